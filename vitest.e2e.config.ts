@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+/** The built program as a user runs it: real processes, real folders, real sockets. */
+export default defineConfig({
+  test: {
+    include: ["test/e2e/**/*.test.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    // Each file starts programs of its own; side by side they would measure each other.
+    fileParallelism: false,
+  },
+});
