@@ -1,0 +1,137 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+/** Which folders below src/ each folder may import. A folder may always import itself; see docs/ARCHITECTURE.md. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  wire: ["lib"],
+  config: ["lib", "wire"],
+  "sync/plan": ["lib", "wire", "config"],
+  sync: ["lib", "wire", "config", "sync/plan"],
+  "kb/lexical": ["lib"],
+  "kb/embed": ["lib", "wire"],
+  "kb/store": ["lib", "wire", "kb/lexical"],
+  "kb/ingest/chunk": ["lib", "wire", "kb/store"],
+  "kb/ingest": ["lib", "wire", "kb/store", "kb/embed", "kb/lexical", "kb/ingest/chunk"],
+  "kb/search": ["lib", "wire", "kb/store", "kb/embed", "kb/lexical"],
+  "kb/resources": ["lib", "wire", "kb/store", "kb/embed", "kb/ingest", "kb/search"],
+  "kb/http": ["lib", "wire", "kb/resources", "kb/store", "kb/embed", "kb/ingest", "kb/search"],
+  kb: ["lib", "wire", "kb/http", "kb/resources", "kb/store", "kb/embed", "kb/ingest", "kb/search"],
+  system: ["lib"],
+  cli: [
+    "lib",
+    "wire",
+    "config",
+    "sync",
+    "sync/plan",
+    "kb",
+    "kb/http",
+    "kb/embed",
+    "kb/resources",
+    "kb/store",
+    "system",
+  ],
+  "": ["cli", "lib"],
+};
+
+interface Import {
+  readonly file: string;
+  readonly specifier: string;
+  readonly typeOnly: boolean;
+}
+
+const src = join(dirname(fileURLToPath(import.meta.url)), "..", "src");
+const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+const imports = files.flatMap((file) => importsOf(file, readFileSync(join(src, file), "utf8")));
+
+function importsOf(file: string, text: string): Import[] {
+  const statements = text.matchAll(
+    /^(?:import|export)\s+(type\s)?[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"/gm,
+  );
+  const dynamic = text.matchAll(/\bimport\(\s*"([^"]+)"/g);
+  return [
+    ...[...statements].map((match) => ({
+      file,
+      specifier: match[2] ?? match[3] ?? "",
+      typeOnly: match[1] !== undefined,
+    })),
+    ...[...dynamic].map((match) => ({ file, specifier: match[1] ?? "", typeOnly: false })),
+  ];
+}
+
+/** The layer of a file: the longest folder in the table that holds it. */
+function layerOf(file: string): string {
+  const folder = dirname(file) === "." ? "" : dirname(file);
+  const layer = Object.keys(ALLOWED)
+    .filter((name) => name !== "" && (folder === name || folder.startsWith(`${name}/`)))
+    .toSorted((a, b) => b.length - a.length)[0];
+  if (layer !== undefined) return layer;
+  expect(folder, `src/${file} lies in a folder that the architecture does not know`).toBe("");
+  return "";
+}
+
+describe("imports run one way", () => {
+  it("finds the sources", () => {
+    expect(files.length).toBeGreaterThan(20);
+    expect(imports.length).toBeGreaterThan(50);
+  });
+
+  it("between folders", () => {
+    const breaches = imports
+      .filter(({ specifier }) => specifier.startsWith("."))
+      .filter(({ file, specifier }) => {
+        const from = layerOf(file);
+        const to = layerOf(relative(src, normalize(join(src, dirname(file), specifier))));
+        return from !== to && !(ALLOWED[from] ?? []).includes(to);
+      })
+      .map(({ file, specifier }) => `src/${file} imports ${specifier}`);
+    expect(breaches).toEqual([]);
+  });
+
+  it("sync and kb never meet", () => {
+    const breaches = imports.filter(
+      ({ file, specifier }) =>
+        (file.startsWith("sync/") && /(^|\/)kb\//.test(specifier)) ||
+        (file.startsWith("kb/") && /(^|\/)sync\//.test(specifier)),
+    );
+    expect(breaches).toEqual([]);
+  });
+
+  it.each(["sync/plan/", "kb/ingest/chunk/", "kb/lexical/"])(
+    "%s imports no package and no node: module",
+    (folder) => {
+      const breaches = imports.filter(
+        ({ file, specifier, typeOnly }) => file.startsWith(folder) && !specifier.startsWith(".") && !typeOnly,
+      );
+      expect(breaches).toEqual([]);
+    },
+  );
+
+  it("the plan takes only types from outside, so that nothing comes in by a back door", () => {
+    const breaches = imports.filter(
+      ({ file, specifier, typeOnly }) =>
+        file.startsWith("sync/plan/") &&
+        specifier.startsWith("../") &&
+        !typeOnly &&
+        !specifier.includes("/lib/"),
+    );
+    expect(breaches).toEqual([]);
+  });
+
+  it("every relative import ends in .ts", () => {
+    const breaches = imports.filter(
+      ({ specifier }) => specifier.startsWith(".") && !specifier.endsWith(".ts"),
+    );
+    expect(breaches).toEqual([]);
+  });
+});
+
+it("docs/INVARIANTS.md names tests that exist", () => {
+  const test = join(src, "..", "test");
+  const text = readFileSync(join(src, "..", "docs", "INVARIANTS.md"), "utf8");
+  const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path]) => path ?? "");
+  expect(named.length).toBeGreaterThan(15);
+  expect(named.filter((path) => !existsSync(join(test, path)))).toEqual([]);
+});
