@@ -1,0 +1,236 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
+import { schemaProblems } from "../lib/schema-issue.ts";
+import { knownKeys } from "./json-schema.ts";
+import {
+  CONCURRENCY_EMBEDDED,
+  CONCURRENCY_HOSTED,
+  ConfigFile,
+  type ServiceConfig,
+  type SourceConfig,
+  type SyncConfig,
+} from "./schema.ts";
+
+/** Name of the configuration file that is looked for in the working folder. */
+export const CONFIG_FILE_NAME = "kbsync.config.json";
+/** A larger configuration file is a mistake, not a configuration. */
+const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
+
+/** A source with its path made absolute and its owner settled. */
+export interface ResolvedSource extends SourceConfig {
+  readonly absolutePath: string;
+  readonly ownerId: string;
+}
+
+/** The configuration as the program uses it: every path absolute, every default in place. */
+export interface Config {
+  /** The file it was read from; undefined: defaults alone. */
+  readonly file: string | undefined;
+  readonly service: ServiceConfig;
+  readonly stateDir: string;
+  readonly sources: readonly ResolvedSource[];
+  readonly sync: SyncConfig;
+}
+
+/** What the command line and the environment say. */
+export interface ConfigRequest {
+  /** `--config`. */
+  readonly file?: string | undefined;
+  /** `--state-dir`. */
+  readonly stateDir?: string | undefined;
+  /** A folder given on the command line: it becomes the only source. */
+  readonly folder?: string | undefined;
+  /** `--port` of the embedded service. */
+  readonly port?: number | undefined;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Finds, reads and checks the configuration: `--config`, else `KBSYNC_CONFIG`, else `kbsync.config.json` in the
+ * working folder, else defaults. Throws code `config_invalid` naming the JSON path, what was expected and what came,
+ * `config_not_found` when a named file is missing.
+ */
+export function loadConfig(request: ConfigRequest): Config {
+  const file = findFile(request);
+  const parsed = file === undefined ? ConfigFile.parse({}) : parseConfig(readFile(file), file);
+  const folder = file === undefined ? request.cwd : dirname(file);
+  const configured = parsed.sources.map((source) => resolveSource(source, folder));
+  const sources =
+    request.folder === undefined
+      ? configured
+      : [folderSource(configured, resolve(request.cwd, request.folder))];
+  const config = {
+    file,
+    service: servicePort(absoluteService(parsed.service, folder), request.port),
+    stateDir: stateDirOf(request, parsed.stateDir, folder),
+    sources,
+    sync: { ...parsed.sync, concurrency: parsed.sync.concurrency ?? defaultConcurrency(parsed.service) },
+  };
+  checkFolders(config);
+  return config;
+}
+
+/** Checks the text of a configuration file. `name` stands in the messages. */
+export function parseConfig(text: string, name: string): ConfigFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new KbsyncError(`${name} is not JSON: ${messageOf(error)}`, {
+      code: "config_invalid",
+      subject: name,
+      cause: error,
+    });
+  }
+  const result = ConfigFile.safeParse(value);
+  if (result.success) return result.data;
+  const lines = schemaProblems(result.error, value).map(({ path, message }) => {
+    const where = path === "" ? "the file" : path;
+    return message === "unknown key"
+      ? `${where}: unknown key, ${expectedKeys(path)}`
+      : `${where}: ${message}`;
+  });
+  throw new KbsyncError(`${name}: ${lines.join(`\n${name}: `)}`, {
+    code: "config_invalid",
+    subject: name,
+    hint: "docs/CONFIG.md lists every key; kbsync.schema.json lets an editor check while you type.",
+  });
+}
+
+/** A file belongs to one source at most, and the state folder to none: its own writes would be synced for ever. */
+function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir">): void {
+  const places = sources.map(({ absolutePath }) => ({ path: absolutePath, real: realPath(absolutePath) }));
+  const realState = realPath(stateDir);
+  for (const [index, { path, real }] of places.entries()) {
+    const other = places.find(
+      (place, at) => at < index && (isBelow(real, place.real) || isBelow(place.real, real)),
+    );
+    if (other !== undefined) {
+      throw new KbsyncError(`the sources ${other.path} and ${path} overlap`, {
+        code: "source_overlap",
+        subject: path,
+        hint: "List the outer folder alone, or exclude the inner one there and watch it from another configuration.",
+      });
+    }
+    // A hidden folder is never synced, so the state may lie in one.
+    if (
+      isBelow(realState, real) &&
+      !relative(real, realState)
+        .split(sep)
+        .some((part) => part.startsWith("."))
+    ) {
+      throw new KbsyncError(`the state folder ${stateDir} lies inside the source ${path}`, {
+        code: "source_overlap",
+        subject: stateDir,
+        hint: "Choose a stateDir elsewhere, or one whose name begins with a dot.",
+      });
+    }
+  }
+}
+
+/** The path without symbolic links, as far as it exists: two spellings of one folder become the same. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(realPath(parent), basename(path));
+  }
+}
+
+/** Whether `path` is `folder` or lies below it; both absolute. */
+function isBelow(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== ".." && !way.startsWith(`..${sep}`);
+}
+
+function expectedKeys(path: string): string {
+  const parent = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
+  return `expected one of ${knownKeys(parent).join(", ")}`;
+}
+
+function findFile(request: ConfigRequest): string | undefined {
+  const named = request.file ?? request.env["KBSYNC_CONFIG"];
+  if (named !== undefined && named !== "") return resolve(request.cwd, named);
+  const here = join(request.cwd, CONFIG_FILE_NAME);
+  return existsSync(here) ? here : undefined;
+}
+
+function readFile(file: string): string {
+  try {
+    const bytes = readFileSync(file);
+    if (bytes.length > CONFIG_BYTES_MAX) {
+      throw new KbsyncError(`${file} has ${bytes.length} bytes, expected at most ${CONFIG_BYTES_MAX}`, {
+        code: "config_invalid",
+        subject: file,
+      });
+    }
+    return bytes.toString("utf8").replace(/^\uFEFF/, "");
+  } catch (error) {
+    if (error instanceof KbsyncError) throw error;
+    throw new KbsyncError(`cannot read the configuration ${file}: ${messageOf(error)}`, {
+      code: codeOf(error) === "ENOENT" ? "config_not_found" : "config_unreadable",
+      subject: file,
+      cause: error,
+    });
+  }
+}
+
+function absoluteService(service: ServiceConfig, folder: string): ServiceConfig {
+  if ("embedded" in service) {
+    return service.modelDir === undefined
+      ? service
+      : { ...service, modelDir: resolve(folder, service.modelDir) };
+  }
+  if (service.pauthkeyFile === undefined) return service;
+  return { ...service, pauthkeyFile: resolve(folder, service.pauthkeyFile) };
+}
+
+function defaultConcurrency(service: ServiceConfig): number {
+  return "embedded" in service ? CONCURRENCY_EMBEDDED : CONCURRENCY_HOSTED;
+}
+
+function servicePort(service: ServiceConfig, port: number | undefined): ServiceConfig {
+  if (port === undefined) return service;
+  if ("embedded" in service) return { ...service, port };
+  throw new KbsyncError("--port is for the embedded service, but the configuration names a hosted one", {
+    code: "usage",
+  });
+}
+
+function stateDirOf(request: ConfigRequest, configured: string | undefined, folder: string): string {
+  if (request.stateDir !== undefined) return resolve(request.cwd, request.stateDir);
+  if (configured !== undefined) return resolve(folder, configured);
+  const { STATE_DIRECTORY: unit, XDG_STATE_HOME: xdg } = request.env;
+  // systemd joins several state directories by colons; the first is ours.
+  if (unit !== undefined && unit !== "") return resolve(unit.split(":")[0] ?? unit);
+  if (xdg !== undefined && xdg !== "") return join(resolve(xdg), "kbsync");
+  return join(homedir(), ".local", "state", "kbsync");
+}
+
+function resolveSource(source: SourceConfig, folder: string): ResolvedSource {
+  const absolutePath = resolve(folder, source.path);
+  return { ...source, absolutePath, ownerId: source.ownerId ?? defaultOwner(absolutePath) };
+}
+
+/** The configured source of that folder if there is one, else one with the defaults. */
+function folderSource(sources: readonly ResolvedSource[], absolutePath: string): ResolvedSource {
+  const configured = sources.find((source) => source.absolutePath === absolutePath);
+  if (configured !== undefined) return configured;
+  const [source] = ConfigFile.parse({ sources: [{ path: absolutePath }] }).sources;
+  if (source === undefined) throw new Error("unreachable: one source went in");
+  return resolveSource(source, "/");
+}
+
+/**
+ * Folder name and eight hex digits of its absolute path's SHA-256: readable, stable, and different for two folders,
+ * so that sources never see each other's resources unless they are told to share an owner.
+ */
+export function defaultOwner(absolutePath: string): string {
+  const hash = createHash("sha256").update(absolutePath).digest("hex").slice(0, 8);
+  return `${basename(absolutePath) || "root"}-${hash}`;
+}

@@ -1,0 +1,186 @@
+import { z } from "zod";
+import {
+  CHUNK_CHARS_DEFAULT,
+  CHUNK_CHARS_MAX,
+  CHUNK_CHARS_MIN,
+  OVERLAP_CHARS_DEFAULT,
+  Strategy,
+  Tier,
+} from "../wire/primitives.ts";
+import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, TITLE_CHARS_MAX } from "../wire/resource.ts";
+import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
+
+/** Port of the embedded service when none is given. */
+export const PORT_DEFAULT = 7411;
+
+const httpUrl = z
+  .url({ protocol: /^https?$/, error: "expected an http or https address" })
+  .transform((text) => text.replace(/\/+$/, ""));
+
+const settings = z
+  .strictObject({
+    strategy: Strategy.default("recursive").describe("How a document is split into chunks."),
+    chunkSize: z
+      .int()
+      .min(CHUNK_CHARS_MIN)
+      .max(CHUNK_CHARS_MAX)
+      .default(CHUNK_CHARS_DEFAULT)
+      .describe("Longest chunk, in characters."),
+    chunkOverlap: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        "Characters that consecutive chunks share; below chunkSize. Default: 100, or a tenth of a small chunkSize.",
+      ),
+  })
+  .transform(({ chunkOverlap, ...rest }) => ({
+    ...rest,
+    chunkOverlap: chunkOverlap ?? Math.min(OVERLAP_CHARS_DEFAULT, Math.floor(rest.chunkSize / 10)),
+  }))
+  .refine(({ chunkSize, chunkOverlap }) => chunkOverlap < chunkSize, {
+    error: "expected a number below chunkSize",
+    path: ["chunkOverlap"],
+  });
+
+const glob = z.string().min(1).max(1000);
+
+const rule = z.strictObject({
+  match: glob.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),
+  settings: settings.optional().describe("Chunking of the files that match."),
+  title: z
+    .string()
+    .min(1)
+    .max(TITLE_CHARS_MAX)
+    .optional()
+    .describe("Title of the files that match; {path}, {name} and {title} are filled in."),
+  description: z
+    .string()
+    .max(DESCRIPTION_CHARS_MAX)
+    .optional()
+    .describe("Description of the files that match; {path}, {name} and {title} are filled in."),
+});
+
+const source = z.strictObject({
+  path: z.string().min(1).describe("The folder to watch; relative to the configuration file."),
+  ownerId: z
+    .string()
+    .min(1)
+    .max(OWNER_CHARS_MAX)
+    .optional()
+    .describe(
+      "Owner of this source's resources, to be sent again in a collection search. Default: the folder's name and a short hash of its path.",
+    ),
+  collection: Tier.default("fastest").describe(
+    "Retrieval tier. `fastest` searches words, `moderate` adds the local language model.",
+  ),
+  collectionId: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("The collection's id at the service, if known. Saves a probe after a lost ledger."),
+  settings: settings.prefault({}).describe("Chunking of this source's files."),
+  include: z
+    .array(glob)
+    .max(1000)
+    .default([])
+    .describe("Only files that match one of these globs. Default: every file of a known kind."),
+  exclude: z.array(glob).max(1000).default([]).describe("Files that match one of these globs are left out."),
+  rules: z
+    .array(rule)
+    .max(1000)
+    .default([])
+    .describe("Other settings, title or description by glob; a later rule wins over an earlier one."),
+  maxFileBytes: z
+    .int()
+    .min(1)
+    .default(UPLOAD_BYTES_MAX)
+    .describe("Larger files are not read but reported. Default: 32 MB, the service's limit."),
+});
+
+const embedded = z.strictObject({
+  embedded: z.literal(true).describe("Run the service in this process, on loopback."),
+  port: z.int().min(0).max(65535).default(PORT_DEFAULT).describe("0 takes any free port."),
+  modelDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder of the local embedding model, if not the packaged one."),
+});
+
+const hosted = z.strictObject({
+  apiUrl: httpUrl.describe("Main host: uploads and search."),
+  dbUrl: httpUrl.describe("Host that stores resources."),
+  resourcesUrl: httpUrl.describe("Host that serves uploaded files."),
+  pauthkeyFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File that holds the key. The environment variable KBSYNC_PAUTHKEY is used instead when set."),
+});
+
+const sync = z.strictObject({
+  settleMs: z
+    .int()
+    .min(0)
+    .max(60_000)
+    .default(150)
+    .describe(
+      "A changed file is read once it has rested this long. Longer than the gap between an editor's writes.",
+    ),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe(
+      "Most files on their way to the service at once; lowered by itself when the service asks. Default: 128 for the embedded service, whose writes share their flush to disk, 16 for a hosted one.",
+    ),
+  requestTimeoutMs: z
+    .int()
+    .min(1000)
+    .max(3_600_000)
+    .default(120_000)
+    .describe("Longest wait for one answer. A large PDF takes a while to be split."),
+  rescanMinutes: z
+    .int()
+    .min(1)
+    .max(10_080)
+    .default(60)
+    .describe("Compare the whole folder with the ledger this often; finds what gave no event."),
+  holdDeletesOver: z
+    .int()
+    .min(0)
+    .default(50)
+    .describe("More deletes at once than this and than holdDeletesPercent are held until a person agrees."),
+  holdDeletesPercent: z.number().min(0).max(100).default(20),
+});
+
+/**
+ * Files on their way at once where the configuration names no number. On loopback each transaction of the service
+ * takes what waits, so that more in flight means fewer flushes: 20,000 files took 18 s with 24, 10 s with 128.
+ * A hosted service has other customers.
+ */
+export const CONCURRENCY_EMBEDDED = 128;
+export const CONCURRENCY_HOSTED = 16;
+
+/** The configuration file. Defaults stand here, each with its reason in the description. */
+export const ConfigFile = z.strictObject({
+  $schema: z.string().optional(),
+  service: z.union([embedded, hosted]).default({ embedded: true, port: PORT_DEFAULT }),
+  stateDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder for the key, the ledger and the embedded service's data; relative to the configuration file. Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/kbsync, else ~/.local/state/kbsync.",
+    ),
+  sources: z.array(source).max(1000).default([]),
+  sync: sync.prefault({}),
+});
+export type ConfigFile = z.infer<typeof ConfigFile>;
+export type SourceConfig = ConfigFile["sources"][number];
+export type SourceRule = SourceConfig["rules"][number];
+export type SyncConfig = Omit<ConfigFile["sync"], "concurrency"> & { readonly concurrency: number };
+export type ServiceConfig = ConfigFile["service"];

@@ -1,0 +1,166 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadConfig, parseConfig } from "../../src/config/load.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-config-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const load = (request: Partial<Parameters<typeof loadConfig>[0]> = {}) =>
+  loadConfig({ cwd: folder, env: {}, ...request });
+
+describe("a refused configuration names the JSON path, what was expected and what came", () => {
+  const cases: [name: string, config: unknown, message: RegExp][] = [
+    ["unknown key at the top", { sorces: [] }, /sorces: unknown key, expected one of .*\bsources\b/],
+    [
+      "unknown key in a source",
+      { sources: [{ path: "a", colection: "fastest" }] },
+      /sources\[0\]\.colection: unknown key, expected one of .*\bcollection\b/,
+    ],
+    [
+      "unknown key in a rule's settings",
+      { sources: [{ path: "a", rules: [{ match: "*", settings: { size: 3 } }] }] },
+      /sources\[0\]\.rules\[0\]\.settings\.size: unknown key, expected one of strategy, chunkSize, chunkOverlap/,
+    ],
+    [
+      "wrong tier",
+      { sources: [{ path: "a", collection: "fast" }] },
+      /sources\[0\]\.collection: expected one of "fastest".*got "fast"/,
+    ],
+    [
+      "chunk too large",
+      { sources: [{ path: "a", settings: { chunkSize: 4001 } }] },
+      /sources\[0\]\.settings\.chunkSize: .*<=4000, got 4001/,
+    ],
+    [
+      "overlap not below the size",
+      { sources: [{ path: "a", settings: { chunkSize: 100, chunkOverlap: 100 } }] },
+      /sources\[0\]\.settings\.chunkOverlap: expected a number below chunkSize, got 100/,
+    ],
+    ["missing path", { sources: [{}] }, /sources\[0\]\.path: missing, expected string/],
+    ["port as text", { service: { embedded: true, port: "80" } }, /service\.port: expected number, got "80"/],
+    [
+      "hosted service with an address that is none",
+      { service: { apiUrl: "ftp://x", dbUrl: "http://x", resourcesUrl: "http://x" } },
+      /service\.apiUrl: expected an http or https address, got "ftp:\/\/x"/,
+    ],
+    ["not an object", [], /the file: expected object, got \[\]/],
+  ];
+  it.each(cases)("%s", (_name, config, message) => {
+    expect(() => parseConfig(JSON.stringify(config), "kbsync.config.json")).toThrow(message);
+  });
+
+  it("text that is not JSON", () => {
+    expect(() => parseConfig("{ sources: 1 }", "x.json")).toThrow(/x\.json is not JSON: .*position 2/);
+  });
+});
+
+describe("where the configuration comes from", () => {
+  it("is the defaults where there is no file", () => {
+    const config = load({ env: { XDG_STATE_HOME: "/x" } });
+    expect(config).toMatchObject({
+      file: undefined,
+      stateDir: "/x/kbsync",
+      sources: [],
+      service: { port: 7411 },
+    });
+  });
+
+  it("is the file of --config before KBSYNC_CONFIG before the working folder's", () => {
+    writeFileSync(join(folder, "kbsync.config.json"), '{"stateDir": "here"}');
+    writeFileSync(join(folder, "env.json"), '{"stateDir": "env"}');
+    writeFileSync(join(folder, "flag.json"), '{"stateDir": "flag"}');
+    expect(load().stateDir).toBe(join(folder, "here"));
+    expect(load({ env: { KBSYNC_CONFIG: "env.json" } }).stateDir).toBe(join(folder, "env"));
+    expect(load({ env: { KBSYNC_CONFIG: "env.json" }, file: "flag.json" }).stateDir).toBe(
+      join(folder, "flag"),
+    );
+  });
+
+  it("says which named file is missing", () => {
+    expect(() => load({ file: "none.json" })).toThrow(/cannot read the configuration .*none\.json: ENOENT/);
+  });
+
+  it("takes paths relative to the file, and systemd's state folder before the user's", () => {
+    writeFileSync(join(folder, "c.json"), '{"sources": [{"path": "docs"}]}');
+    const config = load({
+      cwd: "/",
+      file: join(folder, "c.json"),
+      env: { STATE_DIRECTORY: "/var/lib/kbsync:/b" },
+    });
+    expect(config.sources[0]?.absolutePath).toBe(join(folder, "docs"));
+    expect(config.stateDir).toBe("/var/lib/kbsync");
+  });
+
+  it("takes a folder from the command line as the only source, with its configured settings if it has any", () => {
+    writeFileSync(
+      join(folder, "kbsync.config.json"),
+      '{"sources": [{"path": "a", "ownerId": "me"}, {"path": "b", "collection": "moderate"}]}',
+    );
+    expect(load({ folder: "b" }).sources).toMatchObject([
+      { absolutePath: join(folder, "b"), collection: "moderate" },
+    ]);
+    expect(load({ folder: "c" }).sources).toMatchObject([
+      { absolutePath: join(folder, "c"), collection: "fastest" },
+    ]);
+  });
+});
+
+describe("folders that get in each other's way are refused", () => {
+  const cases: [name: string, config: object, message: RegExp][] = [
+    [
+      "one source below another",
+      { sources: [{ path: "a/b" }, { path: "a" }] },
+      /sources .*\/a\/b and .*\/a overlap/,
+    ],
+    ["one source twice", { sources: [{ path: "a" }, { path: "./a" }] }, /overlap/],
+    [
+      "state inside a source",
+      { stateDir: "a/state", sources: [{ path: "a" }] },
+      /state folder .*\/a\/state lies inside/,
+    ],
+    ["state as a source", { stateDir: "a", sources: [{ path: "a" }] }, /lies inside/],
+  ];
+  it.each(cases)("%s", (_name, config, message) => {
+    writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify(config));
+    expect(() => load()).toThrow(message);
+  });
+
+  it("by another name too, through a symbolic link", () => {
+    mkdirSync(join(folder, "real", "inner"), { recursive: true });
+    symlinkSync(join(folder, "real"), join(folder, "link"));
+    const config = (value: object): void =>
+      writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify(value));
+    config({ sources: [{ path: "real/inner" }, { path: "link" }] });
+    expect(() => load()).toThrow(/sources .*real\/inner and .*\/link overlap/);
+    config({ stateDir: "real/state/not/there/yet", sources: [{ path: "link" }] });
+    expect(() => load()).toThrow(/lies inside the source .*\/link/);
+  });
+
+  it("but not neighbours with a common beginning, nor a hidden state folder", () => {
+    writeFileSync(
+      join(folder, "kbsync.config.json"),
+      '{"stateDir": "a/.kbsync", "sources": [{"path": "a"}, {"path": "ab"}, {"path": "..c"}]}',
+    );
+    expect(load().sources).toHaveLength(3);
+  });
+});
+
+it("makes the overlap of small chunks small", () => {
+  const [source] = parseConfig(
+    '{"sources": [{"path": "a", "settings": {"chunkSize": 50}}]}',
+    "c.json",
+  ).sources;
+  expect(source?.settings).toEqual({ strategy: "recursive", chunkSize: 50, chunkOverlap: 5 });
+});
+
+it("gives two folders of one name two owners, and one folder always the same", () => {
+  const owner = (folderPath: string): string | undefined => load({ folder: folderPath }).sources[0]?.ownerId;
+  expect(owner("/a/docs")).toMatch(/^docs-[0-9a-f]{8}$/);
+  expect(owner("/a/docs")).toBe(owner("/a/docs/"));
+  expect(owner("/a/docs")).not.toBe(owner("/b/docs"));
+});
