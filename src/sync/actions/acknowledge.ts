@@ -1,0 +1,32 @@
+import type { CreateIntent } from "../ledger/intents.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Deletion } from "../pass/deletes.ts";
+
+/**
+ * A create was answered or its resource found: the file's row gets it, and a resource that it replaces is to go. Run
+ * inside a group commit. `exact: false` leaves the row unsure, so that the file is sent again. Returns the old
+ * resource's deletion, if there is one; `taken` when another file owns the resource, and then nothing was written.
+ */
+export function acknowledgeCreate(
+  ledger: Ledger,
+  intent: CreateIntent,
+  docId: string,
+  exact = true,
+): Deletion | "taken" | undefined {
+  const { source, path, observed } = intent;
+  const row = ledger.files.living(source, path);
+  if (row?.docId !== docId && ledger.files.ownsDoc(docId)) return "taken";
+  let left: Deletion | undefined;
+  if (row === undefined) ledger.files.insert(source, docId, exact ? "agreed" : "unsure", observed);
+  else {
+    if (row.docId !== null && row.docId !== docId) {
+      left = { id: ledger.intents.delete(source, path, row.docId), path, docId: row.docId };
+    }
+    ledger.files.agree(row.id, docId, observed);
+    if (!exact) ledger.files.setState(row.id, "unsure");
+  }
+  // A create that was sent more than once may have made an extra resource, which a later list will show.
+  if (intent.attempts > 1) ledger.intents.doubt(intent.id, docId);
+  else ledger.intents.remove(intent.id);
+  return left;
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from "node:crypto";
+import type { ResourceChange } from "../remote/remote.ts";
+import type { ActionContext, ActionSource } from "./context.ts";
+import { tell, type Departure } from "./prepare.ts";
+import { countTries, park, refuse } from "./trouble.ts";
+import { uploadIfFile } from "./upload.ts";
+
+/** Updates a resource: all of it, or title and description alone. Sending it twice does no harm. */
+export async function sendChange(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+): Promise<void> {
+  const { ledger, remote } = context;
+  const { action, look, document, observed, row } = departure;
+  const docId = row?.docId ?? undefined;
+  if (row === undefined || docId === undefined) throw new Error("an update needs a resource");
+  const { path } = look.entry;
+  const tries = countTries(context);
+  const uploadKey = randomUUID();
+  // Whether the service surely still has what the row says.
+  let sure = row.state !== "unsure";
+
+  for (;;) {
+    if (source.isStale(path)) return; // The row stays unsure, so that the next look sends it whole.
+    const full = action === "update";
+    const uploaded = full
+      ? await uploadIfFile(context, source, departure, uploadKey, undefined)
+      : { kind: "done" as const, value: "" };
+    if (uploaded.kind === "torn") {
+      source.lookAgainTorn(path);
+      return;
+    }
+    const reply =
+      uploaded.kind === "done"
+        ? await remote.update(docId, changeOf(departure, full, uploaded.value), context.signal)
+        : uploaded;
+    switch (reply.kind) {
+      case "done": {
+        const sent =
+          uploaded.kind === "done" && document.kind === "file" && full ? uploaded.value : undefined;
+        const fileUrl = sent ?? observed.fileUrl ?? row.fileUrl ?? undefined;
+        ledger.note(() => ledger.files.agree(row.id, docId, { ...observed, fileUrl }));
+        tell(context, source, look, action, departure.startedMs, docId);
+        return;
+      }
+      case "gone":
+        // Somebody deleted it there; the file is here, so it is made again.
+        ledger.note(() => ledger.files.remove(row.id));
+        source.lookAgain(path);
+        return;
+      case "refused":
+        refuse(context, source, departure, reply, sure);
+        return;
+      case "later":
+        if (reply.acted === "maybe") sure = false;
+        if (await tries.isOver(reply)) {
+          park(context, source, departure, reply, sure);
+          return;
+        }
+    }
+  }
+}
+
+function changeOf({ document }: Departure, full: boolean, url: string): ResourceChange {
+  const { title, description } = document.recipe;
+  if (!full) return { title, description };
+  if (document.kind === "content") return { title, description, content: document.content };
+  return { title, description, url };
+}

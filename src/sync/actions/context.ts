@@ -1,0 +1,46 @@
+import type { Turns } from "../../lib/turns.ts";
+import type { Activity } from "../ledger/activity.ts";
+import type { CreateIntent } from "../ledger/intents.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Deletion } from "../pass/deletes.ts";
+import type { RelativePath } from "../plan/model.ts";
+import type { Pacer } from "../remote/pacer.ts";
+import type { Remote } from "../remote/remote.ts";
+import type { Rules } from "../rules.ts";
+import type { Collections } from "./collections.ts";
+
+/** What all actions share. */
+export interface ActionContext {
+  readonly ledger: Ledger;
+  readonly remote: Remote;
+  readonly pacer: Pacer;
+  readonly collections: Collections;
+  /** Creates that only their title and content tell apart go one after another. */
+  readonly twins: Turns;
+  readonly now: () => number;
+  /** Ends requests under way; the daemon's stop gives them time first. */
+  readonly signal: AbortSignal;
+  /** Told of every action that was done or given up for now. */
+  readonly report: (activity: Activity) => void;
+}
+
+/** What actions need of the source they work for. */
+export interface ActionSource {
+  readonly id: number;
+  /** Absolute path of the folder. */
+  readonly root: string;
+  readonly rules: Rules;
+  readonly rulesKey: number;
+  /** Whether something happened at the path since its work was planned; then the work is dropped and planned anew. */
+  isStale(path: RelativePath): boolean;
+  /** Looks at the path again, now or at a time. */
+  lookAgain(path: RelativePath, atMs?: number): void;
+  /** Looks at a path again whose file changed while it was read; later, if that happens again and again. */
+  lookAgainTorn(path: RelativePath): void;
+  /** Finds out by the list whether a create acted. */
+  settle(intent: CreateIntent): Promise<"adopted" | "absent">;
+  /** A create was sent more than once: the list may show an extra resource some time later. */
+  doubt(): void;
+  /** A resource is to go; its intent is in the ledger. */
+  deleteLater(deletion: Deletion): void;
+}

@@ -1,0 +1,116 @@
+import type { CreateIntent } from "../ledger/intents.ts";
+import type { NewResource } from "../remote/remote.ts";
+import { acknowledgeCreate } from "./acknowledge.ts";
+import type { ActionContext, ActionSource } from "./context.ts";
+import { tell, type Departure } from "./prepare.ts";
+import { countTries, noteTrouble, park, refuse } from "./trouble.ts";
+import { uploadIfFile } from "./upload.ts";
+
+/**
+ * Makes a resource, once: whenever an attempt may have acted without an answer, the list is asked before the next. A
+ * replaced resource is deleted after the new one is there.
+ */
+export async function sendCreate(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+  first: CreateIntent,
+): Promise<void> {
+  const { ledger, remote } = context;
+  const { document } = departure;
+  const { recipe } = document;
+  const tries = countTries(context);
+  let intent = first;
+  const drop = (): void => {
+    const { id, attempts } = intent;
+    if (attempts > 1) {
+      ledger.intents.doubt(id, null);
+      source.doubt();
+    } else ledger.intents.remove(id);
+  };
+
+  for (;;) {
+    if (source.isStale(intent.path)) {
+      ledger.note(drop);
+      return;
+    }
+    const uploaded = await uploadIfFile(context, source, departure, intent.key, intent.observed.fileUrl);
+    if (uploaded.kind === "done" && document.kind === "file" && intent.observed.fileUrl === undefined) {
+      // The address is what the create will be recognised by: it must be on disk before the create leaves.
+      intent = withFileUrl(intent, uploaded.value);
+      await ledger.write(() => ledger.intents.setFileUrl(intent.id, uploaded.value));
+    }
+    const reply =
+      uploaded.kind === "done"
+        ? await remote.create(newResource(departure, uploaded.value), intent.key, context.signal)
+        : uploaded;
+    switch (reply.kind) {
+      case "torn":
+        ledger.note(drop);
+        source.lookAgainTorn(intent.path);
+        return;
+      case "done": {
+        const { _id: docId, collectionId } = reply.value as { _id: string; collectionId?: string };
+        if (collectionId !== undefined) context.collections.learn(recipe.tier, collectionId);
+        finishCreate(context, source, departure, intent, docId);
+        return;
+      }
+      case "gone":
+      case "refused": {
+        const trouble = reply.kind === "gone" ? { code: "gone", message: "not found" } : reply;
+        refuse(context, source, departure, trouble, true, drop);
+        return;
+      }
+      case "later": {
+        if (uploaded.kind === "done" && reply.acted === "maybe") {
+          if ((await source.settle(intent)) === "adopted") {
+            if (intent.attempts > 1) source.doubt();
+            tell(context, source, departure.look, "adopt", departure.startedMs, undefined);
+            return;
+          }
+          // Nothing to be seen, yet it may still appear: from here on an extra one is looked for.
+          await ledger.write(() => ledger.intents.again(intent.id));
+          intent = withAttempt(intent);
+        }
+        if (await tries.isOver(reply)) {
+          park(context, source, departure, reply, true, drop);
+          return;
+        }
+      }
+    }
+  }
+}
+
+function withFileUrl(intent: CreateIntent, fileUrl: string): CreateIntent {
+  return { ...intent, observed: { ...intent.observed, fileUrl } };
+}
+
+function withAttempt(intent: CreateIntent): CreateIntent {
+  return { ...intent, attempts: intent.attempts + 1 };
+}
+
+function finishCreate(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+  intent: CreateIntent,
+  docId: string,
+): void {
+  const { ledger } = context;
+  ledger.note(() => {
+    const left = acknowledgeCreate(ledger, intent, docId);
+    if (left === "taken") {
+      ledger.intents.remove(intent.id);
+      const message = `the service answered with the resource ${docId}, which is another file's`;
+      noteTrouble(context, source, departure, { state: "failed", sure: true, code: "not_its_own", message });
+    } else if (left !== undefined) source.deleteLater(left);
+  });
+  if (intent.attempts > 1) source.doubt();
+  tell(context, source, departure.look, departure.action, departure.startedMs, docId);
+}
+
+function newResource({ document }: Departure, url: string): NewResource {
+  const { title, description, settings, tier, ownerId } = document.recipe;
+  const body = document.kind === "content" ? { content: document.content } : { url };
+  return { title, description, settings, tier, ownerId, body };
+}

@@ -1,0 +1,189 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { readDocument, type SourceDocument } from "../document/read.ts";
+import type { Outcome } from "../ledger/activity.ts";
+import type { Observed, Trouble } from "../ledger/files.ts";
+import { decide } from "../plan/decide.ts";
+import { type ActionKind, EMPTY_FILE, type LedgerFile, type Look } from "../plan/model.ts";
+import { isBlank } from "../plan/reconcile.ts";
+import { parkMs } from "../plan/retry.ts";
+import type { ActionContext, ActionSource } from "./context.ts";
+import { observe } from "./observe.ts";
+
+/** A file that was read and whose change is to be sent. */
+export interface Outgoing {
+  readonly action: Exclude<ActionKind, "delete" | "touch">;
+  readonly look: Look;
+  readonly document: SourceDocument;
+  readonly observed: Observed;
+  /** The row, where the file has a resource already. */
+  readonly row: LedgerFile | undefined;
+}
+
+/** A file that was read, decided; `write` puts its intent down and gives what is then to be sent. */
+export interface Prepared {
+  readonly bytes: number;
+  /** Runs inside the transaction that makes the intent durable. */
+  write(): Departure;
+}
+
+/** What leaves once its intent is durable. */
+export interface Departure extends Outgoing {
+  readonly startedMs: number;
+  /** The intent and its request key, of a create or replace. */
+  readonly intent: { readonly id: number; readonly key: string; readonly atMs: number } | undefined;
+}
+
+/**
+ * Reads a file and decides. What needs no request is noted in the ledger at once; undefined is returned then, and when
+ * the file could not be read.
+ */
+export async function prepareLook(
+  context: ActionContext,
+  source: ActionSource,
+  look: Look,
+): Promise<Prepared | undefined> {
+  const { ledger } = context;
+  const startedMs = context.now();
+  const read = await readAgain(context, source, look);
+  if (read === undefined) return undefined;
+  const { document } = read;
+  const row = look.known === undefined ? undefined : ledger.files.get(look.known.id);
+  if (isBlank(document.entry, row)) {
+    noteSkipped(context, source, { ...look, entry: document.entry }, EMPTY_FILE);
+    return undefined;
+  }
+  const observed = observe(document, source.rulesKey);
+  const action = decide(observed, row, look.from !== undefined);
+  const owned = row?.docId ?? undefined;
+  const silent = action === "touch" || (action === "move" && row?.label === observed.label);
+
+  if (silent && row !== undefined && owned !== undefined) {
+    ledger.note(() =>
+      ledger.files.agree(row.id, owned, { ...observed, fileUrl: row.fileUrl ?? observed.fileUrl }),
+    );
+    if (action === "move") tell(context, source, look, action, startedMs, owned);
+    return undefined;
+  }
+  if (action === "touch") throw new Error("a file without a resource needs no touch");
+  return {
+    bytes: document.kind === "content" ? document.sizeBytes : 0,
+    write: () => {
+      const departure = { action, look, document, observed, row, startedMs };
+      if (action !== "create" && action !== "replace") {
+        if (row !== undefined) ledger.files.setState(row.id, "unsure");
+        return { ...departure, intent: undefined };
+      }
+      const key = randomUUID();
+      const id = ledger.intents.create(source.id, key, startedMs, observed);
+      return { ...departure, intent: { id, key, atMs: startedMs } };
+    },
+  };
+}
+
+/** Reads the file; what keeps it from being read is noted in the ledger. */
+async function readAgain(
+  context: ActionContext,
+  source: ActionSource,
+  look: Look,
+): Promise<{ document: SourceDocument } | undefined> {
+  const { entry } = look;
+  const outcome = await readDocument(join(source.root, entry.path), entry, source.rules, {
+    signal: context.signal,
+  });
+  switch (outcome.kind) {
+    case "document":
+      return outcome;
+    case "torn":
+      source.lookAgainTorn(entry.path);
+      return undefined;
+    case "gone":
+      source.lookAgain(entry.path);
+      return undefined;
+    case "skipped":
+      // What became of it is for a person to say, so its resource stays as long as there is a file of that name.
+      if (hasResource(look)) noteRefused(context, source, look, outcome.reason);
+      else noteSkipped(context, source, look, outcome.reason);
+      return undefined;
+    case "refused":
+      noteRefused(context, source, look, outcome.reason);
+      return undefined;
+    case "unreadable": {
+      const id = look.known?.id;
+      const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
+      const message = `cannot be read: ${outcome.code}`;
+      context.ledger.note(() =>
+        context.ledger.files.trouble(source.id, id, {
+          entry,
+          rulesKey: source.rulesKey,
+          state: "parked",
+          sure: true,
+          retryAtMs,
+          code: outcome.code,
+          message,
+        }),
+      );
+      source.lookAgain(entry.path, retryAtMs);
+      tell(context, source, look, "read", context.now(), look.known?.docId ?? undefined, "parked", message);
+      return undefined;
+    }
+  }
+}
+
+function hasResource({ known }: Look): boolean {
+  return known !== undefined && known.docId !== null;
+}
+
+/** Keeps a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
+export function noteRefused(context: ActionContext, source: ActionSource, look: Look, reason: string): void {
+  note(context, source, look, { state: "failed", code: "not_accepted", message: reason }, "refused");
+}
+
+/** Keeps a file without a resource that there is no reason to send, so that it is not read again until it changes. */
+export function noteSkipped(context: ActionContext, source: ActionSource, look: Look, reason: string): void {
+  note(context, source, look, { state: "skipped", code: "skipped", message: reason }, "skipped");
+}
+
+function note(
+  context: ActionContext,
+  source: ActionSource,
+  look: Look,
+  what: Trouble & { readonly state: "failed" | "skipped" },
+  outcome: "refused" | "skipped",
+): void {
+  const { ledger } = context;
+  ledger.note(() =>
+    ledger.files.trouble(source.id, look.known?.id, {
+      entry: look.entry,
+      rulesKey: source.rulesKey,
+      sure: true,
+      ...what,
+    }),
+  );
+  tell(context, source, look, "read", context.now(), look.known?.docId ?? undefined, outcome, what.message);
+}
+
+/** Records what became of a file. */
+export function tell(
+  context: ActionContext,
+  source: ActionSource,
+  look: Look,
+  action: ActionKind | "read" | "adopt",
+  startedMs: number,
+  docId: string | undefined,
+  outcome: Outcome = "done",
+  message?: string,
+): void {
+  const atMs = context.now();
+  context.report({
+    atMs,
+    source: source.id,
+    path: look.entry.path,
+    from: look.from,
+    docId,
+    action,
+    outcome,
+    durationMs: atMs - startedMs,
+    message,
+  });
+}

@@ -1,0 +1,31 @@
+import type { ActionContext, ActionSource } from "./context.ts";
+import { sendChange } from "./change.ts";
+import { sendCreate } from "./create.ts";
+import type { CreateIntent } from "../ledger/intents.ts";
+import type { Departure } from "./prepare.ts";
+
+/** Sends what was prepared, and stays with it until the service has answered or the file is put aside. */
+export async function send(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+): Promise<void> {
+  if (departure.intent === undefined) {
+    await sendChange(context, source, departure);
+    return;
+  }
+  const intent: CreateIntent = {
+    ...departure.intent,
+    source: source.id,
+    path: departure.look.entry.path,
+    attempts: 1,
+    docId: null,
+    observed: departure.observed,
+  };
+  const { shape, title, digest, fileUrl } = departure.observed;
+  const create = (): Promise<void> => sendCreate(context, source, departure, intent);
+  const guarded = (): Promise<void> => context.collections.guard(shape.tier, context.signal, create);
+  // An upload's address is its own; all else could be taken for its twin when an answer is lost.
+  if (shape.kind === "file") await guarded();
+  else await context.twins.run(`${shape.ownerId}\0${title}\0${digest}\0${fileUrl ?? ""}`, guarded);
+}

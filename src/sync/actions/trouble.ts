@@ -1,0 +1,78 @@
+import { parkMs } from "../plan/retry.ts";
+import type { Later } from "../remote/answer.ts";
+import type { ActionContext, ActionSource } from "./context.ts";
+import { tell, type Departure } from "./prepare.ts";
+
+/** Failures that may be a file's own before the question is who is to blame. */
+const TRIES_MAX = 3;
+
+/** Keeps a file that the service will not take, with its words, until file or rules change. */
+export function refuse(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+  { code, message }: { readonly code: string; readonly message: string },
+  sure: boolean,
+  alsoWrite?: () => void,
+): void {
+  context.ledger.note(() => {
+    alsoWrite?.();
+    noteTrouble(context, source, departure, { state: "failed", sure, code, message });
+  });
+  const { look, action, startedMs, row } = departure;
+  tell(context, source, look, action, startedMs, row?.docId ?? undefined, "refused", message);
+}
+
+/** Puts a file aside for some time. */
+export function park(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+  { reason }: Later,
+  sure: boolean,
+  alsoWrite?: () => void,
+): void {
+  const { look, action, startedMs, row } = departure;
+  const id = look.known?.id;
+  const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
+  context.ledger.note(() => {
+    alsoWrite?.();
+    noteTrouble(context, source, departure, {
+      state: "parked",
+      sure,
+      retryAtMs,
+      code: "no_answer",
+      message: reason,
+    });
+  });
+  source.lookAgain(look.entry.path, retryAtMs);
+  tell(context, source, look, action, startedMs, row?.docId ?? undefined, "parked", reason);
+}
+
+/** Writes a file's trouble down. Runs inside a group commit. */
+export function noteTrouble(
+  context: ActionContext,
+  source: ActionSource,
+  { look, observed }: Departure,
+  what: { state: "failed" | "parked"; sure: boolean; retryAtMs?: number; code: string; message: string },
+): void {
+  const { entry, rulesKey } = observed;
+  context.ledger.files.trouble(source.id, look.known?.id, { entry, rulesKey, ...what });
+}
+
+/**
+ * Counts the failures that may be a file's own. After some the service is asked something cheap: if it answers, the file
+ * is to blame and is to be put aside; if not, the service is, and parking one file after another would only delay them
+ * when it comes back.
+ */
+export function countTries({ remote, signal }: ActionContext): { isOver(reply: Later): Promise<boolean> } {
+  let count = 0;
+  return {
+    isOver: async ({ blame }) => {
+      if (blame === "request") count += 1;
+      if (count < TRIES_MAX) return false;
+      count = 0;
+      return (await remote.collections(signal)).kind === "done";
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { parse } from "yaml";
+
+/** What a Markdown file says of itself before its text. */
+export interface FrontMatter {
+  readonly title?: string;
+  readonly description?: string;
+  /** Where the text after it begins. */
+  readonly end: number;
+}
+
+/** More than this is no front matter that a person wrote. */
+const FRONT_MATTER_CHARS_MAX = 64 * 1024;
+
+/**
+ * Reads the YAML front matter between `---` lines at the very start of a text. Title and description (or `summary`)
+ * are told if they are plain values. Front matter that is no valid YAML says nothing, and is still passed over.
+ */
+export function readFrontMatter(text: string): FrontMatter | undefined {
+  if (!text.startsWith("---")) return undefined;
+  const head = /^---[ \t]*\r?\n/.exec(text);
+  if (head === null) return undefined;
+  const block = text.slice(head[0].length, head[0].length + FRONT_MATTER_CHARS_MAX);
+  const close = /^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/m.exec(block);
+  if (close === null) return undefined;
+
+  const fields = parseFields(block.slice(0, close.index));
+  const title = plainValue(fields["title"]);
+  const description = plainValue(fields["description"]) ?? plainValue(fields["summary"]);
+  return {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    end: head[0].length + close.index + close[0].length,
+  };
+}
+
+function parseFields(yaml: string): Record<string, unknown> {
+  try {
+    // Aliases are refused: a few lines of them can unfold into gigabytes.
+    const value: unknown = parse(yaml, { logLevel: "silent", prettyErrors: false, maxAliasCount: 0 });
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function plainValue(value: unknown): string | undefined {
+  if (typeof value === "string") return value.trim() === "" ? undefined : value;
+  return typeof value === "number" || typeof value === "bigint" ? String(value) : undefined;
+}

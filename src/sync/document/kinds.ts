@@ -1,0 +1,103 @@
+/** What a file's name says of how it becomes a resource, before a byte is read. */
+export type NamedKind =
+  /** A PDF or an image: uploaded as it is. */
+  | { readonly kind: "file" }
+  /** A shortcut that holds an address. */
+  | { readonly kind: "link"; readonly format: "url" | "webloc" }
+  /** Text, if the bytes agree. */
+  | { readonly kind: "content"; readonly format: TextFormat }
+  /** A format that is never text and that no service takes. */
+  | { readonly kind: "skipped"; readonly reason: string };
+
+/** Formats in which a title is looked for. Everything else is `plain`: its title is its path. */
+export type TextFormat = "markdown" | "asciidoc" | "org" | "rst" | "html" | "plain";
+
+const FILE: NamedKind = { kind: "file" };
+const PLAIN: NamedKind = { kind: "content", format: "plain" };
+
+const TEXT_FORMATS: readonly (readonly [TextFormat, string])[] = [
+  ["markdown", "md markdown mdown mkd mkdn mdx qmd rmd"],
+  ["asciidoc", "adoc asciidoc"],
+  ["html", "htm html xhtml"],
+  ["org", "org"],
+  ["rst", "rst"],
+];
+
+/** Formats whose bytes are never plain text, so that a folder of films need not be read to find that out. */
+const NEVER_TEXT: readonly (readonly [string, string])[] = [
+  [
+    "an office document",
+    "doc docx docm dot dotx xls xlsx xlsm xlsb ppt pptx pptm pps ppsx odt ods odp odg rtf pages numbers vsd vsdx mdb accdb",
+  ],
+  ["a book or print format", "epub mobi azw azw3 djvu chm xps ps eps"],
+  [
+    "an archive",
+    "zip gz tgz bz2 tbz xz txz zst lz lz4 lzma 7z rar tar cab iso img dmg deb rpm apk jar war ear whl nupkg vsix crx xpi",
+  ],
+  ["sound", "mp3 m4a aac flac ogg oga opus wav wma aiff mid midi"],
+  ["a film", "mp4 m4v mkv mov avi wmv webm flv mpg mpeg 3gp vob"],
+  [
+    "an image in a format that is not taken",
+    "heic heif avif ico icns psd ai xcf raw cr2 nef arw dng jxl jp2 tga dds exr hdr",
+  ],
+  ["a font", "ttf otf woff woff2 eot"],
+  ["a program", "exe dll so dylib o a obj lib class pyc pyo pyd wasm bin elf msi ko node"],
+  [
+    "binary data",
+    "db sqlite sqlite3 db3 mdf ldf ibd frm dbf parquet feather avro orc npy npz pkl pickle h5 hdf5 onnx safetensors gguf pt pth ckpt tflite",
+  ],
+  // Some of these are text. A private key has no business in a search index.
+  ["a key or key store", "pem key p12 pfx jks keystore kdbx gpg pgp"],
+];
+
+const BY_EXTENSION: ReadonlyMap<string, NamedKind> = new Map<string, NamedKind>([
+  ...each("pdf png jpg jpeg webp gif bmp tif tiff", () => FILE),
+  ...each("url", () => ({ kind: "link", format: "url" })),
+  ...each("webloc", () => ({ kind: "link", format: "webloc" })),
+  ...TEXT_FORMATS.flatMap(([format, extensions]) => each(extensions, () => ({ kind: "content", format }))),
+  ...NEVER_TEXT.flatMap(([what, extensions]) =>
+    each(extensions, (extension) => ({
+      kind: "skipped",
+      reason: `.${extension} is ${what}: no text is taken from it`,
+    })),
+  ),
+]);
+
+/**
+ * The kind a name stands for. A name that says nothing (`LICENSE`, `notes.xyz`) is plain text as long as its bytes
+ * agree, which `readDocument` looks at.
+ */
+export function kindOfName(name: string): NamedKind {
+  const dot = name.lastIndexOf(".");
+  if (dot <= 0) return PLAIN;
+  return BY_EXTENSION.get(name.slice(dot + 1).toLowerCase()) ?? PLAIN;
+}
+
+function each(extensions: string, make: (extension: string) => NamedKind): [string, NamedKind][] {
+  return extensions.split(" ").map((extension) => [extension, make(extension)]);
+}
+
+/** The media type of a PDF or image by its first bytes; undefined for any other content. Twelve bytes suffice. */
+export function mediaTypeOf(bytes: Uint8Array): string | undefined {
+  return MAGIC.find((magic) => magic.matches(bytes))?.mediaType;
+}
+
+const MAGIC: readonly { readonly mediaType: string; matches(bytes: Uint8Array): boolean }[] = [
+  { mediaType: "application/pdf", matches: (bytes) => startsWith(bytes, "%PDF-") },
+  { mediaType: "image/png", matches: (bytes) => startsWith(bytes, "\x89PNG\r\n\x1a\n") },
+  { mediaType: "image/jpeg", matches: (bytes) => startsWith(bytes, "\xff\xd8\xff") },
+  { mediaType: "image/gif", matches: (bytes) => startsWith(bytes, "GIF87a") || startsWith(bytes, "GIF89a") },
+  { mediaType: "image/webp", matches: (bytes) => startsWith(bytes, "RIFF") && startsWith(bytes, "WEBP", 8) },
+  { mediaType: "image/tiff", matches: (bytes) => startsWith(bytes, "II*\0") || startsWith(bytes, "MM\0*") },
+  // "BM" alone begins many a text; the four reserved bytes after the size are zero in every bitmap.
+  { mediaType: "image/bmp", matches: (bytes) => startsWith(bytes, "BM") && startsWith(bytes, "\0\0\0\0", 6) },
+];
+
+/** Whether the bytes from `offset` on are the characters of `signature`, one byte each. */
+function startsWith(bytes: Uint8Array, signature: string, offset = 0): boolean {
+  if (bytes.length < offset + signature.length) return false;
+  for (let at = 0; at < signature.length; at++) {
+    if (bytes[offset + at] !== signature.charCodeAt(at)) return false;
+  }
+  return true;
+}

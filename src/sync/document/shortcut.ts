@@ -1,0 +1,42 @@
+import { parseBinary } from "plist";
+import { URL_CHARS_MAX } from "../../wire/resource.ts";
+import { decodeEntities } from "./entities.ts";
+import { decodeText } from "./text.ts";
+
+/**
+ * The web address that a shortcut file holds: `.url` of Windows (an INI file) or `.webloc` of macOS (a property list,
+ * XML or binary). Undefined if it holds none that a service could fetch.
+ */
+export function addressOf(bytes: Buffer, format: "url" | "webloc"): string | undefined {
+  const address = (format === "url" ? fromUrlFile(bytes) : fromWebloc(bytes))?.trim();
+  if (address === undefined || address.length > URL_CHARS_MAX) return undefined;
+  const protocol = URL.parse(address)?.protocol;
+  return protocol === "http:" || protocol === "https:" ? address : undefined;
+}
+
+function fromUrlFile(bytes: Buffer): string | undefined {
+  const decoded = decodeText(bytes);
+  if (decoded.kind !== "text") return undefined;
+  const section = /^\[InternetShortcut\]\s*$/im.exec(decoded.text);
+  if (section === null) return undefined;
+  const rest = decoded.text.slice(section.index + section[0].length);
+  const nextSection = rest.search(/^\[/m);
+  return /^URL\s*=(.*)$/im.exec(nextSection === -1 ? rest : rest.slice(0, nextSection))?.[1];
+}
+
+function fromWebloc(bytes: Buffer): string | undefined {
+  if (bytes.subarray(0, 6).toString("latin1") === "bplist") return fromBinaryList(bytes);
+  // An XML list holds this one pair; a parser would only add its complaints about broken ones.
+  const found = /<key>\s*URL\s*<\/key>\s*<string>([^<]*)<\/string>/.exec(bytes.toString("utf8"))?.[1];
+  return found === undefined ? undefined : decodeEntities(found);
+}
+
+function fromBinaryList(bytes: Buffer): string | undefined {
+  try {
+    const list = parseBinary(bytes);
+    if (typeof list !== "object" || list === null || !("URL" in list)) return undefined;
+    return typeof list["URL"] === "string" ? list["URL"] : undefined;
+  } catch {
+    return undefined; // a broken list holds no address; the caller says so
+  }
+}

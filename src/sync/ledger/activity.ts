@@ -1,0 +1,72 @@
+import type { ActionKind, RelativePath } from "../plan/model.ts";
+import type { Sqlite } from "./open.ts";
+
+/** What came of it. `skipped`: the file is left out, which is no failure. */
+export type Outcome = "done" | "refused" | "skipped" | "parked";
+
+/** One thing the daemon did, or could not do. */
+export interface Activity {
+  readonly atMs: number;
+  readonly source: number;
+  readonly path: RelativePath;
+  /** Where the file was before, of a move. */
+  readonly from: RelativePath | undefined;
+  readonly docId: string | undefined;
+  readonly action: ActionKind | "read" | "adopt";
+  readonly outcome: Outcome;
+  readonly durationMs: number;
+  readonly message: string | undefined;
+}
+
+/** The newest entries are kept, about this many: some days of an ordinary folder, a megabyte or two. */
+const ROWS_MAX = 10_000;
+const PRUNE_EVERY = 1000;
+
+/** The record of what was done, bounded. */
+export interface ActivityLog {
+  /** A plain statement: run it inside a group commit. */
+  add(activity: Activity): void;
+  /** The newest entries, newest first. */
+  recent(limit: number): Activity[];
+}
+
+/** Prepares the statements over activity. */
+export function openActivity(db: Sqlite): ActivityLog {
+  const insert = db.prepare(
+    `INSERT INTO activity (at_ms, source, path, from_path, doc_id, action, outcome, duration_ms, message)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const prune = db.prepare("DELETE FROM activity WHERE id <= (SELECT max(id) FROM activity) - ?");
+  const recent = db.prepare<[number], { [K in keyof Activity]: Activity[K] | null }>(
+    `SELECT at_ms AS atMs, source, path, from_path AS "from", doc_id AS docId, action, outcome, duration_ms AS durationMs,
+       message FROM activity ORDER BY id DESC LIMIT ?`,
+  );
+  let sincePrune = 0;
+  return {
+    add: ({ atMs, source, path, from, docId, action, outcome, durationMs, message }) => {
+      insert.run(
+        atMs,
+        source,
+        path,
+        from ?? null,
+        docId ?? null,
+        action,
+        outcome,
+        durationMs,
+        message ?? null,
+      );
+      sincePrune += 1;
+      if (sincePrune < PRUNE_EVERY) return;
+      sincePrune = 0;
+      prune.run(ROWS_MAX);
+    },
+    recent: (limit) =>
+      recent.all(limit).map(
+        (row) =>
+          // The columns are as `add` wrote them; SQL's null stands for undefined.
+          Object.fromEntries(
+            Object.entries(row).map(([name, value]) => [name, value ?? undefined]),
+          ) as unknown as Activity,
+      ),
+  };
+}

@@ -1,0 +1,260 @@
+import type { FileState, KnownFile, LedgerFile, RelativePath, ScanEntry, Shape } from "../plan/model.ts";
+import type { Sqlite } from "./open.ts";
+
+/** What is written of a file when the service acknowledged it, or intended when it is about to leave. */
+export interface Observed {
+  readonly entry: ScanEntry;
+  readonly rulesKey: number;
+  readonly hash: string;
+  readonly digest: string;
+  readonly title: string;
+  readonly label: string;
+  readonly extractorVersion: number;
+  readonly shape: Shape;
+  readonly fileUrl: string | undefined;
+}
+
+/** Why a file is not in agreement. */
+export interface Trouble {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** A file in trouble, for a person. */
+export interface TroubledFile extends Trouble {
+  readonly source: string;
+  readonly path: RelativePath;
+  readonly state: FileState;
+  readonly docId: string | null;
+}
+
+/** A file that is left out, for a person. */
+export interface SkippedFile {
+  readonly source: string;
+  readonly path: RelativePath;
+  readonly reason: string;
+}
+
+/** The rows of files. Changes are plain statements: run them inside a group commit. */
+export interface Files {
+  /** All rows of a source, in no order. No other statement may run on the ledger before it ends. */
+  all(source: number): IterableIterator<KnownFile>;
+  /** Rows at or below any of the paths; a row may come twice when paths overlap. */
+  below(source: number, paths: readonly RelativePath[]): KnownFile[];
+  /** The row of a path, held ones left out. */
+  living(source: number, path: RelativePath): KnownFile | undefined;
+  byInode(source: number, ino: number): KnownFile[];
+  get(id: number): LedgerFile | undefined;
+  ownsDoc(docId: string): boolean;
+  isEmpty(source: number): boolean;
+  insert(source: number, docId: string | null, state: FileState, observed: Observed): void;
+  /** The service acknowledged this: the row says so. */
+  agree(id: number, docId: string, observed: Observed): void;
+  setState(id: number, state: FileState): void;
+  /** Puts rows under other paths, rings included; each is looked at again whatever its times say. */
+  repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
+  /**
+   * Notes that a file failed or is left out, creating its row if there is none. `sure: false` means that the service's state is not
+   * known, so that whatever comes next is sent whole.
+   */
+  trouble(
+    source: number,
+    id: number | undefined,
+    what: {
+      entry: ScanEntry;
+      rulesKey: number;
+      state: "failed" | "skipped" | "parked";
+      sure: boolean;
+      retryAtMs?: number;
+    } & Trouble,
+  ): void;
+  tries(id: number): number;
+  remove(id: number): void;
+  /** Deletes that the service will not do are among them. */
+  troubled(limit: number): TroubledFile[];
+  skipped(limit: number): SkippedFile[];
+}
+
+const KNOWN = `id, path, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey`;
+
+/** Prepares the statements over files. */
+export function openFiles(db: Sqlite): Files {
+  const shapes = openShapes(db);
+  const all = db.prepare<[number], KnownFile>(`SELECT ${KNOWN} FROM files WHERE source = ?`);
+  const at = db.prepare<[number, string], KnownFile>(
+    `SELECT ${KNOWN} FROM files WHERE source = ? AND path = ? AND state NOT IN ('held', 'doomed')`,
+  );
+  const under = db.prepare<[number, string, string], KnownFile>(
+    `SELECT ${KNOWN} FROM files WHERE source = ? AND path >= ? AND path < ? AND state NOT IN ('held', 'doomed')`,
+  );
+  const held = db.prepare<[number], KnownFile>(
+    `SELECT ${KNOWN} FROM files WHERE source = ? AND state IN ('held', 'doomed') AND state <> 'agreed'`,
+  );
+  const byInode = db.prepare<[number, number], KnownFile>(
+    `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
+  );
+  const get = db.prepare<[number], KnownFile & { shapeId: number | null } & Omit<LedgerFile, "shape">>(
+    `SELECT ${KNOWN}, hash, digest, title, label, extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl
+     FROM files WHERE id = ?`,
+  );
+  const owns = db
+    .prepare<[string, string], number>(
+      "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ? LIMIT 1",
+    )
+    .pluck();
+  const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
+  const insert = db.prepare(
+    `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title,
+       label, extractor_version, shape, file_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const agree = db.prepare(
+    `UPDATE files SET doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
+       hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, error_code = NULL,
+       error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
+  );
+  const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
+  const repath = db.prepare(
+    "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
+  );
+  const fail = db.prepare(
+    `UPDATE files SET state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?, error_code = ?,
+       error_message = ?, tries = tries + 1, retry_at_ms = ?, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
+  );
+  const insertFailed = db.prepare(
+    `INSERT INTO files (source, path, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, error_code, error_message,
+       tries, retry_at_ms, hash, digest, title, label, extractor_version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', '', '', '', 0)`,
+  );
+  const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
+  const remove = db.prepare("DELETE FROM files WHERE id = ?");
+  const troubled = db.prepare<[number], TroubledFile>(
+    `SELECT sources.path AS source, files.path AS path, state, doc_id AS docId,
+       CASE WHEN state IN ('held', 'doomed') THEN state ELSE coalesce(error_code, state) END AS code,
+       CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') WHEN 'doomed' THEN 'to be deleted, as agreed'
+         ELSE coalesce(error_message, '') END AS message
+     FROM files JOIN sources ON sources.id = files.source
+     WHERE state IN ('failed', 'parked', 'held', 'doomed') AND state <> 'agreed' AND active = 1
+     UNION ALL
+     SELECT sources.path, intents.path, 'failed', doc_id, 'delete_refused', error_message
+     FROM intents JOIN sources ON sources.id = intents.source
+     WHERE kind = 'delete' AND error_message IS NOT NULL AND active = 1
+     ORDER BY source, path LIMIT ?`,
+  );
+  const skipped = db.prepare<[number], SkippedFile>(
+    `SELECT sources.path AS source, files.path, coalesce(error_message, '') AS reason
+     FROM files JOIN sources ON sources.id = files.source
+     WHERE state = 'skipped' AND state <> 'agreed' AND active = 1 ORDER BY files.source, files.path LIMIT ?`,
+  );
+
+  return {
+    all: (source) => all.iterate(source),
+    below: (source, paths) => {
+      const rows: KnownFile[] = held.all(source);
+      for (const path of paths) {
+        const exact = at.get(source, path);
+        if (exact !== undefined) rows.push(exact);
+        // "0" follows "/" in the order of bytes: the range is what lies below the folder.
+        rows.push(...under.all(source, `${path}/`, `${path}0`));
+      }
+      return rows;
+    },
+    living: (source, path) => at.get(source, path),
+    byInode: (source, ino) => byInode.all(source, ino),
+    get: (id) => {
+      const row = get.get(id);
+      if (row === undefined) return undefined;
+      const { shapeId, ...file } = row;
+      return { ...file, shape: shapes.get(shapeId) };
+    },
+    ownsDoc: (docId) => owns.get(docId, docId) !== undefined,
+    isEmpty: (source) => any.get(source) === undefined,
+    insert: (source, docId, state, observed) => {
+      insert.run(source, observed.entry.path, docId, state, ...observedColumns(observed, shapes));
+    },
+    agree: (id, docId, observed) => {
+      agree.run(docId, ...observedColumns(observed, shapes), id);
+    },
+    setState: (id, state) => {
+      setState.run(state, id);
+    },
+    repath: (moves) => {
+      // First out of the way, then home: within a swap or a ring each path is taken until its owner has left. No path
+      // of a disk holds a NUL.
+      for (const { id } of moves) repath.run(`\0${id}`, id);
+      for (const { id, to } of moves) repath.run(to, id);
+    },
+    trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
+      const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
+      if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
+      else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
+    },
+    tries: (id) => tries.get(id) ?? 0,
+    remove: (id) => {
+      remove.run(id);
+    },
+    troubled: (limit) => troubled.all(limit),
+    skipped: (limit) => skipped.all(limit),
+  };
+}
+
+/** Values of the columns from size_bytes to file_url, in the order of the statements. */
+export function observedColumns(observed: Observed, shapes: Shapes): readonly (string | number | null)[] {
+  const { entry } = observed;
+  return [
+    entry.sizeBytes,
+    entry.mtimeMs,
+    entry.ctimeMs,
+    entry.ino,
+    observed.rulesKey,
+    observed.hash,
+    observed.digest,
+    observed.title,
+    observed.label,
+    observed.extractorVersion,
+    shapes.idOf(observed.shape),
+    observed.fileUrl ?? null,
+  ];
+}
+
+/** Shapes by their number in the ledger. There are few: a source has one a kind and rule. */
+export interface Shapes {
+  idOf(shape: Shape): number;
+  get(id: number | null): Shape;
+}
+
+const NO_SHAPE: Shape = {
+  kind: "content",
+  tier: "fastest",
+  ownerId: "",
+  settings: { strategy: "recursive", chunkSize: 0, chunkOverlap: 0 },
+};
+
+type ShapeRow = Omit<Shape, "settings"> & Shape["settings"];
+
+/** Prepares the statements over shapes. */
+export function openShapes(db: Sqlite): Shapes {
+  const find = db
+    .prepare<(string | number)[], number>(
+      "SELECT id FROM shapes WHERE kind = ? AND tier = ? AND owner_id = ? AND strategy = ? AND chunk_chars = ? AND overlap_chars = ?",
+    )
+    .pluck();
+  const add = db.prepare(
+    "INSERT INTO shapes (kind, tier, owner_id, strategy, chunk_chars, overlap_chars) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  const get = db.prepare<[number], ShapeRow>(
+    `SELECT kind, tier, owner_id AS ownerId, strategy, chunk_chars AS chunkSize, overlap_chars AS chunkOverlap
+     FROM shapes WHERE id = ?`,
+  );
+  return {
+    idOf: ({ kind, tier, ownerId, settings }) => {
+      const values = [kind, tier, ownerId, settings.strategy, settings.chunkSize, settings.chunkOverlap];
+      return find.get(...values) ?? Number(add.run(...values).lastInsertRowid);
+    },
+    get: (id) => {
+      const row = id === null ? undefined : get.get(id);
+      if (row === undefined) return NO_SHAPE;
+      const { kind, tier, ownerId, ...settings } = row;
+      return { kind, tier, ownerId, settings };
+    },
+  };
+}

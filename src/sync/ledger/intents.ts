@@ -1,0 +1,134 @@
+import type { RelativePath, ScanEntry } from "../plan/model.ts";
+import { observedColumns, openShapes, type Observed } from "./files.ts";
+import type { Sqlite } from "./open.ts";
+
+/** A create that was about to leave. */
+export interface CreateIntent {
+  readonly id: number;
+  readonly source: number;
+  readonly path: RelativePath;
+  /** Key of the request, the same for every attempt. */
+  readonly key: string;
+  readonly atMs: number;
+  readonly attempts: number;
+  /** The resource that an earlier-doubted create was answered with since; null while no answer is known. */
+  readonly docId: string | null;
+  readonly observed: Observed;
+}
+
+/** A resource that is to be deleted; no row of files owns it any more. */
+export interface DeleteIntent {
+  readonly id: number;
+  readonly source: number;
+  readonly path: RelativePath;
+  readonly docId: string;
+}
+
+/** The notes of what left without an answer. Changes are plain statements: run them inside a group commit. */
+export interface Intents {
+  /** Returns the intent's id. */
+  create(source: number, key: string, atMs: number, observed: Observed): number;
+  setFileUrl(id: number, fileUrl: string): void;
+  /** Another attempt is about to leave although an earlier one may have acted. */
+  again(id: number): void;
+  /** The create is settled, but an attempt of it may have made, or still make, an extra resource. */
+  doubt(id: number, docId: string | null): void;
+  delete(source: number, path: RelativePath, docId: string): number;
+  refuse(id: number, message: string): void;
+  remove(id: number): void;
+  creates(source: number): CreateIntent[];
+  /** Creates of all configured sources. */
+  allCreates(): CreateIntent[];
+  doubts(source: number): CreateIntent[];
+  deletes(source: number): DeleteIntent[];
+}
+
+type Row = Omit<CreateIntent, "observed"> &
+  Omit<Observed, "entry" | "shape" | "fileUrl"> &
+  Omit<ScanEntry, "path"> & { shapeId: number | null; fileUrl: string | null };
+
+/** Prepares the statements over intents. */
+export function openIntents(db: Sqlite): Intents {
+  const shapes = openShapes(db);
+  const create = db.prepare(
+    `INSERT INTO intents (kind, source, path, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest,
+       title, label, extractor_version, shape, file_url)
+     VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const setFileUrl = db.prepare("UPDATE intents SET file_url = ? WHERE id = ?");
+  const again = db.prepare("UPDATE intents SET attempts = attempts + 1 WHERE id = ?");
+  const doubt = db.prepare("UPDATE intents SET kind = 'doubt', doc_id = ? WHERE id = ?");
+  const remember = db.prepare(
+    "INSERT INTO intents (kind, source, path, doc_id, key, at_ms) VALUES ('delete', ?, ?, ?, '', 0)",
+  );
+  const refuse = db.prepare("UPDATE intents SET error_message = ? WHERE id = ?");
+  const remove = db.prepare("DELETE FROM intents WHERE id = ?");
+  const columns = `id, source, path, key, at_ms AS atMs, attempts, doc_id AS docId, size_bytes AS sizeBytes,
+    mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
+    extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
+  const open = db.prepare<[number, string], Row>(
+    `SELECT ${columns} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
+  );
+  const allCreates = db.prepare<[], Row>(
+    `SELECT ${columns} FROM intents
+     WHERE kind = 'create' AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
+  );
+  const deletes = db.prepare<[number], DeleteIntent>(
+    "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
+  );
+
+  const intentOf = (row: Row): CreateIntent => ({
+    id: row.id,
+    source: row.source,
+    path: row.path,
+    key: row.key,
+    atMs: row.atMs,
+    attempts: row.attempts,
+    docId: row.docId,
+    observed: {
+      entry: {
+        path: row.path,
+        sizeBytes: row.sizeBytes,
+        mtimeMs: row.mtimeMs,
+        ctimeMs: row.ctimeMs,
+        ino: row.ino,
+      },
+      rulesKey: row.rulesKey,
+      hash: row.hash,
+      digest: row.digest,
+      title: row.title,
+      label: row.label,
+      extractorVersion: row.extractorVersion,
+      shape: shapes.get(row.shapeId),
+      fileUrl: row.fileUrl ?? undefined,
+    },
+  });
+
+  return {
+    create: (source, key, atMs, observed) =>
+      Number(
+        create.run(source, observed.entry.path, key, atMs, ...observedColumns(observed, shapes))
+          .lastInsertRowid,
+      ),
+    setFileUrl: (id, fileUrl) => {
+      setFileUrl.run(fileUrl, id);
+    },
+    again: (id) => {
+      again.run(id);
+    },
+    doubt: (id, docId) => {
+      doubt.run(docId, id);
+    },
+    delete: (source, path, docId) => Number(remember.run(source, path, docId).lastInsertRowid),
+    refuse: (id, message) => {
+      refuse.run(message, id);
+    },
+    remove: (id) => {
+      remove.run(id);
+    },
+    creates: (source) => open.all(source, "create").map(intentOf),
+    allCreates: () => allCreates.all().map(intentOf),
+    doubts: (source) => open.all(source, "doubt").map(intentOf),
+    deletes: (source) => deletes.all(source),
+  };
+}

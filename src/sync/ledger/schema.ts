@@ -1,0 +1,154 @@
+/**
+ * The ledger's tables, as steps from one version to the next: `user_version` counts those done. A step that was
+ * released is never changed; a new one is added.
+ *
+ * - `files`: what the service has acknowledged, a row a file. Held deletes stay here (state `held`), so that a file
+ *   that comes back finds its resource; two rows may then share a path, of which one is held.
+ * - `intents`: notes of what left or is about to leave. A `create` may have made a resource that no row owns. A `doubt`
+ *   is a create that was sent again: it may have made an extra one. A `delete` is a resource that is to go; its row in
+ *   `files` is gone already. Updates need none: the file's state is `unsure` while one is on its way.
+ * - `shapes`: the parts of a recipe that repeat in every row, once each.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE collections (tier TEXT PRIMARY KEY, collection_id TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE sources (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    owner_id TEXT NOT NULL,
+    tier TEXT NOT NULL,
+    active INTEGER NOT NULL,
+    root_dev INTEGER,
+    root_ino INTEGER,
+    halted TEXT,
+    hold_reason TEXT,
+    approved INTEGER NOT NULL DEFAULT 0,
+    -- Rows of files by state, kept by the triggers below; backlog is the daemon's, known_backlog those of it in agreed.
+    agreed INTEGER NOT NULL DEFAULT 0,
+    unsure INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    parked INTEGER NOT NULL DEFAULT 0,
+    held INTEGER NOT NULL DEFAULT 0,
+    backlog INTEGER NOT NULL DEFAULT 0,
+    backlog_agreed INTEGER NOT NULL DEFAULT 0,
+    unreadable INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+
+  CREATE TABLE shapes (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    tier TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    chunk_chars INTEGER NOT NULL,
+    overlap_chars INTEGER NOT NULL,
+    UNIQUE (kind, tier, owner_id, strategy, chunk_chars, overlap_chars)
+  ) STRICT;
+
+  CREATE TABLE files (
+    id INTEGER PRIMARY KEY,
+    source INTEGER NOT NULL REFERENCES sources (id),
+    path TEXT NOT NULL,
+    doc_id TEXT,
+    state TEXT NOT NULL CHECK (state IN ('agreed', 'unsure', 'failed', 'skipped', 'parked', 'held', 'doomed')),
+    size_bytes INTEGER NOT NULL,
+    mtime_ms REAL NOT NULL,
+    ctime_ms REAL NOT NULL,
+    ino INTEGER NOT NULL,
+    rules_key INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    title TEXT NOT NULL,
+    label TEXT NOT NULL,
+    extractor_version INTEGER NOT NULL,
+    shape INTEGER REFERENCES shapes (id),
+    file_url TEXT,
+    error_code TEXT,
+    error_message TEXT,
+    tries INTEGER NOT NULL DEFAULT 0,
+    retry_at_ms REAL
+  ) STRICT;
+  CREATE UNIQUE INDEX files_path ON files (source, path) WHERE state NOT IN ('held', 'doomed');
+  CREATE UNIQUE INDEX files_doc ON files (doc_id) WHERE doc_id IS NOT NULL;
+  CREATE INDEX files_ino ON files (source, ino);
+  CREATE INDEX files_trouble ON files (source, state) WHERE state <> 'agreed';
+
+  CREATE TABLE intents (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('create', 'doubt', 'delete')),
+    source INTEGER NOT NULL REFERENCES sources (id),
+    path TEXT NOT NULL,
+    doc_id TEXT,
+    key TEXT NOT NULL,
+    at_ms REAL NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 1,
+    size_bytes INTEGER NOT NULL DEFAULT 0,
+    mtime_ms REAL NOT NULL DEFAULT 0,
+    ctime_ms REAL NOT NULL DEFAULT 0,
+    ino INTEGER NOT NULL DEFAULT 0,
+    rules_key INTEGER NOT NULL DEFAULT 0,
+    hash TEXT NOT NULL DEFAULT '',
+    digest TEXT NOT NULL DEFAULT '',
+    title TEXT NOT NULL DEFAULT '',
+    label TEXT NOT NULL DEFAULT '',
+    extractor_version INTEGER NOT NULL DEFAULT 0,
+    shape INTEGER REFERENCES shapes (id),
+    file_url TEXT,
+    error_message TEXT
+  ) STRICT;
+  CREATE INDEX intents_doc ON intents (doc_id) WHERE doc_id IS NOT NULL;
+
+  CREATE TABLE activity (
+    id INTEGER PRIMARY KEY,
+    at_ms REAL NOT NULL,
+    source INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    from_path TEXT,
+    doc_id TEXT,
+    action TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    duration_ms REAL NOT NULL,
+    message TEXT
+  ) STRICT;
+
+  CREATE TRIGGER files_insert AFTER INSERT ON files BEGIN
+    UPDATE sources SET
+      agreed = agreed + (NEW.state = 'agreed'),
+      unsure = unsure + (NEW.state = 'unsure'),
+      failed = failed + (NEW.state = 'failed'),
+      skipped = skipped + (NEW.state = 'skipped'),
+      parked = parked + (NEW.state = 'parked'),
+      held = held + (NEW.state IN ('held', 'doomed'))
+    WHERE id = NEW.source;
+  END;
+  CREATE TRIGGER files_delete AFTER DELETE ON files BEGIN
+    UPDATE sources SET
+      agreed = agreed - (OLD.state = 'agreed'),
+      unsure = unsure - (OLD.state = 'unsure'),
+      failed = failed - (OLD.state = 'failed'),
+      skipped = skipped - (OLD.state = 'skipped'),
+      parked = parked - (OLD.state = 'parked'),
+      held = held - (OLD.state IN ('held', 'doomed'))
+    WHERE id = OLD.source;
+  END;
+  CREATE TRIGGER files_state AFTER UPDATE OF state ON files WHEN OLD.state <> NEW.state BEGIN
+    UPDATE sources SET
+      agreed = agreed + (NEW.state = 'agreed') - (OLD.state = 'agreed'),
+      unsure = unsure + (NEW.state = 'unsure') - (OLD.state = 'unsure'),
+      failed = failed + (NEW.state = 'failed') - (OLD.state = 'failed'),
+      skipped = skipped + (NEW.state = 'skipped') - (OLD.state = 'skipped'),
+      parked = parked + (NEW.state = 'parked') - (OLD.state = 'parked'),
+      held = held + (NEW.state IN ('held', 'doomed')) - (OLD.state IN ('held', 'doomed'))
+    WHERE id = NEW.source;
+  END;
+  `,
+  `
+  -- Why some changes are found late, for other processes to read.
+  ALTER TABLE sources ADD COLUMN degraded TEXT;
+  -- Deletes that the service will not do.
+  CREATE INDEX intents_refused ON intents (source) WHERE kind = 'delete' AND error_message IS NOT NULL;
+  `,
+];

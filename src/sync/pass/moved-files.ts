@@ -1,0 +1,108 @@
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { readDocument } from "../document/read.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Difference, KnownFile, Look, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import { moveSuspects, pairByHash, sameIdentity } from "../plan/moves.ts";
+import { scopeTest } from "../plan/reconcile.ts";
+import type { Rules } from "../rules.ts";
+import { scanPaths } from "../scan.ts";
+
+/** Where the files of a source lie and what is known of them. */
+export interface Place {
+  readonly source: number;
+  readonly rules: Rules;
+  readonly ledger: Ledger;
+  readonly signal: AbortSignal;
+}
+
+/** Files read between two turns of the loop. */
+const READ_AT_ONCE = 32;
+
+/**
+ * Widens a partial scan: a new file may be a known one under another name, whose old path must be looked at in the same
+ * breath. `missing` are paths that were found missing and whose delete still waits.
+ */
+export async function widen(place: Place, scan: Scan, missing: Iterable<RelativePath>): Promise<Scan> {
+  const { source, rules, ledger, signal } = place;
+  const scope = scan.scope ?? [];
+  const inScope = scopeTest(scope);
+  const elsewhere = new Set<RelativePath>();
+  for (const entry of scan.entries) {
+    for (const known of ledger.files.byInode(source, entry.ino)) {
+      if (sameIdentity(known, entry) && !inScope(known.path)) elsewhere.add(known.path);
+    }
+  }
+  const known = new Set(ledger.files.below(source, scope).map(({ path }) => path));
+  if (scan.entries.some(({ path }) => !known.has(path))) {
+    for (const path of missing) if (!inScope(path)) elsewhere.add(path);
+  }
+  if (elsewhere.size === 0 || scan.root === undefined) return scan;
+  const more = await scanPaths(rules.source.absolutePath, rules, [...elsewhere], { signal });
+  if (more.root === undefined) return more;
+  return {
+    root: scan.root,
+    entries: [...scan.entries, ...more.entries],
+    unreadable: [...scan.unreadable, ...more.unreadable],
+    refused: [...scan.refused, ...more.refused],
+    skipped: [...scan.skipped, ...more.skipped],
+    scope: [...scope, ...(more.scope ?? [])],
+  };
+}
+
+/** Files that moved without keeping their inode: told by their content, which has to be read for it. */
+export async function findMovesByHash(
+  { rules, ledger, signal }: Place,
+  looks: readonly Look[],
+  gone: readonly KnownFile[],
+): Promise<readonly Move[]> {
+  const suspects = moveSuspects(looks, gone);
+  if (suspects.length === 0) return [];
+  const sizes = new Set(suspects.map(({ entry }) => entry.sizeBytes));
+  const rows = gone
+    .filter(({ sizeBytes }) => sizes.has(sizeBytes))
+    .map((known) => ({ known, hash: ledger.files.get(known.id)?.hash ?? "" }));
+  const read: { entry: ScanEntry; hash: string }[] = [];
+  for (const [index, { entry }] of suspects.entries()) {
+    const outcome = await readDocument(join(rules.source.absolutePath, entry.path), entry, rules, { signal });
+    if (outcome.kind === "document") read.push({ entry, hash: outcome.document.hash });
+    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
+  }
+  return pairByHash(rows, read);
+}
+
+/**
+ * Gives moved rows their new paths in the ledger, all at once, so that no path is ever claimed twice. Returns what is
+ * left to look at and to delete.
+ */
+export async function applyMoves(
+  { ledger }: Place,
+  difference: Difference,
+  looks: readonly Look[],
+  byHash: readonly Move[],
+): Promise<{ readonly looks: readonly Look[]; readonly gone: readonly KnownFile[] }> {
+  const moves = [...difference.moves, ...byHash];
+  if (moves.length === 0) return { looks, gone: difference.gone };
+  const targets = new Set(moves.map(({ entry }) => entry.path));
+  const moved = new Set(moves.map(({ known }) => known.id));
+  const gone = difference.gone.filter(({ id }) => !moved.has(id));
+  const displaced = new Set(gone.filter(({ path, state }) => targets.has(path) && state !== "held"));
+  await ledger.write(() => {
+    for (const { id, path } of difference.forgotten) if (targets.has(path)) ledger.files.remove(id);
+    // Renamed over: the old file's path is another's now, so its resource goes whatever the brakes say of others.
+    for (const { id } of displaced) ledger.files.setState(id, "doomed");
+    ledger.files.repath(moves.map(({ known, entry }) => ({ id: known.id, to: entry.path })));
+  });
+  const hashMoves = new Map(byHash.map((move) => [move.entry.path, move]));
+  return {
+    looks: looks.map((look) => {
+      const move = hashMoves.get(look.entry.path);
+      return move === undefined ? look : { entry: look.entry, known: move.known, from: move.known.path };
+    }),
+    gone: gone.map((known) => (displaced.has(known) ? doomedRow(known) : known)),
+  };
+}
+
+function doomedRow(known: KnownFile): KnownFile {
+  return { ...known, state: "doomed" };
+}

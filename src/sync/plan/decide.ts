@@ -1,0 +1,46 @@
+import type { ActionKind, LedgerFile, Shape } from "./model.ts";
+
+/** A file as it was read, as far as deciding needs. */
+export interface ReadFacts {
+  readonly hash: string;
+  readonly label: string;
+  readonly extractorVersion: number;
+  readonly shape: Shape;
+}
+
+/**
+ * What a file that was read needs, given its row. `moved` says that the row was at another path before. A `move` with
+ * an unchanged label and a `touch` send nothing.
+ */
+export function decide(
+  read: ReadFacts,
+  row: LedgerFile | undefined,
+  moved: boolean,
+): Exclude<ActionKind, "delete"> {
+  if (row === undefined || row.docId === null) return "create";
+  if (!sameShape(read.shape, row.shape)) return "replace";
+  if (contentDiffers(read, row)) return "update";
+  if (moved) return "move";
+  return read.label === row.label ? "touch" : "retitle";
+}
+
+/**
+ * An unsure row may stand for the old bytes or the new. A file is uploaded as its bytes are, so another extractor
+ * changes only what is read out of it.
+ */
+function contentDiffers(read: ReadFacts, row: LedgerFile): boolean {
+  if (row.state === "unsure" || read.hash !== row.hash) return true;
+  return read.shape.kind === "content" && read.extractorVersion !== row.extractorVersion;
+}
+
+/** Whether a resource of one shape can become one of the other by an update. */
+export function sameShape(a: Shape, b: Shape): boolean {
+  return (
+    a.kind === b.kind &&
+    a.tier === b.tier &&
+    a.ownerId === b.ownerId &&
+    a.settings.strategy === b.settings.strategy &&
+    a.settings.chunkSize === b.settings.chunkSize &&
+    a.settings.chunkOverlap === b.settings.chunkOverlap
+  );
+}

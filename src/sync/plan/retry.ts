@@ -1,0 +1,52 @@
+/** The arithmetic of trying again. Pure: time and chance come in. */
+
+/** First wait after a failure, in milliseconds; doubles with each further one. */
+const DELAY_MS_MIN = 250;
+/** Longest wait between two tries: a service that comes back is noticed within a minute. */
+export const DELAY_MS_MAX = 60_000;
+/** Longest wait that a service may ask for with Retry-After; a wrong clock must not stop the daemon for a year. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
+/** Wait before a file that failed alone is tried again: a minute, doubling up to an hour. */
+const PARK_MS_MIN = 60_000;
+const PARK_MS_MAX = 3_600_000;
+
+/**
+ * Wait after `failures` (from 1) in a row. The service's own wish is a lower bound; a random part keeps many clients
+ * from coming back at the same instant. `random` is in [0, 1).
+ */
+export function delayMs(failures: number, retryAfterMs: number | undefined, random: number): number {
+  const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** Math.min(failures - 1, 20));
+  return Math.max(Math.min(retryAfterMs ?? 0, RETRY_AFTER_MS_MAX), full / 2 + (full / 2) * random);
+}
+
+/** Wait of a parked file after `tries` (from 1). */
+export function parkMs(tries: number): number {
+  return Math.min(PARK_MS_MAX, PARK_MS_MIN * 2 ** Math.min(tries - 1, 20));
+}
+
+/**
+ * Milliseconds that a Retry-After header asks for: seconds, or a date (RFC 9110, 10.2.3). A date is compared with the
+ * service's own clock where it told it (`Date` header), because ours may differ. Undefined when it makes no sense.
+ */
+export function parseRetryAfter(
+  value: string | undefined,
+  serviceDate: string | undefined,
+  nowMs: number,
+): number | undefined {
+  const text = value?.trim() ?? "";
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const atMs = text === "" ? Number.NaN : Date.parse(text);
+  if (Number.isNaN(atMs)) return undefined;
+  const dateMs = Date.parse(serviceDate ?? "");
+  return Math.max(0, atMs - (Number.isNaN(dateMs) ? nowMs : dateMs));
+}
+
+/** Width of the queue after a success: grows by one when a whole width has succeeded. */
+export function widen(width: number, widthMax: number): number {
+  return Math.min(widthMax, width + 1 / Math.max(1, width));
+}
+
+/** Width of the queue after the service asked to slow down. */
+export function narrow(width: number): number {
+  return Math.max(1, width / 2);
+}

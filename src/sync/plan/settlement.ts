@@ -1,0 +1,136 @@
+/** Settling creates whose answer never came: which resources of the collection are theirs. Pure. */
+
+/** A create that may have reached the service. */
+export interface OpenCreate {
+  readonly id: number;
+  /** When the intent was written, by our clock. */
+  readonly atMs: number;
+  /** How often the create was sent at most. */
+  readonly attempts: number;
+  /** An earlier attempt was sent again and answered since: it may only have left an extra resource. */
+  readonly answered: boolean;
+  /** The address that the resource has: of an upload unique, of a link not. */
+  readonly url: string | undefined;
+  readonly unique: boolean;
+  readonly title: string;
+  /** Digest of the text; empty where the resource has an address. */
+  readonly digest: string;
+  /** Stands for title and description together. */
+  readonly label: string;
+}
+
+/** A resource of the list, reduced to what is compared. */
+export interface ListedResource {
+  readonly docId: string;
+  readonly createdMs: number | undefined;
+  readonly url: string | undefined;
+  readonly title: string;
+  readonly digest: string;
+  readonly label: string;
+}
+
+export interface Adoption {
+  readonly id: number;
+  readonly docId: string;
+  /** Whether the description is what was sent; if not, the file is to be sent again. */
+  readonly exact: boolean;
+}
+
+export interface Settlement {
+  readonly adopted: readonly Adoption[];
+  /** Second resources that our own attempts made: to be deleted. */
+  readonly extra: readonly { readonly id: number; readonly docId: string }[];
+  /** Creates of which the list shows nothing. */
+  readonly absent: readonly number[];
+}
+
+/** How far our clock and the service's may differ beyond what its Date header told (which is in whole seconds). */
+const CLOCK_SLACK_MS = 5000;
+
+/** Gathers a list's resources, one by one, and settles the creates at its end. */
+export interface Settling {
+  /** Whether a resource may be one of ours, so that its digest is worth computing. */
+  interested(resource: { readonly url: string | undefined; readonly title: string }): boolean;
+  see(resource: ListedResource): void;
+  finish(clockOffsetMs: number): Settlement;
+}
+
+/**
+ * Starts to settle. `isOwned` says that a row of the ledger owns a resource already: it is never adopted and never
+ * deleted. A resource is ours when its upload address is (nobody else knows it), or when title and content (for a link:
+ * title and address) are equal and it was made after the intent. No more resources are taken than attempts were made.
+ */
+export function startSettling(creates: readonly OpenCreate[], isOwned: (docId: string) => boolean): Settling {
+  const groups = Map.groupBy(creates, keyOf);
+  const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => url));
+  const titles = new Set(creates.filter(({ unique }) => !unique).map(({ title }) => title));
+  const seen = new Map<string, ListedResource[]>();
+
+  return {
+    interested: ({ url, title }) => (url !== undefined && urls.has(url)) || titles.has(title),
+    see: (resource) => {
+      const unique = resource.url === undefined ? undefined : uniqueKey(resource.url);
+      const key = unique !== undefined && groups.has(unique) ? unique : sharedKey(resource);
+      if (groups.has(key)) seen.set(key, [...(seen.get(key) ?? []), resource]);
+    },
+    finish: (clockOffsetMs) => {
+      const adopted: Adoption[] = [];
+      const extra: { id: number; docId: string }[] = [];
+      const absent: number[] = [];
+      for (const [key, group] of groups) {
+        const earliest = Math.min(...group.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
+        const candidates = (seen.get(key) ?? [])
+          .filter(({ docId }) => !isOwned(docId))
+          .filter(
+            ({ createdMs }) => group[0]?.unique === true || createdMs === undefined || createdMs >= earliest,
+          )
+          .sort(byAge);
+        settleGroup(group, candidates, { adopted, extra, absent });
+      }
+      return { adopted, extra, absent };
+    },
+  };
+}
+
+function settleGroup(
+  group: readonly OpenCreate[],
+  candidates: ListedResource[],
+  out: { adopted: Adoption[]; extra: { id: number; docId: string }[]; absent: number[] },
+): void {
+  const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
+  const take = (create: OpenCreate, exact: boolean): boolean => {
+    const index = candidates.findIndex(({ label }) => !exact || label === create.label);
+    const [resource] = index === -1 ? [] : candidates.splice(index, 1);
+    if (resource !== undefined) out.adopted.push({ id: create.id, docId: resource.docId, exact });
+    return resource !== undefined;
+  };
+  const inexact = open.filter((create) => !take(create, true));
+  const absent = inexact.filter((create) => !take(create, false));
+  for (const { id } of absent) out.absent.push(id);
+
+  // What is left can only be ours as far as attempts were made that nothing answers for yet.
+  const adoptedHere = open.length - absent.length;
+  const answeredHere = group.length - open.length;
+  const attempts = group.reduce((sum, create) => sum + create.attempts, 0);
+  const owner = group.find(({ answered }) => answered) ?? group[0];
+  const surplus = candidates.slice(0, Math.max(0, attempts - adoptedHere - answeredHere));
+  if (owner !== undefined) for (const { docId } of surplus) out.extra.push({ id: owner.id, docId });
+}
+
+function keyOf(create: OpenCreate): string {
+  if (!create.unique) return sharedKey(create);
+  // Without the address of its upload a create has not left: no resource can be its.
+  return create.url === undefined ? `n\n${create.id}` : uniqueKey(create.url);
+}
+
+function uniqueKey(url: string): string {
+  return `u\n${url}`;
+}
+
+function sharedKey(resource: { title: string; url: string | undefined; digest: string }): string {
+  return `s\n${resource.title}\n${resource.url ?? ""}\n${resource.digest}`;
+}
+
+function byAge(a: ListedResource, b: ListedResource): number {
+  return (a.createdMs ?? 0) - (b.createdMs ?? 0) || (a.docId < b.docId ? -1 : 1);
+}

@@ -1,0 +1,124 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
+
+/**
+ * Reads a list answer (`{…, "data": {"resources": [{…}, …], …}}`) as it arrives and hands over each resource's JSON.
+ * Returns the answer without them, as text, to be parsed by the caller: a bare service sends a whole collection in one
+ * answer, with all its text, which must not stand in memory at once. A cut-off answer leaves text that is no JSON.
+ */
+export async function splitList(
+  chunks: AsyncIterable<Uint8Array>,
+  onResource: (json: string) => void,
+): Promise<string> {
+  const rest: Buffer[] = [];
+  let element: Buffer[] = [];
+  let depth = 0;
+  /** Depth of the resources array once inside it, else 0. */
+  let arrayDepth = 0;
+  let inString = false;
+  let escaped = false;
+  /** Whether the object at depth 2 is the answer's `data`. */
+  let inData = false;
+  /** The string before a bracket, outside of the array: its key. */
+  let word: Buffer[] = [];
+
+  for await (const chunk of chunks) {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    let from = 0;
+    let at = 0;
+    const inElement = (): boolean => arrayDepth > 0 && depth > arrayDepth;
+    /** Puts what was read since `from` where it belongs. Commas between resources are dropped. */
+    const cut = (to: number): void => {
+      const piece = bytes.subarray(from, to);
+      from = to;
+      if (inElement()) element.push(piece);
+      else if (arrayDepth === 0) rest.push(piece);
+    };
+    while (at < bytes.length) {
+      const byte = bytes[at] ?? 0;
+      if (inString) {
+        const start = at;
+        at = endOfString(bytes, at, escaped);
+        escaped = at === bytes.length && oddBackslashes(bytes, start, escaped);
+        inString = at === bytes.length;
+        if (!inElement() && word.length < 4) word.push(bytes.subarray(start, at));
+        if (!inString) at += 1;
+        continue;
+      }
+      switch (byte) {
+        case QUOTE: {
+          inString = true;
+          escaped = false;
+          if (!inElement()) word = [];
+          break;
+        }
+        case OPEN_BRACE:
+        case OPEN_BRACKET: {
+          const key = arrayDepth === 0 && depth <= 2 ? textOf(word) : "";
+          if (depth === 1) inData = byte === OPEN_BRACE && key === "data";
+          const enters = byte === OPEN_BRACKET && depth === 2 && inData && key === "resources";
+          word = [];
+          if (arrayDepth > 0 && depth === arrayDepth) from = at;
+          if (enters) cut(at + 1);
+          depth += 1;
+          if (enters) arrayDepth = depth;
+          break;
+        }
+        case CLOSE_BRACE:
+        case CLOSE_BRACKET: {
+          if (arrayDepth > 0 && depth === arrayDepth) {
+            arrayDepth = 0;
+            from = at;
+          } else if (inElement() && depth === arrayDepth + 1) {
+            cut(at + 1);
+            onResource(textOf(element));
+            element = [];
+          }
+          depth -= 1;
+          break;
+        }
+        case COMMA: {
+          if (!inElement()) word = [];
+          break;
+        }
+        default:
+      }
+      at += 1;
+    }
+    if (arrayDepth === 0 || inElement()) cut(bytes.length);
+  }
+  return textOf(rest);
+}
+
+/** Index of the quote that ends the string which `at` is in, or the length. */
+function endOfString(bytes: Buffer, at: number, escaped: boolean): number {
+  let from = escaped ? at + 1 : at;
+  for (;;) {
+    const quote = bytes.indexOf(QUOTE, from);
+    if (quote === -1) return bytes.length;
+    let backslashes = 0;
+    while (quote - 1 - backslashes >= from && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return quote;
+    from = quote + 1;
+  }
+}
+
+/** Whether a string that goes on in the next chunk stops at this one's end in the middle of an escape. */
+function oddBackslashes(bytes: Buffer, start: number, escaped: boolean): boolean {
+  const from = escaped ? start + 1 : start;
+  let count = 0;
+  while (bytes.length - 1 - count >= from && bytes[bytes.length - 1 - count] === BACKSLASH) count += 1;
+  return count % 2 === 1;
+}
+
+function textOf(pieces: readonly Buffer[]): string {
+  const [only] = pieces;
+  return pieces.length === 1 && only !== undefined
+    ? only.toString("utf8")
+    : Buffer.concat(pieces).toString("utf8");
+}

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+
+/** A form with one file in it, as `POST` body. */
+export interface UploadBody {
+  readonly contentType: string;
+  readonly contentLength: number;
+  /** The file's bytes as they are read: at most two slices are in memory. Throws `TornFile` when it changed or cannot be read. */
+  readonly chunks: AsyncGenerator<Buffer, void, undefined>;
+}
+
+/** The file is no longer what was hashed, or no longer to be read: its upload was broken off. */
+export class TornFile extends Error {
+  override readonly name = "TornFile";
+}
+
+/** Reads of this size run the disk and the hash at full speed. */
+const SLICE_BYTES = 1024 * 1024;
+
+/**
+ * A form that streams a file from disk (RFC 7578). Its length is known beforehand, so nothing is buffered to find it
+ * out. The bytes are hashed on their way; the last ones leave only if they are those that `hash` names.
+ */
+export function uploadBody(
+  file: {
+    readonly absolutePath: string;
+    readonly name: string;
+    readonly sizeBytes: number;
+    readonly hash: string;
+  },
+  mediaType: string,
+): UploadBody {
+  // The same bytes make the same form: a service that compares the body of a repeated request finds it unchanged. No
+  // file holds its own hash.
+  const boundary = `kbsync-${file.hash.slice(0, 32)}`;
+  const head = Buffer.from(
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
+      `content-type: ${mediaType}\r\n\r\n`,
+  );
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    contentLength: head.length + file.sizeBytes + tail.length,
+    chunks: stream(file, head, tail),
+  };
+}
+
+async function* stream(
+  file: Parameters<typeof uploadBody>[0],
+  head: Buffer,
+  tail: Buffer,
+): AsyncGenerator<Buffer, void, undefined> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(file.absolutePath, flags).catch(torn);
+  try {
+    yield head;
+    const hasher = createHash("sha256");
+    let sent = 0;
+    while (sent < file.sizeBytes) {
+      // A slice of its own each time: the last one may still be on its way out.
+      const slice = Buffer.allocUnsafe(Math.min(SLICE_BYTES, file.sizeBytes - sent));
+      const { bytesRead } = await handle.read(slice, 0, slice.length, sent).catch(torn);
+      if (bytesRead === 0) throw new TornFile("the file became shorter while it was sent");
+      const bytes = slice.subarray(0, bytesRead);
+      hasher.update(bytes);
+      sent += bytesRead;
+      if (sent === file.sizeBytes && hasher.copy().digest("hex") !== file.hash) {
+        throw new TornFile("the file changed while it was sent");
+      }
+      yield bytes;
+    }
+    yield tail;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** What went wrong here is not the service's failure; the next look at the file finds out what it is. */
+function torn(cause: unknown): never {
+  throw new TornFile("the file could not be read while it was sent", { cause });
+}
+
+/** As browsers write it: quotes and line ends percent-encoded (RFC 7578, section 2). */
+function quoted(name: string): string {
+  return name.toWellFormed().replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}

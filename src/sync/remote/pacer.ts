@@ -1,0 +1,169 @@
+import { KbsyncError } from "../../lib/failure.ts";
+import { delayMs, narrow, widen } from "../plan/retry.ts";
+import type { Later } from "./answer.ts";
+
+/** How sending goes, for status. */
+export type PaceState =
+  | { readonly kind: "open" }
+  | { readonly kind: "waiting"; readonly untilMs: number; readonly reason: string }
+  | { readonly kind: "key_refused"; readonly untilMs: number; readonly reason: string };
+
+/** Which failure of the service a request left after: what an older one tells is old news. */
+export type Ticket = number;
+
+/** One gate that every request to the service passes: it closes when the service asks for it, for all. */
+export interface Pacer {
+  /**
+   * Resolves when a request may leave. After a failure everybody waits; then one request goes ahead, and only its
+   * success lets the others through. Throws the signal's reason, or, when patience is over, `service_unreachable` or
+   * `key_refused`. Each `enter` must be followed by `succeeded`, `failed` or `left` with its ticket.
+   */
+  enter(signal: AbortSignal): Promise<Ticket>;
+  /**
+   * The service answered and meant it, be it a refusal. Opens the gate only for a request that left after it closed:
+   * one that was on its way does not undo the service's wish to be left alone.
+   */
+  succeeded(ticket: Ticket): void;
+  failed(ticket: Ticket, later: Later): void;
+  /** The request ended without telling anything about the service. */
+  left(ticket: Ticket): void;
+  /** Lets nobody through any more: `enter` throws the reason. */
+  close(reason: Error): void;
+  /** Requests that may be on their way side by side. */
+  width(): number;
+  /** Failures since the last success. */
+  failures(): number;
+  state(): PaceState;
+}
+
+export interface PacerOptions {
+  readonly widthMax: number;
+  /** Give up when the service has not answered for so long. Infinity: never. */
+  readonly patienceMs: () => number;
+  /** A clock that is never set back. */
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly onWidth: (width: number) => void;
+  /** The service stopped answering, or refuses the key: told once until it answers again. */
+  readonly onTrouble: (error: KbsyncError) => void;
+}
+
+/** After so many failures in a row it is worth a warning; single ones are ordinary. */
+const WARN_FAILURES = 3;
+/** A refused key is tried again this often: it may have been renewed. */
+const KEY_RETRY_MS = 60_000;
+
+/** Opens the gate. */
+export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTrouble }: PacerOptions): Pacer {
+  let width = widthMax;
+  let failures = 0;
+  let state: PaceState = { kind: "open" };
+  let failingSinceMs = 0;
+  /** Failures ever; while the gate is closed only the probe carries the newest. */
+  let newest: Ticket = 0;
+  let probing = false;
+  let waiters: (() => void)[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let closed: Error | undefined;
+
+  const wake = (): void => {
+    const woken = waiters;
+    waiters = [];
+    for (const resolve of woken) resolve();
+  };
+  const setWidth = (next: number): void => {
+    const before = Math.floor(width);
+    width = next;
+    if (Math.floor(width) !== before) onWidth(Math.floor(width));
+  };
+  /** What stands between us and the service, in words; undefined while the gate is open. */
+  const trouble = (): KbsyncError | undefined => {
+    if (state.kind === "open") return undefined;
+    return state.kind === "key_refused"
+      ? new KbsyncError(`the service refuses the key: ${state.reason}`, {
+          code: "key_refused",
+          hint: "check pauthkeyFile or KBSYNC_PAUTHKEY",
+        })
+      : new KbsyncError(`the service does not answer: ${state.reason}`, {
+          code: "service_unreachable",
+          retryable: true,
+          hint: "check that the service runs and its address is right",
+        });
+  };
+  const giveUpIfHopeless = (): void => {
+    const error = trouble();
+    if (error === undefined || patienceMs() === Infinity) return;
+    if (error.code === "key_refused" || now() - failingSinceMs >= patienceMs()) throw error;
+  };
+
+  return {
+    enter: async (signal) => {
+      for (;;) {
+        signal.throwIfAborted();
+        if (closed !== undefined) throw closed;
+        if (state.kind === "open") return newest;
+        giveUpIfHopeless();
+        const restMs = state.untilMs - now();
+        if (restMs <= 0 && !probing) {
+          probing = true;
+          return newest;
+        }
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const proceed = (): void => resolve();
+        waiters.push(proceed);
+        signal.addEventListener("abort", proceed, { once: true });
+        if (restMs > 0)
+          timer ??= setTimeout(() => ((timer = undefined), wake()), Math.min(restMs, 2 ** 31 - 1));
+        await promise;
+        signal.removeEventListener("abort", proceed);
+      }
+    },
+    succeeded: (ticket) => {
+      setWidth(widen(width, widthMax));
+      if (state.kind === "open" || ticket !== newest) return;
+      failures = 0;
+      probing = false;
+      state = { kind: "open" };
+      clearTimeout(timer);
+      timer = undefined;
+      wake();
+    },
+    failed: (ticket, { blame, reason, retryAfterMs }) => {
+      const nowMs = now();
+      // Requests that left together fail together: that is one failure of the service, not one of each. But whichever
+      // of them brings the service's wish, it holds.
+      if (state.kind !== "open" && ticket !== newest) {
+        const wishMs = nowMs + (retryAfterMs === undefined ? 0 : delayMs(1, retryAfterMs, 0));
+        if (wishMs > state.untilMs) state = { ...state, untilMs: wishMs };
+        return;
+      }
+      newest += 1;
+      if (state.kind === "open") failingSinceMs = nowMs;
+      probing = false;
+      failures += 1;
+      setWidth(narrow(width));
+      state =
+        blame === "key"
+          ? { kind: "key_refused", untilMs: nowMs + KEY_RETRY_MS, reason }
+          : { kind: "waiting", untilMs: nowMs + delayMs(failures, retryAfterMs, random()), reason };
+      clearTimeout(timer);
+      timer = undefined;
+      const error = trouble();
+      if (error !== undefined && (failures === WARN_FAILURES || blame === "key")) onTrouble(error);
+      wake();
+    },
+    left: (ticket) => {
+      if (!probing || ticket !== newest) return;
+      probing = false;
+      wake();
+    },
+    close: (reason) => {
+      closed = reason;
+      clearTimeout(timer);
+      wake();
+    },
+    width: () => Math.max(1, Math.floor(width)),
+    failures: () => failures,
+    state: () => state,
+  };
+}

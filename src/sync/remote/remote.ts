@@ -1,0 +1,334 @@
+import { Pool, type Dispatcher } from "undici";
+import { z } from "zod";
+import { codeOf, messageOf } from "../../lib/failure.ts";
+import type { Settings, Tier } from "../../wire/primitives.ts";
+import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
+import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { SearchAnswer } from "../../wire/search.ts";
+import { UploadAnswer } from "../../wire/upload.ts";
+import { readAnswer, type Later, type RawAnswer, type Reply } from "./answer.ts";
+import { splitList } from "./list-stream.ts";
+import { TornFile, uploadBody } from "./multipart.ts";
+import type { Pacer } from "./pacer.ts";
+
+/** Addresses of a service and the key for it. */
+export interface ServiceAddress {
+  readonly apiUrl: string;
+  readonly dbUrl: string;
+  readonly pauthkey: string;
+}
+
+/** What a create sends. */
+export interface NewResource {
+  readonly title: string;
+  readonly description: string;
+  readonly settings: Settings;
+  readonly tier: Tier;
+  readonly ownerId: string;
+  readonly body: { readonly content: string } | { readonly url: string };
+}
+
+/** What an update sends: only what is given changes. */
+export interface ResourceChange {
+  readonly title: string;
+  readonly description: string;
+  readonly content?: string;
+  readonly url?: string;
+}
+
+export interface UploadSource {
+  readonly absolutePath: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly hash: string;
+  readonly mediaType: string;
+}
+
+export interface SearchQuery {
+  readonly query: string;
+  readonly topK: number;
+  readonly where: { readonly docId: string } | { readonly collectionId: string; readonly ownerId: string };
+}
+
+/**
+ * The operations of the service. Each passes the pacer's gate, makes one attempt and tells what came of it; nothing is
+ * tried again here. They throw only the signal's reason and what the gate throws.
+ */
+export interface Remote {
+  create(resource: NewResource, key: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
+  update(docId: string, change: ResourceChange, signal: AbortSignal): Promise<Reply<unknown>>;
+  delete(docId: string, signal: AbortSignal): Promise<Reply<unknown>>;
+  /** `torn`: the file changed, or could not be read any more, while it was sent. */
+  upload(
+    file: UploadSource,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<Reply<string> | { readonly kind: "torn" }>;
+  /**
+   * Lists an owner's resources of a collection, in pages where the service has them. `onResource` may see some of them
+   * before a `later`. The value is the service's clock minus ours.
+   */
+  list(
+    at: { readonly collectionId: string; readonly ownerId: string },
+    onResource: (resource: ResourceRecord) => void,
+    signal: AbortSignal,
+  ): Promise<Reply<{ readonly clockOffsetMs: number }>>;
+  /** Ids of the collections by tier; undefined where the service has no such list. */
+  collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | undefined>>;
+  search(query: SearchQuery, signal: AbortSignal): Promise<Reply<SearchAnswer>>;
+  close(): Promise<void>;
+}
+
+export interface RemoteOptions {
+  readonly address: ServiceAddress;
+  readonly pacer: Pacer;
+  /** Connections to each host at most. */
+  readonly connections: number;
+  readonly timeoutMs: number;
+  readonly now: () => number;
+  /** Told before a request leaves and after its answer came; may throw to simulate a crash. */
+  readonly step?: (name: string) => void;
+}
+
+/** Resources a page of the list; a service without pages ignores it. */
+const PAGE_RESOURCES = 1000;
+/** Longest answer that is taken into memory. A create's holds the text that was sent; a list is read as it comes. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Failures before the request was written: the service cannot have acted on it. */
+const NOT_SENT = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EADDRNOTAVAIL",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "CERT_HAS_EXPIRED",
+]);
+
+const CreateAnswer = z.object({ data: ResourceRecord });
+const Done = z.object({});
+const ListEnd = z.object({
+  success: z.literal(true),
+  data: z.object({ resources: z.array(z.unknown()), nextCursor: z.string().nullish() }),
+});
+
+/** Opens the connection to a service. Nothing is sent yet. */
+export function openRemote({ address, pacer, connections, timeoutMs, now, step }: RemoteOptions): Remote {
+  const told = step ?? (() => undefined);
+  const pools = new Map<string, Pool>();
+  const poolOf = (base: string): { pool: Pool; prefix: string } => {
+    const { origin, pathname } = new URL(base);
+    let pool = pools.get(origin);
+    if (pool === undefined) {
+      // A connection that the service is about to close is not used again: a request on it would end in doubt.
+      const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, keepAliveTimeoutThreshold: 2000 };
+      pool = new Pool(origin, { connections, ...timeouts });
+      pools.set(origin, pool);
+    }
+    return { pool, prefix: pathname === "/" ? "" : pathname.replace(/\/$/, "") };
+  };
+  const api = poolOf(address.apiUrl);
+  const db = poolOf(address.dbUrl);
+  const auth = { [KEY_HEADER]: address.pauthkey, accept: "application/json" };
+  const json = { ...auth, "content-type": "application/json" };
+
+  /** Passes the gate, makes one attempt, and tells the gate how it went. */
+  const attempt = async <R extends Reply<unknown>>(
+    name: string,
+    signal: AbortSignal,
+    exchange: () => Promise<R>,
+  ): Promise<R | Later> => {
+    const ticket = await pacer.enter(signal);
+    told(name);
+    let reply: R | Later;
+    try {
+      reply = await exchange();
+    } catch (error) {
+      if (signal.aborted || error instanceof TornFile) {
+        pacer.left(ticket);
+        throw error;
+      }
+      const code = codeOf(error) ?? "";
+      reply = {
+        kind: "later",
+        acted: NOT_SENT.has(code) ? "no" : "maybe",
+        blame: NOT_SENT.has(code) ? "service" : "request",
+        reason: messageOf(error) || code,
+      };
+    }
+    told(`${name}:answered`);
+    if (reply.kind === "later") pacer.failed(ticket, reply);
+    else pacer.succeeded(ticket);
+    return reply;
+  };
+
+  const send = async (
+    to: { pool: Pool; prefix: string },
+    options: Omit<Dispatcher.RequestOptions, "origin">,
+  ): Promise<RawAnswer> => {
+    const answer = await to.pool.request({ ...options, path: to.prefix + options.path });
+    return { status: answer.statusCode, headers: answer.headers, text: await textOf(answer.body) };
+  };
+
+  const page = async (
+    query: URLSearchParams,
+    onResource: (resource: ResourceRecord) => void,
+    signal: AbortSignal,
+  ): Promise<Reply<{ nextCursor: string | undefined; clockOffsetMs: number }>> => {
+    const path = `${db.prefix}${ROUTES.byCollection}?${query.toString()}`;
+    const answer = await db.pool.request({ method: "GET", path, headers: auth, signal });
+    const head = { status: answer.statusCode, headers: answer.headers };
+    if (answer.statusCode !== 200) {
+      const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "address", now());
+      return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
+    }
+    let broken = 0;
+    const text = await splitList(answer.body, (resource) => {
+      const record = ResourceRecord.safeParse(JSON.parse(resource));
+      if (record.success) onResource(record.data);
+      else broken += 1;
+    });
+    const reply = readAnswer({ ...head, text }, ListEnd, "address", now());
+    if (reply.kind !== "done") return reply;
+    if (broken > 0) return unexpected(`${broken} resources in the list have no _id`);
+    const dateMs = Date.parse(String(answer.headers["date"] ?? ""));
+    return {
+      kind: "done",
+      value: {
+        nextCursor: reply.value.data.nextCursor ?? undefined,
+        clockOffsetMs: Number.isNaN(dateMs) ? 0 : dateMs - now(),
+      },
+    };
+  };
+
+  return {
+    create: (resource, key, signal) =>
+      attempt("create", signal, async () => {
+        const { title, description, settings, tier, ownerId } = resource;
+        const body = JSON.stringify({
+          title,
+          description,
+          settings,
+          ...resource.body,
+          collection_details: tier,
+          owner_id: ownerId,
+        });
+        const headers = { ...json, [IDEMPOTENCY_HEADER]: key };
+        const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body, signal });
+        const reply = readAnswer(answer, CreateAnswer, "address", now());
+        return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
+      }),
+
+    update: (docId, change, signal) =>
+      attempt("update", signal, async () => {
+        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+        const answer = await send(db, {
+          method: "PUT",
+          path,
+          headers: json,
+          body: JSON.stringify(change),
+          signal,
+        });
+        return readAnswer(answer, Done, "resource", now());
+      }),
+
+    delete: (docId, signal) =>
+      attempt("delete", signal, async () => {
+        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+        const answer = await send(db, { method: "DELETE", path, headers: auth, signal });
+        return readAnswer(answer, Done, "resource", now());
+      }),
+
+    upload: async (file, key, signal) => {
+      try {
+        return await attempt("upload", signal, async () => {
+          const form = uploadBody(file, file.mediaType);
+          const headers = {
+            ...auth,
+            [IDEMPOTENCY_HEADER]: key,
+            "content-type": form.contentType,
+            "content-length": String(form.contentLength),
+          };
+          const path = ROUTES.upload;
+          const answer = await send(api, {
+            method: "POST",
+            path,
+            headers,
+            body: form.chunks as never,
+            signal,
+          });
+          const reply = readAnswer(answer, UploadAnswer, "address", now());
+          return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
+        });
+      } catch (error) {
+        if (error instanceof TornFile) return { kind: "torn" };
+        throw error;
+      }
+    },
+
+    list: async ({ collectionId, ownerId }, onResource, signal) => {
+      const query = new URLSearchParams({ collectionId, ownerId, limit: String(PAGE_RESOURCES) });
+      let clockOffsetMs: number | undefined;
+      for (;;) {
+        const reply = await attempt("list", signal, () => page(query, onResource, signal));
+        if (reply.kind === "refused" && query.has("limit") && !query.has("cursor")) {
+          query.delete("limit"); // A service may refuse what it does not know.
+          continue;
+        }
+        if (reply.kind !== "done") return reply;
+        // The first answer's clock: what was made before the list began is in it.
+        clockOffsetMs ??= reply.value.clockOffsetMs;
+        if (reply.value.nextCursor === undefined) return { kind: "done", value: { clockOffsetMs } };
+        query.set("cursor", reply.value.nextCursor);
+      }
+    },
+
+    collections: (signal) =>
+      attempt("collections", signal, async () => {
+        const answer = await send(db, { method: "GET", path: ROUTES.collections, headers: auth, signal });
+        // An addition of ours: a service without it answers as it answers any unknown address.
+        if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
+          return { kind: "done", value: undefined };
+        }
+        const reply = readAnswer(answer, CollectionsAnswer, "address", now());
+        if (reply.kind === "refused") return { kind: "done", value: undefined };
+        if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: undefined } : reply;
+        const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
+        return { kind: "done", value: new Map(ids) };
+      }),
+
+    search: ({ query, topK, where }, signal) =>
+      attempt("search", signal, async () => {
+        const scope =
+          "docId" in where
+            ? { doc_id: where.docId }
+            : { collection_id: where.collectionId, owner_id: where.ownerId };
+        const body = JSON.stringify({ query, top_k: topK, ...scope });
+        const answer = await send(api, { method: "POST", path: ROUTES.query, headers: json, body, signal });
+        return readAnswer(answer, SearchAnswer, "resource", now());
+      }),
+
+    close: async () => {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+    },
+  };
+}
+
+/** Reads an answer's body; one that has no end must not fill the memory. */
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function unexpected(reason: string): Later {
+  return { kind: "later", acted: "no", blame: "request", reason };
+}

@@ -1,0 +1,129 @@
+import type { SourceConfig } from "../config/schema.ts";
+import type { Settings } from "../wire/primitives.ts";
+import type { RelativePath, Unreadable } from "./plan/model.ts";
+import type { FolderPath } from "./rules/folder-path.ts";
+import { compileGlob } from "./rules/globs.ts";
+import { IGNORE_FILE, openIgnoreFiles } from "./rules/ignore-files.ts";
+import { passingReason } from "./rules/passing-files.ts";
+
+/** A source as the daemon uses it: its configuration, with the folder's absolute path and its owner settled. */
+export type WatchedSource = SourceConfig & { readonly absolutePath: string; readonly ownerId: string };
+
+/** Whether a path belongs to the source; if not, why, in words for a person. */
+export type Verdict = { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
+
+/** What the configuration says of one file's recipe, before its content is known. */
+export interface RecipeParts {
+  readonly settings: Settings;
+  /** Template with {path}, {name} and {title}. */
+  readonly title?: string;
+  /** Template with {path}, {name} and {title}. */
+  readonly description?: string;
+}
+
+/** The rules inside one folder that is itself wanted. Both take the full path and the name at its end. */
+export interface FolderRules {
+  /** Set: an ignore file here or above cannot be read, so nothing may be decided at or below its folder. */
+  readonly unreadable: Unreadable | undefined;
+  file(path: RelativePath, name: string): Verdict;
+  folder(path: RelativePath, name: string): Verdict;
+}
+
+/**
+ * Which files of a source are synced, and how. Every path is relative to the source. Answers depend on the path and on
+ * the ignore files alone, never on whether the path exists.
+ */
+export interface Rules {
+  readonly source: WatchedSource;
+  /** Whether a file of this path is synced. The folders above it are asked first. */
+  wants(path: RelativePath): Verdict;
+  /** Whether a scan and the watcher go into this folder. The folders above it are asked first. */
+  entersFolder(path: RelativePath): Verdict;
+  /** The rules inside a folder, for a walk that comes from above and has asked for each folder on the way. */
+  inFolder(path: FolderPath): FolderRules;
+  recipeParts(path: RelativePath): RecipeParts;
+  /** Whether this is an ignore file: when it changes, `reload` and look at the whole source again. */
+  isRulesFile(path: RelativePath): boolean;
+  /** Has ignore files that changed read again when they are next needed. Every scan begins with it. */
+  reload(): void;
+}
+
+const WANTED: Verdict = { wanted: true };
+
+/** Opens the rules of a source. Ignore files are read when first needed. */
+export function openRules(source: WatchedSource): Rules {
+  const ignoreFiles = openIgnoreFiles(source.absolutePath);
+  const include = source.include.map(compileGlob);
+  const exclude = source.exclude.map(compileGlob);
+  const rules = source.rules.map((rule) => ({ glob: compileGlob(rule.match), rule }));
+
+  const inFolder = (folder: FolderPath): FolderRules => {
+    const scope = ignoreFiles.scopeOf(folder);
+    const byName = (path: RelativePath, name: string, isFolder: boolean): string | undefined => {
+      if (name.startsWith(".")) return isFolder ? "a hidden folder" : "a hidden file";
+      return passingReason(name) ?? scope.reasonFor(path, isFolder);
+    };
+    return {
+      unreadable: scope.unreadable,
+      file: (path, name) => {
+        const reason =
+          byName(path, name, false) ??
+          excludedBy(exclude.find((glob) => glob.matchesFile(path))?.text) ??
+          (include.length > 0 && !include.some((glob) => glob.matchesFile(path))
+            ? "matches none of the globs in `include`"
+            : undefined);
+        return reason === undefined ? WANTED : { wanted: false, reason };
+      },
+      folder: (path, name) => {
+        const reason =
+          byName(path, name, true) ??
+          excludedBy(exclude.find((glob) => glob.coversFolder(path))?.text) ??
+          (include.length > 0 && !include.some((glob) => glob.reachesInto(path))
+            ? "none of the globs in `include` reaches into this folder"
+            : undefined);
+        return reason === undefined ? WANTED : { wanted: false, reason };
+      },
+    };
+  };
+
+  const ask = (path: RelativePath, isFolder: boolean): Verdict => {
+    let inside: FolderPath = "";
+    for (;;) {
+      const above = inFolder(inside);
+      if (above.unreadable !== undefined) return { wanted: false, reason: cannotTell(above.unreadable) };
+      const start = inside === "" ? 0 : inside.length + 1;
+      const end = path.indexOf("/", start);
+      if (end === -1) return above[isFolder ? "folder" : "file"](path, path.slice(start));
+      inside = path.slice(0, end);
+      const verdict = above.folder(inside, path.slice(start, end));
+      if (!verdict.wanted) return { wanted: false, reason: `in ${inside}: ${verdict.reason}` };
+    }
+  };
+
+  return {
+    source,
+    wants: (path) => ask(path, false),
+    entersFolder: (path) => ask(path, true),
+    inFolder,
+    recipeParts: (path) => {
+      const matching = rules.filter(({ glob }) => glob.matchesFile(path)).map(({ rule }) => rule);
+      const title = matching.findLast((rule) => rule.title !== undefined)?.title;
+      const description = matching.findLast((rule) => rule.description !== undefined)?.description;
+      return {
+        settings: matching.findLast((rule) => rule.settings !== undefined)?.settings ?? source.settings,
+        ...(title !== undefined && { title }),
+        ...(description !== undefined && { description }),
+      };
+    },
+    isRulesFile: (path) => path === IGNORE_FILE || path.endsWith(`/${IGNORE_FILE}`),
+    reload: () => ignoreFiles.refresh(),
+  };
+}
+
+function excludedBy(glob: string | undefined): string | undefined {
+  return glob === undefined ? undefined : `left out by \`${glob}\` in \`exclude\``;
+}
+
+function cannotTell({ path, code }: Unreadable): string {
+  return `${path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`} cannot be read (${code})`;
+}

@@ -1,0 +1,142 @@
+import { readFileSync, statSync } from "node:fs";
+import ignore from "ignore";
+import { codeOf } from "../../lib/failure.ts";
+import type { RelativePath, Unreadable } from "../plan/model.ts";
+import type { FolderPath } from "./folder-path.ts";
+
+/** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */
+export const IGNORE_FILE = ".kbsyncignore";
+
+/** A larger ignore file is no list of patterns that somebody wrote. */
+const IGNORE_BYTES_MAX = 1024 * 1024;
+
+/** The `ignore` package remembers every path it tested; it is made anew after this many, so that memory stays flat. */
+const TESTS_MAX = 4096;
+
+/** The ignore files that rule inside one folder: its own and those of the folders above. */
+export interface IgnoreScope {
+  /** The folder whose ignore file cannot be read, and why. What it would leave out is unknown. */
+  readonly unreadable: Unreadable | undefined;
+  /** The pattern that leaves this path out, in words; undefined if none. Parents are taken to be wanted. */
+  reasonFor(path: RelativePath, isFolder: boolean): string | undefined;
+}
+
+const NOTHING_IGNORED: IgnoreScope = { unreadable: undefined, reasonFor: () => undefined };
+
+interface Pattern {
+  readonly pattern: string;
+  readonly mark: string;
+}
+
+/** Reads each ignore file when it is first needed and keeps it. */
+export interface IgnoreFiles {
+  scopeOf(folder: FolderPath): IgnoreScope;
+  /** Has each file looked at again when it is next needed. One that did not change is not read or compiled again. */
+  refresh(): void;
+}
+
+/** What was found in a folder: a scope of its own, or the one of the folder above. */
+interface Known {
+  readonly stamp: string | undefined;
+  readonly above: Known | undefined;
+  readonly scope: IgnoreScope;
+  readonly patterns: readonly Pattern[];
+}
+
+/** Opens the ignore files below `root`. Nothing is read before it is asked for. */
+export function openIgnoreFiles(root: string): IgnoreFiles {
+  let known = new Map<string, Known>();
+  let earlier = new Map<string, Known>();
+  const outside: Known = { stamp: undefined, above: undefined, scope: NOTHING_IGNORED, patterns: [] };
+
+  const lookUp = (folder: string): Known => {
+    const cached = known.get(folder);
+    if (cached !== undefined) return cached;
+    const above = folder === "" ? outside : lookUp(parentOf(folder));
+    const found = look(folder, above);
+    known.set(folder, found);
+    return found;
+  };
+
+  const look = (folder: string, above: Known): Known => {
+    if (above.scope.unreadable !== undefined) return above;
+    const file = folder === "" ? IGNORE_FILE : `${folder}/${IGNORE_FILE}`;
+    try {
+      const stats = statSync(`${root}/${file}`, { throwIfNoEntry: false });
+      if (stats?.isFile() !== true) return above;
+      const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+      const before = earlier.get(folder);
+      if (before?.stamp === stamp && before.above === above) return before;
+      if (stats.size > IGNORE_BYTES_MAX) return closed(folder, above, "EFBIG");
+      const own = parseIgnoreFile(readFileSync(`${root}/${file}`, "utf8"), folder, file);
+      // Git asks the deepest file first; in one list, where the last match decides, that is its end.
+      const patterns = [...above.patterns, ...own];
+      return { stamp, above, scope: scopeOver(patterns), patterns };
+    } catch (error) {
+      const code = codeOf(error) ?? "UNKNOWN";
+      return code === "ENOENT" || code === "ENOTDIR" ? above : closed(folder, above, code);
+    }
+  };
+
+  return {
+    scopeOf: (folder) => lookUp(folder).scope,
+    refresh: () => {
+      earlier = known;
+      known = new Map();
+    },
+  };
+}
+
+function closed(folder: FolderPath, above: Known, code: string): Known {
+  return {
+    stamp: undefined,
+    above,
+    scope: { ...NOTHING_IGNORED, unreadable: { path: folder, code } },
+    patterns: [],
+  };
+}
+
+/** Patterns of an ignore file as patterns over the path below the source. Comments and empty lines are dropped. */
+function parseIgnoreFile(text: string, folder: string, file: string): Pattern[] {
+  const prefix = folder === "" ? "" : `/${folder.replaceAll(/[\\*?[\]]/g, String.raw`\$&`)}`;
+  const patterns: Pattern[] = [];
+  for (const line of text.replace(/^\uFEFF/, "").split(/\r?\n/)) {
+    if (line.trim() === "" || line.startsWith("#")) continue;
+    const negative = line.startsWith("!");
+    const body = negative ? line.slice(1) : line;
+    const mark = `\`${line.trimEnd()}\` in ${file}`;
+    patterns.push({ pattern: (negative ? "!" : "") + bindTo(prefix, body), mark });
+  }
+  return patterns;
+}
+
+/** `foo` below folder `a` is `/a/**` + `/foo`, `x/y` is `/a/x/y`: a slash before the end binds a pattern to its folder. */
+function bindTo(prefix: string, body: string): string {
+  if (prefix === "") return body;
+  const bound = body.trimEnd().replace(/\/$/, "").includes("/");
+  return bound ? `${prefix}/${body.replace(/^\//, "")}` : `${prefix}/**/${body}`;
+}
+
+function scopeOver(patterns: readonly Pattern[]): IgnoreScope {
+  // Git's own default on Linux: names differ by case.
+  const fresh = (): ReturnType<typeof ignore> => ignore({ ignorecase: false });
+  let matcher = fresh().add(patterns);
+  let tests = 0;
+  return {
+    unreadable: undefined,
+    reasonFor: (path, isFolder) => {
+      if (++tests > TESTS_MAX) {
+        matcher = fresh().add(matcher); // shares the compiled patterns, drops the remembered paths
+        tests = 1;
+      }
+      const { ignored, rule } = matcher.test(isFolder ? `${path}/` : path);
+      if (!ignored) return undefined;
+      return `left out by ${rule?.mark ?? IGNORE_FILE}`;
+    },
+  };
+}
+
+function parentOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return slash === -1 ? "" : path.slice(0, slash);
+}

@@ -1,0 +1,170 @@
+import type { RelativePath, ScanEntry } from "./plan/model.ts";
+
+/** Paths to be looked at, each once it has rested. Nothing here reads a clock: the time comes in. */
+export interface DirtySet {
+  /** Something happened at a path: it is due when nothing more has happened for the settle time. */
+  mark(path: RelativePath, nowMs: number): void;
+  /** The whole source is due at `atMs`; in the future it is a retry. */
+  markAll(atMs: number, nowMs: number): void;
+  /** Looks at a path again at `atMs`, or sooner if it is marked for that. One further off than the settle time is a retry. */
+  again(path: RelativePath, atMs: number, nowMs: number): void;
+  /** Takes out what is due. */
+  take(nowMs: number): Due | undefined;
+  /** When something is due next. */
+  nextDueMs(): number | undefined;
+  /**
+   * Whether a file may be read: size and modification time have been as they are for the settle time. If not, the path
+   * is marked again.
+   */
+  rested(entry: ScanEntry, nowMs: number, forced: boolean): boolean;
+  /** A file changed while it was read. If that happens again and again, `rested` makes it wait. */
+  torn(path: RelativePath, nowMs: number): void;
+  /** Whether nothing but retries is marked. */
+  isQuiet(): boolean;
+}
+
+export interface Due {
+  readonly all: boolean;
+  readonly paths: readonly RelativePath[];
+  /** Of `paths` those that never rest: they are read as they are. */
+  readonly forced: ReadonlySet<RelativePath>;
+}
+
+/** A file that is written to without a pause is read this often all the same, and not more often. */
+export const CEILING_MS = 60_000;
+/** A file that was found unrested or torn this often within the ceiling time counts as written to without a pause. */
+const BURST = 8;
+
+/** More files than this are not remembered as unrested once that is long ago. */
+const RECENT_MAX = 1000;
+
+/** Whatever the settle time, what is to be looked at within this time is no retry. */
+const SOON_MS = 1000;
+
+interface Mark {
+  firstMs: number;
+  retry: boolean;
+  dueMs: number;
+}
+
+/** Makes an empty set. `settleMs` is how long a path must have rested. */
+export function openDirtySet(settleMs: number): DirtySet {
+  const marks = new Map<RelativePath, Mark>();
+  const restless = new Map<
+    RelativePath,
+    { sizeBytes: number; mtimeMs: number; sinceMs: number; firstMs: number }
+  >();
+  /** How often a file was found unrested or torn since `firstMs`. */
+  let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
+  let forgetAbove = RECENT_MAX;
+  let allAtMs: number | undefined;
+  let allRetry = false;
+  /** Marks that are no retries. */
+  let fresh = 0;
+
+  /** Until when a file is not read because it is written to all the time. The look at it is cheap and never waits. */
+  const heldBackMs = (path: RelativePath, nowMs: number): number | undefined => {
+    const history = recent.get(path);
+    if (history === undefined || history.count < BURST) return undefined;
+    const untilMs = history.firstMs + CEILING_MS;
+    return nowMs < untilMs ? untilMs : undefined;
+  };
+  const remember = (path: RelativePath, nowMs: number): void => {
+    const history = recent.get(path);
+    if (history === undefined || nowMs - history.firstMs >= CEILING_MS) {
+      // One that was held back until just now, and goes on, is held back again.
+      const goesOn =
+        history !== undefined && history.count >= BURST && nowMs - history.lastMs < 1.5 * CEILING_MS;
+      recent.set(path, { count: goesOn ? BURST : 1, firstMs: nowMs, lastMs: nowMs });
+      if (recent.size > forgetAbove) forgetOld(nowMs);
+    } else {
+      history.count += 1;
+      history.lastMs = nowMs;
+    }
+  };
+  const forgetOld = (nowMs: number): void => {
+    recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
+    forgetAbove = Math.max(RECENT_MAX, 2 * recent.size);
+  };
+
+  /** A retry becomes a mark like any other. */
+  const begin = (mark: Mark, nowMs: number): void => {
+    mark.retry = false;
+    mark.firstMs = nowMs;
+    fresh += 1;
+  };
+  const again = (path: RelativePath, atMs: number, nowMs: number): void => {
+    const retry = atMs > nowMs + Math.max(settleMs, SOON_MS);
+    const mark = marks.get(path);
+    if (mark === undefined) {
+      marks.set(path, { firstMs: nowMs, dueMs: atMs, retry });
+      if (!retry) fresh += 1;
+      return;
+    }
+    mark.dueMs = Math.min(mark.dueMs, atMs);
+    if (mark.retry && !retry) begin(mark, nowMs);
+  };
+
+  return {
+    mark: (path, nowMs) => {
+      let mark = marks.get(path);
+      if (mark === undefined) {
+        mark = { firstMs: nowMs, dueMs: 0, retry: true };
+        marks.set(path, mark);
+      }
+      if (mark.retry) begin(mark, nowMs);
+      mark.dueMs = Math.min(nowMs + settleMs, mark.firstMs + CEILING_MS);
+    },
+    markAll: (atMs, nowMs) => {
+      allRetry = atMs > nowMs && (allAtMs === undefined || allRetry);
+      allAtMs = Math.min(allAtMs ?? Infinity, atMs);
+    },
+    again,
+    take: (nowMs) => {
+      const all = allAtMs !== undefined && allAtMs <= nowMs;
+      const paths: RelativePath[] = [];
+      const forced = new Set<RelativePath>();
+      for (const [path, mark] of marks) {
+        if (mark.dueMs > nowMs) continue;
+        marks.delete(path);
+        if (!mark.retry) fresh -= 1;
+        paths.push(path);
+        if (!mark.retry && nowMs - mark.firstMs >= CEILING_MS) forced.add(path);
+      }
+      if (all) allAtMs = undefined;
+      return all || paths.length > 0 ? { all, paths, forced } : undefined;
+    },
+    nextDueMs: () => {
+      let next = allAtMs;
+      for (const { dueMs } of marks.values()) if (next === undefined || dueMs < next) next = dueMs;
+      return next;
+    },
+    rested: (entry, nowMs, forced) => {
+      const { path, sizeBytes, mtimeMs } = entry;
+      const before = restless.get(path);
+      const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
+      const ageMs = nowMs - mtimeMs;
+      // A modification time in the future says nothing; then only a second look does.
+      const old = ageMs >= settleMs || settleMs === 0;
+      const seenLong = same && nowMs - before.sinceMs >= settleMs;
+      const tooLong = before !== undefined && nowMs - before.firstMs >= CEILING_MS;
+      const heldUntilMs = heldBackMs(path, nowMs);
+      if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
+        restless.delete(path);
+        return true;
+      }
+      if (old || seenLong) {
+        again(path, heldUntilMs ?? nowMs, nowMs);
+        return false;
+      }
+      remember(path, nowMs);
+      const sinceMs = same ? before.sinceMs : nowMs;
+      restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs });
+      const waitMs = ageMs >= 0 ? settleMs - ageMs : settleMs;
+      again(path, nowMs + Math.ceil(waitMs), nowMs);
+      return false;
+    },
+    torn: remember,
+    isQuiet: () => fresh === 0 && (allAtMs === undefined || allRetry),
+  };
+}

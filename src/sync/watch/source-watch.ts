@@ -1,0 +1,233 @@
+import { lstatSync, realpathSync, type Stats } from "node:fs";
+import { basename, join } from "node:path";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import type { RelativePath } from "../plan/model.ts";
+import type { FolderPath } from "../rules/folder-path.ts";
+import { openRules, type WatchedSource } from "../rules.ts";
+import type { FloodGauge } from "./flood.ts";
+import { FolderWatcher } from "./folder-watcher.ts";
+
+/** Called with what a source's watcher sees. None of them may throw. */
+export interface Hints {
+  /** Paths that may have changed, each a file or a folder with all below it; undefined is the whole source. */
+  readonly onDirty: (paths: readonly RelativePath[] | undefined) => void;
+  /** Some folder cannot be watched: from now on some changes go unseen. Told once for each cause. */
+  readonly onError: (error: KbsyncError) => void;
+  /**
+   * Every folder is watched: at the start, and again after each renewal, when the whole source must be looked at.
+   * `complete` is false when some folder could not be watched.
+   */
+  readonly onReady: (complete: boolean) => void;
+}
+
+/** The watcher of one source, in the thread that runs it. */
+export interface SourceWatch {
+  /** Watches every folder anew; `onReady` tells when that is done. */
+  renew(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * A folder that was removed is looked for after this long: when it is there again, its watch may be the old folder's,
+ * which is dead. chokidar 6.0 lost about one folder in fifty that way when `rm -r` and `mkdir` followed each other fast.
+ */
+const RETURN_CHECK_MS = 400;
+
+/** Under steady floods the watcher is set up anew this often at most. */
+const RENEW_PAUSE_MS = 5_000;
+
+/**
+ * Watches a source's folders with chokidar. Nothing is decided here: a hint only says *look there*. A folder's hint
+ * comes after its own watch is in place, so whoever then scans it misses nothing in it.
+ */
+export function openSourceWatch(source: WatchedSource, hints: Hints, flood: FloodGauge): SourceWatch {
+  const rules = openRules(source);
+  const root = realRoot(source.absolutePath);
+
+  let watcher: FolderWatcher | undefined;
+  let closed = false;
+  let reported = new Set<string>();
+
+  // One turn of the loop gathers what came in; its end sends it off.
+  let dirty = new Set<RelativePath>();
+  let allDirty = false;
+  let flushing: NodeJS.Immediate | undefined;
+
+  const mark = (path: FolderPath): void => {
+    if (path === "") allDirty = true;
+    else dirty.add(path);
+    flushing ??= setImmediate(flush);
+  };
+
+  const flush = (): void => {
+    flushing = undefined;
+    if (closed) return;
+    if (allDirty) hints.onDirty(undefined);
+    else if (dirty.size > 0) hints.onDirty([...dirty]);
+    allDirty = false;
+    dirty = new Set();
+  };
+
+  const onRaw = (name: unknown, details: unknown): void => {
+    flood.count();
+    const watched = watchedPathOf(details);
+    // inotify tells the removal of a watched folder as an event of its own name in itself.
+    if (name === basename(watched)) checkReturn(watched);
+    const absolutePath = typeof name === "string" ? join(watched, name) : watched;
+    const path = below(root, absolutePath);
+    if (path === undefined) {
+      // The root is missing and chokidar waits for it in a folder above.
+      if (below(absolutePath, root) !== undefined) mark("");
+    } else if (path !== "" && rules.isRulesFile(path)) {
+      rules.reload();
+      mark("");
+      renewSoon();
+    } else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) mark(path);
+  };
+
+  const removed = new Set<string>();
+  const checkReturn = (absolutePath: string): void => {
+    removed.add(absolutePath);
+    if (removed.size > 1) return;
+    setTimeout(() => {
+      const returned = [...removed].some((path) => isFolder(path) && !exists(join(path, basename(path))));
+      removed.clear();
+      if (returned && !closed) renewSoon();
+    }, RETURN_CHECK_MS).unref();
+  };
+
+  const onFolder = (absolutePath: string): void => {
+    const path = below(root, absolutePath);
+    if (path === undefined) return;
+    rules.reload(); // a folder that is moved here brings its ignore file without an event of its own
+    mark(path);
+  };
+
+  const onError = (error: unknown): void => {
+    const code = codeOf(error) ?? "UNKNOWN";
+    if (closed || reported.has(code)) return; // a limit strikes at every folder: once is enough
+    reported.add(code);
+    hints.onError(explain(error, code, source.absolutePath));
+  };
+
+  const open = (): void => {
+    reported = new Set();
+    watcher = new FolderWatcher({
+      ignoreInitial: true,
+      followSymlinks: false,
+      atomic: false,
+      // What we may not read, the scan reports.
+      ignorePermissionErrors: true,
+      ignored: (absolutePath, stats) => {
+        if (stats === undefined) return false;
+        const path = below(root, absolutePath);
+        if (path === undefined || path === "") return false;
+        return !stats.isDirectory() || !rules.entersFolder(path).wanted;
+      },
+    });
+    watcher.on("raw", (_event, name, details) => onRaw(name, details));
+    watcher.on("addDir", onFolder);
+    watcher.on("unlinkDir", onFolder);
+    watcher.on("error", onError);
+    watcher.on("ready", () => {
+      if (!closed) hints.onReady(reported.size === 0);
+    });
+    watcher.add(root);
+  };
+
+  let renewing: Promise<void> | undefined;
+  let again = false;
+  const renewSoon = (): void => {
+    if (renewing !== undefined) again = true;
+    else {
+      renewing = renewNow().finally(() => {
+        renewing = undefined;
+        if (again && !closed) {
+          again = false;
+          renewSoon();
+        }
+      });
+    }
+  };
+  const renewNow = async (): Promise<void> => {
+    await watcher?.close();
+    if (closed) return;
+    rules.reload();
+    open();
+    await new Promise((resolve) => {
+      setTimeout(resolve, RENEW_PAUSE_MS).unref();
+    });
+  };
+
+  const deafen = flood.listen(renewSoon);
+  open();
+  return {
+    renew: renewSoon,
+    close: async () => {
+      closed = true;
+      deafen();
+      await watcher?.close();
+    },
+  };
+}
+
+/** chokidar does not go through a link, so the root is given to it as what the link stands for. */
+function realRoot(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // missing: chokidar waits for it in the nearest folder above that is there
+  }
+}
+
+function isFolder(path: string): boolean {
+  return lstatOf(path)?.isDirectory() === true;
+}
+
+function exists(path: string): boolean {
+  return lstatOf(path) !== undefined;
+}
+
+function lstatOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined; // where we may not look there is no watch to save
+  }
+}
+
+/** `path` relative to `root`, "" for the root itself; undefined when it lies elsewhere. */
+function below(root: string, path: string): FolderPath | undefined {
+  if (path === root) return "";
+  return path.startsWith(root === "/" ? root : `${root}/`)
+    ? path.slice(root === "/" ? 1 : root.length + 1)
+    : undefined;
+}
+
+/** The folder an event is about; chokidar does not describe these details, so they are taken with care. */
+function watchedPathOf(details: unknown): string {
+  const known = typeof details === "object" && details !== null && "watchedPath" in details;
+  return known && typeof details.watchedPath === "string" ? details.watchedPath : "";
+}
+
+function explain(error: unknown, code: string, path: string): KbsyncError {
+  const facts = { subject: path, retryable: true, cause: error };
+  if (code === "ENOSPC") {
+    return new KbsyncError(
+      `not every folder below ${path} can be watched: the system's limit of watches is reached`,
+      {
+        ...facts,
+        code: "watch_limit",
+        hint: "Raise it with `sysctl fs.inotify.max_user_watches=524288`, for good in /etc/sysctl.d.",
+      },
+    );
+  }
+  if (code === "EMFILE" || code === "ENFILE") {
+    return new KbsyncError(`${path} cannot be watched: too many open files or watchers`, {
+      ...facts,
+      code: "watch_limit",
+      hint: "Raise it with `sysctl fs.inotify.max_user_instances=512`, and `ulimit -n`.",
+    });
+  }
+  return new KbsyncError(`watching ${path} failed: ${messageOf(error)}`, { ...facts, code: "watch_failed" });
+}

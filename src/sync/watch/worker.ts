@@ -1,0 +1,50 @@
+import { parentPort } from "node:worker_threads";
+import { openFloodGauge } from "./flood.ts";
+import type { Report, Request } from "./messages.ts";
+import { openSourceWatch, type Hints, type SourceWatch } from "./source-watch.ts";
+
+/** The watcher thread: runs the watchers of all sources and tells the main thread what they see. */
+const port = parentPort;
+if (port === null) throw new Error("this module runs as a worker thread only");
+
+const flood = openFloodGauge();
+const watches = new Map<number, SourceWatch>();
+const tell = (report: Report): void => port.postMessage(report);
+
+port.on("message", (request: Request) => {
+  const { id } = request;
+  switch (request.kind) {
+    case "open":
+      watches.set(id, openSourceWatch(request.source, hintsFor(id), flood));
+      break;
+    case "renew":
+      watches.get(id)?.renew();
+      break;
+    case "close":
+      void close(id);
+      break;
+  }
+});
+
+async function close(id: number): Promise<void> {
+  const watch = watches.get(id);
+  watches.delete(id);
+  await watch?.close();
+  tell({ kind: "closed", id });
+}
+
+function hintsFor(id: number): Hints {
+  return {
+    onDirty: (paths) => tell({ kind: "dirty", id, paths }),
+    onReady: (complete) => tell({ kind: "ready", id, complete }),
+    onError: ({ message, code, subject, hint, retryable }) => {
+      const facts = {
+        code,
+        retryable,
+        ...(subject !== undefined && { subject }),
+        ...(hint !== undefined && { hint }),
+      };
+      tell({ kind: "failed", id, message, facts });
+    },
+  };
+}

@@ -1,0 +1,4 @@
+import { embedderContract } from "../kb/embed/embedder-contract.ts";
+import { hashedEmbedder } from "./hashed-embedder.ts";
+
+embedderContract("hashed (of the tests)", async () => hashedEmbedder());

@@ -1,0 +1,283 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A resource as the fake keeps it. */
+export interface FakeResource {
+  _id: string;
+  title: string;
+  description: string;
+  settings: unknown;
+  url?: string;
+  content?: string;
+  collectionId: string;
+  ownerId: string;
+  refreshedAt: string | null;
+  isDeleted: boolean;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** A request as the fake saw it. */
+export interface FakeRequest {
+  readonly number: number;
+  readonly operation: "upload" | "create" | "update" | "delete" | "list" | "collections" | "search" | "other";
+  readonly method: string;
+  readonly path: string;
+  readonly docId: string | undefined;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Record<string, unknown> | undefined;
+}
+
+/** What goes wrong with one request. */
+export type Fault =
+  /** The connection ends before the service acts. */
+  | { readonly kind: "lose-request" }
+  /** The service acts; its answer never comes. */
+  | { readonly kind: "lose-answer" }
+  /** The service does not act and answers this. */
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      readonly body: string;
+      readonly headers?: Record<string, string>;
+    }
+  /** The service acts; half of its answer comes. */
+  | { readonly kind: "cut-answer" }
+  /** The service acts; the answer is a proxy's page. */
+  | { readonly kind: "html" }
+  /** The service acts when the promise is done, and answers then. */
+  | { readonly kind: "wait"; readonly until: Promise<void> }
+  /** The service acts when the promise is done; the connection ends at once. */
+  | { readonly kind: "act-late"; readonly until: Promise<void> };
+
+export interface FakeOptions {
+  /** Additions of our own service: list of collections, pages. A bare service has neither. */
+  readonly collections?: boolean;
+  readonly paged?: boolean;
+  readonly port?: number;
+}
+
+/** A small in-memory service that obeys the bare specification and fails on request. */
+export interface FakeService {
+  readonly url: string;
+  readonly key: string;
+  /** Every resource ever made, deleted ones too. */
+  readonly resources: Map<string, FakeResource>;
+  readonly uploads: Map<string, { bytes: number; hash: string }>;
+  readonly requests: FakeRequest[];
+  /** Asked for every request, in order of arrival. */
+  fault: (request: FakeRequest) => Fault | undefined;
+  /** Resources that are not deleted, by title. */
+  live(): FakeResource[];
+  count(operation: FakeRequest["operation"]): number;
+  close(): Promise<void>;
+}
+
+/** Starts the fake on a free port of loopback. */
+export async function openFakeService(options: FakeOptions = {}): Promise<FakeService> {
+  const resources = new Map<string, FakeResource>();
+  const uploads = new Map<string, { bytes: number; hash: string }>();
+  const requests: FakeRequest[] = [];
+  const collections: Record<string, string> = {
+    fastest: "c".repeat(23) + "1",
+    moderate: "c".repeat(23) + "2",
+    high_accuracy: "c".repeat(23) + "3",
+  };
+  const server = createServer((incoming, outgoing) => {
+    void serve(incoming, outgoing);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    } catch {
+      return; // The client broke off; nothing was asked.
+    }
+    const bytes = Buffer.concat(chunks);
+    const target = new URL(incoming.url ?? "/", url);
+    const request = describe(requests.length, incoming, target, bytes);
+    requests.push(request);
+    const fault = fake.fault(request);
+    if (fault?.kind === "lose-request") {
+      incoming.socket.destroy();
+      return;
+    }
+    if (fault?.kind === "answer") {
+      outgoing.writeHead(fault.status, { "content-type": "application/json", ...fault.headers });
+      outgoing.end(fault.body);
+      return;
+    }
+    if (fault?.kind === "act-late") incoming.socket.destroy();
+    if (fault?.kind === "wait" || fault?.kind === "act-late") await fault.until;
+    const [status, answer] =
+      incoming.headers["pauthkey"] === fake.key
+        ? act(request, target, bytes)
+        : ([401, { success: false, message: "unknown key", error: { code: "unauthorized" } }] as const);
+    if (fault?.kind === "act-late") return;
+    const text = JSON.stringify(answer);
+    if (fault?.kind === "lose-answer") {
+      incoming.socket.destroy();
+      return;
+    }
+    const isPage = fault?.kind === "html";
+    outgoing.writeHead(isPage ? 200 : status, { "content-type": isPage ? "text/html" : "application/json" });
+    if (isPage) outgoing.end("<html><body>One moment, please</body></html>");
+    else outgoing.end(fault?.kind === "cut-answer" ? text.slice(0, text.length / 2) : text);
+  };
+
+  const refuse = (status: number, message: string): [number, unknown] => [
+    status,
+    { success: false, message, error: { code: `refused_${status}` } },
+  ];
+  const record = (resource: FakeResource, whole: boolean): unknown => {
+    const { content, ...rest } = resource;
+    return whole ? { ...rest, content: content ?? "", metadata: { status: "chunked" } } : rest;
+  };
+
+  const act = (request: FakeRequest, target: URL, bytes: Buffer): [number, unknown] => {
+    const { body = {} } = request;
+    const at = new Date().toISOString();
+    switch (request.operation) {
+      case "upload": {
+        const fileUrl = `${url}/files/${randomBytes(12).toString("hex")}`;
+        const content = fileOf(bytes, request.headers["content-type"] ?? "");
+        if (content === undefined) return refuse(400, "no file in the form");
+        uploads.set(fileUrl, {
+          bytes: content.length,
+          hash: createHash("sha256").update(content).digest("hex"),
+        });
+        return [200, { success: true, file_url: fileUrl }];
+      }
+      case "create": {
+        const tier = String(body["collection_details"]);
+        const { title, description, settings, content, url: address, owner_id: owner } = body;
+        if (typeof title !== "string" || typeof description !== "string")
+          return refuse(400, "title and description");
+        if ((content === undefined) === (address === undefined)) return refuse(400, "one of content and url");
+        const collectionId = collections[tier];
+        if (collectionId === undefined) return refuse(400, "unknown collection_details");
+        if (typeof address === "string" && address.startsWith(`${url}/files/`) && !uploads.has(address)) {
+          return refuse(400, "never uploaded");
+        }
+        const resource: FakeResource = {
+          _id: randomBytes(12).toString("hex"),
+          title,
+          description,
+          settings,
+          ...(typeof address === "string" && { url: address }),
+          ...(typeof content === "string" && { content }),
+          collectionId,
+          ownerId: typeof owner === "string" ? owner : "account",
+          refreshedAt: null,
+          isDeleted: false,
+          createdAt: at,
+          updatedAt: at,
+        };
+        resources.set(resource._id, resource);
+        return [201, { success: true, message: "created", data: record(resource, false) }];
+      }
+      case "update":
+      case "delete": {
+        const resource = resources.get(request.docId ?? "");
+        if (resource === undefined || resource.isDeleted) return refuse(404, "no such resource");
+        if (request.operation === "update") {
+          if (resource.content === undefined ? body["content"] !== undefined : body["url"] !== undefined) {
+            return refuse(400, "the other kind of resource");
+          }
+          for (const name of ["title", "description", "content", "url"] as const) {
+            if (typeof body[name] === "string") resource[name] = body[name];
+          }
+          resource.refreshedAt = at;
+        } else resource.isDeleted = true;
+        resource.updatedAt = at;
+        return [200, { success: true, message: request.operation, data: record(resource, true) }];
+      }
+      case "list": {
+        const owner = target.searchParams.get("ownerId");
+        const collection = target.searchParams.get("collectionId");
+        const found = [...resources.values()].filter(
+          ({ isDeleted, ownerId, collectionId }) =>
+            !isDeleted && ownerId === owner && collectionId === collection,
+        );
+        const limit = Number(target.searchParams.get("limit") ?? found.length);
+        const from = Number(target.searchParams.get("cursor") ?? 0);
+        const page = options.paged === true ? found.slice(from, from + limit) : found;
+        const nextCursor = from + limit < found.length ? String(from + limit) : null;
+        const data = { resources: page.map((each) => record(each, true)), created: 0 };
+        return [
+          200,
+          { success: true, message: "listed", data: options.paged === true ? { ...data, nextCursor } : data },
+        ];
+      }
+      case "collections": {
+        if (options.collections !== true) return refuse(404, "no such address");
+        const list = Object.entries(collections).map(([details, _id]) => ({
+          _id,
+          details,
+          resources: 0,
+          chunks: 0,
+        }));
+        return [200, { success: true, data: { collections: list } }];
+      }
+      case "search":
+      case "other":
+        return refuse(404, "no such address");
+    }
+  };
+
+  const fake: FakeService = {
+    url,
+    key: "secret",
+    resources,
+    uploads,
+    requests,
+    fault: () => undefined,
+    live: () =>
+      [...resources.values()]
+        .filter(({ isDeleted }) => !isDeleted)
+        .sort((a, b) => (a.title < b.title ? -1 : 1)),
+    count: (operation) => requests.filter((request) => request.operation === operation).length,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
+  return fake;
+}
+
+function describe(number: number, incoming: IncomingMessage, target: URL, bytes: Buffer): FakeRequest {
+  const { method = "GET", headers } = incoming;
+  const path = target.pathname;
+  const docId = /^\/api\/rag\/resource\/([^/]+)$/.exec(path)?.[1];
+  const isJson = headers["content-type"] === "application/json" && bytes.length > 0;
+  const body = isJson ? (JSON.parse(bytes.toString("utf8")) as Record<string, unknown>) : undefined;
+  return { number, operation: operationOf(method, path, docId), method, path, docId, headers, body };
+}
+
+function operationOf(method: string, path: string, docId: string | undefined): FakeRequest["operation"] {
+  const name = `${method} ${path}`;
+  if (name === "POST /image/processing/upload") return "upload";
+  if (name === "POST /api/rag/resource") return "create";
+  if (name === "GET /api/rag/resource/by-collection") return "list";
+  if (name === "GET /api/rag/collections") return "collections";
+  if (name === "POST /rag/query") return "search";
+  if (method === "PUT" && docId !== undefined) return "update";
+  if (method === "DELETE" && docId !== undefined) return "delete";
+  return "other";
+}
+
+/** The bytes of the form's one file. */
+function fileOf(body: Buffer, contentType: string): Buffer | undefined {
+  const boundary = /boundary=(.+)$/.exec(contentType)?.[1];
+  const start = body.indexOf("\r\n\r\n");
+  const end = body.lastIndexOf(`\r\n--${boundary ?? ""}--`);
+  return boundary === undefined || start === -1 || end < start ? undefined : body.subarray(start + 4, end);
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import type { TextFormat } from "../../../src/sync/document/kinds.ts";
+import { nameText } from "../../../src/sync/document/title.ts";
+
+describe("nameText", () => {
+  const headings: [what: string, format: TextFormat, text: string, title: string | undefined][] = [
+    ["ATX", "markdown", "# Hello\n\ntext", "Hello"],
+    ["ATX of a lower level, later", "markdown", "intro\n\n### Third ###\n", "Third"],
+    ["Windows' line ends", "markdown", "# Hello\r\ntext", "Hello"],
+    ["setext", "markdown", "Hello\nworld\n=====\n", "Hello world"],
+    ["setext of level two", "markdown", "Hello\n---\n", "Hello"],
+    ["a rule is no setext heading", "markdown", "text\n\n---\n\n# Real", "Real"],
+    ["a rule belongs to none", "markdown", "***\nHello\n---\n", "Hello"],
+    ["a rule after a list is none", "markdown", "- item\n---\n# Real", "Real"],
+    ["not in a fence", "markdown", "```sh\n# comment\n```\n# Real", "Real"],
+    ["not in a longer fence", "markdown", "~~~~\n~~~\n# comment\n~~~~\n# Real", "Real"],
+    ["not in an open fence", "markdown", "```\n# comment\n", undefined],
+    ["not in a comment", "markdown", "<!-- hidden\n# No\n-->\n# Real", "Real"],
+    ["not in indented code", "markdown", "    # code\n\n# Real", "Real"],
+    ["a hashtag is none", "markdown", "#tag\n\n# Real", "Real"],
+    ["an empty one is passed over", "markdown", "#\n# Real", "Real"],
+    ["HTML in Markdown", "markdown", '<h1 align="center">The <b>Thing</b></h1>', "The Thing"],
+    [
+      "markup is stripped",
+      "markdown",
+      "# `code` **bold** _it_ [link](http://x) ![pic](y.png) \\* ~~gone~~",
+      "code bold it link pic * gone",
+    ],
+    [
+      "names with underscores stay",
+      "markdown",
+      "# snake_case_name and 2 * 3 * 4",
+      "snake_case_name and 2 * 3 * 4",
+    ],
+    ["an id is stripped", "markdown", "## Install {#install}", "Install"],
+    ["none", "markdown", "just text", undefined],
+    ["none in nothing", "markdown", "", undefined],
+    ["AsciiDoc", "asciidoc", "// c\n= The Title\n:toc:\n", "The Title"],
+    ["Org title", "org", "#+TITLE: The Title\n* First", "The Title"],
+    ["Org heading", "org", "text\n* First\n", "First"],
+    ["reStructuredText", "rst", "=====\nTitle\n=====\n\ntext", "Title"],
+    ["reStructuredText, underlined", "rst", ".. note::\n\nTitle\n-----\n", "Title"],
+    ["HTML title", "html", "<html><head><title>\n A &amp; B &#8212; C&nbsp;</title>", "A & B — C"],
+    ["HTML heading", "html", "<body><h1 class=x>Head</h1>", "Head"],
+    ["plain text has none", "plain", "# Hello", undefined],
+  ];
+  it.each(headings)("heading: %s", (_, format, text, title) => {
+    expect(nameText(text, format).title).toBe(title);
+  });
+
+  const fronts: [what: string, text: string, expected: object][] = [
+    ["title and description", "---\ntitle: T\ndescription: D\n---\n# H", { title: "T", description: "D" }],
+    ["summary", "---\ntitle: T\nsummary: S\n---\n", { title: "T", description: "S" }],
+    [
+      "quotes, folding and numbers",
+      '---\ntitle: "a: b"\ndescription: >\n  one\n  two\n---\n',
+      { title: "a: b", description: "one two\n" },
+    ],
+    ["a number", "---\ntitle: 2024\n---\n", { title: "2024" }],
+    ["closed by dots", "---\ntitle: T\n...\n# H", { title: "T" }],
+    ["Windows' line ends", "---\r\ntitle: T\r\n---\r\n# H", { title: "T" }],
+    ["no title in it", "---\ntags: [a]\n---\n# H", { title: "H" }],
+    ["a title that is no text", "---\ntitle: [a, b]\n---\n# H", { title: "H" }],
+    ["an empty title", "---\ntitle: ''\n---\n# H", { title: "H" }],
+    ["broken YAML", "---\ntitle: [\n---\n# H", { title: "H" }],
+    ["a comment in it is no heading", "---\n# comment\ntags: a\n---\n# H", { title: "H" }],
+    ["not closed", "---\ntitle: T\n\n# H", { title: "H" }],
+    ["a rule at the start", "---\n\n# H", { title: "H" }],
+    ["too many dashes", "----\n\ntitle: T\n\n----\n# H", { title: "H" }],
+    ["aliases", `---\na: &a [x, x]\nb: &b [*a, *a]\ntitle: T\n---\n# H`, { title: "H" }],
+  ];
+  it.each(fronts)("front matter: %s", (_, text, expected) => {
+    expect(nameText(text, "markdown")).toEqual(expected);
+  });
+
+  it("does not search a long text to its end, nor choke on one line", () => {
+    expect(nameText(`${"text\n".repeat(20_000)}# Late`, "markdown").title).toBeUndefined();
+    for (const line of [
+      "#".repeat(1e6),
+      `# ${" ".repeat(1e6)}x`,
+      `# ${"[".repeat(1e6)}`,
+      `# ${"*a".repeat(5e5)}`,
+      "=".repeat(1e6),
+    ]) {
+      expect(nameText(line, "markdown").title?.length ?? 0).toBeLessThanOrEqual(4000);
+    }
+  });
+});

@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigFile } from "../../../src/config/schema.ts";
+import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
+import type { KnownFile } from "../../../src/sync/plan/model.ts";
+import { scopeTest } from "../../../src/sync/plan/reconcile.ts";
+
+let folder: string;
+let ledger: Ledger;
+let deletes: Deletes;
+let nowMs: number;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-"));
+  ledger = openLedger(folder, "service");
+  nowMs = 0;
+  const sync = { ...ConfigFile.parse({ sync: { settleMs: 100 } }).sync, concurrency: 1 };
+  deletes = openDeletes({ source: 1, ledger, sync, now: () => nowMs, once: false });
+});
+afterEach(() => {
+  ledger.close();
+  rmSync(folder, { recursive: true });
+});
+
+const row = (path: string): KnownFile => ({
+  id: 1,
+  path,
+  docId: "doc",
+  state: "agreed",
+  sizeBytes: 1,
+  mtimeMs: 1,
+  ctimeMs: 1,
+  ino: 1,
+  rulesKey: 1,
+});
+
+/** A pass over these paths at a time, in which `a` is missing if it is looked at. Whether its delete is ripe then. */
+const pass = (atMs: number, paths: string[], quiet = false, isMissing = true): boolean => {
+  nowMs = atMs;
+  const gone = isMissing && paths.includes("a") ? [row("a")] : [];
+  return deletes.ripe(gone, scopeTest(paths), quiet, () => undefined).length > 0;
+};
+
+describe("a missing file", () => {
+  it("is ripe when it is still missing at a second look and nothing else happens", () => {
+    expect(pass(0, ["a"], true)).toBe(false);
+    expect(pass(99, ["a"], true)).toBe(false);
+    expect(pass(100, ["a"], true)).toBe(true);
+  });
+
+  it("waits for others that are edited all the time, at most five seconds", () => {
+    expect(pass(0, ["a"])).toBe(false);
+    for (let atMs = 60; atMs < 4900; atMs += 60) {
+      expect(pass(atMs, ["b"])).toBe(false);
+      expect([...deletes.waiting()]).toEqual(["a"]);
+      expect(pass(atMs + 30, ["a"])).toBe(false);
+    }
+    expect(pass(5000, ["a"])).toBe(true);
+    expect([...deletes.waiting()]).toEqual([]);
+  });
+
+  it("begins to wait anew when it was seen meanwhile", () => {
+    expect(pass(0, ["a"])).toBe(false);
+    expect(pass(4000, ["a"], false, false)).toBe(false);
+    expect(pass(6000, ["a"])).toBe(false);
+    expect(pass(11_000, ["a"])).toBe(true);
+  });
+});

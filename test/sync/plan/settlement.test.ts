@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import {
+  startSettling,
+  type ListedResource,
+  type OpenCreate,
+  type Settlement,
+} from "../../../src/sync/plan/settlement.ts";
+
+const create = (id: number, more: Partial<OpenCreate> = {}): OpenCreate => ({
+  id,
+  atMs: 100_000,
+  attempts: 1,
+  answered: false,
+  url: undefined,
+  unique: false,
+  title: "t",
+  digest: "d",
+  label: "l",
+  ...more,
+});
+const upload = (id: number, url: string | undefined, more: Partial<OpenCreate> = {}): OpenCreate =>
+  create(id, { url, unique: true, digest: "", ...more });
+const listed = (docId: string, more: Partial<ListedResource> = {}): ListedResource => ({
+  docId,
+  createdMs: 101_000,
+  url: undefined,
+  title: "t",
+  digest: "d",
+  label: "l",
+  ...more,
+});
+
+function settle(
+  creates: OpenCreate[],
+  list: ListedResource[],
+  owned: string[] = [],
+  offsetMs = 0,
+): Settlement {
+  const settling = startSettling(creates, (docId) => owned.includes(docId));
+  for (const resource of list) if (settling.interested(resource)) settling.see(resource);
+  return settling.finish(offsetMs);
+}
+
+describe("settling creates by the list", () => {
+  it.each<{
+    name: string;
+    creates: OpenCreate[];
+    list: ListedResource[];
+    owned?: string[];
+    offsetMs?: number;
+    expected: Partial<Settlement>;
+  }>([
+    { name: "nothing is there", creates: [create(1)], list: [], expected: { adopted: [], absent: [1] } },
+    {
+      name: "title and text match",
+      creates: [create(1)],
+      list: [listed("x")],
+      expected: { adopted: [{ id: 1, docId: "x", exact: true }], absent: [] },
+    },
+    {
+      name: "the title alone does not match",
+      creates: [create(1)],
+      list: [listed("x", { digest: "other" })],
+      expected: { absent: [1], adopted: [] },
+    },
+    {
+      name: "the text alone does not match",
+      creates: [create(1)],
+      list: [listed("x", { title: "other" })],
+      expected: { absent: [1], adopted: [] },
+    },
+    {
+      name: "made before the intent",
+      creates: [create(1)],
+      list: [listed("x", { createdMs: 10_000 })],
+      expected: { absent: [1], adopted: [] },
+    },
+    {
+      name: "made after it by the service's own clock",
+      creates: [create(1)],
+      list: [listed("x", { createdMs: 41_000 })],
+      offsetMs: -60_000,
+      expected: { adopted: [{ id: 1, docId: "x", exact: true }] },
+    },
+    {
+      name: "made before it by the service's own clock",
+      creates: [create(1)],
+      list: [listed("x")],
+      offsetMs: 60_000,
+      expected: { absent: [1] },
+    },
+    {
+      name: "another row owns it",
+      creates: [create(1)],
+      list: [listed("x")],
+      owned: ["x"],
+      expected: { absent: [1], adopted: [] },
+    },
+    {
+      name: "another description is adopted and sent again",
+      creates: [create(1)],
+      list: [listed("x", { label: "other" })],
+      expected: { adopted: [{ id: 1, docId: "x", exact: false }] },
+    },
+    {
+      name: "twins get one each",
+      creates: [create(1), create(2)],
+      list: [listed("y", { createdMs: 102_000 }), listed("x")],
+      expected: {
+        adopted: [
+          { id: 1, docId: "x", exact: true },
+          { id: 2, docId: "y", exact: true },
+        ],
+      },
+    },
+    {
+      name: "twins of which one was made",
+      creates: [create(1), create(2)],
+      list: [listed("x")],
+      expected: { adopted: [{ id: 1, docId: "x", exact: true }], absent: [2] },
+    },
+    {
+      name: "an upload's address is its own, whenever it was made",
+      creates: [upload(1, "u")],
+      list: [listed("x", { url: "u", digest: "", createdMs: 1 })],
+      expected: { adopted: [{ id: 1, docId: "x", exact: true }] },
+    },
+    {
+      name: "an upload that has no address yet matches nothing",
+      creates: [upload(1, undefined)],
+      list: [listed("x", { digest: "" })],
+      expected: { absent: [1], adopted: [] },
+    },
+    {
+      name: "a second attempt that acted too leaves an extra",
+      creates: [create(1, { attempts: 2 })],
+      list: [listed("x"), listed("y")],
+      expected: { adopted: [{ id: 1, docId: "x", exact: true }], extra: [{ id: 1, docId: "y" }] },
+    },
+    {
+      name: "one attempt leaves no extra: the other is somebody's",
+      creates: [create(1)],
+      list: [listed("x"), listed("y")],
+      expected: { adopted: [{ id: 1, docId: "x", exact: true }], extra: [] },
+    },
+    {
+      name: "an answered create's other attempt is extra",
+      creates: [create(1, { attempts: 2, answered: true })],
+      list: [listed("mine"), listed("y")],
+      owned: ["mine"],
+      expected: { adopted: [], extra: [{ id: 1, docId: "y" }], absent: [] },
+    },
+  ])("$name", ({ creates, list, owned, offsetMs, expected }) => {
+    expect(settle(creates, list, owned, offsetMs)).toMatchObject(expected);
+  });
+});

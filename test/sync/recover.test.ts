@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ActionContext, ActionSource } from "../../src/sync/actions/context.ts";
+import { digestOf, labelOf } from "../../src/sync/actions/observe.ts";
+import type { Observed } from "../../src/sync/ledger/files.ts";
+import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
+import type { Deletion } from "../../src/sync/pass/deletes.ts";
+import { openSettler, type Settler } from "../../src/sync/recover.ts";
+import type { Reply } from "../../src/sync/remote/answer.ts";
+import type { Remote } from "../../src/sync/remote/remote.ts";
+import type { ResourceRecord } from "../../src/wire/resource.ts";
+
+let dir: string;
+let ledger: Ledger;
+let stop: AbortController;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "kbsync-recover-"));
+  ledger = openLedger(dir, "s");
+  stop = new AbortController();
+});
+afterEach(() => {
+  stop.abort(new Error("stopped"));
+  ledger.abandon();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const observed = (ownerId = "o"): Observed => ({
+  entry: { path: "a.txt", sizeBytes: 4, mtimeMs: 1, ctimeMs: 1, ino: 1 },
+  rulesKey: 1,
+  hash: "h",
+  digest: digestOf("text"),
+  title: "a.txt",
+  label: labelOf("a.txt", "d"),
+  extractorVersion: 1,
+  shape: {
+    kind: "content",
+    tier: "fastest",
+    ownerId,
+    settings: { strategy: "recursive", chunkSize: 10, chunkOverlap: 1 },
+  },
+  fileUrl: undefined,
+});
+const record = { _id: "doc", title: "a.txt", description: "d", content: "text" } as ResourceRecord;
+
+/** The settler of a source; `list` stands for the service. */
+function settlerOf(
+  id: number,
+  list: () => Reply<{ clockOffsetMs: number }>,
+  once: boolean,
+): { settler: Settler; deletions: Deletion[]; warnings: string[] } {
+  const deletions: Deletion[] = [];
+  const warnings: string[] = [];
+  const remote: Pick<Remote, "list"> = {
+    list: async (_, onResource) => {
+      const reply = list();
+      if (reply.kind === "done") onResource({ ...record, createdAt: new Date().toISOString() });
+      return await Promise.resolve(reply);
+    },
+  };
+  const context = {
+    ledger,
+    remote,
+    collections: { id: () => "c" },
+    now: Date.now,
+    signal: stop.signal,
+  } as unknown as ActionContext;
+  const source = {
+    id,
+    deleteLater: (deletion: Deletion) => deletions.push(deletion),
+    lookAgain: () => undefined,
+  } as unknown as ActionSource;
+  const onWarning = (error: Error): number => warnings.push(error.message);
+  const settler = openSettler({ context, source, stopped: stop.signal, once, onWarning });
+  return { settler, deletions, warnings };
+}
+
+describe("an extra resource that a create may have made", () => {
+  const done = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+  const doubtBeside = async (ownerId: string): Promise<readonly Deletion[]> => {
+    const [first, second] = [
+      ledger.sources.open("/one", "o", "fastest"),
+      ledger.sources.open("/two", ownerId, "fastest"),
+    ];
+    await ledger.write(() => {
+      ledger.intents.doubt(ledger.intents.create(first.id, "key-1", Date.now() - 1000, observed()), null);
+      ledger.intents.create(second.id, "key-2", Date.now() - 1000, observed(ownerId));
+    });
+    const { settler, deletions } = settlerOf(first.id, done, true);
+    await settler.checkDoubts();
+    settler.stop();
+    return deletions;
+  };
+
+  it("is not taken for one while another source's create of the same is on its way", async () => {
+    expect(await doubtBeside("o")).toEqual([]);
+  });
+
+  it("is deleted when the other create is for another owner", async () => {
+    expect(await doubtBeside("other")).toMatchObject([{ docId: "doc" }]);
+  });
+});
+
+describe("a list that the service refuses", () => {
+  const refused = (): Reply<never> => ({ kind: "refused", code: "http_400", message: "no such list" });
+  const open = async (): Promise<number> => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => void ledger.intents.create(id, "key", Date.now() - 1000, observed()));
+    return id;
+  };
+
+  it("ends one pass with the service's words", async () => {
+    const { settler } = settlerOf(await open(), refused, true);
+    await expect(settler.recover()).rejects.toMatchObject({
+      code: "list_refused",
+      message: expect.stringContaining("no such list") as string,
+    });
+  });
+
+  it("is asked for again by a running daemon, which says so once", async () => {
+    let asked = 0;
+    const answers = (): Reply<{ clockOffsetMs: number }> =>
+      asked++ < 2 ? refused() : { kind: "done", value: { clockOffsetMs: 0 } };
+    const { settler, warnings } = settlerOf(await open(), answers, false);
+    await settler.recover();
+    expect(warnings).toEqual([expect.stringContaining("no such list")]);
+    expect(ledger.files.ownsDoc("doc")).toBe(true);
+  });
+});

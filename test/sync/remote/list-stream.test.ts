@@ -1,0 +1,56 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { splitList } from "../../../src/sync/remote/list-stream.ts";
+
+async function* pieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
+  let from = 0;
+  for (const cut of [...new Set(cuts.map((each) => each % (bytes.length + 1)))].toSorted((a, b) => a - b)) {
+    yield bytes.subarray(from, cut);
+    from = cut;
+  }
+  yield bytes.subarray(from);
+}
+
+describe("reading a list as it arrives", () => {
+  const json = fc.jsonValue({ maxDepth: 3 });
+  const resource = fc.record({ _id: fc.string(), content: fc.string({ unit: "binary" }), more: json });
+  it("hands over every resource and the rest, wherever the chunks are cut", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(resource, { maxLength: 5 }),
+        fc.record({ message: fc.string({ unit: "binary" }), before: json, resources: json }),
+        fc.array(fc.nat(), { maxLength: 20 }),
+        fc.constantFrom(0, 2),
+        async (resources, { message, before, resources: decoy }, cuts, indent) => {
+          const answer = {
+            before,
+            resources: decoy,
+            data: { before, resources, created: 0, nextCursor: null },
+            message,
+            success: true,
+          };
+          const seen: unknown[] = [];
+          const rest = await splitList(
+            pieces(Buffer.from(JSON.stringify(answer, undefined, indent)), cuts),
+            (text) => seen.push(JSON.parse(text)),
+          );
+          // Through JSON once, as the expected value has no -0 and no lone surrogates then.
+          const expected = JSON.parse(Buffer.from(JSON.stringify(answer)).toString()) as typeof answer;
+          expect(seen).toEqual(expected.data.resources);
+          expect(JSON.parse(rest)).toEqual({ ...expected, data: { ...expected.data, resources: [] } });
+        },
+      ),
+    );
+  });
+
+  it("leaves no JSON of an answer that was cut off", async () => {
+    const text = JSON.stringify({
+      success: true,
+      data: { resources: [{ _id: "a" }, { _id: "b" }], created: 0 },
+    });
+    for (let length = 0; length < text.length; length += 1) {
+      const rest = await splitList(pieces(Buffer.from(text.slice(0, length)), []), () => undefined);
+      expect(() => JSON.parse(rest) as unknown, `cut at ${length}`).toThrow(SyntaxError);
+    }
+  });
+});

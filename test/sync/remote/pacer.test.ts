@@ -1,0 +1,78 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Later } from "../../../src/sync/remote/answer.ts";
+import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
+
+const { signal } = new AbortController();
+const failure = (more: Partial<Later> = {}): Later => ({
+  kind: "later",
+  acted: "no",
+  blame: "service",
+  reason: "busy",
+  ...more,
+});
+
+let nowMs: number;
+let pacer: Pacer;
+beforeEach(() => {
+  nowMs = 0;
+  pacer = openPacer({
+    widthMax: 8,
+    patienceMs: () => Infinity,
+    now: () => nowMs,
+    random: () => 0,
+    onWidth: () => undefined,
+    onTrouble: () => undefined,
+  });
+});
+
+describe("requests that left before the service asked to wait", () => {
+  it("do not open the gate when they succeed", async () => {
+    const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
+    pacer.failed(first, failure({ retryAfterMs: 5000 }));
+    pacer.succeeded(second);
+    expect(pacer.state()).toMatchObject({ kind: "waiting", untilMs: 5000 });
+    nowMs = 5000;
+    pacer.succeeded(await pacer.enter(signal));
+    expect(pacer.state()).toEqual({ kind: "open" });
+  });
+
+  it("do not end the one that goes ahead, however they end", async () => {
+    const early = [await pacer.enter(signal), await pacer.enter(signal), await pacer.enter(signal)] as const;
+    pacer.failed(early[0], failure());
+    nowMs = 1000;
+    const probe = await pacer.enter(signal);
+    let others = 0;
+    const abort = new AbortController();
+    const waiting = pacer.enter(abort.signal).then(
+      () => (others += 1),
+      () => undefined,
+    );
+    pacer.failed(early[1], failure());
+    pacer.left(early[2]);
+    await new Promise(setImmediate);
+    expect(others).toBe(0);
+    expect(pacer.failures()).toBe(1);
+    pacer.succeeded(probe);
+    await waiting;
+    expect(others).toBe(1);
+  });
+
+  it("still bring the service's wish", async () => {
+    const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
+    pacer.failed(first, failure());
+    pacer.failed(second, failure({ retryAfterMs: 30_000 }));
+    expect(pacer.state()).toMatchObject({ kind: "waiting", untilMs: 30_000 });
+    expect(pacer.failures()).toBe(1);
+  });
+});
+
+describe("the request that goes ahead", () => {
+  it("makes room for another when it tells nothing, and closes the gate again when it fails", async () => {
+    pacer.failed(await pacer.enter(signal), failure());
+    nowMs = 1000;
+    pacer.left(await pacer.enter(signal));
+    pacer.failed(await pacer.enter(signal), failure());
+    expect(pacer.failures()).toBe(2);
+    expect(pacer.state()).toMatchObject({ untilMs: 1250 });
+  });
+});

@@ -1,0 +1,293 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { delayMs, parseRetryAfter } from "../../../src/sync/plan/retry.ts";
+import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
+import { openRemote, type NewResource, type Remote } from "../../../src/sync/remote/remote.ts";
+import { openFakeService, type FakeService, type Fault } from "../../fakes/knowledge-service.ts";
+
+let service: FakeService;
+let pacer: Pacer;
+let remote: Remote;
+let patienceMs: number;
+const { signal } = new AbortController();
+
+const open = (key = service.key): void => {
+  patienceMs = Infinity;
+  pacer = openPacer({
+    widthMax: 8,
+    patienceMs: () => patienceMs,
+    now: Date.now,
+    random: () => 0,
+    onWidth: () => undefined,
+    onTrouble: () => undefined,
+  });
+  const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: key };
+  remote = openRemote({ address, pacer, connections: 8, timeoutMs: 2000, now: Date.now });
+};
+beforeEach(async () => {
+  service = await openFakeService();
+  open();
+});
+afterEach(async () => {
+  await remote.close();
+  await service.close();
+});
+
+const text: NewResource = {
+  title: "t",
+  description: "d",
+  settings: { strategy: "recursive", chunkSize: 100, chunkOverlap: 10 },
+  tier: "fastest",
+  ownerId: "o",
+  body: { content: "text" },
+};
+const answer = (status: number, body: string, headers?: Record<string, string>): Fault => ({
+  kind: "answer",
+  status,
+  body,
+  ...(headers !== undefined && { headers }),
+});
+const words = '{"success":false,"message":"its words","error":{"code":"its_code"}}';
+
+describe("what an answer to a create means", () => {
+  it.each<{ name: string; fault: Fault | undefined; expected: unknown }>([
+    {
+      name: "success",
+      fault: undefined,
+      expected: { kind: "done", value: { title: "t", collectionId: "c".repeat(23) + "1" } },
+    },
+    {
+      name: "a 400",
+      fault: answer(400, words),
+      expected: { kind: "refused", code: "its_code", message: "its words" },
+    },
+    { name: "a 409", fault: answer(409, words), expected: { kind: "refused" } },
+    {
+      name: "a 413 from a proxy",
+      fault: answer(413, "<html>too large</html>"),
+      expected: { kind: "refused", code: "http_413" },
+    },
+    { name: "a 415", fault: answer(415, words), expected: { kind: "refused" } },
+    { name: "a 422", fault: answer(422, words), expected: { kind: "refused" } },
+    { name: "a 501", fault: answer(501, words), expected: { kind: "refused", message: "its words" } },
+    {
+      name: "a 200 without success",
+      fault: answer(200, words),
+      expected: { kind: "refused", message: "its words" },
+    },
+    { name: "a 401", fault: answer(401, words), expected: { kind: "later", acted: "no", blame: "key" } },
+    { name: "a 403", fault: answer(403, words), expected: { kind: "later", acted: "no", blame: "key" } },
+    {
+      name: "a 404: the address is wrong",
+      fault: answer(404, "nothing here"),
+      expected: { kind: "later", acted: "no", blame: "service" },
+    },
+    {
+      name: "a redirect",
+      fault: answer(302, "", { location: "/login" }),
+      expected: { kind: "later", acted: "no", blame: "service" },
+    },
+    {
+      name: "a 429",
+      fault: answer(429, words, { "retry-after": "3" }),
+      expected: { kind: "later", acted: "no", blame: "service", retryAfterMs: 3000 },
+    },
+    {
+      name: "a 503 of the service",
+      fault: answer(503, words),
+      expected: { kind: "later", acted: "no", blame: "service" },
+    },
+    { name: "a 503 of a proxy", fault: answer(503, "<html>"), expected: { kind: "later", acted: "maybe" } },
+    {
+      name: "a 500",
+      fault: answer(500, words),
+      expected: { kind: "later", acted: "maybe", blame: "request" },
+    },
+    { name: "a 502", fault: answer(502, "<html>"), expected: { kind: "later", acted: "maybe" } },
+    {
+      name: "a page instead of an answer",
+      fault: { kind: "html" },
+      expected: { kind: "later", acted: "maybe" },
+    },
+    { name: "half an answer", fault: { kind: "cut-answer" }, expected: { kind: "later", acted: "maybe" } },
+    {
+      name: "success without a resource",
+      fault: answer(200, '{"success":true}'),
+      expected: { kind: "later", acted: "maybe" },
+    },
+    { name: "a lost answer", fault: { kind: "lose-answer" }, expected: { kind: "later", acted: "maybe" } },
+  ])("$name", async ({ fault, expected }) => {
+    service.fault = () => fault;
+    expect(await remote.create(text, "key", signal)).toMatchObject(expected as object);
+  });
+
+  it("a refused connection surely did nothing", async () => {
+    await service.close();
+    expect(await remote.create(text, "key", signal)).toMatchObject({
+      kind: "later",
+      acted: "no",
+      blame: "service",
+    });
+    service = await openFakeService();
+  });
+
+  it("an answer that takes too long may have acted", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    service.fault = () => ({ kind: "wait", until: promise });
+    await remote.close();
+    const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
+    remote = openRemote({ address, pacer, connections: 8, timeoutMs: 50, now: Date.now });
+    expect(await remote.create(text, "key", signal)).toMatchObject({
+      kind: "later",
+      acted: "maybe",
+      blame: "request",
+    });
+    resolve();
+  });
+
+  it("a 404 for a resource says that it is gone; a proxy's 404 does not", async () => {
+    expect(await remote.delete("f".repeat(24), signal)).toEqual({ kind: "gone" });
+    service.fault = () => answer(404, '{"message":"no Route matched with those values"}');
+    expect(await remote.delete("f".repeat(24), signal)).toMatchObject({
+      kind: "later",
+      acted: "no",
+      blame: "service",
+    });
+    service.fault = () => answer(404, "<html>not found</html>");
+    expect(await remote.delete("f".repeat(24), signal)).toMatchObject({ kind: "later" });
+  });
+});
+
+describe("requests", () => {
+  it("carry the key and the idempotency key", async () => {
+    await remote.create(text, "key-1", signal);
+    expect(service.requests[0]?.headers).toMatchObject({ pauthkey: service.key, "idempotency-key": "key-1" });
+    expect(service.requests[0]?.body).toEqual({
+      title: "t",
+      description: "d",
+      settings: text.settings,
+      content: "text",
+      collection_details: "fastest",
+      owner_id: "o",
+    });
+  });
+
+  it.each([false, true])("list everything, in pages or whole (%s)", async (paged) => {
+    await remote.close();
+    await service.close();
+    service = await openFakeService({ paged });
+    open();
+    for (let index = 0; index < 2500; index += 1) {
+      const at = new Date().toISOString();
+      const id = index.toString(16).padStart(24, "0");
+      service.resources.set(id, {
+        _id: id,
+        title: `${index}`,
+        description: "",
+        settings: {},
+        content: `text "${index}" \\`,
+        ownerId: "o",
+        collectionId: `${"c".repeat(23)}1`,
+        refreshedAt: null,
+        isDeleted: index % 5 === 0,
+        createdAt: at,
+        updatedAt: at,
+      });
+    }
+    const seen: string[] = [];
+    const at = { collectionId: `${"c".repeat(23)}1`, ownerId: "o" };
+    const reply = await remote.list(at, ({ title, content }) => seen.push(`${title}|${content}`), signal);
+    expect(reply).toMatchObject({ kind: "done" });
+    expect(seen).toHaveLength(2000);
+    expect(seen[0]).toBe('1|text "1" \\');
+    expect(service.count("list")).toBe(paged ? 2 : 1);
+  });
+
+  it("upload a file from disk, exactly", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "kbsync-upload-"));
+    const bytes = Buffer.alloc(2_500_000, "pdf ");
+    const absolutePath = join(dir, 'odd "name"\n.pdf');
+    writeFileSync(absolutePath, bytes);
+    const hash = createHash("sha256").update(bytes).digest("hex");
+    const file = {
+      absolutePath,
+      name: 'odd "name"\n.pdf',
+      sizeBytes: bytes.length,
+      hash,
+      mediaType: "application/pdf",
+    };
+    const reply = await remote.upload(file, "key", signal);
+    expect(reply.kind === "done" && service.uploads.get(reply.value)).toEqual({ bytes: bytes.length, hash });
+    expect(service.requests[0]?.headers["content-length"]).toBeDefined();
+
+    writeFileSync(absolutePath, Buffer.alloc(2_500_000, "fdp "));
+    expect(await remote.upload(file, "key", signal)).toEqual({ kind: "torn" });
+    writeFileSync(absolutePath, "short");
+    expect(await remote.upload(file, "key", signal)).toEqual({ kind: "torn" });
+    expect(service.uploads.size).toBe(1);
+    rmSync(dir, { recursive: true });
+    // What is wrong with the file is not the service's fault.
+    expect(await remote.upload(file, "key", signal)).toEqual({ kind: "torn" });
+    expect(pacer.state().kind).toBe("open");
+  });
+});
+
+describe("the gate", () => {
+  it("closes for all when the service asks for it, lets one try, and opens again", async () => {
+    let refusals = 2;
+    service.fault = () => (refusals-- > 0 ? answer(429, words) : undefined);
+    const replies = await Promise.all(Array.from({ length: 4 }, () => remote.create(text, "k", signal)));
+    expect(replies.map(({ kind }) => kind).toSorted()).toEqual(["done", "done", "later", "later"].toSorted());
+    expect(pacer.width()).toBeLessThan(8);
+    for (let index = 0; index < 60; index += 1) await remote.create(text, "k", signal);
+    expect(pacer.state().kind).toBe("open");
+    expect(pacer.width()).toBe(8);
+  });
+
+  it("stops at a refused key, without asking again", async () => {
+    service.fault = () => answer(401, words);
+    expect(await remote.create(text, "k", signal)).toMatchObject({ kind: "later", blame: "key" });
+    expect(pacer.state()).toMatchObject({ kind: "key_refused", reason: "its words" });
+    patienceMs = 0;
+    await expect(remote.create(text, "k", signal)).rejects.toMatchObject({ code: "key_refused" });
+    expect(service.requests).toHaveLength(1);
+  });
+
+  it("gives up when its patience is over", async () => {
+    patienceMs = 0;
+    service.fault = () => ({ kind: "lose-request" });
+    await remote.create(text, "k", signal);
+    await expect(remote.create(text, "k", signal)).rejects.toMatchObject({ code: "service_unreachable" });
+  });
+
+  it("ends waiting when the signal aborts", async () => {
+    service.fault = () => answer(429, words, { "retry-after": "1000" });
+    await remote.create(text, "k", signal);
+    const abort = new AbortController();
+    const waiting = remote.create(text, "k", abort.signal);
+    abort.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+  });
+});
+
+describe("the arithmetic of waiting", () => {
+  it.each([
+    ["120", undefined, 120_000],
+    ["Wed, 21 Oct 2026 07:28:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 30_000],
+    ["Wed, 21 Oct 2026 07:27:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 0],
+    ["soon", undefined, undefined],
+    [undefined, undefined, undefined],
+  ])("Retry-After %s at %s", (value, date, expected) => {
+    expect(parseRetryAfter(value, date, 0)).toBe(expected);
+  });
+
+  it("doubles up to a minute, keeps the service's wish, and never waits a day for a wrong clock", () => {
+    expect([1, 2, 3, 30].map((failures) => delayMs(failures, undefined, 0))).toEqual([125, 250, 500, 30_000]);
+    expect(delayMs(30, undefined, 0.999)).toBeLessThanOrEqual(60_000);
+    expect(delayMs(1, 5000, 0)).toBe(5000);
+    expect(delayMs(1, 1e12, 0)).toBe(3_600_000);
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { CEILING_MS, openDirtySet } from "../../src/sync/settle.ts";
+
+const entry = (
+  mtimeMs: number,
+  sizeBytes = 1,
+): { path: string; sizeBytes: number; mtimeMs: number; ctimeMs: number; ino: number } => ({
+  path: "a",
+  sizeBytes,
+  mtimeMs,
+  ctimeMs: mtimeMs,
+  ino: 1,
+});
+
+describe("the dirty set", () => {
+  it("gives a path when it has rested", () => {
+    const dirty = openDirtySet(100);
+    dirty.mark("a", 1000);
+    dirty.mark("a", 1050);
+    expect(dirty.nextDueMs()).toBe(1150);
+    expect(dirty.take(1149)).toBeUndefined();
+    expect(dirty.take(1150)?.paths).toEqual(["a"]);
+    expect(dirty.isQuiet()).toBe(true);
+  });
+
+  it("gives a path that never rests once a minute", () => {
+    const dirty = openDirtySet(100);
+    const taken: number[] = [];
+    for (let nowMs = 0; nowMs <= 3 * CEILING_MS; nowMs += 50) {
+      if (dirty.take(nowMs) !== undefined) taken.push(nowMs);
+      dirty.mark("a", nowMs);
+    }
+    expect(taken).toEqual([CEILING_MS, 2 * CEILING_MS + 0, 3 * CEILING_MS]);
+  });
+
+  it("slows down the reading of a path that is torn again and again", () => {
+    const dirty = openDirtySet(100);
+    let read = 0;
+    for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
+      dirty.mark("a", nowMs);
+      const due = dirty.take(nowMs + 150);
+      if (due === undefined || !dirty.rested(entry(nowMs), nowMs + 150, due.forced.has("a"))) continue;
+      read += 1;
+      dirty.torn("a", nowMs + 150);
+    }
+    expect(read).toBeLessThan(40);
+    expect(read).toBeGreaterThanOrEqual(9);
+  });
+
+  it("slows down a path that is found unrested again and again, and reads it once a minute", () => {
+    const dirty = openDirtySet(100);
+    let read = 0;
+    for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
+      dirty.mark("a", nowMs);
+      const due = dirty.take(nowMs + 150);
+      if (due === undefined) continue;
+      if (dirty.rested(entry(nowMs + 149), nowMs + 150, due.forced.has("a"))) read += 1;
+    }
+    expect(read).toBeLessThan(12);
+    expect(read).toBeGreaterThanOrEqual(9);
+  });
+
+  it("looks at a path at once though it is written to all the time, for it may be gone", () => {
+    const dirty = openDirtySet(100);
+    for (let times = 0; times < 20; times += 1) dirty.torn("a", times);
+    expect(dirty.rested(entry(0), 1000, false)).toBe(false);
+    dirty.mark("a", 1000);
+    expect(dirty.take(1100)?.paths).toEqual(["a"]);
+  });
+
+  it("does not slow down a person who saves often", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 0; nowMs < 3 * CEILING_MS; nowMs += 2000) {
+      dirty.mark("a", nowMs);
+      expect(dirty.take(nowMs + 100)?.paths).toEqual(["a"]);
+      expect(dirty.rested(entry(nowMs), nowMs + 100, false)).toBe(true);
+    }
+  });
+
+  it("takes the earlier of two times to look again", () => {
+    const dirty = openDirtySet(100);
+    dirty.again("a", 3_600_000, 0);
+    expect(dirty.isQuiet()).toBe(true);
+    dirty.again("a", 50, 0);
+    expect(dirty.nextDueMs()).toBe(50);
+    expect(dirty.isQuiet()).toBe(false);
+    dirty.again("a", 9000, 0);
+    expect(dirty.nextDueMs()).toBe(50);
+    expect(dirty.take(50)?.paths).toEqual(["a"]);
+    expect(dirty.isQuiet()).toBe(true);
+  });
+
+  it("lets a file rest that was edited while it waited for a retry", () => {
+    const dirty = openDirtySet(100);
+    dirty.again("a", 10 * CEILING_MS, 0);
+    dirty.mark("a", 2 * CEILING_MS);
+    expect(dirty.nextDueMs()).toBe(2 * CEILING_MS + 100);
+    const due = dirty.take(2 * CEILING_MS + 100);
+    expect([due?.paths, due?.forced.size]).toEqual([["a"], 0]);
+  });
+
+  it("lets old files be read at once, and fresh ones after a second look", () => {
+    const dirty = openDirtySet(100);
+    expect(dirty.rested(entry(0), 1000, false)).toBe(true);
+    expect(dirty.rested(entry(950), 1000, false)).toBe(false);
+    expect(dirty.nextDueMs()).toBe(1050);
+    expect(dirty.take(1050)?.paths).toEqual(["a"]);
+    expect(dirty.rested(entry(950), 1050, false)).toBe(true);
+  });
+
+  it("does not trust a modification time in the future, yet does not wait for it", () => {
+    const dirty = openDirtySet(100);
+    expect(dirty.rested(entry(9_000_000), 1000, false)).toBe(false);
+    expect(dirty.rested(entry(9_000_000), 1050, false)).toBe(false);
+    expect(dirty.rested(entry(9_000_000), 1100, false)).toBe(true);
+  });
+});
