@@ -1,0 +1,30 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { codeOf } from "../../lib/failure.ts";
+import { Refusal } from "../resources/refusal.ts";
+import { refusalAnswer } from "./status.ts";
+
+/** Answers what is not even an HTTP request in the shape of every other refusal, and closes the connection. */
+export function answerClientError(error: Error, socket: Socket): void {
+  if (codeOf(error) === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { status, body } = refusalAnswer(refusalOf(codeOf(error)));
+  const text = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+}
+
+function refusalOf(code: string | undefined): Refusal {
+  switch (code ?? "") {
+    case "HPE_HEADER_OVERFLOW":
+      return new Refusal("headers_too_large", "The headers of the request are too large.");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Refusal("request_timeout", "The request did not arrive in time.");
+    default:
+      return new Refusal("invalid_request", "This is not a valid HTTP request.");
+  }
+}

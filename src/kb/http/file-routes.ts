@@ -1,0 +1,120 @@
+import { open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ROUTES } from "../../wire/routes.ts";
+import { codeOf } from "../../lib/failure.ts";
+import { Refusal } from "../resources/refusal.ts";
+import type { StoredFile } from "../store/store.ts";
+import { requireKey } from "./operation.ts";
+import type { HttpParts } from "./operation.ts";
+import { readRange } from "./range.ts";
+
+/** What a browser may show in place: types it draws without running anything of ours. */
+const INLINE_TYPE = /^image\/|^application\/pdf$/;
+
+/** Serves uploaded files to whoever knows their address, or to keys of their account alone where so configured. */
+export function addFileRoutes(server: FastifyInstance, parts: HttpParts): void {
+  server.get(
+    `${ROUTES.files}/:token/:name`,
+    parts.filesNeedKey ? { onRequest: requireKey(parts.keyring, "read") } : {},
+    async (request, reply) => {
+      const file = await findFile(parts, request);
+      return sendFile(request, reply, file, parts.kb.files.path(file.token));
+    },
+  );
+}
+
+async function findFile({ kb }: HttpParts, request: FastifyRequest): Promise<StoredFile> {
+  const { token, name } = request.params as { token: string; name: string }; // the route's two parameters
+  const file = await kb.store.file(token);
+  const mayRead = request.caller === null || request.caller.accountId === file?.accountId;
+  if (file !== undefined && file.name === name && mayRead) return file;
+  throw noFile();
+}
+
+async function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: StoredFile,
+  path: string,
+): Promise<FastifyReply> {
+  const etag = `"${file.sha256}"`;
+  if (matches(request.headers["if-none-match"], etag)) {
+    return reply.headers(fileHeaders(file, etag)).code(304).send();
+  }
+  const ifRange = request.headers["if-range"];
+  const asked = ifRange === undefined || ifRange === etag ? request.headers.range : undefined;
+  const range = request.method === "GET" ? readRange(asked, file.sizeBytes) : "whole";
+  if (range === "unsatisfiable") {
+    reply.header("content-range", `bytes */${file.sizeBytes}`);
+    throw new Refusal(
+      "range_not_satisfiable",
+      `The file has ${file.sizeBytes} bytes, none of them in this range.`,
+    );
+  }
+  const { first, last } = range === "whole" ? { first: 0, last: file.sizeBytes - 1 } : range;
+  // Opened before anything is answered: a file that is gone is a 404, not an answer that breaks off.
+  const handle = await openFile(path);
+  const type =
+    file.mediaType === "text/plain" ? `text/plain; charset=${await charsetOf(handle)}` : file.mediaType;
+  reply
+    .headers(fileHeaders(file, etag))
+    .header("content-type", type)
+    .header("content-length", last - first + 1);
+  if (range !== "whole") reply.code(206).header("content-range", `bytes ${first}-${last}/${file.sizeBytes}`);
+  // For HEAD the framework throws the stream away, which closes the handle.
+  return reply.send(handle.createReadStream({ start: first, end: last }));
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "r");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") throw noFile();
+    throw error;
+  }
+}
+
+/** Text is taken in UTF-8, or in UTF-16 with a byte-order mark. Closes the handle when it throws. */
+async function charsetOf(handle: FileHandle): Promise<"utf-8" | "utf-16"> {
+  const mark = Buffer.alloc(2);
+  try {
+    await handle.read(mark, 0, 2, 0);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  const first = mark.readUInt16BE();
+  return first === 0xfffe || first === 0xfeff ? "utf-16" : "utf-8";
+}
+
+function noFile(): Refusal {
+  return new Refusal("file_not_found", "There is no file at this address.");
+}
+
+function fileHeaders(file: StoredFile, etag: string): Record<string, string> {
+  return {
+    etag,
+    "accept-ranges": "bytes",
+    // The bytes behind a token never change; private, because who has the address need not share it with a proxy.
+    "cache-control": "private, max-age=3600",
+    "content-disposition": disposition(file),
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "sandbox; default-src 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+  };
+}
+
+function matches(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((given) => given.trim() === "*" || given.trim().replace(/^W\//, "") === etag);
+}
+
+/** RFC 6266: a plain name for old clients, the real one in UTF-8 beside it. */
+function disposition({ name, mediaType }: StoredFile): string {
+  const kind = INLINE_TYPE.test(mediaType) ? "inline" : "attachment";
+  const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
+  const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
+  return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}

@@ -1,0 +1,24 @@
+import type { FastifyInstance } from "fastify";
+import type { ModelState } from "../ingest/model.ts";
+import type { ServiceState } from "./admission.ts";
+import { sendJson } from "./operation.ts";
+
+/** Answers without a key, in every state. */
+export const HEALTH_PATH = "/v1/health";
+
+/** What the service tells everybody about itself. */
+export interface Health {
+  readonly status: ServiceState;
+  readonly version: string;
+  /** The state of the embedding model, in words. */
+  readonly embedder: ModelState;
+  /** What each tier of `collection_details` does at present. */
+  readonly tiers: Readonly<Record<string, string>>;
+}
+
+/** `GET /v1/health`, an addition: whether the service runs, and which tiers work in full. */
+export function addHealthRoute(server: FastifyInstance, health: () => Health): void {
+  server.get(HEALTH_PATH, async (_request, reply) =>
+    sendJson(reply, 200, JSON.stringify({ success: true, ...health() })),
+  );
+}

@@ -1,0 +1,70 @@
+import { timingSafeEqual } from "node:crypto";
+import { KEY_HEADER } from "../../wire/routes.ts";
+import { hashKey } from "../resources/keys.ts";
+import { Refusal } from "../resources/refusal.ts";
+import type { KeyRecord, KeyScope, Store } from "../store/store.ts";
+
+/** Keys remembered. One more costs a look-up in the store. */
+const REMEMBERED_KEYS_MAX = 1000;
+/** How long a key is remembered: a key revoked elsewhere is refused after at most this. */
+const REMEMBERED_MS = 5000;
+/** Longer than any key of ours: what is longer is not hashed. */
+const KEY_CHARS_MAX = 4096;
+
+/** Finds out who is calling. */
+export interface Keyring {
+  /**
+   * The key's record when it is known, not expired and has the scope (`admin` has every scope). Throws `key_missing`,
+   * `key_unknown`, `key_expired` or `scope_missing`. Answers at once for a key seen a moment ago.
+   */
+  check(header: string | string[] | undefined, scope: KeyScope): KeyRecord | Promise<KeyRecord>;
+}
+
+/** Opens the keyring on a store. */
+export function openKeyring(store: Pick<Store, "keyByHash">, nowMs: () => number): Keyring {
+  const remembered = new Map<string, { readonly record: KeyRecord; readonly untilMs: number }>();
+
+  const find = async (sha256: string, scope: KeyScope): Promise<KeyRecord> => {
+    const record = await store.keyByHash(sha256);
+    if (record === undefined || !sameHash(record.sha256, sha256)) throw unknown();
+    if (remembered.size >= REMEMBERED_KEYS_MAX) remembered.clear();
+    remembered.set(sha256, { record, untilMs: nowMs() + REMEMBERED_MS });
+    return permitted(record, scope, nowMs());
+  };
+
+  return {
+    check: (header, scope) => {
+      if (header === undefined || header === "") {
+        throw new Refusal("key_missing", `The request carries no ${KEY_HEADER} header.`, {
+          hint: `Send your key in the ${KEY_HEADER} header.`,
+        });
+      }
+      if (typeof header !== "string" || header.length > KEY_CHARS_MAX) throw unknown();
+      const sha256 = hashKey(header);
+      const known = remembered.get(sha256);
+      if (known !== undefined && known.untilMs > nowMs()) return permitted(known.record, scope, nowMs());
+      return find(sha256, scope);
+    },
+  };
+}
+
+function permitted(record: KeyRecord, scope: KeyScope, nowMs: number): KeyRecord {
+  if (record.expiresAt !== null && Date.parse(record.expiresAt) <= nowMs) {
+    throw new Refusal("key_expired", `The key expired at ${record.expiresAt}.`, { hint: "Make a new key." });
+  }
+  if (!record.scopes.includes(scope) && !record.scopes.includes("admin")) {
+    throw new Refusal("scope_missing", `The key lacks the scope ${scope}.`, {
+      hint: `It has: ${record.scopes.join(", ") || "none"}.`,
+    });
+  }
+  return record;
+}
+
+function unknown(): Refusal {
+  return new Refusal("key_unknown", `The key in the ${KEY_HEADER} header is not known here.`);
+}
+
+function sameHash(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one, "hex"), Buffer.from(other, "hex")];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,53 @@
+import type { Listing } from "../resources/list.ts";
+import { fullRecord } from "../resources/record.ts";
+import type { Resource } from "../store/store.ts";
+
+/** Text that goes to the socket at once: small enough to keep memory flat, large enough to keep writes few. */
+export const PART_CHARS = 64 * 1024;
+
+/** The list answer piece by piece: a list may be far larger than what should ever be in memory, or be written in one go. */
+export async function* listText(listing: Listing): AsyncGenerator<string> {
+  let text = '{"success":true,"message":"Resources fetched successfully","data":{"resources":[';
+  let separator = "";
+  for await (const resource of listing.resources) {
+    text += separator;
+    separator = ",";
+    for (const piece of recordText(resource)) {
+      text += piece;
+      if (text.length < PART_CHARS) continue;
+      yield text;
+      text = "";
+    }
+  }
+  const next = listing.paginated ? `,"nextCursor":${JSON.stringify(listing.nextCursor())}` : "";
+  yield `${text}],"created":0${next}}}`;
+}
+
+/** The answer of one record, piece by piece. */
+export function* oneText(message: string, resource: Resource): Generator<string> {
+  yield `{"success":true,"message":${JSON.stringify(message)},"data":`;
+  yield* recordText(resource);
+  yield "}";
+}
+
+/** A record as JSON, a long content in pieces: writing 32 MB of it at once would hold up everybody else. */
+function* recordText(resource: Resource): Generator<string> {
+  const { content, ...rest } = fullRecord(resource);
+  if (content.length <= PART_CHARS) {
+    yield JSON.stringify({ ...rest, content });
+    return;
+  }
+  yield `${JSON.stringify(rest).slice(0, -1)},"content":"`;
+  for (let from = 0; from < content.length;) {
+    const to = wholeCharacterBefore(content, from + PART_CHARS);
+    yield JSON.stringify(content.slice(from, to)).slice(1, -1);
+    from = to;
+  }
+  yield '"}';
+}
+
+/** `at`, or one less where it would part a surrogate pair, which JSON would then escape. */
+function wholeCharacterBefore(text: string, at: number): number {
+  const code = text.charCodeAt(at - 1);
+  return at < text.length && code >= 0xd800 && code <= 0xdbff ? at - 1 : at;
+}

@@ -1,0 +1,24 @@
+import type { FastifyInstance } from "fastify";
+import { ROUTES } from "../../wire/routes.ts";
+import { SearchBody } from "../../wire/search.ts";
+import { queryResources } from "../resources/query.ts";
+import { addOperation } from "./operation.ts";
+import type { HttpParts } from "./operation.ts";
+import { readBody } from "./validate.ts";
+
+/** A query of 8000 characters, escaped in the longest way, with room for the rest. */
+const SEARCH_BODY_BYTES_MAX = 128 * 1024;
+
+/** Operation 3. */
+export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void {
+  addOperation(server, parts, {
+    method: "POST",
+    url: ROUTES.query,
+    scope: "read",
+    bodyBytesMax: SEARCH_BODY_BYTES_MAX,
+    handle: async (request, accountId) => {
+      const { text, results } = await queryResources(parts.kb, accountId, readBody(SearchBody, request.body));
+      return { status: 200, body: { success: true, text, results } };
+    },
+  });
+}

@@ -1,0 +1,177 @@
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { Refusal } from "../resources/refusal.ts";
+import type { RefusalCode } from "../resources/refusal.ts";
+
+/** The HTTP status of every refusal: the one place where the two meet. */
+export const STATUS: Readonly<Record<RefusalCode, number>> = {
+  invalid_body: 400,
+  invalid_field: 400,
+  invalid_header: 400,
+  invalid_request: 400,
+  empty_file: 400,
+  key_missing: 401,
+  key_unknown: 401,
+  key_expired: 401,
+  scope_missing: 403,
+  route_not_found: 404,
+  resource_not_found: 404,
+  collection_not_found: 404,
+  file_not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  idempotency_conflict: 409,
+  body_too_large: 413,
+  text_too_large: 413,
+  file_too_large: 413,
+  unsupported_media_type: 415,
+  range_not_satisfiable: 416,
+  expectation_failed: 417,
+  target_missing: 422,
+  owner_missing: 422,
+  encrypted_pdf: 422,
+  damaged_pdf: 422,
+  pdf_without_text: 422,
+  too_many_chunks: 422,
+  extraction_memory: 422,
+  extraction_timeout: 422,
+  ingest_busy: 429,
+  extractor_busy: 429,
+  headers_too_large: 431,
+  internal: 500,
+  not_implemented: 501,
+  starting: 503,
+  draining: 503,
+  overloaded: 503,
+  store_busy: 503,
+  disk_full: 503,
+};
+
+/** Seconds a caller is told to wait where the refusal itself knows nothing better. */
+const RETRY_AFTER_SECONDS: Readonly<Partial<Record<RefusalCode, number>>> = {
+  ingest_busy: 2,
+  extractor_busy: 5,
+  starting: 1,
+  draining: 5,
+  overloaded: 1,
+  store_busy: 1,
+  disk_full: 60,
+};
+
+/** A refusal as it goes over the wire. */
+export interface RefusalAnswer {
+  readonly status: number;
+  readonly retryAfterSeconds: number | undefined;
+  readonly body: {
+    readonly success: false;
+    readonly message: string;
+    readonly error: { readonly code: string; readonly hint?: string; readonly field?: string };
+  };
+}
+
+/** What a thrown thing answers. Whatever is not an expected failure is `internal` and tells nothing of the inside. */
+export function refusalAnswer(error: unknown): RefusalAnswer {
+  const refusal = refusalOf(error);
+  return {
+    status: STATUS[refusal.refusal],
+    retryAfterSeconds: refusal.retryAfterSeconds ?? RETRY_AFTER_SECONDS[refusal.refusal],
+    body: {
+      success: false,
+      message: refusal.message,
+      error: {
+        code: refusal.refusal,
+        ...(refusal.hint === undefined ? {} : { hint: refusal.hint }),
+        ...(refusal.field === undefined ? {} : { field: refusal.field }),
+      },
+    },
+  };
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  const code = codeOf(error);
+  if (code === "ENOSPC" || code === "EDQUOT" || code === "disk_full" || code === "store_full") {
+    // The store's own words name a path on this machine: that is for the log.
+    return new Refusal("disk_full", "No space is left to store this.", { cause: error });
+  }
+  if (code === "store_busy") return new Refusal("store_busy", "The store is busy.", { cause: error });
+  if (error instanceof KbsyncError && code !== undefined && FOR_THE_CALLER.has(code)) {
+    const hint = error.hint === undefined ? {} : { hint: sentence(error.hint) };
+    // The set holds only refusal codes.
+    return new Refusal(code as RefusalCode, sentence(error.message), { ...hint, cause: error });
+  }
+  return fastifyRefusal(error, code) ?? internal(error);
+}
+
+/** Codes of the extractor, and of the worker that parses large bodies, whose words are meant for the caller. */
+const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
+  "invalid_body",
+  "empty_file",
+  "unsupported_media_type",
+  "not_implemented",
+  "text_too_large",
+  "too_many_chunks",
+  "encrypted_pdf",
+  "damaged_pdf",
+  "pdf_without_text",
+  "extraction_memory",
+  "extraction_timeout",
+  "extractor_busy",
+]);
+
+function fastifyRefusal(error: unknown, code: string | undefined): Refusal | undefined {
+  switch (code ?? "") {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new Refusal("body_too_large", "The body is larger than this operation takes.", {
+        hint: "Send text as UTF-8 without \\u escapes, or split it into several resources.",
+        cause: error,
+      });
+    case "FST_PARTS_LIMIT":
+    case "FST_FILES_LIMIT":
+    case "FST_FIELDS_LIMIT":
+      return new Refusal(
+        "body_too_large",
+        "The form has more parts than an upload takes: one file, few fields.",
+        {
+          hint: "Send each file in a request of its own.",
+          cause: error,
+        },
+      );
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new Refusal(
+        "unsupported_media_type",
+        "The content-type of the body is not what this operation takes.",
+        {
+          hint: "Send application/json; an upload is multipart/form-data.",
+          cause: error,
+        },
+      );
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return new Refusal("invalid_body", "The body is not as long as its content-length says.", {
+        cause: error,
+      });
+    case "FST_ERR_BAD_URL":
+    case "FST_ERR_MAX_PARAM_LENGTH":
+      return new Refusal("invalid_request", "The address of the request is malformed or too long.", {
+        cause: error,
+      });
+    default:
+      return clientFault(error);
+  }
+}
+
+/** The framework's other refusals (a broken multipart form, an aborted body) carry a status of the 400s. */
+function clientFault(error: unknown): Refusal | undefined {
+  if (!(error instanceof Error) || !("statusCode" in error)) return undefined;
+  const { statusCode } = error;
+  if (typeof statusCode !== "number" || statusCode < 400 || statusCode >= 500) return undefined;
+  return new Refusal("invalid_request", sentence(error.message), { cause: error });
+}
+
+function internal(cause: unknown): Refusal {
+  return new Refusal("internal", "The service failed on this request; its log tells why.", { cause });
+}
+
+function sentence(words: string): string {
+  const text = words.charAt(0).toUpperCase() + words.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}

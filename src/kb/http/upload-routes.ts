@@ -1,0 +1,99 @@
+import { hash } from "node:crypto";
+import multipart from "@fastify/multipart";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
+import type { Received } from "../resources/file-area.ts";
+import { Refusal } from "../resources/refusal.ts";
+import { fileTooLarge, keepUpload, receiveUpload } from "../resources/upload.ts";
+import { readIdempotencyKey } from "./idempotency.ts";
+import type { SentAnswer } from "./idempotency.ts";
+import { callerOf, requireKey, send } from "./operation.ts";
+import type { HttpParts } from "./operation.ts";
+
+/** What a form may take besides its file: boundaries, part headers, a few fields. */
+const FORM_BYTES = 64 * 1024;
+
+/** Operation 1. In a scope of its own: the multipart plugin adds hooks that other routes need not pay for. */
+export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts): Promise<void> {
+  const { kb, keyring, idempotency } = parts;
+  const { uploadBytes } = kb.limits;
+  await scope.register(multipart, {
+    // One byte more than allowed: the receiver counts and refuses in its own words.
+    limits: { fileSize: uploadBytes + 1, files: 1, fields: 20, parts: 21, fieldSize: 4096, headerPairs: 50 },
+    throwFileSizeLimit: false,
+  });
+
+  scope.post(ROUTES.upload, { onRequest: requireKey(keyring, "write") }, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
+    refuseForm(request, uploadBytes);
+    const { received, name } = await receiveFile(parts, request);
+
+    const keep = async (): Promise<SentAnswer> => {
+      const file = await keepUpload(kb, accountId, received, name);
+      return { status: 200, body: JSON.stringify({ success: true, file_url: kb.addresses.urlOf(file) }) };
+    };
+    if (key === undefined) return send(reply, await keep());
+    try {
+      // Of the form only name and content count: its boundary is another one at every try.
+      const sha256 = hash("sha256", `${ROUTES.upload} ${received.sha256} ${name}`, "hex");
+      return send(reply, await idempotency.once({ accountId, key, sha256 }, keep));
+    } finally {
+      await kb.files.discard(received.token);
+    }
+  });
+}
+
+function refuseForm(request: FastifyRequest, uploadBytes: number): void {
+  if (!request.isMultipart()) {
+    throw new Refusal(
+      "unsupported_media_type",
+      "An upload is a multipart/form-data body with the part file.",
+    );
+  }
+  const declared = Number(request.headers["content-length"] ?? 0);
+  if (declared > uploadBytes + FORM_BYTES) throw fileTooLarge(uploadBytes);
+}
+
+async function receiveFile(
+  { kb }: HttpParts,
+  request: FastifyRequest,
+): Promise<{ readonly received: Received; readonly name: string }> {
+  let found: { readonly received: Received; readonly name: string } | undefined;
+  try {
+    for await (const part of request.parts()) {
+      if (part.type !== "file") continue;
+      if (part.fieldname !== "file") {
+        throw new Refusal(
+          "invalid_field",
+          `file: expected the file in the part "file", got it in another one.`,
+          {
+            field: "file",
+          },
+        );
+      }
+      found = { received: await receiveUpload(kb, part.file), name: part.filename };
+    }
+  } catch (error) {
+    if (found !== undefined) await kb.files.discard(found.received.token);
+    throw formFailure(error, request);
+  }
+  if (found !== undefined) return found;
+  throw new Refusal(
+    "invalid_field",
+    "file: expected a multipart form with a file in the part file, got none.",
+    {
+      field: "file",
+    },
+  );
+}
+
+/** The form parser throws plain errors for a broken form; failures of the disk have a system code. */
+function formFailure(error: unknown, { raw }: FastifyRequest): unknown {
+  // The client left before its body was whole: whatever failed for that, nothing of ours did.
+  if (!(error instanceof Refusal) && raw.destroyed && !raw.complete) {
+    return new Refusal("invalid_body", "The upload was broken off by its sender.", { cause: error });
+  }
+  if (!(error instanceof Error) || error instanceof Refusal || "code" in error) return error;
+  return new Refusal("invalid_body", "The body is not a complete multipart form.", { cause: error });
+}

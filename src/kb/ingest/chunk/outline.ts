@@ -1,0 +1,180 @@
+import { skipSpace, trimSpace } from "./characters.ts";
+import * as cost from "./costs.ts";
+import * as lines from "./lines.ts";
+import type { LineKind } from "./lines.ts";
+import { addSentences, addWhole } from "./pieces.ts";
+import type { Sizes } from "./pieces.ts";
+import { priceOf } from "./prices.ts";
+import { kindOf, newScan } from "./scan.ts";
+import type { Outline, Scan } from "./scan.ts";
+
+/**
+ * Reads a text line by line, once. It knows of Markdown what bears on where to cut, and treats everything else as
+ * paragraphs, so that plain text and source code come out by blank lines, lines and sentences.
+ */
+export function outlineOf(text: string, sizes: Sizes): Outline {
+  const scan = newScan(text, sizes);
+  let from = 0;
+  while (from < text.length) {
+    const newline = text.indexOf("\n", from);
+    const lineEnd = newline < 0 ? text.length : newline;
+    const begin = skipSpace(text, from, lineEnd);
+    if (begin === lineEnd) scan.blank = true;
+    else readLine(scan, from, begin, trimSpace(text, begin, lineEnd));
+    from = lineEnd + 1;
+  }
+  closeFence(scan);
+  closeTable(scan);
+  closeList(scan);
+  return scan;
+}
+
+/** Reads one line that is not blank: it starts at `lineBegin`, its text is `[begin, end)`. */
+function readLine(scan: Scan, lineBegin: number, begin: number, end: number): void {
+  const indent = begin === lineBegin ? 0 : columns(scan.text, lineBegin, begin);
+  const from = keepsIndent(scan, lineBegin, begin) ? lineBegin : begin;
+  if (scan.fencePiece >= 0) readFenced(scan, from, begin, end, indent);
+  else if (isUnderline(scan, begin, end, indent)) readUnderline(scan, begin, end);
+  else readBlockLine(scan, kindOf(scan, begin, end, indent), from, begin, end, indent);
+  scan.blank = false;
+  scan.lineUnits = end - begin;
+}
+
+function readBlockLine(
+  scan: Scan,
+  kind: LineKind,
+  from: number,
+  begin: number,
+  end: number,
+  indent: number,
+): void {
+  if (scan.tablePiece >= 0 && (kind !== "row" || scan.blank)) closeTable(scan);
+  if (scan.listPiece >= 0 && leavesList(scan, kind, indent)) closeList(scan);
+  const price = priceOf(scan, kind, begin, end, indent);
+  const limit = limitOf(scan, from);
+  openBlock(scan, kind, from, begin, end);
+  if (isWhole(kind) || (kind === "row" && end - from <= limit)) addWhole(scan, from, end, price, limit);
+  else addSentences(scan, from, end, price, limit, isInner(scan, kind) ? cost.INNER_COST : 0);
+  scan.kind = kind;
+}
+
+/** Notes what a line begins, before its pieces are added. */
+function openBlock(scan: Scan, kind: LineKind, from: number, begin: number, end: number): void {
+  const { text } = scan;
+  const piece = scan.pieces.begins.length;
+  scan.paragraphPiece = kind === "text" && (scan.blank || scan.kind !== "text") ? piece : -1;
+  if (kind === "heading") {
+    if (scan.headingsBegin < 0) scan.headingsBegin = from;
+    const level = lines.headingLevel(text, begin, end);
+    scan.headings.push({ piece, level, title: lines.headingTitle(text, begin, end) });
+    return;
+  }
+  scan.headingsBegin = -1;
+  if (kind === "item" && scan.listPiece < 0) scan.listPiece = piece;
+  if (kind === "row" && scan.tablePiece < 0) scan.tablePiece = piece;
+  if (kind === "row") scan.tableRows++;
+  if (kind === "fence") {
+    scan.fencePiece = piece;
+    scan.fenceCode = text.charCodeAt(begin);
+    scan.fenceLength = lines.fenceLength(text, begin, end);
+  }
+}
+
+function isWhole(kind: LineKind): boolean {
+  return kind === "heading" || kind === "fence" || kind === "rule";
+}
+
+function isInner(scan: Scan, kind: LineKind): boolean {
+  return kind !== "text" || scan.listPiece >= 0;
+}
+
+/** A list ends at a line that is not indented, unless that line goes on with the item's paragraph. */
+function leavesList(scan: Scan, kind: LineKind, indent: number): boolean {
+  return kind !== "item" && indent < LIST_INDENT && (scan.blank || kind !== "text");
+}
+
+/** Columns by which the text of the narrowest list item is indented. */
+const LIST_INDENT = 2;
+
+function closeList(scan: Scan): void {
+  if (scan.listPiece >= 0) keepWhole(scan, scan.listPiece);
+  scan.listPiece = -1;
+}
+
+function closeTable(scan: Scan): void {
+  if (scan.tablePiece >= 0) keepWhole(scan, scan.tablePiece);
+  scan.tablePiece = -1;
+  scan.tableRows = 0;
+  scan.tableHasHead = false;
+}
+
+function closeFence(scan: Scan): void {
+  if (scan.fencePiece >= 0) keepWhole(scan, scan.fencePiece);
+  scan.fencePiece = -1;
+}
+
+/** Makes every cut dear inside the block that began with piece `first` and ends here, if it fits into a chunk. */
+function keepWhole(scan: Scan, first: number): void {
+  const { begins, ends, costs } = scan.pieces;
+  const last = begins.length - 1;
+  if ((ends[last] ?? 0) - (begins[first] ?? 0) > scan.sizes.room) return;
+  for (let piece = first + 1; piece <= last; piece++) costs[piece] = (costs[piece] ?? 0) + cost.WHOLE_COST;
+}
+
+function readFenced(scan: Scan, from: number, begin: number, end: number, indent: number): void {
+  const { text, sizes, pieces } = scan;
+  const closes = lines.closesFence(text, begin, end, scan.fenceCode, scan.fenceLength);
+  const isFirst = scan.fencePiece === pieces.begins.length - 1;
+  let price = scan.blank ? cost.CODE_BLOCK_COST : cost.CODE_LINE_COST;
+  if (indent > 0) price += cost.INDENTED_COST;
+  if (isFirst || closes) price = cost.PAIR_COST;
+  addWhole(scan, from, end, price, sizes.room);
+  if (closes) closeFence(scan);
+}
+
+function isUnderline(scan: Scan, begin: number, end: number, indent: number): boolean {
+  return (
+    scan.paragraphPiece >= 0 &&
+    !scan.blank &&
+    scan.listPiece < 0 &&
+    indent < lines.CODE_INDENT &&
+    lines.underlineLevel(scan.text, begin, end) > 0
+  );
+}
+
+/** Turns the one-line paragraph before a line of `===` or `---` into a heading. */
+function readUnderline(scan: Scan, begin: number, end: number): void {
+  const { text, sizes, pieces } = scan;
+  const level = lines.underlineLevel(text, begin, end);
+  const piece = scan.paragraphPiece;
+  const from = pieces.begins[piece] ?? 0;
+  const until = pieces.ends[pieces.ends.length - 1] ?? 0;
+  if ((pieces.costs[piece] ?? 0) < cost.PAIR_COST) pieces.costs[piece] = cost.HEADING_COSTS[level] ?? 0;
+  scan.headings.push({ piece, level, title: lines.headingTitle(text, from, until) });
+  addWhole(scan, begin, end, cost.GLUE_COST, sizes.room);
+  scan.headingsBegin = from;
+  scan.paragraphPiece = -1;
+  scan.kind = "heading";
+}
+
+/** What a line's first piece may measure: after headings less, so that they and it fit into one chunk. */
+function limitOf(scan: Scan, from: number): number {
+  if (scan.headingsBegin < 0) return scan.sizes.room;
+  return Math.max(scan.sizes.grain, scan.sizes.room - (from - scan.headingsBegin));
+}
+
+/** Indentation is kept for its meaning in code and lists, as long as it takes little of a chunk. */
+function keepsIndent(scan: Scan, lineBegin: number, begin: number): boolean {
+  if (begin - lineBegin > Math.min(INDENT_UNITS_MAX, scan.sizes.grain)) return false;
+  const code = scan.text.charCodeAt(lineBegin);
+  return code === 0x20 || code === 0x09;
+}
+
+const INDENT_UNITS_MAX = 40;
+const TAB_COLUMNS = 4;
+
+function columns(text: string, from: number, to: number): number {
+  let count = 0;
+  for (let at = from; at < to; at++) count += text.charCodeAt(at) === 0x09 ? TAB_COLUMNS : 1;
+  return count;
+}

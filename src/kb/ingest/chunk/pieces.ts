@@ -1,0 +1,126 @@
+import { skipSpace, wholeCharacterBefore, wordEnd } from "./characters.ts";
+import { CHARACTER_COST, CLAUSE_COST, DOUBTFUL_SENTENCE_COST, SENTENCE_COST, WORD_COST } from "./costs.ts";
+import { nextSentenceEnd } from "./sentences.ts";
+import type { Stops } from "./sentences.ts";
+
+/**
+ * The smallest parts of a text that a chunk is made of, as parallel arrays: ascending, apart, each with a character
+ * that is not white space, together holding every such character. `costs[i]` is the price of a cut before piece i.
+ */
+export interface Pieces {
+  readonly begins: number[];
+  readonly ends: number[];
+  readonly costs: number[];
+}
+
+/** A text being taken apart: what `addWhole` and `addSentences` read, and the pieces they add to. */
+export interface Cutting {
+  readonly text: string;
+  readonly sizes: Sizes;
+  readonly stops: Stops;
+  readonly pieces: Pieces;
+}
+
+/** The sizes that follow from a resource's settings, in UTF-16 units. */
+export interface Sizes {
+  /** Longest chunk. */
+  readonly chunk: number;
+  readonly overlap: number;
+  /** What a chunk can hold beside a full overlap: the longest block that is kept whole. */
+  readonly room: number;
+  /** Length aimed at when a piece has to be made of words. */
+  readonly grain: number;
+  /** A sentence shorter than this stays with the next one. */
+  readonly sentenceMin: number;
+}
+
+/** Works out the sizes; `chunkOverlap < chunkSize` is the caller's invariant. */
+export function sizesOf(chunkSize: number, chunkOverlap: number): Sizes {
+  const room = chunkSize - chunkOverlap;
+  return {
+    chunk: chunkSize,
+    overlap: chunkOverlap,
+    room,
+    grain: Math.max(1, Math.min(room, chunkSize >> 3)),
+    sentenceMin: chunkSize >> 5,
+  };
+}
+
+/** Adds `[begin, end)` as one piece, or as several made of words where it is longer than `limit`. */
+export function addWhole(cutting: Cutting, begin: number, end: number, cost: number, limit: number): void {
+  if (end - begin <= limit) push(cutting.pieces, begin, end, cost);
+  else addWords(cutting, begin, end, cost);
+}
+
+/**
+ * Adds `[begin, end)` sentence by sentence. `cost` is that of a cut before the first, `limit` the longest it may be;
+ * `extraCost` is added to the cuts between sentences. Call with ascending `begin`.
+ */
+export function addSentences(
+  cutting: Cutting,
+  begin: number,
+  end: number,
+  cost: number,
+  limit: number,
+  extraCost: number,
+): void {
+  const { text, sizes, stops } = cutting;
+  let from = begin;
+  let fromCost = cost;
+  let fromLimit = limit;
+  let at = begin;
+  while (at < end) {
+    at = nextSentenceEnd(text, stops, at, end);
+    if (at < end && at - from < sizes.sentenceMin) continue;
+    const next = skipSpace(text, at, end);
+    addWhole(cutting, from, next < end ? at : end, fromCost, fromLimit);
+    from = next;
+    at = next;
+    fromCost = (isLowerCase(text.charCodeAt(next)) ? DOUBTFUL_SENTENCE_COST : SENTENCE_COST) + extraCost;
+    fromLimit = sizes.room;
+  }
+}
+
+/** Whether a unit is a small Latin letter without accents. */
+export function isLowerCase(code: number): boolean {
+  return code >= 0x61 && code <= 0x7a;
+}
+
+function addWords({ text, sizes, pieces }: Cutting, begin: number, end: number, cost: number): void {
+  let from = -1; // begin of the piece being filled with words
+  let until = -1;
+  let nextCost = cost;
+  const flush = (): void => {
+    if (from < 0) return;
+    push(pieces, from, until, nextCost);
+    nextCost = isClauseEnd(text.charCodeAt(until - 1)) ? CLAUSE_COST : WORD_COST;
+    from = -1;
+  };
+
+  for (let word = skipSpace(text, begin, end); word < end; word = skipSpace(text, until, end)) {
+    const wordUntil = wordEnd(text, word, end);
+    if (from >= 0 && wordUntil - from > sizes.grain) flush();
+    if (from < 0) from = word;
+    until = wordUntil;
+    // A word that fits into a chunk takes some of the overlap's room; a longer one is cut so that all of it is kept.
+    const most = until - from > sizes.chunk ? sizes.room : sizes.chunk;
+    while (until - from > most) {
+      const cut = wholeCharacterBefore(text, from, from + sizes.room);
+      if (cut >= until) break; // a surrogate pair where a chunk holds one unit
+      push(pieces, from, cut, nextCost);
+      nextCost = CHARACTER_COST;
+      from = cut;
+    }
+  }
+  flush();
+}
+
+function isClauseEnd(code: number): boolean {
+  return code === 0x2c || code === 0x3b || code === 0x3a || code === 0x3001 || code === 0xff0c;
+}
+
+function push(pieces: Pieces, begin: number, end: number, cost: number): void {
+  pieces.begins.push(begin);
+  pieces.ends.push(end);
+  pieces.costs.push(cost);
+}

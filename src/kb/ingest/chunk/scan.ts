@@ -1,0 +1,106 @@
+import { skipSpace } from "./characters.ts";
+import * as lines from "./lines.ts";
+import type { LineKind } from "./lines.ts";
+import type { Cutting, Pieces, Sizes } from "./pieces.ts";
+import { newStops } from "./sentences.ts";
+
+/** A Markdown heading and the piece that begins with it. */
+export interface Heading {
+  readonly piece: number;
+  /** 1–6. */
+  readonly level: number;
+  readonly title: string;
+}
+
+/** A text taken apart: its pieces with the price of each cut, and its headings, ascending. */
+export interface Outline {
+  readonly pieces: Pieces;
+  readonly headings: readonly Heading[];
+}
+
+/** What the lines read so far leave open. Piece numbers are -1 where nothing is open. */
+export interface Scan extends Outline, Cutting {
+  readonly headings: Heading[];
+  /** Kind of the last line that was not blank, and whether blank lines followed it. */
+  kind: LineKind;
+  blank: boolean;
+  /** Length of that line. */
+  lineUnits: number;
+  /** Offset of the first of the headings just read, while no text followed them. */
+  headingsBegin: number;
+  /** First piece of a paragraph that has one line so far: a line of `===` makes it a heading. */
+  paragraphPiece: number;
+  listPiece: number;
+  tablePiece: number;
+  tableRows: number;
+  tableHasHead: boolean;
+  fencePiece: number;
+  fenceCode: number;
+  fenceLength: number;
+  /** Offset of the next `|` not before the current line, so that each is looked for once. */
+  nextBar: number;
+}
+
+/** A scan before its first line. */
+export function newScan(text: string, sizes: Sizes): Scan {
+  return {
+    text,
+    sizes,
+    pieces: { begins: [], ends: [], costs: [] },
+    headings: [],
+    kind: "text",
+    blank: true, // a text begins as if behind a blank line
+    lineUnits: 0,
+    headingsBegin: -1,
+    paragraphPiece: -1,
+    listPiece: -1,
+    tablePiece: -1,
+    tableRows: 0,
+    tableHasHead: false,
+    fencePiece: -1,
+    fenceCode: 0,
+    fenceLength: 0,
+    stops: newStops(text),
+    nextBar: -1,
+  };
+}
+
+/** What kind of line `[begin, end)` is where it stands, indented by `indent` columns. */
+export function kindOf(scan: Scan, begin: number, end: number, indent: number): LineKind {
+  const isCode = indent >= lines.CODE_INDENT && scan.listPiece < 0;
+  const kind = isCode ? "text" : lines.lineKind(scan.text, begin, end);
+  if (kind === "rule" && scan.pieces.begins.length === 0 && opensFrontMatter(scan.text, begin, end))
+    return "fence";
+  return kind === "text" && hasBar(scan, begin, end) ? "row" : kind;
+}
+
+/** Whether a line's first bar stands between spaces: the row of a table without outer bars. */
+function hasBar(scan: Scan, begin: number, end: number): boolean {
+  const { text } = scan;
+  if (scan.nextBar < begin) {
+    const at = text.indexOf("|", begin);
+    scan.nextBar = at < 0 ? text.length : at;
+  }
+  const bar = scan.nextBar;
+  return bar < end - 1 && text.charCodeAt(bar - 1) === SPACE && text.charCodeAt(bar + 1) === SPACE;
+}
+
+const SPACE = 0x20;
+
+/** Whether the `---` that begins a text opens front matter: a further one closes it, and no blank line follows. */
+function opensFrontMatter(text: string, begin: number, end: number): boolean {
+  if (lines.underlineLevel(text, begin, end) !== 2) return false;
+  const next = text.indexOf("\n", end) + 1;
+  if (next === 0 || skipSpace(text, next, text.length) !== next) return false;
+  return /^---[ \t\r]*$/m.test(text.slice(next, next + FRONT_MATTER_UNITS_MAX));
+}
+
+/** Front matter is some lines; a `---` far below is a rule. */
+const FRONT_MATTER_UNITS_MAX = 16_384;
+
+/** The last unit of the text read so far; 0 before the first piece. */
+export function lastCode(scan: Scan): number {
+  const { ends } = scan.pieces;
+  const end = ends[ends.length - 1] ?? 0;
+  return end === 0 ? 0 : scan.text.charCodeAt(end - 1);
+}

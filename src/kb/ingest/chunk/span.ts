@@ -1,0 +1,11 @@
+import type { Settings } from "../../../wire/primitives.ts";
+import type { Span } from "../../store/store.ts";
+
+export type { Span } from "../../store/store.ts";
+
+/**
+ * Splits a text. Laws (property-tested): spans ascend by start and by end; none is longer than `chunkSize`; none is
+ * blank; every character that is not white space lies in some span; a surrogate pair is never cut; equal input gives
+ * equal output.
+ */
+export type Chunker = (text: string, settings: Settings) => readonly Span[];

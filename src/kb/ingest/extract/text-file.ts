@@ -1,0 +1,52 @@
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { TextDecoder } from "node:util";
+
+/** Encodings a text file may have. UTF-16 needs its byte-order mark; UTF-8 may have one. */
+export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be";
+
+/** Read size: a slice is checked in well under a millisecond, so a large file never holds up the event loop. */
+const SLICE_BYTES = 256 * 1024;
+
+/** The encoding that a file's first bytes announce; UTF-8 without any. Four bytes are enough to tell. */
+export function announcedEncoding(head: Uint8Array): TextEncoding {
+  if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
+  if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
+  return "utf-8";
+}
+
+/**
+ * Decodes a text file slice by slice; the byte-order mark is left out. Ends early, with the return value "not-text", at
+ * the first byte that is not valid in its encoding and at a NUL: no text has one, and all kinds of binary data do.
+ */
+export async function* decodeTextFile(
+  path: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string, "text" | "not-text"> {
+  const decoder = new TextDecoder(announcedEncoding(await readHead(path, 4)), { fatal: true });
+  const slices = createReadStream(path, { highWaterMark: SLICE_BYTES, ...(signal && { signal }) });
+  for await (const slice of slices) {
+    const piece = decodeOrNothing(decoder, slice as Buffer); // no encoding is set, so slices are buffers
+    if (piece === undefined) return "not-text";
+    yield piece;
+  }
+  return decodeOrNothing(decoder, undefined) === undefined ? "not-text" : "text";
+}
+
+/** The first bytes of a file, fewer where it is shorter. */
+export async function readHead(path: string, bytes: number): Promise<Uint8Array> {
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(new Uint8Array(bytes), 0, bytes, 0);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** Undefined for the slice (or, at the end, the rest) that is not text. */
+function decodeOrNothing(decoder: TextDecoder, slice: Uint8Array | undefined): string | undefined {
+  try {
+    const piece = slice === undefined ? decoder.decode() : decoder.decode(slice, { stream: true });
+    return piece.includes("\0") ? undefined : piece;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined; // what a fatal decoder throws at invalid bytes
+    throw error;
+  }
+}

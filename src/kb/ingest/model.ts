@@ -1,0 +1,127 @@
+import { messageOf } from "../../lib/failure.ts";
+import type { Embedder } from "../embed/embedder.ts";
+
+/** After a search that found nothing the next one waits so long: the cause (no file, no network) rarely goes sooner. */
+const RETRY_AFTER_MS = 60_000;
+
+/** What a search for a model gives: an embedder, or the reason why there is none. */
+export type FoundModel = ModelEmbedder | AbsentModel;
+
+export interface ModelEmbedder extends Embedder {
+  /** The same model for what a person waits for: its calls go before all waiting ones of `embed`. */
+  readonly queries?: Embedder;
+}
+
+export interface AbsentModel {
+  readonly kind: "no-model";
+  readonly reason: string;
+  readonly hint: string;
+}
+
+/** What the service tells everybody about its embedding model: no paths, no causes; those are for the log. */
+export interface ModelState {
+  readonly state: "off" | "idle" | "loading" | "ready" | "failing" | "unavailable";
+  /** One sentence for a person. */
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** The embedding model, looked for when first needed: who uses only `fastest` never pays for it. */
+export interface Model {
+  /**
+   * The embedder, or undefined where there is none; then `moderate` works on words alone. Never rejects. The state follows
+   * what comes of its calls: `failing` after one that failed, `ready` again after one that did not.
+   */
+  get(): Promise<ModelEmbedder | undefined>;
+  state(): ModelState;
+  close(): Promise<void>;
+}
+
+/** Hears of what happens to the model. */
+export interface ModelEvents {
+  onReady(fingerprint: string): void;
+  /** No model was found, or the model began to fail. */
+  onProblem(reason: string, hint: string | undefined): void;
+}
+
+/** `open` undefined: the service is to run without a model. */
+export function openModel(
+  open: (() => Promise<FoundModel>) | undefined,
+  nowMs: () => number,
+  events: ModelEvents,
+): Model {
+  let state: ModelState =
+    open === undefined
+      ? { state: "off", message: "No embedding model is configured; moderate searches by words alone." }
+      : { state: "idle", message: "The embedding model loads when first needed." };
+  let found: Promise<ModelEmbedder | undefined> | undefined;
+  let retryFromMs = 0;
+  let closing = false;
+
+  const unavailable = (reason: string, hint: string | undefined): undefined => {
+    retryFromMs = nowMs() + RETRY_AFTER_MS;
+    const message = "There is no embedding model; moderate searches by words alone until there is one.";
+    state = { state: "unavailable", message, ...(hint === undefined ? {} : { hint }) };
+    events.onProblem(reason, hint);
+    return undefined;
+  };
+
+  const ready = (fingerprint: string): void => {
+    state = { state: "ready", message: `Embedding with ${fingerprint}.` };
+  };
+
+  const failing = (error: unknown): void => {
+    const known = state.state === "failing";
+    const message = "The embedding model fails; moderate searches by words alone until it works again.";
+    state = { state: "failing", message, hint: "The log tells why." };
+    if (!known) events.onProblem(messageOf(error), undefined);
+  };
+
+  /** The embedder, its calls watched. */
+  const watched = (embedder: Embedder): Embedder => ({
+    fingerprint: embedder.fingerprint,
+    dimensions: embedder.dimensions,
+    tokensMax: embedder.tokensMax,
+    embed: async (texts, signal) => {
+      try {
+        const vectors = await embedder.embed(texts, signal);
+        if (state.state === "failing" && texts.length > 0) ready(embedder.fingerprint);
+        return vectors;
+      } catch (error) {
+        // A call that was stopped says nothing of the model.
+        if (!closing && signal?.aborted !== true) failing(error);
+        throw error;
+      }
+    },
+    close: () => embedder.close(),
+  });
+
+  const look = async (find: () => Promise<FoundModel>): Promise<ModelEmbedder | undefined> => {
+    state = { state: "loading", message: "The embedding model is loading." };
+    try {
+      const model = await find();
+      if ("reason" in model) return unavailable(model.reason, model.hint);
+      ready(model.fingerprint);
+      events.onReady(model.fingerprint);
+      const { queries } = model;
+      return { ...watched(model), ...(queries === undefined ? {} : { queries: watched(queries) }) };
+    } catch (error) {
+      return unavailable(messageOf(error), undefined);
+    }
+  };
+
+  return {
+    get: () => {
+      if (open === undefined) return Promise.resolve(undefined);
+      const again = state.state === "unavailable" && nowMs() >= retryFromMs;
+      if (found === undefined || again) found = look(open);
+      return found;
+    },
+    state: () => state,
+    close: async () => {
+      closing = true;
+      const embedder = await found;
+      await embedder?.close();
+    },
+  };
+}

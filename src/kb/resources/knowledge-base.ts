@@ -1,0 +1,58 @@
+import type { Turns } from "../../lib/turns.ts";
+import type { Tier } from "../../wire/primitives.ts";
+import type { Ingest } from "../ingest/ingest.ts";
+import type { Model } from "../ingest/model.ts";
+import type { CollectionRecord, Store } from "../store/store.ts";
+import type { FileAddresses } from "./file-address.ts";
+import type { FileArea } from "./file-area.ts";
+
+/** The parts that the operations of the specification work on. Made once, by the service. */
+export interface KnowledgeBase {
+  readonly store: Store;
+  readonly ingest: Ingest;
+  readonly model: Model;
+  readonly files: FileArea;
+  readonly addresses: FileAddresses;
+  /** Changes of one resource run one after another: the last to arrive wins. */
+  readonly turns: Turns;
+  readonly collections: Collections;
+  readonly limits: ContentLimits;
+  readonly nowMs: () => number;
+}
+
+export interface ContentLimits {
+  /** Longest text of a resource in bytes of UTF-8. */
+  readonly contentBytes: number;
+  /** Largest uploaded file in bytes. */
+  readonly uploadBytes: number;
+}
+
+/** An account's collections by id. Ids and tiers never change, so they are asked once an account. */
+export interface Collections {
+  /** The tier of a collection of this account; undefined when the account has none of that id. */
+  tierOf(accountId: string, collectionId: string): Promise<Tier | undefined>;
+}
+
+/** Accounts whose collections are remembered. An account more costs one read of the store. */
+const REMEMBERED_ACCOUNTS_MAX = 1000;
+
+/** Remembers what `store.collections` says of ids and tiers. */
+export function rememberCollections(store: Store): Collections {
+  const known = new Map<string, readonly Pick<CollectionRecord, "id" | "tier">[]>();
+  return {
+    tierOf: async (accountId, collectionId) => {
+      let collections = known.get(accountId);
+      if (collections === undefined) {
+        collections = await store.collections(accountId);
+        if (known.size >= REMEMBERED_ACCOUNTS_MAX) known.clear();
+        known.set(accountId, collections);
+      }
+      return collections.find(({ id }) => id === collectionId)?.tier;
+    },
+  };
+}
+
+/** The present moment as the wire writes it. */
+export function nowIso(kb: KnowledgeBase): string {
+  return new Date(kb.nowMs()).toISOString();
+}

@@ -1,0 +1,78 @@
+import type { Tier } from "../../wire/primitives.ts";
+import type { SearchBody } from "../../wire/search.ts";
+import { search } from "../search/search.ts";
+import type { SearchOutcome } from "../search/search.ts";
+import type { Scope } from "../store/store.ts";
+import { refuseTierOfLater } from "./create.ts";
+import type { KnowledgeBase } from "./knowledge-base.ts";
+import { noCollection } from "./list.ts";
+import { invalidField, noResource, Refusal } from "./refusal.ts";
+
+/** Operation 3. `results` by descending score, ties by id; `text` is their contents joined by a blank line. */
+export async function queryResources(
+  kb: KnowledgeBase,
+  accountId: string,
+  body: SearchBody,
+): Promise<SearchOutcome> {
+  const { scope, tier } = await placeOf(kb, accountId, targetOf(body));
+  const model = tier === "fastest" ? undefined : await kb.model.get();
+  return search(kb.store, model?.queries ?? model, {
+    scope,
+    tier,
+    query: body.query.toWellFormed(),
+    topK: body.top_k,
+    scoreMin: body.score,
+  });
+}
+
+/** Where the target lies, and in which tier. Throws when this account has no such thing. */
+async function placeOf(
+  kb: KnowledgeBase,
+  accountId: string,
+  target: Target,
+): Promise<{ readonly scope: Scope; readonly tier: Tier }> {
+  if (target.kind === "resource") {
+    const resource = await kb.store.resource({ accountId, id: target.docId });
+    if (resource === undefined) throw noResource(target.docId);
+    return { scope: { accountId, resourceId: target.docId }, tier: resource.tier };
+  }
+  const { collectionId, ownerId } = target;
+  const tier = await kb.collections.tierOf(accountId, collectionId);
+  if (tier === undefined) throw noCollection(collectionId, "collection_id");
+  refuseTierOfLater(tier, "collection_id");
+  return { scope: { accountId, collectionId, ownerId: ownerId.toWellFormed() }, tier };
+}
+
+/** What to search: one resource, or one owner's part of a collection. Throws for neither, both, and no owner. */
+function targetOf(body: SearchBody): Target {
+  const { doc_id: docId, collection_id: collectionId, owner_id: ownerId } = body;
+  if (docId !== undefined && collectionId !== undefined) {
+    throw invalidField(
+      "collection_id",
+      "expected either doc_id or collection_id, got both",
+      "Send doc_id alone to search one resource, collection_id with owner_id to search a collection.",
+    );
+  }
+  // A document belongs to one owner already: an owner_id beside doc_id says nothing more and is not looked at.
+  if (docId !== undefined) return { kind: "resource", docId };
+  if (collectionId === undefined) {
+    throw new Refusal(
+      "target_missing",
+      "Nothing to search in: expected doc_id, or collection_id with owner_id.",
+      {
+        field: "doc_id",
+      },
+    );
+  }
+  if (ownerId === undefined) {
+    throw new Refusal("owner_missing", "owner_id: a collection is searched for one owner, got none.", {
+      field: "owner_id",
+      hint: "Send the owner_id the resources were created with; without one it was the account's id, shown as ownerId.",
+    });
+  }
+  return { kind: "collection", collectionId, ownerId };
+}
+
+type Target =
+  | { readonly kind: "resource"; readonly docId: string }
+  | { readonly kind: "collection"; readonly collectionId: string; readonly ownerId: string };

@@ -1,0 +1,100 @@
+import { KbsyncError } from "../../lib/failure.ts";
+
+/**
+ * Why a request is refused; the word programs read in `error.code`. docs/API.md lists them all with their status.
+ * Some are the codes of failures that rise from the extractor and the store as they are.
+ */
+export type RefusalCode =
+  | "invalid_body"
+  | "invalid_field"
+  | "invalid_header"
+  | "invalid_request"
+  | "empty_file"
+  | "key_missing"
+  | "key_unknown"
+  | "key_expired"
+  | "scope_missing"
+  | "route_not_found"
+  | "resource_not_found"
+  | "collection_not_found"
+  | "file_not_found"
+  | "method_not_allowed"
+  | "request_timeout"
+  | "idempotency_conflict"
+  | "body_too_large"
+  | "text_too_large"
+  | "file_too_large"
+  | "unsupported_media_type"
+  | "expectation_failed"
+  | "range_not_satisfiable"
+  | "target_missing"
+  | "owner_missing"
+  | "encrypted_pdf"
+  | "damaged_pdf"
+  | "pdf_without_text"
+  | "too_many_chunks"
+  | "extraction_memory"
+  | "extraction_timeout"
+  | "ingest_busy"
+  | "extractor_busy"
+  | "headers_too_large"
+  | "internal"
+  | "not_implemented"
+  | "starting"
+  | "draining"
+  | "overloaded"
+  | "store_busy"
+  | "disk_full";
+
+/** What a refusal tells besides its sentence. */
+export interface RefusalFacts {
+  /** JSON path of the field of the request that is at fault, e.g. `settings.chunkSize`. */
+  readonly field?: string;
+  readonly hint?: string;
+  /** Seconds after which the same request may succeed; makes the refusal retryable. */
+  readonly retryAfterSeconds?: number;
+  readonly cause?: unknown;
+}
+
+/** An expected failure of an operation, in words for the caller. The HTTP side knows each code's status. */
+export class Refusal extends KbsyncError {
+  readonly refusal: RefusalCode;
+  readonly field: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(refusal: RefusalCode, message: string, facts: RefusalFacts = {}) {
+    super(message, {
+      code: refusal,
+      retryable: facts.retryAfterSeconds !== undefined,
+      ...(facts.hint === undefined ? {} : { hint: facts.hint }),
+      ...(facts.cause === undefined ? {} : { cause: facts.cause }),
+    });
+    this.refusal = refusal;
+    this.field = facts.field;
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+  }
+}
+
+/** A field of the request that breaks a rule. */
+export function invalidField(field: string, rule: string, hint?: string): Refusal {
+  return new Refusal("invalid_field", `${field}: ${rule}`, hint === undefined ? { field } : { field, hint });
+}
+
+/** No such resource for this account; one of another account looks just the same. */
+export function noResource(id: string): Refusal {
+  return new Refusal("resource_not_found", `There is no resource ${shown(id)} for this key.`);
+}
+
+/** What this version does not do yet: `what` names it, `instead` is what to use now. */
+export function notYet(what: string, instead: string, field?: string): Refusal {
+  const message = `${what} is not implemented in this version.`;
+  return new Refusal("not_implemented", message, {
+    hint: instead,
+    ...(field === undefined ? {} : { field }),
+  });
+}
+
+/** A value from outside, quoted and cut so that no message grows with its input. */
+export function shown(value: string): string {
+  return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+}

@@ -1,0 +1,85 @@
+import { codeOf } from "../../lib/failure.ts";
+import type { Origin, StoredFile } from "../store/store.ts";
+import { lastSegment } from "./file-address.ts";
+import type { KnowledgeBase } from "./knowledge-base.ts";
+import { invalidField, notYet, Refusal, shown } from "./refusal.ts";
+
+/** Where a resource's text comes from, with the text itself. */
+export interface Source {
+  readonly origin: Origin;
+  readonly url: string | null;
+  readonly content: string;
+}
+
+/** The text that was sent. Throws when it is too long. */
+export function contentSource(kb: KnowledgeBase, given: string): Source {
+  // A lone surrogate has no UTF-8 form: a store would change it behind our back, and offsets must hold.
+  const content = given.toWellFormed();
+  refuseTooLong(kb, content, "content");
+  return { origin: "content", url: null, content };
+}
+
+/**
+ * What an address gives: the text of an uploaded file, for one that this service issued to this account. Links are
+ * not read yet. Throws with field `url`.
+ */
+export async function urlSource(kb: KnowledgeBase, accountId: string, given: string): Promise<Source> {
+  const url = parseUrl(given);
+  const place = kb.addresses.place(url);
+  switch (place.kind) {
+    case "elsewhere":
+      throw notYet(
+        "A link resource",
+        "Upload the file and create the resource with its file_url, or send the text as content.",
+        "url",
+      );
+    case "inside":
+      throw notIssued(given);
+    case "token": {
+      const file = await kb.store.file(place.token);
+      if (file === undefined || file.accountId !== accountId) throw notIssued(given);
+      const fileUrl = kb.addresses.urlOf(file);
+      const exact = url.search === "" && url.hash === "" && url.username === "" && url.password === "";
+      if (!exact || lastSegment(url) !== lastSegment(new URL(fileUrl))) throw notIssued(given);
+      const content = await readFileText(kb, file);
+      refuseTooLong(kb, content, "url");
+      return { origin: "file", url: fileUrl, content };
+    }
+  }
+}
+
+async function readFileText(kb: KnowledgeBase, file: StoredFile): Promise<string> {
+  try {
+    return await kb.ingest.textOf(kb.files.path(file.token), file.mediaType);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    throw invalidField("url", "the uploaded file is no longer there", "Upload it again.");
+  }
+}
+
+function parseUrl(given: string): URL {
+  const url = URL.parse(given);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw invalidField("url", `expected an http or https address, got ${shown(given)}`);
+  }
+  return url;
+}
+
+function notIssued(given: string): Refusal {
+  return invalidField(
+    "url",
+    `${shown(given)} lies under this service's file address but was not issued to this key's account`,
+    "Send the file_url exactly as the upload answered it.",
+  );
+}
+
+function refuseTooLong(kb: KnowledgeBase, content: string, field: string): void {
+  const { contentBytes } = kb.limits;
+  // A UTF-16 unit is at most three bytes of UTF-8: most texts need no counting.
+  if (content.length * 3 <= contentBytes || Buffer.byteLength(content) <= contentBytes) return;
+  throw new Refusal(
+    "text_too_large",
+    `${field}: expected a text of at most ${contentBytes} bytes, got ${Buffer.byteLength(content)}`,
+    { field, hint: "Split the text into several resources." },
+  );
+}

@@ -1,0 +1,79 @@
+import Database from "better-sqlite3";
+import { KbsyncError } from "../../../lib/failure.ts";
+import { storeFailure } from "./failures.ts";
+import { MIGRATIONS } from "./schema.ts";
+
+/** Marks a file as a store of this program (the bytes "kbst"). */
+const APPLICATION_ID = 0x6b627374;
+/** Waiting for another process's lock; none is expected. */
+const BUSY_TIMEOUT_MS = 5000;
+/** Page cache of a connection, in KiB (the pragma's negative unit). */
+const CACHE_KIB = 32 * 1024;
+
+export type Connection = Database.Database;
+
+/**
+ * Opens the store file for writing, makes it or brings its schema up to date. Every commit is flushed to disk before it
+ * returns (WAL, synchronous FULL). Throws a KbsyncError, and leaves the file as it is, when it is damaged, no store, or
+ * of a newer version.
+ */
+export function openForWriting(path: string): Connection {
+  return guarded(path, {}, (db) => {
+    refuseForeign(db, path);
+    db.pragma("journal_mode = WAL");
+    db.pragma("synchronous = FULL");
+    db.pragma("foreign_keys = ON");
+    // Checkpoints are taken between transactions, see writer-worker.ts.
+    db.pragma("wal_autocheckpoint = 0");
+    migrate(db);
+  });
+}
+
+/** Opens the store file for reading, after a writer has made it. Reads see every commit that returned before. */
+export function openForReading(path: string): Connection {
+  return guarded(path, { readonly: true, fileMustExist: true }, (db) => {
+    refuseForeign(db, path);
+  });
+}
+
+function guarded(path: string, options: Database.Options, prepare: (db: Connection) => void): Connection {
+  let db: Connection | undefined;
+  try {
+    db = new Database(path, { timeout: BUSY_TIMEOUT_MS, ...options });
+    db.pragma(`cache_size = -${CACHE_KIB}`);
+    prepare(db);
+    return db;
+  } catch (error) {
+    db?.close();
+    throw storeFailure(error, path);
+  }
+}
+
+function refuseForeign(db: Connection, path: string): void {
+  const tables = db.prepare<[], number>("SELECT count(*) FROM sqlite_schema").pluck().get();
+  if (tables === 0) return;
+  if (db.pragma("application_id", { simple: true }) !== APPLICATION_ID) {
+    throw new KbsyncError(`the store file is another program's database: ${path}`, {
+      code: "store_foreign",
+      subject: path,
+      hint: "Choose another state folder.",
+    });
+  }
+  const version = Number(db.pragma("user_version", { simple: true }));
+  if (version > MIGRATIONS.length) {
+    throw new KbsyncError(
+      `the store file has schema version ${version}, this program knows up to ${MIGRATIONS.length}: ${path}`,
+      { code: "store_newer", subject: path, hint: "A newer kbsync wrote it: use that one." },
+    );
+  }
+}
+
+function migrate(db: Connection): void {
+  const upgrade = db.transaction(() => {
+    const version = Number(db.pragma("user_version", { simple: true }));
+    for (const script of MIGRATIONS.slice(version)) db.exec(script);
+    db.pragma(`application_id = ${APPLICATION_ID}`);
+    db.pragma(`user_version = ${MIGRATIONS.length}`);
+  });
+  if (db.pragma("user_version", { simple: true }) !== MIGRATIONS.length) upgrade.immediate();
+}

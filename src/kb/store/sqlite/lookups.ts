@@ -1,0 +1,155 @@
+import type { CollectionRecord, FoundChunk, KeptAnswer, KeyRecord, ListPage, ListQuery } from "../store.ts";
+import type { Resource, ResourceKey, RowText, StoredFile, VersionChunks } from "../store.ts";
+import { createHash } from "node:crypto";
+import type { Tier } from "../../../wire/primitives.ts";
+import type { Connection } from "./connection.ts";
+import { readContent } from "./content.ts";
+import { splitHeadings } from "./parts.ts";
+import { keyOf, resourceOf, SELECT_RESOURCE, type KeyRow, type ResourceRow } from "./records.ts";
+import type { RowRange } from "./rows.ts";
+import { ANSWER_KEPT_MS } from "./small-writes.ts";
+
+/** Synchronous reads over one connection. */
+export interface Lookups {
+  readonly keyByHash: (sha256: string) => KeyRecord | undefined;
+  readonly collections: (accountId: string) => CollectionRecord[];
+  readonly resource: (at: ResourceKey) => Resource | undefined;
+  readonly listResources: (query: ListQuery) => ListPage;
+  readonly chunks: (at: ResourceKey) => VersionChunks | undefined;
+  /** Chunks of the rows within the range, in the order asked; missing ones left out. */
+  readonly chunksByRow: (range: RowRange, rows: readonly number[]) => FoundChunk[];
+  readonly file: (token: string) => StoredFile | undefined;
+  readonly recall: (accountId: string, key: string, nowMs: number) => KeptAnswer | undefined;
+  readonly chunksWithoutVector: (fingerprint: string, tiers: readonly Tier[], limit: number) => RowText[];
+}
+
+interface ChunkRow {
+  readonly row: number;
+  readonly start: number;
+  readonly headings: string;
+  readonly text: string;
+}
+
+interface FoundRow extends ChunkRow {
+  readonly resource_id: string;
+  readonly collection_id: string;
+  readonly owner_id: string;
+  readonly version: number;
+  readonly first_row: number;
+}
+
+/** Prepares the statements on a connection of either kind. */
+export function prepareLookups(db: Connection): Lookups {
+  const selectKey = db.prepare<[string], KeyRow>("SELECT * FROM api_key WHERE sha256 = ?");
+  const selectCollections = db.prepare<[string], CollectionRecord>(`
+    SELECT collection.id, tier, ifnull(sum(scope.resources), 0) AS resources, ifnull(sum(scope.chunks), 0) AS chunks
+    FROM collection LEFT JOIN scope ON scope.collection_id = collection.id
+    WHERE account_id = ? GROUP BY collection.id
+    ORDER BY CASE tier WHEN 'fastest' THEN 0 WHEN 'moderate' THEN 1 ELSE 2 END`);
+  const selectResource = db.prepare<[string, string], ResourceRow>(
+    `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
+  );
+  const selectPage = db.prepare<[string, string, string, string, number], ResourceRow>(`${SELECT_RESOURCE}
+    WHERE resource.scope = (SELECT number FROM scope WHERE collection_id = ? AND owner_id = ?)
+      AND resource.account_id = ? AND is_deleted = 0 AND resource.id > ?
+    ORDER BY resource.id LIMIT ?`);
+  const selectChunks = db.prepare<[number, number], ChunkRow>(
+    "SELECT row, start, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
+  );
+  const selectFound = db.prepare<[number], FoundRow>(`
+    SELECT row, start, headings, text, resource.id AS resource_id, collection_id, owner_id, version,
+      first_row
+    FROM chunk JOIN resource ON resource.number = chunk.resource JOIN scope ON scope.number = resource.scope
+    WHERE row = ?`);
+  const selectFile = db.prepare<[string], StoredFile>(`
+    SELECT token, account_id AS accountId, name, media_type AS mediaType, size_bytes AS sizeBytes, sha256,
+      created_at AS createdAt
+    FROM stored_file WHERE token = ?`);
+  const selectAnswer = db.prepare<[string, string, number], KeptAnswer>(`
+    SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);
+  const selectUnembedded = db
+    .prepare<[string, string, number], number>(`
+    SELECT chunk.row FROM scope JOIN collection ON collection.id = scope.collection_id
+      JOIN chunk ON chunk.row BETWEEN scope.number << 32 AND (scope.number << 32) + 4294967295
+    WHERE tier IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
+      SELECT 1 FROM vector JOIN embedding_model ON embedding_model.number = vector.model
+      WHERE vector.row = chunk.row AND fingerprint = ?)
+    LIMIT ?`)
+    .pluck();
+  const content = readContent(db);
+
+  return {
+    keyByHash(sha256) {
+      const row = selectKey.get(sha256);
+      return row === undefined ? undefined : keyOf(row);
+    },
+    collections: (accountId) => selectCollections.all(accountId),
+    resource(at) {
+      const row = selectResource.get(at.id, at.accountId);
+      return row === undefined ? undefined : resourceOf(row, content.of(row));
+    },
+    listResources({ accountId, collectionId, ownerId, afterId, limit, charsMax }) {
+      const resources: Resource[] = [];
+      let chars = 0;
+      // One row more than wanted tells whether there are more.
+      for (const row of selectPage.iterate(collectionId, ownerId, accountId, afterId ?? "", limit + 1)) {
+        if (resources.length === limit || chars >= charsMax) return { resources, more: true };
+        const resource = resourceOf(row, content.of(row));
+        resources.push(resource);
+        chars += resource.content.length + resource.title.length + resource.description.length;
+      }
+      return { resources, more: false };
+    },
+    chunks(at) {
+      const resource = selectResource.get(at.id, at.accountId);
+      if (resource === undefined) return undefined;
+      const rows = selectChunks.all(resource.first_row, resource.first_row + resource.chunks - 1);
+      const chunks = rows.map((row, index) => ({
+        row: row.row,
+        id: chunkId(resource.id, resource.version, index),
+        start: row.start,
+        end: row.start + row.text.length,
+        headings: splitHeadings(row.headings),
+        text: row.text,
+      }));
+      return { version: resource.version, chunks };
+    },
+    chunksByRow: (range, rows) =>
+      rows.flatMap((number) => {
+        const row = number < range.first || number > range.last ? undefined : selectFound.get(number);
+        if (row === undefined) return [];
+        return {
+          row: row.row,
+          id: chunkId(row.resource_id, row.version, row.row - row.first_row),
+          start: row.start,
+          end: row.start + row.text.length,
+          headings: splitHeadings(row.headings),
+          text: row.text,
+          resourceId: row.resource_id,
+          collectionId: row.collection_id,
+          ownerId: row.owner_id,
+          version: row.version,
+        };
+      }),
+    file: (token) => selectFile.get(token),
+    recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_KEPT_MS),
+    chunksWithoutVector(fingerprint, tiers, limit) {
+      const rows = selectUnembedded.all(JSON.stringify(tiers), fingerprint, limit);
+      return rows.flatMap((row) => {
+        const found = selectFound.get(row);
+        return found === undefined ? [] : { row, text: found.text };
+      });
+    },
+  };
+}
+
+/**
+ * Id of a chunk: a UUID (version 8) made from what the chunk is, so that it needs no place in the store and the same
+ * version of a resource always has the same ids.
+ */
+function chunkId(resourceId: string, version: number, index: number): string {
+  const bytes = createHash("sha256").update(`${resourceId}/${version}/${index}`).digest().subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}

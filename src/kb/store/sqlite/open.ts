@@ -1,0 +1,99 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { newHexId } from "../../../lib/ids.ts";
+import { siblingModule } from "../../../lib/sibling.ts";
+import { callWorker, type WorkerCalls } from "../../../lib/worker-calls.ts";
+import { Tier } from "../../../wire/primitives.ts";
+import type { Store } from "../store.ts";
+import { openForReading } from "./connection.ts";
+import { storeFailure } from "./failures.ts";
+import { prepareLookups } from "./lookups.ts";
+import type { ReaderMethods } from "./reader-worker.ts";
+import type { WriterMethods } from "./writer-worker.ts";
+
+export interface SqliteStoreOptions {
+  /** The database file; its folder is made when missing. Undefined: a temporary store, gone when it is closed. */
+  readonly path?: string;
+  /** Source of new account and collection ids; given by tests. */
+  readonly newId?: () => string;
+}
+
+/**
+ * A Store in one SQLite file. A thread of its own writes, another one searches, so that no long statement runs on the
+ * caller's event loop; look-ups of one small row are made right there, which costs less than a message would.
+ * Throws a KbsyncError (`store_damaged`, `store_foreign`, `store_newer`, `store_unreachable`) and leaves the file as
+ * it is when it cannot be used.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise<Store> {
+  const temporary = options.path === undefined ? mkdtempSync(join(tmpdir(), "kbsync-store-")) : undefined;
+  const path = options.path ?? join(temporary ?? "", "kb.sqlite");
+  mkdirSync(dirname(path), { recursive: true });
+  const newId = options.newId ?? (() => newHexId(Date.now()));
+
+  const writer = startWorker<WriterMethods>("writer-worker", path);
+  const reader = startWorker<ReaderMethods>("reader-worker", path);
+  try {
+    await writer.call("open", undefined);
+    await reader.call("open", undefined);
+  } catch (error) {
+    await Promise.all([writer.terminate(), reader.terminate()]);
+    if (temporary !== undefined) rmSync(temporary, { recursive: true });
+    throw error;
+  }
+  const db = openForReading(path);
+  const lookups = prepareLookups(db);
+  /** Runs a look-up of one small row here, as a promise. */
+  const here = async <T>(run: () => T): Promise<T> => {
+    try {
+      return run();
+    } catch (error) {
+      throw storeFailure(error, path);
+    }
+  };
+  let closing: Promise<void> | undefined;
+
+  return {
+    ensureAccount: (name) =>
+      writer.call("ensureAccount", { name, ids: [newId(), ...Tier.options.map(() => newId())] }),
+    putKey: (key) => writer.call("putKey", key),
+    keyByHash: (sha256) => here(() => lookups.keyByHash(sha256)),
+    collections: (accountId) => reader.call("collections", accountId),
+    createResource: async (resource, chunking) => {
+      const created = await writer.call("createResource", { resource, chunking });
+      return { ...created, content: resource.content };
+    },
+    updateResource: (change, chunking) => writer.call("updateResource", { change, chunking }),
+    deleteResource: (at) => writer.call("deleteResource", at),
+    resource: (at) => reader.call("resource", at),
+    listResources: (query) => reader.call("listResources", query),
+    chunks: (at) => reader.call("chunks", at),
+    lexical: (query) => reader.call("lexical", query),
+    nearest: (query) => reader.call("nearest", query),
+    evidence: (query) => reader.call("evidence", query),
+    chunksByRow: (scope, rows) => reader.call("chunksByRow", { scope, rows }),
+    addFile: (file) => writer.call("addFile", file),
+    file: (token) => here(() => lookups.file(token)),
+    recall: (accountId, key, nowMs) => here(() => lookups.recall(accountId, key, nowMs)),
+    remember: (accountId, key, answer, nowMs) => writer.call("remember", { accountId, key, answer, nowMs }),
+    chunksWithoutVector: (fingerprint, tiers, limit) =>
+      reader.call("chunksWithoutVector", { fingerprint, tiers, limit }),
+    putVectors: (fingerprint, vectors) => writer.call("putVectors", { fingerprint, vectors }),
+    close: () => (closing ??= close()),
+  };
+
+  async function close(): Promise<void> {
+    db.close();
+    await reader.call("close", undefined);
+    // Last, so that SQLite folds the write-ahead log into the file.
+    await writer.call("close", undefined);
+    await Promise.all([writer.terminate(), reader.terminate()]);
+    if (temporary !== undefined) rmSync(temporary, { recursive: true });
+  }
+}
+
+function startWorker<M extends ReaderMethods | WriterMethods>(name: string, path: string): WorkerCalls<M> {
+  const worker = new Worker(siblingModule(import.meta.url, name), { workerData: path });
+  return callWorker<M>(worker, `store ${name}`);
+}

@@ -1,0 +1,58 @@
+import type { Scope } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { rowsOfScope, type RowRange } from "./rows.ts";
+
+/** Where a search looks, as the tables know it. */
+export interface Place {
+  /** The owner's part of the collection: its statistics weigh the words, also in the search of one resource. */
+  readonly scope: number;
+  /** Live chunks of that part, and their words. */
+  readonly chunks: number;
+  readonly words: number;
+  /** Sequence the next chunk of that part will get: all before it exist or are gone for good. */
+  readonly nextSequence: number;
+  /** Differs when chunks that stay got other terms. */
+  readonly retitled: number;
+  /** Rows to search: those of the scope, or of the one resource. */
+  readonly range: RowRange;
+  /** Live chunks in that range. */
+  readonly rangeChunks: number;
+}
+
+interface PlaceRow {
+  readonly number: number;
+  readonly chunks: number;
+  readonly words: number;
+  readonly next_sequence: number;
+  readonly retitled: number;
+  readonly first_row: number | null;
+  readonly resource_chunks: number;
+}
+
+/** Prepares finding the place of a search; undefined when the account has no such resource, collection or owner. */
+export function prepareScopes(db: Connection): { find(scope: Scope): Place | undefined } {
+  const selectOwner = db.prepare<[string, string, string], PlaceRow>(`
+    SELECT number, chunks, words, next_sequence, retitled, NULL AS first_row, 0 AS resource_chunks
+    FROM scope JOIN collection ON collection.id = scope.collection_id
+    WHERE collection_id = ? AND owner_id = ? AND account_id = ?`);
+  const selectResource = db.prepare<[string, string], PlaceRow>(`
+    SELECT scope.number, scope.chunks, scope.words, next_sequence, retitled, first_row, resource.chunks AS resource_chunks
+    FROM resource JOIN scope ON scope.number = resource.scope
+    WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`);
+
+  return {
+    find(scope) {
+      const row =
+        "resourceId" in scope
+          ? selectResource.get(scope.resourceId, scope.accountId)
+          : selectOwner.get(scope.collectionId, scope.ownerId, scope.accountId);
+      if (row === undefined) return undefined;
+      const { number, chunks, words, next_sequence: nextSequence, retitled } = row;
+      const part = { scope: number, chunks, words, nextSequence, retitled };
+      const { first_row: first, resource_chunks: rangeChunks } = row;
+      return first === null
+        ? { ...part, range: rowsOfScope(number), rangeChunks: chunks }
+        : { ...part, range: { first, last: first + rangeChunks - 1 }, rangeChunks };
+    },
+  };
+}

@@ -1,0 +1,163 @@
+import type { Chunking, KeptAnswer, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
+import type { Account, Resource, RowVector, StoredFile } from "../store.ts";
+import { openForWriting } from "./connection.ts";
+import { storeFailure } from "./failures.ts";
+import { collectIndexChanges } from "./index-changes.ts";
+import { prepareSmallWrites } from "./small-writes.ts";
+import { prepareVectorWrites } from "./vector-writes.ts";
+import { prepareResourceWrites } from "./writes.ts";
+
+/** Most writes in one transaction. A crash loses none that was acknowledged; the bound keeps a commit short. */
+const BATCH_WRITES_MAX = 256;
+/** Most time spent on a transaction before it is committed, so that one caller does not wait for all the others. */
+const BATCH_MS_MAX = 100;
+/** Longest wait of a write that nobody waits for. A transaction of its own would double the commits of a first sync. */
+const LATER_MS = 50;
+/** Size of the write-ahead log from which it is copied into the database even while more writes wait. */
+const WAL_BYTES_MAX = 64 * 1024 * 1024;
+/** Size of the log from which that is done when nothing waits. */
+const WAL_BYTES_IDLE = 4 * 1024 * 1024;
+
+/**
+ * The one writer of a store file. All writes that wait when a transaction begins share it and its flush to disk.
+ * The methods take one argument, so that a worker can answer them.
+ */
+export type Writer = {
+  ensureAccount(argument: { name: string; ids: readonly string[] }): Promise<Account>;
+  putKey(key: KeyRecord): Promise<void>;
+  /** The answer comes without the content, which the caller has. */
+  createResource(argument: { resource: NewResource; chunking: Chunking }): Promise<Omit<Resource, "content">>;
+  updateResource(argument: {
+    change: ResourceChange;
+    chunking: Chunking | undefined;
+  }): Promise<Resource | undefined>;
+  deleteResource(at: ResourceKey & { readonly nowIso: string }): Promise<Resource | undefined>;
+  addFile(file: StoredFile): Promise<void>;
+  remember(argument: { accountId: string; key: string; answer: KeptAnswer; nowMs: number }): Promise<void>;
+  putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
+  /** Commits what waits, copies the log into the database and closes the file. */
+  close(): Promise<void>;
+};
+
+/** Batches between looks at the size of the log, which cost a system call each. */
+const CHECKPOINT_EVERY = 16;
+
+interface Waiting {
+  readonly run: () => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Opens the store file. Synchronous inside: meant for a thread of its own. */
+export function openWriter(path: string): Writer {
+  const db = openForWriting(path);
+  const index = collectIndexChanges(db);
+  const vectors = prepareVectorWrites(db);
+  const resources = prepareResourceWrites(db, index, vectors);
+  const small = prepareSmallWrites(db);
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  const rollback = db.prepare("ROLLBACK");
+  const savepoint = db.prepare("SAVEPOINT one");
+  const release = db.prepare("RELEASE one");
+  const undo = db.prepare("ROLLBACK TO one");
+  const pageBytes = Number(db.pragma("page_size", { simple: true }));
+  const inbox: Waiting[] = [];
+  let scheduled = false;
+  let patience: NodeJS.Timeout | undefined;
+  let batches = 0;
+
+  function enqueue<T>(run: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      inbox.push({ run, resolve, reject });
+      schedule();
+    });
+  }
+
+  /** For what nobody waits for: it goes with the next transaction, or after a while in one of its own. */
+  function enqueueLater<T>(run: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      inbox.push({ run, resolve, reject });
+      patience ??= setTimeout(schedule, LATER_MS);
+    });
+  }
+
+  function schedule(): void {
+    clearTimeout(patience);
+    patience = undefined;
+    if (scheduled) return;
+    scheduled = true;
+    // Behind the event loop's turn, in which every message that has arrived is taken into the inbox.
+    setImmediate(() => {
+      scheduled = false;
+      writeBatch();
+      if (inbox.length > 0) schedule();
+      if (++batches % CHECKPOINT_EVERY === 0 || inbox.length === 0) checkpoint();
+    });
+  }
+
+  function writeBatch(): void {
+    const done: { waiting: Waiting; value: unknown }[] = [];
+    const until = performance.now() + BATCH_MS_MAX;
+    try {
+      if (inbox.length > 0) begin.run();
+      while (inbox.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
+        const waiting = inbox.shift();
+        if (waiting !== undefined) runOne(waiting, done);
+      }
+      if (!db.inTransaction) return;
+      index.write();
+      commit.run();
+    } catch (error) {
+      index.clear();
+      if (db.inTransaction) rollback.run();
+      const failure = storeFailure(error, path);
+      for (const { waiting } of done) waiting.reject(failure);
+      return;
+    }
+    for (const { waiting, value } of done) waiting.resolve(value as never); // run and resolve come from one enqueue
+  }
+
+  /** Runs one write so that its failure takes back its own changes only. Throws when the transaction is lost. */
+  function runOne(waiting: Waiting, done: { waiting: Waiting; value: unknown }[]): void {
+    savepoint.run();
+    try {
+      const value = waiting.run();
+      release.run();
+      index.settle();
+      done.push({ waiting, value });
+    } catch (error) {
+      index.revert();
+      waiting.reject(storeFailure(error, path));
+      // SQLite itself takes the whole transaction back on some errors (disk full, I/O): all of the batch failed.
+      if (!db.inTransaction) throw error;
+      undo.run();
+      release.run();
+    }
+  }
+
+  /** Copies the log into the database, so that it stays bounded; readers are not disturbed. */
+  function checkpoint(): void {
+    // NOOP only looks: how many pages the log holds, and how many of them are copied already.
+    const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
+    const bytes = (log.log - log.checkpointed) * pageBytes;
+    if (bytes > (inbox.length > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE)) db.pragma("wal_checkpoint(PASSIVE)");
+  }
+
+  return {
+    ensureAccount: ({ name, ids }) => enqueue(() => small.ensureAccount(name, ids)),
+    putKey: (key) => enqueue(() => small.putKey(key)),
+    createResource: ({ resource, chunking }) => enqueue(() => resources.create(resource, chunking)),
+    updateResource: ({ change, chunking }) => enqueue(() => resources.update(change, chunking)),
+    deleteResource: (at) => enqueue(() => resources.remove(at)),
+    addFile: (file) => enqueue(() => small.addFile(file)),
+    remember: ({ accountId, key, answer, nowMs }) =>
+      enqueueLater(() => small.remember(accountId, key, answer, nowMs)),
+    putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),
+    async close() {
+      clearTimeout(patience);
+      while (inbox.length > 0) writeBatch();
+      db.close();
+    },
+  };
+}

@@ -1,0 +1,291 @@
+import type { Settings, Tier } from "../../wire/primitives.ts";
+
+/**
+ * Where the service keeps what it knows. Promises (one contract suite, run on every implementation):
+ *
+ * - A write is durable when its promise resolves, and visible to every read started afterwards.
+ * - A resource is wholly searchable at one version or not at all, through a crash at any byte.
+ * - Accounts never meet: every read and write of a resource, file or search names the account and sees only its own.
+ * - Two chunks of equal text stay two chunks.
+ * - Reads never wait for writes.
+ */
+export interface Store {
+  /** Makes the account when it is new. The built-in account of the embedded service is `local`. */
+  ensureAccount(name: string): Promise<Account>;
+  /** Remembers a key by its hash; the same hash again replaces scopes, name and expiry. */
+  putKey(key: KeyRecord): Promise<void>;
+  keyByHash(sha256: string): Promise<KeyRecord | undefined>;
+
+  /** The account's three collections with their counts; ids are stable, the collections exist from the first call. */
+  collections(accountId: string): Promise<readonly CollectionRecord[]>;
+
+  createResource(resource: NewResource, chunking: Chunking): Promise<Resource>;
+  /** Changes fields, and the chunks when `chunking` is given (then `version` grows by 1). Undefined: no such resource. */
+  updateResource(change: ResourceChange, chunking: Chunking | undefined): Promise<Resource | undefined>;
+  /**
+   * Soft delete: text, chunks and vectors go at once, only the record without its text stays. The answer still carries
+   * the text. Undefined: no such resource, or deleted already.
+   */
+  deleteResource(at: ResourceKey & { readonly nowIso: string }): Promise<Resource | undefined>;
+  /** Undefined for a deleted resource as well. */
+  resource(at: ResourceKey): Promise<Resource | undefined>;
+  /** Resources by id ascending, deleted ones left out. One page; `afterId` continues behind a resource. */
+  listResources(query: ListQuery): Promise<ListPage>;
+  /** All chunks of a resource in text order, with the version they are of. Undefined: no such resource. */
+  chunks(at: ResourceKey): Promise<VersionChunks | undefined>;
+
+  /**
+   * Chunks with words of the query, in their text, their headings or the title of their resource, best first, scored by
+   * BM25. The statistics are those of the owner's part of the collection, in the search of one resource too: a chunk has
+   * the same score in both. Where very many chunks hold the words, a few of the best may be missed.
+   */
+  lexical(query: LexicalQuery): Promise<LexicalHits>;
+  /**
+   * Chunks nearest to a vector by cosine, best first. Only chunks that have a vector of that fingerprint. May miss a few of
+   * the true nearest (recall above 0.99), and a cosine may be off by 0.002.
+   */
+  nearest(query: NearestQuery): Promise<readonly VectorHit[]>;
+  /**
+   * What `lexical` and `nearest` answer, with the chunks of all hits, of one state: chunks read afterwards may have been
+   * replaced meanwhile. Costs more, for it reads chunks that no answer shows.
+   */
+  evidence(query: EvidenceQuery): Promise<Evidence>;
+  /** The chunks of these row ids, in the order asked; one that is gone is left out. */
+  chunksByRow(scope: Scope, rows: readonly number[]): Promise<readonly FoundChunk[]>;
+
+  /** Notes an uploaded file whose bytes lie in the file area under `token`. */
+  addFile(file: StoredFile): Promise<void>;
+  file(token: string): Promise<StoredFile | undefined>;
+
+  /** First answer kept for an idempotency key, or undefined. Kept for 24 h from `nowMs`. */
+  recall(accountId: string, key: string, nowMs: number): Promise<KeptAnswer | undefined>;
+  remember(accountId: string, key: string, answer: KeptAnswer, nowMs: number): Promise<void>;
+
+  /** Chunks without a vector of this fingerprint in collections of these tiers, up to `limit`; for re-embedding. */
+  chunksWithoutVector(
+    fingerprint: string,
+    tiers: readonly Tier[],
+    limit: number,
+  ): Promise<readonly RowText[]>;
+  putVectors(fingerprint: string, vectors: readonly RowVector[]): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+export interface Account {
+  /** 24 hex digits. */
+  readonly id: string;
+  readonly name: string;
+}
+
+export type KeyScope = "read" | "write" | "chat" | "admin";
+
+export interface KeyRecord {
+  /** SHA-256 of the key, 64 hex digits. The key itself is stored nowhere. */
+  readonly sha256: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly scopes: readonly KeyScope[];
+  readonly createdAt: string;
+  /** ISO time from which the key is refused; null: never. */
+  readonly expiresAt: string | null;
+}
+
+export interface CollectionRecord {
+  readonly id: string;
+  readonly tier: Tier;
+  /** Live resources and their chunks. */
+  readonly resources: number;
+  readonly chunks: number;
+}
+
+export interface ResourceKey {
+  readonly accountId: string;
+  readonly id: string;
+}
+
+/** Where the text came from: sent as content, an uploaded file, or a link. */
+export type Origin = "content" | "file" | "link";
+
+export interface NewResource extends ResourceKey {
+  readonly tier: Tier;
+  readonly ownerId: string;
+  readonly origin: Origin;
+  readonly title: string;
+  readonly description: string;
+  readonly url: string | null;
+  /** The whole text: sent, or extracted from the file. */
+  readonly content: string;
+  readonly settings: Settings;
+  readonly createdAt: string;
+}
+
+/**
+ * A chunk as a place in its text: UTF-16 offsets, end exclusive, `text.slice(start, end)` is the chunk.
+ * `headings` is the path of Markdown headings above the chunk's first own character, outermost first.
+ */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+  readonly headings: readonly string[];
+}
+
+/** The result of ingest for one version of a text. Spans point into the content that is written with them. */
+export interface Chunking {
+  readonly spans: readonly Span[];
+  /** One unit vector a span, or none at all where the tier uses none or no model is there. */
+  readonly vectors: readonly Float32Array[] | undefined;
+  /** Fingerprint of the embedder that made the vectors. */
+  readonly fingerprint: string | undefined;
+}
+
+/** Fields to change; a missing one stays. `content` and `settings` come only together with a chunking. */
+export interface ResourceChange extends ResourceKey {
+  readonly title?: string;
+  readonly description?: string;
+  readonly url?: string;
+  readonly content?: string;
+  readonly settings?: Settings;
+  /** Becomes `refreshedAt` and `updatedAt`. */
+  readonly nowIso: string;
+}
+
+export interface Resource extends NewResource {
+  readonly collectionId: string;
+  /** Times chunked, from 1. */
+  readonly version: number;
+  readonly chunkCount: number;
+  readonly refreshedAt: string | null;
+  readonly updatedAt: string;
+  readonly isDeleted: boolean;
+  readonly status: "chunked";
+}
+
+export interface ListQuery {
+  readonly accountId: string;
+  readonly collectionId: string;
+  readonly ownerId: string;
+  readonly afterId: string | undefined;
+  /** 1 – 1000. */
+  readonly limit: number;
+  /** The page ends with the resource whose text reaches this many characters, however many were asked for. */
+  readonly charsMax: number;
+}
+
+export interface ListPage {
+  /** At least one where there is one. */
+  readonly resources: readonly Resource[];
+  /** Whether there are resources behind the last one. */
+  readonly more: boolean;
+}
+
+/** The chunks of one version of a resource. */
+export interface VersionChunks {
+  readonly version: number;
+  readonly chunks: readonly Chunk[];
+}
+
+export interface Chunk {
+  /** Store-wide row number of the chunk: chunks of one resource version are consecutive. */
+  readonly row: number;
+  /** UUID. */
+  readonly id: string;
+  readonly start: number;
+  readonly end: number;
+  readonly headings: readonly string[];
+  readonly text: string;
+}
+
+export interface FoundChunk extends Chunk {
+  readonly resourceId: string;
+  readonly collectionId: string;
+  readonly ownerId: string;
+  readonly version: number;
+}
+
+/** What a search looks through: one resource, or one owner's part of a collection. Part of the index look-up. */
+export type Scope =
+  | { readonly accountId: string; readonly resourceId: string }
+  | { readonly accountId: string; readonly collectionId: string; readonly ownerId: string };
+
+export interface LexicalQuery {
+  readonly scope: Scope;
+  readonly query: string;
+  /** Hits wanted, 1 – 1000. */
+  readonly limit: number;
+}
+
+export interface LexicalHits {
+  /** By descending score, ties by row. */
+  readonly hits: readonly LexicalHit[];
+  /**
+   * The BM25 score a chunk would reach that held every query word as often as saturation allows, words that stand
+   * nowhere included: the sum of weight × (k1 + 1). 0 when no word of the query is known. Makes scores comparable across
+   * queries.
+   */
+  readonly ceiling: number;
+}
+
+export interface LexicalHit {
+  readonly row: number;
+  readonly bm25: number;
+  /** Share of the query's weight whose words the chunk holds, [0, 1]; words that stand nowhere weigh too. */
+  readonly coverage: number;
+}
+
+export interface NearestQuery {
+  readonly scope: Scope;
+  readonly vector: Float32Array;
+  readonly fingerprint: string;
+  readonly limit: number;
+}
+
+/** Both look in the same scope. */
+export interface EvidenceQuery {
+  readonly lexical: LexicalQuery;
+  readonly nearest: NearestQuery | undefined;
+}
+
+export interface Evidence {
+  readonly lexical: LexicalHits;
+  /** Undefined where it was not asked for. */
+  readonly nearest: readonly VectorHit[] | undefined;
+  /** Of every hit, each once, in no order. */
+  readonly chunks: readonly FoundChunk[];
+}
+
+export interface VectorHit {
+  readonly row: number;
+  /** [-1, 1]. */
+  readonly cosine: number;
+}
+
+export interface RowText {
+  readonly row: number;
+  readonly text: string;
+}
+
+export interface RowVector {
+  readonly row: number;
+  readonly vector: Float32Array;
+}
+
+export interface StoredFile {
+  /** 256 random bits in base64url: whoever knows it can read the file. */
+  readonly token: string;
+  readonly accountId: string;
+  /** As uploaded, made safe for a header. */
+  readonly name: string;
+  /** Found from the bytes. */
+  readonly mediaType: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  readonly createdAt: string;
+}
+
+export interface KeptAnswer {
+  /** SHA-256 of the request body the answer belongs to. */
+  readonly bodySha256: string;
+  readonly status: number;
+  readonly body: string;
+}

@@ -1,0 +1,132 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createBody, fileForm, openRunning } from "../service/running.ts";
+import type { Answered, Running } from "../service/running.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+
+let running: Running;
+let nowMs = Date.now();
+beforeAll(async () => {
+  running = await openRunning({ nowMs: () => nowMs });
+});
+afterAll(() => running.close());
+
+const create = (key: string, change: object = {}): Promise<Answered> =>
+  running.send("POST", "/api/rag/resource", {
+    body: createBody(change),
+    headers: { "idempotency-key": key },
+  });
+
+describe("Idempotency-Key", () => {
+  it("of a create answers the first answer again, to the byte, and makes nothing new", async () => {
+    const first = await create("c1", { owner_id: "idem" });
+    const second = await create("c1", { owner_id: "idem" });
+    expect(second).toMatchObject({ status: 201, text: first.text });
+    const { json } = await running.send(
+      "GET",
+      `/api/rag/resource/by-collection?collectionId=${first.json.data.collectionId}&ownerId=idem`,
+    );
+    expect(json.data.resources).toHaveLength(1);
+  });
+
+  it("with another body is 409", async () => {
+    await create("c2");
+    const other = await create("c2", { title: "Another" });
+    expect(other.status).toBe(409);
+    expect(other.json.error.code).toBe("idempotency_conflict");
+  });
+
+  it("with another operation is 409", async () => {
+    const { json } = await create("c3");
+    const path = `/api/rag/resource/${json.data._id}`;
+    const other = await running.send("PUT", path, {
+      body: createBody(),
+      headers: { "idempotency-key": "c3" },
+    });
+    expect(other.status).toBe(409);
+  });
+
+  it("sent many times at once makes one resource", async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => create("c4")));
+    expect(new Set(answers.map(({ json }) => json.data._id)).size).toBe(1);
+  });
+
+  it("of a refused request may be used again", async () => {
+    expect((await create("c5", { title: "" })).status).toBe(400);
+    expect((await create("c5")).status).toBe(201);
+  });
+
+  it("of an update answers the first answer again without chunking again", async () => {
+    const { json } = await create("c6");
+    const path = `/api/rag/resource/${json.data._id}`;
+    const update = (): Promise<Answered> =>
+      running.send("PUT", path, { body: { content: "New." }, headers: { "idempotency-key": "u1" } });
+    const first = await update();
+    expect(await update()).toMatchObject({ status: 200, text: first.text });
+    expect((await running.send("GET", `${path}/chunks`)).json.data.version).toBe(2);
+  });
+
+  it("of a long record keeps its id alone and answers the record as it is by then", async () => {
+    const { json } = await create("c8");
+    const path = `/api/rag/resource/${json.data._id}`;
+    const content = "The moon pulls the sea. ".repeat(10_000);
+    const update = (): Promise<Answered> =>
+      running.send("PUT", path, { body: { content }, headers: { "idempotency-key": "u2" } });
+    const first = await update();
+    expect(first).toMatchObject({ status: 200, json: { data: { content } } });
+    expect(await update()).toMatchObject({ status: 200, json: first.json });
+    await running.send("PUT", path, { body: { title: "Later" } });
+    expect((await update()).json).toMatchObject({
+      message: "Resource updated successfully",
+      data: { title: "Later", content },
+    });
+    expect((await running.send("GET", `${path}/chunks`)).json.data.version).toBe(2);
+    const { id } = await running.store.ensureAccount("local");
+    const kept = await running.store.recall(id, "u2", nowMs);
+    expect(kept?.body.length).toBeLessThan(100);
+    await running.send("DELETE", path);
+    expect((await update()).status).toBe(404);
+  });
+
+  it("of a create with a long description answers the record again", async () => {
+    const description = "\u0001".repeat(9000);
+    const first = await create("c9", { description });
+    expect(await create("c9", { description })).toMatchObject({ status: 201, json: first.json });
+  });
+
+  it("of an upload answers the first file_url again, whatever the form's boundary, and keeps one file", async () => {
+    const upload = (text: string): Promise<Answered> =>
+      running.send("POST", "/image/processing/upload", {
+        body: fileForm(text),
+        headers: { "idempotency-key": "f1" },
+      });
+    const first = await upload("some text");
+    const files = await readdir(join(running.stateDir, "uploads"));
+    expect(await upload("some text")).toMatchObject({ status: 200, text: first.text });
+    expect((await upload("other text")).status).toBe(409);
+    expect(await readdir(join(running.stateDir, "uploads"))).toEqual(files);
+    expect(await readdir(join(running.stateDir, "uploads", "incoming"))).toEqual([]);
+  });
+
+  it("is forgotten after 24 hours", async () => {
+    const first = await create("c7");
+    nowMs += 23 * HOUR_MS;
+    expect((await create("c7")).json.data._id).toBe(first.json.data._id);
+    nowMs += 2 * HOUR_MS;
+    const later = await create("c7");
+    expect(later.status).toBe(201);
+    expect(later.json.data._id).not.toBe(first.json.data._id);
+  });
+
+  it.each(["", "a b", "ü", "x".repeat(256)])("%j is refused with 400", async (key) => {
+    const header = Buffer.from(key).toString("latin1");
+    const answer = await running.send("POST", "/api/rag/resource", {
+      body: createBody(),
+      headers: { "idempotency-key": header },
+    });
+    expect(answer.status).toBe(400);
+    expect(answer.json.error.code).toBe("invalid_header");
+  });
+});

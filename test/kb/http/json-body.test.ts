@@ -1,0 +1,74 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseJsonBody } from "../../../src/kb/http/json-body.ts";
+
+const MB = 1024 * 1024;
+
+describe("parseJsonBody", () => {
+  it("reads what JSON.stringify wrote", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(parseJsonBody(Buffer.from(JSON.stringify(value)))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it("gives undefined for an empty body", () => {
+    expect(parseJsonBody(Buffer.alloc(0))).toBeUndefined();
+  });
+
+  it("refuses whatever is not UTF-8 instead of replacing it", () => {
+    for (const bytes of [
+      [0x22, 0xff, 0x22],
+      [0x22, 0xc3, 0x22],
+      [0x22, 0xed, 0xa0, 0x80, 0x22],
+    ]) {
+      expect(() => parseJsonBody(Buffer.from(bytes))).toThrow("not valid UTF-8");
+    }
+  });
+
+  it("reads a long text full of brackets, commas, quotes and backslashes", () => {
+    const content = '[{,"\\'.repeat(500_000);
+    expect(parseJsonBody(Buffer.from(JSON.stringify({ content })))).toEqual({ content });
+  });
+
+  it.each([
+    { name: "10 million arrays", body: `[${"[],".repeat(10 * MB)}[]]` },
+    { name: "5 million objects", body: `[${"{},".repeat(5 * MB)}{}]` },
+    { name: "a million numbers", body: `[${"0,".repeat(MB)}0]` },
+    { name: "a million keys", body: `{${Array.from({ length: MB }, (_, i) => `"${i}":0`).join()}}` },
+  ])("refuses $name without building them", ({ body }) => {
+    const before = process.memoryUsage().heapUsed;
+    expect(() => parseJsonBody(Buffer.from(body))).toThrow("more than 10000 JSON values");
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * MB);
+  });
+
+  it("takes 100 levels and refuses one more, whatever the length of the body", () => {
+    const nested = (levels: number, text: string): Buffer =>
+      Buffer.from(`${'{"a":['.repeat(levels / 2)}${JSON.stringify(text)}${"]}".repeat(levels / 2)}`);
+    for (const text of ["", '[{"\\'.repeat(300_000)]) {
+      expect(parseJsonBody(nested(100, text))).toBeInstanceOf(Object);
+      expect(() => parseJsonBody(nested(102, text))).toThrow("nested deeper than 100 levels");
+    }
+    expect(parseJsonBody(Buffer.from(`[${"[],".repeat(4000)}[]]`))).toHaveLength(4001);
+    expect(() => parseJsonBody(Buffer.from("[".repeat(30 * MB)))).toThrow("nested deeper than 100 levels");
+  });
+
+  it.each([
+    "hello secret",
+    '{"title": secret}',
+    '{"a":"secret',
+    '{"a":"b",}',
+    "[1,2",
+    '"secret\n"',
+    "\ufeff{}",
+  ])("refuses %j and does not quote it", (body) => {
+    expect(() => parseJsonBody(Buffer.from(body))).toThrow("not valid JSON");
+    try {
+      parseJsonBody(Buffer.from(body));
+    } catch (error) {
+      // oxlint-disable-next-line vitest/no-conditional-expect -- the line above proves that it throws
+      expect(String(error)).not.toContain("secret");
+    }
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { listText } from "../../../src/kb/http/list-text.ts";
+import { fullRecord } from "../../../src/kb/resources/record.ts";
+import type { Resource } from "../../../src/kb/store/store.ts";
+
+function resource(content: string): Resource {
+  return {
+    id: "0123456789abcdef01234567",
+    accountId: "a".repeat(24),
+    tier: "fastest",
+    ownerId: "o",
+    origin: "content",
+    title: "T",
+    description: "",
+    url: null,
+    content,
+    settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
+    createdAt: "2026-01-01T00:00:00.000Z",
+    collectionId: "c".repeat(24),
+    version: 1,
+    chunkCount: 0,
+    refreshedAt: null,
+    updatedAt: "2026-01-01T00:00:00.000Z",
+    isDeleted: false,
+    status: "chunked",
+  };
+}
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+describe("listText", () => {
+  it.each([
+    { name: "no resources", contents: [] },
+    { name: "short ones", contents: ["a", "", 'quote " and \\ and \n'] },
+    { name: "a long one between short ones", contents: ["a", 'line "one"\n'.repeat(50_000), "b"] },
+    { name: "pairs across every cut", contents: [`x${"🌊".repeat(200_000)}`, "🌊".repeat(200_000)] },
+  ])("writes $name as JSON in bounded pieces", async ({ contents }) => {
+    const resources = contents.map(resource);
+    const pieces: string[] = [];
+    for await (const piece of listText({
+      resources: each(resources),
+      paginated: false,
+      nextCursor: () => null,
+    })) {
+      pieces.push(piece);
+    }
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(256 * 1024);
+    expect(pieces.join("")).not.toContain("\\ud8");
+    expect(JSON.parse(pieces.join(""))).toEqual({
+      success: true,
+      message: "Resources fetched successfully",
+      data: { resources: resources.map(fullRecord), created: 0 },
+    });
+  });
+});

@@ -1,0 +1,72 @@
+import { connect } from "node:net";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { openRunning } from "../service/running.ts";
+import type { Running } from "../service/running.ts";
+
+let running: Running;
+beforeAll(async () => {
+  running = await openRunning();
+});
+afterAll(() => running.close());
+
+const WAIT = { timeout: 5000 };
+
+/** Sends text as it is and reads until the service closes the connection. */
+async function exchange(request: string): Promise<{ status: number; json: unknown }> {
+  const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+  socket.write(request);
+  const [head = "", body = ""] = (await text(socket)).split("\r\n\r\n");
+  return { status: Number(head.split(" ")[1]), json: JSON.parse(body) };
+}
+
+describe("a request", () => {
+  it.each([
+    { name: "without a Host", request: "GET /v1/health HTTP/1.1\r\nconnection: close\r\n\r\n", status: 400 },
+    {
+      name: "with an expectation unknown here",
+      request:
+        "POST /rag/query HTTP/1.1\r\nhost: x\r\nexpect: foo\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}",
+      status: 417,
+    },
+    { name: "that is none", request: "asdf\r\n\r\n", status: 400 },
+  ])("$name is refused in JSON with $status", async ({ request, status }) => {
+    expect(await exchange(request)).toMatchObject({
+      status,
+      json: { success: false, message: expect.any(String), error: { code: expect.any(String) } },
+    });
+  });
+
+  it("of HTTP/1.0 needs no Host", async () => {
+    expect(await exchange("GET /v1/health HTTP/1.0\r\n\r\n")).toMatchObject({ status: 200 });
+  });
+});
+
+describe("an upload that its client breaks off", () => {
+  it.each([
+    { name: "within the file", form: `content-disposition: form-data; name=file; filename=a\r\n\r\nabc` },
+    {
+      name: "after the file",
+      form: `content-disposition: form-data; name=file; filename=a\r\n\r\nabc\r\n--b\r\ncontent-disposition: form-data; name=x\r\n\r\ny`,
+    },
+  ])("$name is no fault of the service and leaves nothing", async ({ form }) => {
+    const loggedBefore = running.log().length;
+    const incoming = join(running.stateDir, "uploads", "incoming");
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    socket.write(
+      `POST /image/processing/upload HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\n` +
+        `content-type: multipart/form-data; boundary=b\r\ncontent-length: 100000\r\n\r\n--b\r\n${form}`,
+    );
+    await vi.waitFor(async () => expect(await readdir(incoming)).toHaveLength(1), WAIT);
+    socket.destroy();
+    await vi.waitFor(
+      () => expect(running.log().slice(loggedBefore)).toMatch(/request (refused|failed)/),
+      WAIT,
+    );
+    expect(running.log().slice(loggedBefore)).toContain('"status":400');
+    expect(running.log().slice(loggedBefore)).not.toContain("request failed");
+    await vi.waitFor(async () => expect(await readdir(incoming)).toEqual([]), WAIT);
+  });
+});

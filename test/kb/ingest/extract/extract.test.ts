@@ -1,0 +1,360 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createDeflate, deflateSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { openExtractor } from "../../../../src/kb/ingest/extract/extract.ts";
+import type { Extraction, Extractor, ExtractorOptions } from "../../../../src/kb/ingest/extract/extract.ts";
+import { detectMediaType, MEDIA_TYPES } from "../../../../src/kb/ingest/extract/media-type.ts";
+import { buildPdf, textPage } from "./pdf-fixture.ts";
+
+const repoRoot = join(import.meta.dirname, "../../../..");
+const samples = join(repoRoot, "..", "shared", "data", "pdfs");
+const linux = process.platform === "linux";
+
+let folder = "";
+let files = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kbsync-extract-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const opened: Extractor[] = [];
+function open(options: ExtractorOptions = {}): Extractor {
+  const extractor = openExtractor(options);
+  opened.push(extractor);
+  return extractor;
+}
+const closeOpened = (): void => {
+  for (const extractor of opened.splice(0)) extractor.close();
+};
+afterEach(closeOpened);
+/** For tests that count processes: none is left of the test before. */
+const closeAndWait = async (): Promise<void> => {
+  closeOpened();
+  await untilProcesses(0);
+};
+
+async function write(bytes: Uint8Array | string): Promise<string> {
+  const path = join(folder, `file ${files++}`); // the blank is there to be met by every path
+  await writeFile(path, bytes);
+  return path;
+}
+
+async function extractPdf(bytes: Uint8Array, extractor = open(), signal?: AbortSignal): Promise<Extraction> {
+  return await extractor.extractText({ path: await write(bytes), mediaType: "application/pdf" }, signal);
+}
+
+/** Process ids of the children of this process that read PDFs. */
+function pdfProcesses(): number[] {
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+        return (
+          Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("pdf-child")
+        );
+      } catch {
+        return false; // gone meanwhile
+      }
+    });
+}
+
+/** Waits until this many are there; elsewhere than on Linux nobody can tell, and nothing is waited for. */
+async function untilProcesses(count: number): Promise<void> {
+  await vi.waitUntil(() => !linux || pdfProcesses().length === count, { timeout: 5000 });
+}
+
+/** A document that takes seconds: a page that shows a word two million times. */
+function slowPdf(): Buffer {
+  const words = Buffer.from("(word) Tj 0 -14 Td ".repeat(2_000_000));
+  const bytes = deflateSync(
+    Buffer.concat([Buffer.from("BT /F1 12 Tf 72 700 Td "), words, Buffer.from("ET")]),
+    { level: 1 },
+  );
+  return buildPdf([{ bytes, filter: "/Filter /FlateDecode" }]);
+}
+
+describe("text files", () => {
+  it.each<[string, Uint8Array, string]>([
+    ["UTF-8", Buffer.from("é 日\r\n"), "é 日\r\n"],
+    ["UTF-8 with a mark", Buffer.from("\ufeffhello"), "hello"],
+    ["UTF-16 LE", Buffer.from("\ufeffhello", "utf16le"), "hello"],
+    ["UTF-16 BE", Buffer.from("\ufeffhello", "utf16le").swap16(), "hello"],
+  ])("are decoded: %s", async (_name, bytes, text) => {
+    expect(await open().extractText({ path: await write(bytes), mediaType: "text/plain" })).toEqual({ text });
+  });
+
+  it("longer than the limit are refused", async () => {
+    const path = await write("x".repeat(101));
+    const file = { path, mediaType: "text/plain" } as const;
+    await expect(open({ charsMax: 100 }).extractText(file)).rejects.toMatchObject({ code: "text_too_large" });
+    await expect(open({ charsMax: 101 }).extractText(file)).resolves.toMatchObject({ text: "x".repeat(101) });
+  });
+
+  it("that are none are refused", async () => {
+    const path = await write(Buffer.from([0x61, 0xff]));
+    await expect(open().extractText({ path, mediaType: "text/plain" })).rejects.toMatchObject({
+      code: "unsupported_media_type",
+    });
+  });
+});
+
+describe("images", () => {
+  it.each(MEDIA_TYPES.filter((type) => type.startsWith("image/")))("%s: not yet", async (mediaType) => {
+    await expect(open().extractText({ path: await write("x"), mediaType })).rejects.toMatchObject({
+      code: "not_implemented",
+      hint: expect.stringContaining("OCR") as string,
+    });
+  });
+});
+
+describe("PDFs", () => {
+  const shared = openExtractor({ charsMax: 100 });
+  afterAll(async () => {
+    shared.close();
+    await untilProcesses(0);
+  });
+
+  it("give lines, paragraphs and pages", async () => {
+    const pdf = buildPdf([
+      textPage(["Title", "", "", "First line,", "second (line)."]),
+      textPage(["Next page"]),
+    ]);
+    expect(await extractPdf(pdf, shared)).toEqual({
+      text: "Title\n\nFirst line,\nsecond (line).\n\nNext page",
+      pages: 2,
+    });
+  });
+
+  it("count pages without text, which add nothing", async () => {
+    const pdf = buildPdf([textPage([]), textPage(["text"]), textPage([])]);
+    expect(await extractPdf(pdf, shared)).toEqual({ text: "text", pages: 3 });
+  });
+
+  it.each<[string, Buffer, string, RegExp]>([
+    ["no text", buildPdf([textPage([]), textPage([])]), "pdf_without_text", /no text on its 2 pages/],
+    ["a password", buildPdf([textPage(["secret"])], true), "encrypted_pdf", /password/],
+    ["nothing behind the mark", Buffer.from("%PDF-1.7\n%%EOF\n"), "damaged_pdf", /damaged/],
+    [
+      "random bytes",
+      Buffer.from(`%PDF-1.4\n${"\u0001\u009f".repeat(5000)}`, "latin1"),
+      "damaged_pdf",
+      /damaged/,
+    ],
+    [
+      "more text than allowed",
+      buildPdf([textPage(["x".repeat(60)]), textPage(["y".repeat(60)])]),
+      "text_too_large",
+      /100 characters/,
+    ],
+  ])("with %s are refused with a code and a hint", async (_name, pdf, code, message) => {
+    const refused = extractPdf(pdf, shared);
+    await expect(refused).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message) as string,
+      hint: expect.stringMatching(/./) as string,
+      retryable: false,
+    });
+    await expect(refused).rejects.not.toThrow(folder); // a message goes to clients: no path in it
+  });
+
+  it("whose table of objects is not where it should be are read all the same", async () => {
+    const whole = buildPdf([textPage(["still here"])]).toString("latin1");
+    const pdf = Buffer.from(whole.replace(/startxref\n\d+/, "startxref\n7"), "latin1");
+    expect(await extractPdf(pdf, shared)).toMatchObject({ text: "still here" });
+  });
+
+  it("that vanished are no damaged ones", async () => {
+    const path = join(folder, "gone");
+    await expect(shared.extractText({ path, mediaType: "application/pdf" })).rejects.toMatchObject({
+      code: "extraction_failed",
+    });
+  });
+});
+
+describe("hostile PDFs", () => {
+  afterEach(closeAndWait);
+
+  it.runIf(linux)("cannot take more memory than the limit, here or in the child", async () => {
+    const bomb = await write(
+      buildPdf([{ bytes: await deflatedSpaces(400), filter: "/Filter /FlateDecode" }]),
+    );
+    const before = process.memoryUsage.rss();
+    const refused = open({ memoryMb: 200 }).extractText({ path: bomb, mediaType: "application/pdf" });
+    await expect(refused).rejects.toMatchObject({ code: "extraction_memory" });
+    expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it("are given up after the time limit, and the process is gone", async () => {
+    const refused = extractPdf(slowPdf(), open({ timeoutMs: 300 }));
+    await expect(refused).rejects.toMatchObject({ code: "extraction_timeout" });
+    await untilProcesses(0);
+  });
+
+  it("do not spoil the next document", async () => {
+    const extractor = open({ processes: 1 });
+    const refused = extractPdf(Buffer.from("%PDF-1.7"), extractor);
+    const next = extractPdf(buildPdf([textPage(["fine"])]), extractor);
+    await expect(refused).rejects.toMatchObject({ code: "damaged_pdf" });
+    expect(await next).toMatchObject({ text: "fine" });
+  });
+
+  it("are stopped by the caller's signal", async () => {
+    const stop = new AbortController();
+    const extractor = open({ processes: 1 });
+    const running = extractPdf(slowPdf(), extractor, stop.signal);
+    const waiting = extractPdf(buildPdf([textPage(["x"])]), extractor, stop.signal);
+    const other = extractPdf(buildPdf([textPage(["goes on"])]), extractor);
+    await untilProcesses(1);
+    stop.abort(new Error("enough"));
+    await expect(running).rejects.toThrow("enough");
+    await expect(waiting).rejects.toThrow("enough");
+    expect(await other).toMatchObject({ text: "goes on" });
+  });
+});
+
+describe.runIf(linux)("the child processes", () => {
+  afterEach(closeAndWait);
+
+  it("are not there before the first PDF, serve many documents, and end when idle", async () => {
+    const extractor = open({ processes: 1, idleMs: 200 });
+    expect(pdfProcesses()).toEqual([]);
+    await extractPdf(buildPdf([textPage(["one"])]), extractor);
+    const first = pdfProcesses();
+    await extractPdf(buildPdf([textPage(["two"])]), extractor);
+    expect(first).toHaveLength(1);
+    expect(pdfProcesses()).toEqual(first);
+    await untilProcesses(0);
+  });
+
+  it("are no more than allowed", async () => {
+    const extractor = open({ processes: 2 });
+    const documents = Array.from({ length: 6 }, (_, i) =>
+      extractPdf(buildPdf([textPage([`number ${i}`])]), extractor),
+    );
+    let most = 0;
+    for (const document of documents) {
+      await document;
+      most = Math.max(most, pdfProcesses().length);
+    }
+    expect(most).toBe(2);
+    expect((await Promise.all(documents)).map(({ text }) => text)).toEqual(
+      documents.map((_, i) => `number ${i}`),
+    );
+  });
+
+  it("end with the extractor, and with them the document under way", async () => {
+    const extractor = open();
+    const running = extractPdf(slowPdf(), extractor);
+    await untilProcesses(1);
+    extractor.close();
+    await expect(running).rejects.toMatchObject({ code: "closed" });
+    await expect(extractPdf(buildPdf([textPage(["x"])]), extractor)).rejects.toMatchObject({
+      code: "closed",
+    });
+    await untilProcesses(0);
+  });
+
+  it("see nothing of the environment and may not write", async () => {
+    const extractor = open();
+    await extractPdf(buildPdf([textPage(["x"])]), extractor);
+    const [pid] = pdfProcesses();
+    const environment = (await readFile(`/proc/${pid}/environ`, "utf8"))
+      .split("\0")
+      .map((entry) => entry.split("=")[0]);
+    expect(environment).not.toContain("PATH");
+    const limits = await readFile(`/proc/${pid}/limits`, "utf8");
+    expect(limits).toMatch(/^Max data size +\d+ +\d+ /m);
+    expect(limits).toMatch(/^Max cpu time +\d+ +\d+ /m);
+    expect(await readFile(`/proc/${pid}/cmdline`, "utf8")).toContain("--permission");
+  });
+
+  it("do not keep the program alive when nothing is under way", async () => {
+    const path = await write(buildPdf([textPage(["hello"])]));
+    const module = join(repoRoot, "src/kb/ingest/extract/extract.ts");
+    const script = `
+      import { openExtractor } from ${JSON.stringify(module)};
+      const { text } = await openExtractor({ idleMs: 600_000 }).extractText({ path: ${JSON.stringify(path)}, mediaType: "application/pdf" });
+      console.log(text);`;
+    const program = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    program.stdout.on("data", (piece: Buffer) => (output += piece.toString()));
+    const [code] = await once(program, "exit");
+    expect({ code, output }).toEqual({ code: 0, output: "hello\n" });
+  });
+});
+
+it("PDF.js is loaded in the child process alone", async () => {
+  const sources = await readdir(join(repoRoot, "src"), { recursive: true });
+  const importers: string[] = [];
+  for (const source of sources.filter((name) => name.endsWith(".ts"))) {
+    const text = await readFile(join(repoRoot, "src", source), "utf8");
+    if (/from "unpdf|import\("unpdf/.test(text)) importers.push(source);
+  }
+  expect(importers).toEqual([join("kb", "ingest", "extract", "pdf-child.ts")]);
+});
+
+describe.skipIf(!existsSync(samples))("sample PDFs (skipped where ../shared/data/pdfs is absent)", () => {
+  it("give as many characters as the sample's own list says", async () => {
+    const extractor = open();
+    const rows = [
+      ...readFileSync(join(samples, "CHECK.md"), "utf8").matchAll(
+        /^\| (\S+\.pdf) \| \d+ \| (\S+) \| (.+) \|$/gm,
+      ),
+    ];
+    const outcomes = await Promise.all(
+      rows.map(async ([, name = "", pages = "", listed = ""]) => {
+        const path = join(samples, name);
+        const outcome = await outcomeOf(extractor, path);
+        return { name, outcome, expected: EXCEPTIONS.get(name) ?? expectedOutcome(pages, listed) };
+      }),
+    );
+    expect(rows.length).toBeGreaterThan(40);
+    expect(outcomes.map(({ name, outcome }) => [name, outcome])).toEqual(
+      outcomes.map(({ name, expected }) => [name, expected]),
+    );
+  });
+
+  /** Their fonts name control characters only, which are no text; the list counts them. */
+  const EXCEPTIONS = new Map([
+    ["ocrmypdf/type3_font_nomapping.pdf", "pdf_without_text"],
+    ["py-pdf/015-arabic/habibi-oneline-cmap.pdf", "1 pages, 23 characters"],
+    ["py-pdf/015-arabic/habibi-rotated.pdf", "4 pages, 92 characters"],
+    ["py-pdf/015-arabic/habibi.pdf", "1 pages, 23 characters"],
+  ]);
+
+  function expectedOutcome(pages: string, listed: string): string {
+    if (listed.includes("PasswordException")) return "encrypted_pdf";
+    if (listed.includes("InvalidPDF")) return "damaged_pdf";
+    return listed.startsWith("0 ") ? "pdf_without_text" : `${pages} pages, ${listed} characters`;
+  }
+
+  async function outcomeOf(extractor: Extractor, path: string): Promise<string> {
+    try {
+      const mediaType = await detectMediaType(path);
+      const { text, pages } = await extractor.extractText({ path, mediaType });
+      return `${pages} pages, ${text.replace(/\s/g, "").length} characters`;
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  }
+});
+
+/** Flate data that inflates to this many MB of spaces, made without holding them all. */
+async function deflatedSpaces(sizeMb: number): Promise<Buffer> {
+  const deflate = createDeflate({ level: 1 });
+  const parts: Buffer[] = [];
+  deflate.on("data", (part: Buffer) => parts.push(part));
+  const spaces = Buffer.alloc(1024 * 1024, 0x20);
+  for (let i = 0; i < sizeMb; i++) if (!deflate.write(spaces)) await once(deflate, "drain");
+  deflate.end();
+  await once(deflate, "end");
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,59 @@
+/** A page's content: drawing operators, given in the clear or as the bytes a filter has made of them. */
+export interface PageContent {
+  readonly bytes: Uint8Array;
+  /** The stream's filter entry, such as `/Filter /FlateDecode`; none for content in the clear. */
+  readonly filter?: string;
+}
+
+/** Lays out lines of text from the top of a page, one every 14 points; an empty line leaves a gap of one more. */
+export function textPage(lines: readonly string[]): PageContent {
+  const shown = lines.map((line) => `(${line.replace(/[\\()]/g, "\\$&")}) Tj 0 -14 Td`);
+  return { bytes: Buffer.from(`BT /F1 12 Tf 72 720 Td ${shown.join("\n")} ET`, "latin1") };
+}
+
+/** The smallest PDF that has these pages. `encrypted`: it names a password handler that no empty password opens. */
+export function buildPdf(pages: readonly PageContent[], encrypted = false): Buffer {
+  const pageNumber = (index: number): number => 4 + 2 * index;
+  const objects: Buffer[] = [
+    Buffer.from("<< /Type /Catalog /Pages 2 0 R >>"),
+    Buffer.from(
+      `<< /Type /Pages /Count ${pages.length} /Kids [${pages.map((_, i) => `${pageNumber(i)} 0 R`).join(" ")}] >>`,
+    ),
+    Buffer.from("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"),
+  ];
+  for (const [i, { bytes, filter }] of pages.entries()) {
+    const content = `/Contents ${pageNumber(i) + 1} 0 R /Resources << /Font << /F1 3 0 R >> >>`;
+    objects.push(
+      Buffer.from(`<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] ${content} >>`),
+      Buffer.concat([
+        Buffer.from(`<< /Length ${bytes.length} ${filter ?? ""} >>\nstream\n`),
+        bytes,
+        Buffer.from("\nendstream"),
+      ]),
+    );
+  }
+  return assemble(objects, encrypted ? ENCRYPTION : "");
+}
+
+const ENCRYPTION = `/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <${"41".repeat(32)}> /U <${"42".repeat(32)}> >> /ID [<${"43".repeat(16)}> <${"43".repeat(16)}>]`;
+
+function assemble(objects: readonly Buffer[], trailer: string): Buffer {
+  const parts: Buffer[] = [Buffer.from("%PDF-1.4\n")];
+  const entries = ["0000000000 65535 f \n"];
+  let offset = parts[0]?.length ?? 0;
+  const add = (part: Buffer): void => {
+    parts.push(part);
+    offset += part.length;
+  };
+  for (const [i, object] of objects.entries()) {
+    entries.push(`${String(offset).padStart(10, "0")} 00000 n \n`);
+    add(Buffer.concat([Buffer.from(`${i + 1} 0 obj\n`), object, Buffer.from("\nendobj\n")]));
+  }
+  const size = objects.length + 1;
+  parts.push(
+    Buffer.from(
+      `xref\n0 ${size}\n${entries.join("")}trailer << /Size ${size} /Root 1 0 R ${trailer} >>\nstartxref\n${offset}\n%%EOF\n`,
+    ),
+  );
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,117 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import { openExtractor } from "../../../src/kb/ingest/extract/extract.ts";
+import {
+  CHUNKS_MAX,
+  EMBEDDED_FIRST_MAX,
+  INLINE_CHARS_MAX,
+  openIngest,
+} from "../../../src/kb/ingest/ingest.ts";
+import type { Ingest } from "../../../src/kb/ingest/ingest.ts";
+import { openModel } from "../../../src/kb/ingest/model.ts";
+import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+
+const opened: Ingest[] = [];
+function open(embedder?: Embedder): Ingest {
+  const model = openModel(embedder === undefined ? undefined : async () => embedder, Date.now, {
+    onReady: () => undefined,
+    onProblem: () => undefined,
+  });
+  const ingest = openIngest({ model, extractor: openExtractor(), busy: () => new Error("busy") });
+  opened.push(ingest);
+  return ingest;
+}
+afterEach(async () => {
+  for (const ingest of opened.splice(0)) await ingest.close();
+});
+
+const SHORT = "A sentence about the sea. ".repeat(100);
+const LONG = "A sentence about the sea. ".repeat(INLINE_CHARS_MAX / 16);
+
+/** Whether the promise is settled once the event loop has come round. */
+async function settlesAtOnce(work: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const done = work.finally(() => {
+    settled = true;
+  });
+  await setImmediate();
+  const before = settled;
+  await done;
+  return before;
+}
+
+describe("ingest", () => {
+  it("chunks short texts in place and long ones elsewhere, alike", async () => {
+    const ingest = open();
+    const short = ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest");
+    expect(await settlesAtOnce(short)).toBe(true);
+    const long = ingest.chunk(LONG, DEFAULT_SETTINGS, "fastest");
+    expect(await settlesAtOnce(long)).toBe(false);
+    const { spans, vectors } = await long;
+    expect(vectors).toBeUndefined();
+    expect(spans[0]).toEqual((await short).spans[0]);
+    expect(spans.at(-1)?.end).toBe(LONG.trimEnd().length);
+  });
+
+  it("gives a vector a chunk for moderate, none for fastest", async () => {
+    const embedder = hashedEmbedder();
+    const ingest = open(embedder);
+    const { spans, vectors, fingerprint } = await ingest.chunk(SHORT, DEFAULT_SETTINGS, "moderate");
+    expect(fingerprint).toBe(embedder.fingerprint);
+    expect(vectors).toEqual(await embedder.embed(spans.map(({ start, end }) => SHORT.slice(start, end))));
+    expect((await ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest")).vectors).toBeUndefined();
+  });
+
+  it("gives no vectors to a text of many chunks", async () => {
+    const ingest = open(hashedEmbedder());
+    const settings = { strategy: "recursive", chunkSize: 10, chunkOverlap: 0 } as const;
+    const chunk = (chunks: number) => ingest.chunk("x".repeat(10 * chunks), settings, "moderate");
+    expect((await chunk(EMBEDDED_FIRST_MAX)).vectors).toHaveLength(EMBEDDED_FIRST_MAX);
+    const { spans, vectors } = await chunk(EMBEDDED_FIRST_MAX + 1);
+    expect(spans).toHaveLength(EMBEDDED_FIRST_MAX + 1);
+    expect(vectors).toBeUndefined();
+  });
+
+  it("refuses what finds the line full, and does the rest", async () => {
+    const ingest = open();
+    const results = await Promise.allSettled(
+      Array.from({ length: 70 }, () => ingest.chunk(LONG, DEFAULT_SETTINGS, "fastest")),
+    );
+    const refused = results.filter(({ status }) => status === "rejected");
+    expect(refused).toEqual(
+      Array.from({ length: 5 }, () => ({ status: "rejected", reason: new Error("busy") })),
+    );
+  });
+
+  it("reads the text of a file", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "kbsync-ingest-"));
+    await writeFile(join(folder, "a"), "\ufeffHello.");
+    expect(await open().textOf(join(folder, "a"), "text/plain")).toBe("Hello.");
+    await rm(folder, { recursive: true });
+  });
+});
+
+describe("settings that would make chunks without bound are refused", () => {
+  it.each([
+    ["overlap next to size", { strategy: "recursive", chunkSize: 1000, chunkOverlap: 999 }],
+    ["tiny chunks", { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 }],
+  ] as const)("%s", async (_name, settings) => {
+    const text = "x".repeat(CHUNKS_MAX + 2000);
+    await expect(open().chunk(text, settings, "fastest")).rejects.toMatchObject({ code: "too_many_chunks" });
+    const { spans } = await open().chunk(text.slice(0, 5000), settings, "fastest");
+    expect(spans.length).toBeGreaterThan(3000);
+  });
+
+  it("few chunks of much text", async () => {
+    const settings = { strategy: "recursive", chunkSize: 4000, chunkOverlap: 3990 } as const;
+    const refused = open().chunk("abcdefghi ".repeat(90_000), settings, "fastest");
+    await expect(refused).rejects.toMatchObject({ code: "too_many_chunks" });
+    const { spans } = await open().chunk("abcdefghi ".repeat(1000), settings, "fastest");
+    expect(spans.length).toBeGreaterThan(500);
+  });
+});

@@ -1,0 +1,45 @@
+import { assert, nat, property } from "fast-check";
+import { describe, expect, it } from "vitest";
+import { idf, K1, queryFactor, saturation } from "../../../src/kb/lexical/bm25.ts";
+import { indexEntry, LEVELS } from "../../../src/kb/lexical/index-text.ts";
+
+describe("BM25", () => {
+  it("weighs a term the less, the more chunks hold it, and always a little", () => {
+    assert(
+      property(nat({ max: 1_000_000 }), nat({ max: 1_000_000 }), (a, b) => {
+        const [all, holding] = a > b ? [a, b] : [b, a];
+        expect(idf(holding, all)).toBeGreaterThan(0);
+        expect(idf(holding + 1, all + 1)).toBeLessThanOrEqual(idf(holding, all + 1));
+      }),
+    );
+    expect(idf(10, 10_000)).toBeCloseTo(Math.log((10_000 + 50 - 10 + 0.5) / 10.5), 10);
+  });
+
+  it("grows with occurrences, below its limit, and falls with length", () => {
+    expect(saturation(1, 100, 100)).toBeCloseTo(1, 10);
+    expect(saturation(2, 100, 100)).toBeGreaterThan(saturation(1, 100, 100));
+    expect(saturation(1e9, 100, 100)).toBeLessThanOrEqual(K1 + 1);
+    expect(saturation(1, 200, 100)).toBeLessThan(saturation(1, 100, 100));
+    expect(saturation(0, 100, 100)).toBe(0);
+  });
+
+  it("counts a repeated query word more than once, less than each time", () => {
+    expect(queryFactor(1)).toBe(1);
+    expect(queryFactor(3)).toBeGreaterThan(1);
+    expect(queryFactor(3)).toBeLessThan(3);
+  });
+});
+
+describe("indexEntry", () => {
+  it("names each term once, and marked forms where it is heavy", () => {
+    const rest = Array.from({ length: 100 }, (_, at) => `rest${at}`).join(" ");
+    const terms = indexEntry(`calm gust gust ${"storm ".repeat(8)} ${rest}`)
+      .text.toString()
+      .trim()
+      .split(" ");
+    const levelsOf = (term: string): number =>
+      LEVELS.filter(({ mark }) => terms.includes(term + mark)).length;
+    expect([levelsOf("calm"), levelsOf("gust"), levelsOf("storm")]).toEqual([1, 2, 3]);
+    expect(new Set(terms).size).toBe(terms.length);
+  });
+});

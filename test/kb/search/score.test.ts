@@ -1,0 +1,77 @@
+import { array, assert, double, property, record } from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fallingScores, fusedEvidence, lexicalEvidence, scoreOf } from "../../../src/kb/search/score.ts";
+
+const share = double({ min: 0, max: 1, noNaN: true });
+
+describe("scoreOf", () => {
+  it("lies in (0, 1) and grows with the evidence", () => {
+    assert(
+      property(share, share, (a, b) => {
+        const [less, more] = a < b ? [a, b] : [b, a];
+        expect(scoreOf(less)).toBeGreaterThan(0);
+        expect(scoreOf(more)).toBeLessThan(1);
+        expect(scoreOf(less)).toBeLessThanOrEqual(scoreOf(more));
+      }),
+    );
+  });
+
+  it("calls next to nothing what has next to no evidence, and half of it well under a half", () => {
+    expect(scoreOf(0)).toBeLessThan(0.01);
+    expect(scoreOf(0.5)).toBeLessThan(0.2);
+    expect(scoreOf(0.8)).toBeGreaterThan(0.75);
+    expect(scoreOf(1)).toBeGreaterThan(0.95);
+  });
+});
+
+describe("evidence", () => {
+  it("by words is the mean of both shares, none without a hit", () => {
+    expect(lexicalEvidence({ bm25: 6, coverage: 1 }, 12)).toBe(0.75);
+    expect(lexicalEvidence(undefined, 12)).toBe(0);
+    expect(lexicalEvidence({ bm25: 0, coverage: 0 }, 0)).toBe(0);
+  });
+
+  it("of every word once in a chunk of mean length is enough for a score over a half", () => {
+    expect(scoreOf(lexicalEvidence({ bm25: 1, coverage: 1 }, 2.2))).toBeGreaterThan(0.5);
+  });
+
+  it("by both stays in [0, 1] and grows with each part", () => {
+    assert(
+      property(share, share, double({ min: -1, max: 1, noNaN: true }), (mix, best, cosine) => {
+        const evidence = fusedEvidence(mix, best, cosine);
+        expect(evidence).toBeGreaterThanOrEqual(0);
+        expect(evidence).toBeLessThanOrEqual(1);
+        expect(fusedEvidence(1, best, cosine)).toBeGreaterThanOrEqual(evidence);
+        expect(fusedEvidence(mix, 1, 1)).toBeGreaterThanOrEqual(evidence);
+      }),
+    );
+  });
+});
+
+describe("fallingScores", () => {
+  it("falls with the rank, is equal for equal ranks and never above the evidence's own score", () => {
+    const ranking = array(record({ rank: share, evidence: share }), { maxLength: 20 }).map((list) =>
+      list.toSorted((a, b) => b.rank - a.rank),
+    );
+    assert(
+      property(ranking, (list) => {
+        const scores = fallingScores(list);
+        for (const [at, { rank, evidence }] of list.entries()) {
+          const [score = 0, next = 0] = scores.slice(at);
+          expect(score).toBeLessThanOrEqual(scoreOf(evidence));
+          const isLast = at + 1 === list.length;
+          expect(isLast || (list[at + 1]?.rank === rank ? next <= score : next < score)).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it("is the score of the evidence where that falls by itself", () => {
+    expect(
+      fallingScores([
+        { rank: 2, evidence: 0.8 },
+        { rank: 1, evidence: 0.3 },
+      ]),
+    ).toEqual([scoreOf(0.8), scoreOf(0.3)]);
+  });
+});

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { search } from "../../../src/kb/search/search.ts";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+import type { Account, Scope, Store } from "../../../src/kb/store/store.ts";
+import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
+import { unit, wordsOnly } from "../store/store-fixture.ts";
+
+const NOW = "2026-01-01T00:00:00.000Z";
+/** Meanings of the embedder below: words that mean the same share an axis. */
+const AXES = ["cat kitten feline", "dog puppy hound", "car vehicle engine", "bread loaf bake"];
+
+/** A small honest embedder: the axes a text has words of. */
+const embedder: Embedder = {
+  fingerprint: "axes",
+  dimensions: AXES.length + 1,
+  tokensMax: 100,
+  embed: async (texts) =>
+    texts.map((text) => {
+      const words = text.toLowerCase().match(/[a-z]+/g) ?? [];
+      const counts = AXES.map((axis) => words.filter((word) => axis.split(" ").includes(word)).length);
+      return unit([...counts, 0.1]);
+    }),
+  close: async () => undefined,
+};
+
+const TEXTS = [
+  "A cat sleeps on the sofa.",
+  "The kitten plays with wool.",
+  "My dog barks at the hound next door.",
+  "The vehicle has a new engine.",
+  "We bake bread on Sunday.",
+  "Nothing to see here, only words.",
+];
+
+describe("search", () => {
+  let store: Store;
+  let account: Account;
+  const scopes = new Map<Tier, Scope>();
+
+  beforeAll(async () => {
+    store = await openSqliteStore();
+    account = await store.ensureAccount("local");
+    for (const { id: collectionId, tier } of await store.collections(account.id)) {
+      scopes.set(tier, { accountId: account.id, collectionId, ownerId: "ann" });
+      for (const [at, content] of TEXTS.entries()) {
+        const vectors = tier === "fastest" ? undefined : await embedder.embed([content]);
+        await store.createResource(
+          {
+            accountId: account.id,
+            id: `${tier.length}${at}`.padStart(24, "0"),
+            tier,
+            ownerId: "ann",
+            origin: "content",
+            title: `Text ${at}`,
+            description: "",
+            url: null,
+            content,
+            settings: DEFAULT_SETTINGS,
+            createdAt: NOW,
+          },
+          { ...wordsOnly(content), vectors, fingerprint: vectors && embedder.fingerprint },
+        );
+      }
+    }
+  });
+  afterAll(() => store.close());
+
+  const ask = (
+    query: string,
+    tier: Tier,
+    options: { topK?: number; scoreMin?: number; by?: Embedder | undefined } = {},
+  ) => {
+    const scope = scopes.get(tier) ?? { accountId: account.id, resourceId: "" };
+    const { topK = 5, scoreMin } = options;
+    return search(store, "by" in options ? options.by : embedder, { scope, tier, query, topK, scoreMin });
+  };
+  const contents = async (...parts: Parameters<typeof ask>): Promise<string[]> =>
+    (await ask(...parts)).results.map(({ payload }) => payload.content);
+
+  it("fastest finds words, not meanings", async () => {
+    expect(await contents("cat", "fastest")).toEqual([TEXTS[0]]);
+    expect(await contents("feline", "fastest")).toEqual([]);
+  });
+
+  it("moderate finds words and meanings", async () => {
+    expect((await contents("feline", "moderate", { topK: 2 })).toSorted()).toEqual([TEXTS[0], TEXTS[1]]);
+    expect((await contents("cat", "moderate"))[0]).toBe(TEXTS[0]);
+  });
+
+  it("gives results their fields, and their contents as text", async () => {
+    const { results, text } = await ask("dog hound", "moderate", { topK: 2 });
+    expect(results[0]).toMatchObject({
+      version: 1,
+      payload: { content: TEXTS[2], ownerId: "ann", resourceId: "82".padStart(24, "0") },
+    });
+    expect(text).toBe(results.map(({ payload }) => payload.content).join("\n\n"));
+  });
+
+  it("ranks by falling score within [0, 1], at most topK", async () => {
+    for (const tier of ["fastest", "moderate"] as const) {
+      const { results } = await ask("the cat and the dog bake words", tier, { topK: 4 });
+      expect(results).toHaveLength(4);
+      const scores = results.map(({ score }) => score);
+      expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+      for (const score of scores) {
+        expect(score).toBeGreaterThanOrEqual(0);
+        expect(score).toBeLessThanOrEqual(1);
+      }
+    }
+  });
+
+  it("keeps what reaches the least score", async () => {
+    const { results } = await ask("cat sleeps on the sofa", "fastest");
+    const [best, second] = results;
+    const kept = await ask("cat sleeps on the sofa", "fastest", { scoreMin: best?.score ?? 1 });
+    expect(kept.results).toEqual([best]);
+    expect(second?.score).toBeLessThan(best?.score ?? 0);
+    expect((await ask("cat", "fastest", { scoreMin: 1 })).results).toEqual([]);
+  });
+
+  it("gives a good answer a high score and a poor one a low score in each tier", async () => {
+    for (const tier of ["fastest", "moderate"] as const) {
+      expect((await ask("cat sleeps sofa", tier)).results[0]?.score).toBeGreaterThan(0.5);
+      expect((await ask("sofa quantum chromodynamics lecture", tier)).results[0]?.score).toBeLessThan(0.5);
+    }
+  });
+
+  it("orders equal scores by id", async () => {
+    const { results } = await ask("text", "fastest", { topK: 6 });
+    const equal = results.filter(({ score }) => score === results[0]?.score).map(({ id }) => id);
+    expect(equal).toEqual(equal.toSorted());
+  });
+
+  it("answers from words without a model", async () => {
+    const { results } = await ask("cat", "moderate", { by: undefined });
+    expect(results.map(({ payload }) => payload.content)).toEqual([TEXTS[0]]);
+  });
+
+  it("answers from words when the model fails", async () => {
+    const failing: Embedder = { ...embedder, embed: () => Promise.reject(new Error("out of memory")) };
+    const { results } = await ask("cat", "moderate", { by: failing });
+    expect(results).toHaveLength(1);
+  });
+
+  it("answers nothing for a scope that is not there", async () => {
+    const scope = { accountId: account.id, resourceId: "f".repeat(24) };
+    const request = { scope, tier: "moderate", query: "cat", topK: 5, scoreMin: undefined } as const;
+    expect(await search(store, embedder, request)).toEqual({ results: [], text: "" });
+  });
+
+  it("finds a resource in every moment of its updates", async () => {
+    const at = { accountId: account.id, id: "a".repeat(24) };
+    const content = (version: number): string => `The ocelot of version ${version}.`;
+    await store.createResource(
+      {
+        ...at,
+        tier: "fastest",
+        ownerId: "updated",
+        origin: "content",
+        title: "",
+        description: "",
+        url: null,
+        content: content(0),
+        settings: DEFAULT_SETTINGS,
+        createdAt: NOW,
+      },
+      wordsOnly(content(0)),
+    );
+    const done = new AbortController();
+    const updates = async (): Promise<void> => {
+      for (let version = 1; version < 150; version++) {
+        const change = { ...at, content: content(version), nowIso: NOW };
+        await store.updateResource(change, wordsOnly(change.content));
+      }
+      done.abort();
+    };
+    const found: number[] = [];
+    const searches = async (): Promise<void> => {
+      const scope = { accountId: account.id, resourceId: at.id };
+      while (!done.signal.aborted) {
+        const request = { scope, tier: "fastest", query: "ocelot", topK: 5, scoreMin: undefined } as const;
+        found.push((await search(store, undefined, request)).results.length);
+      }
+    };
+    await Promise.all([updates(), searches(), searches(), searches()]);
+    expect(new Set(found)).toEqual(new Set([1]));
+  });
+});

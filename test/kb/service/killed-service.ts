@@ -1,0 +1,24 @@
+/** A service of its own process for tests that kill it. Arguments: state folder, key. Prints its address. */
+import { join } from "node:path";
+import { pino } from "pino";
+import { ALL_SCOPES } from "../../../src/kb/resources/keys.ts";
+import { openService } from "../../../src/kb/service.ts";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+
+const [stateDir = "", key = ""] = process.argv.slice(2);
+const service = await openService({
+  stateDir,
+  store: await openSqliteStore({ path: join(stateDir, "kb.sqlite") }),
+  port: 0,
+  log: pino({ level: "silent" }),
+  version: "0.0.0-test",
+});
+await service.acceptKey(key, {
+  account: "local",
+  name: "test",
+  scopes: ALL_SCOPES,
+  createdAt: new Date().toISOString(),
+  expiresAt: null,
+});
+const { url } = await service.start();
+process.stdout.write(`${url}\n`);

@@ -1,0 +1,272 @@
+import { writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { createBody, openRunning } from "./running.ts";
+import type { Running, RunningOptions } from "./running.ts";
+
+/** Ample for a busy machine; a condition that holds ends the wait at once. */
+const WAIT = { timeout: 10_000 };
+
+const opened: Running[] = [];
+async function open(options?: RunningOptions): Promise<Running> {
+  const running = await openRunning(options);
+  opened.push(running);
+  return running;
+}
+afterEach(async () => {
+  for (const running of opened.splice(0)) await running.close();
+});
+
+/** A store whose creates wait until they are let go. */
+function slowStore(): { wrapStore: (store: Store) => Store; begun(): number; release(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let begun = 0;
+  return {
+    begun: () => begun,
+    release: resolve,
+    wrapStore: (store) => ({
+      ...store,
+      createResource: async (resource, chunking) => {
+        begun += 1;
+        await promise;
+        return store.createResource(resource, chunking);
+      },
+    }),
+  };
+}
+
+const create = (running: Running) => running.send("POST", "/api/rag/resource", { body: createBody() });
+
+/** For what leaves no trace; the others open their own. */
+let shared: Running;
+/** What the shared service's store throws on a create. */
+let storeFailure: Error | undefined;
+let rememberFailure: Error | undefined;
+beforeAll(async () => {
+  shared = await openRunning({
+    wrapStore: (store) => ({
+      ...store,
+      createResource: async (resource, chunking) => {
+        if (storeFailure !== undefined) throw storeFailure;
+        return store.createResource(resource, chunking);
+      },
+      remember: async (...note) => {
+        if (rememberFailure !== undefined) throw rememberFailure;
+        return store.remember(...note);
+      },
+    }),
+  });
+});
+afterAll(() => shared.close());
+
+describe("health", () => {
+  it("answers without a key what runs and what works", async () => {
+    const running = shared;
+    const { status, json } = await running.send("GET", "/v1/health", { key: null });
+    expect(status).toBe(200);
+    expect(json).toEqual({
+      success: true,
+      status: "ready",
+      version: "0.0.0-test",
+      embedder: { state: "off", message: expect.any(String) },
+      tiers: { fastest: expect.any(String), moderate: expect.any(String), high_accuracy: expect.any(String) },
+    });
+  });
+});
+
+describe("starting", () => {
+  it("refuses a port in use with its own code", async () => {
+    const running = await open();
+    const second = await open({ start: false, port: Number(new URL(running.url).port) });
+    await expect(second.service.start()).rejects.toMatchObject({ code: "address_in_use" });
+  });
+
+  it("answers 503 with Retry-After until it is ready", async () => {
+    // A left upload whose row the start looks up, which takes until it is let go.
+    const release = Promise.withResolvers<void>();
+    const running = await open({
+      start: false,
+      wrapStore: (store) => ({
+        ...store,
+        file: async (token) => {
+          await release.promise;
+          return store.file(token);
+        },
+      }),
+    });
+    await writeFile(join(running.stateDir, "uploads", "incoming", "left"), "x");
+    const started = running.service.start();
+    const url = await vi.waitFor(() => {
+      const found = /"url":"([^"]+)"/.exec(running.log())?.[1];
+      expect(found).toBeDefined();
+      return found ?? "";
+    }, WAIT);
+    const early = await running.send("GET", `${url}/api/rag/collections`);
+    expect(early.status).toBe(503);
+    expect(early.json.error.code).toBe("starting");
+    expect(Number(early.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await running.send("GET", `${url}/v1/health`)).json.status).toBe("starting");
+    release.resolve();
+    await started;
+    expect((await running.send("GET", `${url}/api/rag/collections`)).status).toBe(200);
+  });
+});
+
+describe("draining", () => {
+  it("finishes what is under way, refuses what is new, then is gone", async () => {
+    const slow = slowStore();
+    const running = await open({ wrapStore: slow.wrapStore });
+    const underWay = create(running);
+    await vi.waitFor(() => expect(slow.begun()).toBe(1), WAIT);
+    const closed = running.service.close();
+    const late = await create(running);
+    expect(late.status).toBe(503);
+    expect(late.json.error.code).toBe("draining");
+    expect(late.headers).toMatchObject({ "retry-after": expect.any(String), connection: "close" });
+    expect((await running.send("GET", "/v1/health")).json.status).toBe("draining");
+    slow.release();
+    expect((await underWay).status).toBe(201);
+    await closed;
+    await expect(create(running)).rejects.toThrow("ECONNREFUSED");
+  });
+
+  it("ends after its bound though a request never finishes", async () => {
+    const slow = slowStore();
+    const running = await open({ wrapStore: slow.wrapStore, limits: { drainMs: 50 } });
+    const underWay = create(running).catch((error: unknown) => error);
+    await vi.waitFor(() => expect(slow.begun()).toBe(1), WAIT);
+    await running.service.close();
+    expect(await underWay).toBeInstanceOf(Error);
+    slow.release();
+  });
+
+  it("does not wait for idle connections", async () => {
+    const running = await open();
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    socket.write("GET /v1/health HTTP/1.1\r\nhost: a\r\n\r\n");
+    await new Promise((resolve) => socket.once("data", resolve));
+    const ended = new Promise((resolve) => socket.once("close", resolve));
+    await running.service.close();
+    await ended;
+    expect(socket.destroyed).toBe(true);
+  });
+});
+
+describe("a body over the limit", () => {
+  it("is answered while the client still sends, and the connection goes on", async () => {
+    const running = await open({ limits: { contentBytes: 1000 } });
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    const bytes = 2_000_000;
+    socket.write(
+      `POST /api/rag/resource HTTP/1.1\r\nhost: a\r\npauthkey: ${running.key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${"x".repeat(bytes)}` +
+        "GET /v1/health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+    );
+    const answers = await text(socket);
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 413", "HTTP/1.1 200"]);
+  });
+});
+
+describe("bounds", () => {
+  it("refuses more requests at once than allowed with 503", async () => {
+    const slow = slowStore();
+    const running = await open({ wrapStore: slow.wrapStore, limits: { requests: 2 } });
+    const underWay = [create(running), create(running)];
+    await vi.waitFor(() => expect(slow.begun()).toBe(2), WAIT);
+    const third = await create(running);
+    expect(third).toMatchObject({ status: 503, json: { error: { code: "overloaded" } } });
+    expect(third.headers["retry-after"]).toBe("1");
+    slow.release();
+    expect((await Promise.all(underWay)).map(({ status }) => status)).toEqual([201, 201]);
+    expect((await create(running)).status).toBe(201);
+  });
+
+  it("refuses bodies that would take more memory than allowed, and lets a single large one pass", async () => {
+    const slow = slowStore();
+    const running = await open({ wrapStore: slow.wrapStore, limits: { bodyBytes: 1000 } });
+    const body = createBody({ content: "x".repeat(5000) });
+    const first = running.send("POST", "/api/rag/resource", { body });
+    await vi.waitFor(() => expect(slow.begun()).toBe(1), WAIT);
+    expect((await running.send("POST", "/api/rag/resource", { body })).status).toBe(503);
+    slow.release();
+    expect((await first).status).toBe(201);
+    expect((await running.send("POST", "/api/rag/resource", { body })).status).toBe(201);
+  });
+});
+
+describe("failures inside", () => {
+  afterEach(() => {
+    storeFailure = undefined;
+    rememberFailure = undefined;
+  });
+
+  it("to keep an answer for its Idempotency-Key are logged; the answer itself stands", async () => {
+    rememberFailure = new Error("no room for notes");
+    const body = createBody();
+    const headers = { "idempotency-key": "unkept" };
+    expect((await shared.send("POST", "/api/rag/resource", { body, headers })).status).toBe(201);
+    await vi.waitFor(() => expect(shared.log()).toContain("no room for notes"), WAIT);
+  });
+
+  it("answer 500 without telling anything of the inside, and are logged", async () => {
+    storeFailure = new Error("secret /path");
+    const answer = await create(shared);
+    expect(answer).toMatchObject({ status: 500, json: { success: false, error: { code: "internal" } } });
+    expect(answer.text).not.toContain("secret");
+    expect(shared.log()).toContain("secret /path");
+  });
+
+  it("for want of disk space answer 503 with Retry-After", async () => {
+    storeFailure = Object.assign(new Error("write"), { code: "ENOSPC" });
+    const answer = await create(shared);
+    expect(answer).toMatchObject({ status: 503, json: { error: { code: "disk_full" } } });
+    expect(answer.headers["retry-after"]).toBe("60");
+  });
+});
+
+describe("what is not HTTP", () => {
+  it.each([
+    { name: "nonsense", bytes: "hello\r\n\r\n", status: 400, code: "invalid_request" },
+    {
+      name: "headers of 100 KB",
+      bytes: `GET / HTTP/1.1\r\nhost: a\r\nx: ${"y".repeat(100_000)}\r\n\r\n`,
+      status: 431,
+      code: "headers_too_large",
+    },
+    {
+      name: "two lengths",
+      bytes:
+        "POST /rag/query HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+      status: 400,
+      code: "invalid_request",
+    },
+  ])("$name: $status in the shape of every refusal", async ({ bytes, status, code }) => {
+    const socket = connect(Number(new URL(shared.url).port), "127.0.0.1");
+    socket.write(bytes);
+    const [head = "", body = ""] = (await text(socket)).split("\r\n\r\n");
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(JSON.parse(body)).toEqual({ success: false, message: expect.any(String), error: { code } });
+  });
+
+  it("a client that leaves in the middle of its body disturbs nobody", async () => {
+    const running = shared;
+    const errors = errorLines(running);
+    for (let i = 0; i < 5; i++) {
+      const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+      socket.write(
+        `POST /api/rag/resource HTTP/1.1\r\nhost: a\r\npauthkey: ${running.key}\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"title"`,
+      );
+      await vi.waitFor(() => expect(socket.bytesWritten).toBeGreaterThan(0));
+      socket.destroy();
+    }
+    expect((await create(running)).status).toBe(201);
+    expect(errorLines(running)).toBe(errors);
+  });
+});
+
+function errorLines(running: Running): number {
+  return running.log().split('"level":50').length - 1;
+}

@@ -1,0 +1,157 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { EMBEDDED_FIRST_MAX } from "../../../src/kb/ingest/ingest.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+import { createBody, openRunning } from "./running.ts";
+import type { Running, RunningOptions } from "./running.ts";
+
+let stateDir: string;
+let running: Running;
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), "kbsync-model-"));
+});
+afterEach(async () => {
+  await running.close();
+  await rm(stateDir, { recursive: true });
+});
+
+const NONE = { kind: "no-model", reason: "no embedding model", hint: "install one" } as const;
+
+async function open(openEmbedder: RunningOptions["openEmbedder"]): Promise<void> {
+  running = await openRunning({ stateDir, ...(openEmbedder === undefined ? {} : { openEmbedder }) });
+}
+
+async function createModerate(content: string): Promise<string> {
+  const body = createBody({ collection_details: "moderate", content });
+  const answer = await running.send("POST", "/api/rag/resource", { body });
+  expect(answer.status).toBe(201);
+  return answer.json.data._id;
+}
+
+const withoutVector = async (): Promise<number> =>
+  (await running.store.chunksWithoutVector(hashedEmbedder().fingerprint, ["moderate"], 1000)).length;
+
+const health = async () => (await running.send("GET", "/v1/health")).json.embedder;
+
+describe("moderate", () => {
+  it("stores a vector a chunk before it answers", async () => {
+    await open(async () => hashedEmbedder());
+    await createModerate("One two three. ".repeat(300));
+    expect(await withoutVector()).toBe(0);
+    expect((await health()).state).toBe("ready");
+  });
+
+  it("is looked for only when needed: fastest works without", async () => {
+    const openEmbedder = vi.fn<() => Promise<Embedder>>(async () => hashedEmbedder());
+    await open(openEmbedder);
+    await running.send("POST", "/api/rag/resource", { body: createBody() });
+    expect(openEmbedder).not.toHaveBeenCalled();
+    expect((await health()).state).toBe("idle");
+    await createModerate("Words.");
+    await createModerate("More words.");
+    expect(openEmbedder).toHaveBeenCalledTimes(1);
+  });
+
+  it("works on words alone without a model, says so, and gives vectors once there is one", async () => {
+    await open(async () => NONE);
+    const id = await createModerate("The heron waits by the river.");
+    expect(await withoutVector()).toBe(1);
+    expect(await health()).toMatchObject({ state: "unavailable", hint: "install one" });
+    const query = { query: "heron", doc_id: id };
+    expect((await running.send("POST", "/rag/query", { body: query })).json.results).toHaveLength(1);
+    await running.close();
+
+    await open(async () => hashedEmbedder());
+    expect(await withoutVector()).toBe(1);
+    await createModerate("Something else.");
+    await vi.waitFor(() => expect(running.log()).toContain("gave vectors to chunks stored without"), {
+      timeout: 10_000,
+    });
+    expect(await withoutVector()).toBe(0);
+  });
+
+  it("keeps the document when the model fails on its text, and says so until it works again", async () => {
+    const real = hashedEmbedder();
+    let works = false;
+    const model: Embedder = {
+      ...real,
+      embed: (...parts) => (works ? real.embed(...parts) : Promise.reject(new Error("model crashed"))),
+    };
+    await open(async () => model);
+    const id = await createModerate("The heron waits.");
+    const search = async () =>
+      (await running.send("POST", "/rag/query", { body: { query: "heron", doc_id: id } })).status;
+    expect(await search()).toBe(200);
+    expect(await search()).toBe(200);
+    const { embedder, tiers } = (await running.send("GET", "/v1/health")).json;
+    expect(embedder.state).toBe("failing");
+    expect(tiers.moderate).toMatch(/words alone/);
+    expect(running.log().split('"msg":"model crashed"')).toHaveLength(2);
+    works = true;
+    expect(await search()).toBe(200);
+    expect((await health()).state).toBe("ready");
+  });
+
+  it("says so as well when a search is the first to find the model failing", async () => {
+    const queries: Embedder = {
+      ...hashedEmbedder(),
+      embed: () => Promise.reject(new Error("model crashed")),
+    };
+    await open(async () => ({ ...hashedEmbedder(), queries }));
+    const doc_id = await createModerate("The heron waits.");
+    expect((await health()).state).toBe("ready");
+    const answer = await running.send("POST", "/rag/query", { body: { query: "heron", doc_id } });
+    expect(answer.json.results).toHaveLength(1);
+    expect((await health()).state).toBe("failing");
+    expect(running.log()).toContain("model crashed");
+  });
+
+  it("answers for a large document at once, and small ones go before its vectors", async () => {
+    const real = hashedEmbedder();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const embedded: number[] = [];
+    const model: Embedder = {
+      ...real,
+      embed: async (texts, signal) => {
+        const isLarge = texts.some((text) => text.includes("large"));
+        if (isLarge) await released;
+        embedded.push(isLarge ? texts.length : 0);
+        return real.embed(texts, signal);
+      },
+    };
+    await open(async () => model);
+    const id = await createModerate("The large heron. ".repeat(5000));
+    const body = { query: "heron", doc_id: id };
+    expect((await running.send("POST", "/rag/query", { body })).json.results).toHaveLength(5);
+    await createModerate("A small one.");
+    expect(await withoutVector()).toBeGreaterThan(EMBEDDED_FIRST_MAX);
+    release();
+    await vi.waitFor(async () => expect(await withoutVector()).toBe(0), { timeout: 10_000 });
+    // In small steps, so that what is created meanwhile waits for one of them only.
+    expect(Math.max(...embedded)).toBeLessThanOrEqual(8);
+    const change = { content: "Another large heron. ".repeat(5000) };
+    expect((await running.send("PUT", `/api/rag/resource/${id}`, { body: change })).status).toBe(200);
+    await vi.waitFor(async () => expect(await withoutVector()).toBe(0), { timeout: 10_000 });
+  });
+});
+
+describe("a long text", () => {
+  it("is chunked off the event loop, and other requests go on meanwhile", async () => {
+    await open(undefined);
+    const content = "A sentence about the sea and the moon. ".repeat(100_000);
+    const meanwhile: number[] = [];
+    const create = running.send("POST", "/api/rag/resource", { body: createBody({ content }) });
+    // Requests one after another for as long as the create takes.
+    while ((await Promise.race([create, Promise.resolve("under way")])) === "under way") {
+      meanwhile.push((await running.send("GET", "/api/rag/collections")).status);
+    }
+    expect((await create).status).toBe(201);
+    expect(meanwhile.length).toBeGreaterThan(3);
+    expect(new Set(meanwhile)).toEqual(new Set([200]));
+    const { json } = await running.send("GET", "/api/rag/collections");
+    expect(json.data.collections[0].chunks).toBeGreaterThan(3000);
+  });
+});

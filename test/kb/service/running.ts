@@ -1,0 +1,150 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { Agent, FormData, request } from "undici";
+import { openService } from "../../../src/kb/service.ts";
+import type { Service, ServiceOptions } from "../../../src/kb/service.ts";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+import type { KeyScope, Store } from "../../../src/kb/store/store.ts";
+
+/** What a test may say otherwise. */
+export interface RunningOptions extends Partial<Omit<ServiceOptions, "log" | "version">> {
+  /** Stands between the service and its store. */
+  readonly wrapStore?: (store: Store) => Store;
+  /** Default true. False: the test calls `service.start` itself. */
+  readonly start?: boolean;
+}
+
+/** A request as tests write it: an object as body goes out as JSON, text and bytes as they are. */
+export interface Sent {
+  readonly body?: object | string | Uint8Array | FormData;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Null: no key at all. Default: the running service's own. */
+  readonly key?: string | null;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  // Tests look at answers field by field; what is not there shows as undefined.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly json: any;
+}
+
+/** A real service on a free port over a real store in a temporary folder. */
+export interface Running {
+  readonly service: Service;
+  /** The store the service works on, unwrapped. */
+  readonly store: Store;
+  readonly url: string;
+  readonly stateDir: string;
+  /** Of account `local`, with every scope. */
+  readonly key: string;
+  /** Every line logged so far. */
+  log(): string;
+  issueKey(account: string, scopes?: readonly KeyScope[], expiresAt?: string | null): Promise<string>;
+  send(method: string, path: string, sent?: Sent): Promise<Answered>;
+  close(): Promise<void>;
+}
+
+export async function openRunning(options: RunningOptions = {}): Promise<Running> {
+  const { wrapStore, start, ...rest } = options;
+  const stateDir = options.stateDir ?? (await mkdtemp(join(tmpdir(), "kbsync-service-")));
+  const agent = new Agent();
+  const lines: string[] = [];
+  const sink = new Writable({
+    write: (line: Buffer, _encoding, done) => {
+      lines.push(line.toString());
+      done();
+    },
+  });
+  const store = await openSqliteStore({ path: join(stateDir, "kb.sqlite") });
+  const service = await openService({
+    port: 0,
+    ...rest,
+    stateDir,
+    store: wrapStore?.(store) ?? store,
+    log: pino({ level: "trace" }, sink),
+    version: "0.0.0-test",
+  });
+  const issueKey: Running["issueKey"] = (account, scopes = ["read", "write", "chat"], expiresAt = null) =>
+    service.issueKey({ account, name: "test", scopes, createdAt: new Date().toISOString(), expiresAt });
+  const key = await issueKey("local");
+  const { url } = start === false ? { url: "" } : await service.start();
+
+  return {
+    service,
+    store,
+    url,
+    stateDir,
+    key,
+    issueKey,
+    log: () => lines.join(""),
+    send: (method, path, sent = {}) =>
+      send(agent, method, path.startsWith("http") ? path : url + path, sent, key),
+    close: async () => {
+      await agent.destroy();
+      await service.close();
+      if (options.stateDir === undefined) await rm(stateDir, { recursive: true });
+    },
+  };
+}
+
+async function send(
+  agent: Agent,
+  method: string,
+  url: string,
+  sent: Sent,
+  ownKey: string,
+): Promise<Answered> {
+  const key = sent.key === undefined ? ownKey : sent.key;
+  const { body, json } = bodyOf(sent.body);
+  const answer = await request(url, {
+    dispatcher: agent,
+    method: method as "GET", // undici takes any method; its type lists the common ones
+    headers: {
+      ...(key === null ? {} : { pauthkey: key }),
+      ...(json ? { "content-type": "application/json" } : {}),
+      ...sent.headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await answer.body.text();
+  return { status: answer.statusCode, headers: answer.headers, text, json: parsed(text) };
+}
+
+function bodyOf(body: Sent["body"]): { body: string | Uint8Array | FormData | undefined; json: boolean } {
+  if (body === undefined || body instanceof FormData) return { body, json: false };
+  if (typeof body === "string" || body instanceof Uint8Array) return { body, json: true };
+  return { body: JSON.stringify(body), json: true };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A valid create body; `change` replaces fields, a field set to undefined goes. */
+export function createBody(change: object = {}): object {
+  return {
+    title: "Tides",
+    description: "About the sea",
+    content: "# Tides\n\nThe moon pulls the sea. Twice a day the water rises.",
+    collection_details: "fastest",
+    ...change,
+  };
+}
+
+/** A form with one file. */
+export function fileForm(bytes: string | Uint8Array, name = "note.txt", part = "file"): FormData {
+  const form = new FormData();
+  // A copy of its own: a Buffer may be a view into a larger one, which Blob would not take.
+  form.append(part, new Blob([typeof bytes === "string" ? bytes : new Uint8Array(bytes)]), name);
+  return form;
+}

@@ -1,0 +1,375 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
+import type { Scope } from "../../../src/kb/store/store.ts";
+import { Tier } from "../../../src/wire/primitives.ts";
+import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Accounts, resources and what belongs to them. */
+export function resourceContract(fixture: StoreFixture): void {
+  const { newId, resource, create, collection, scope, find, texts, alone } = fixture;
+
+  describe("accounts, keys and collections", () => {
+    it("gives the same account for the same name", async () => {
+      expect(await fixture.store.ensureAccount(fixture.account.name)).toEqual(fixture.account);
+      expect((await fixture.store.ensureAccount("somebody")).id).not.toBe(fixture.account.id);
+      expect(fixture.account.id).toMatch(/^[0-9a-f]{24}$/);
+    });
+
+    it("has three collections with stable ids from the start", async () => {
+      const before = await fixture.store.collections(fixture.account.id);
+      expect(before.map(({ tier }) => tier)).toEqual(Tier.options);
+      expect(new Set(before.map(({ id }) => id)).size).toBe(3);
+      await create("some text");
+      const after = await fixture.store.collections(fixture.account.id);
+      expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+    });
+
+    it("counts live resources and chunks", async () => {
+      const one = await create("one two\n\nthree four");
+      await create("five");
+      expect(await collection()).toMatchObject({ resources: 2, chunks: 3 });
+      await fixture.store.deleteResource({ accountId: fixture.account.id, id: one.id, nowIso: LATER });
+      expect(await collection()).toMatchObject({ resources: 1, chunks: 1 });
+    });
+
+    it("finds a key by its hash; the same hash again replaces it", async () => {
+      const key = {
+        sha256: "a".repeat(64),
+        accountId: fixture.account.id,
+        name: "first",
+        scopes: ["read", "write"],
+        createdAt: NOW,
+        expiresAt: null,
+      } as const;
+      await fixture.store.putKey(key);
+      expect(await fixture.store.keyByHash(key.sha256)).toEqual(key);
+      const again = { ...key, name: "second", scopes: ["read"], expiresAt: LATER } as const;
+      await fixture.store.putKey(again);
+      expect(await fixture.store.keyByHash(key.sha256)).toEqual(again);
+      expect(await fixture.store.keyByHash("b".repeat(64))).toBeUndefined();
+    });
+  });
+
+  describe("resources", () => {
+    it("gives back what was created", async () => {
+      const wanted = resource("Alpha beta.\n\nGamma delta.", {
+        title: "Greek",
+        description: "letters",
+        url: "u",
+      });
+      const created = await fixture.store.createResource(wanted, wordsOnly(wanted.content));
+      expect(created).toEqual({
+        ...wanted,
+        collectionId: (await collection()).id,
+        version: 1,
+        chunkCount: 2,
+        refreshedAt: null,
+        updatedAt: NOW,
+        isDeleted: false,
+        status: "chunked",
+      });
+      expect(await fixture.store.resource({ accountId: fixture.account.id, id: created.id })).toEqual(
+        created,
+      );
+    });
+
+    it("refuses an id that is taken, and keeps the first", async () => {
+      const first = await create("first text");
+      await expect(create("second text", { id: first.id })).rejects.toMatchObject({ code: "conflict" });
+      expect(await texts("first second")).toEqual(["first text"]);
+    });
+
+    it("refuses an account that does not exist", async () => {
+      await expect(create("text", { accountId: "f".repeat(24) })).rejects.toMatchObject({
+        code: "no_account",
+      });
+    });
+
+    it("keeps content and chunks of any text and any spans", async () => {
+      await fc.assert(
+        fc.asyncProperty(textWithSpans(), async ({ text, spans }) => {
+          const { id } = await create(text, {}, { spans, vectors: undefined, fingerprint: undefined });
+          const at = { accountId: fixture.account.id, id };
+          expect((await fixture.store.resource(at))?.content).toBe(text);
+          const chunks = await fixture.chunks(at);
+          expect(chunks.map(({ start, end, headings }) => ({ start, end, headings }))).toEqual(spans);
+          expect(chunks.map((chunk) => chunk.text)).toEqual(
+            spans.map((span) => text.slice(span.start, span.end)),
+          );
+          expect(chunks.map(({ row }) => row)).toEqual(
+            chunks.map((_, index) => (chunks[0]?.row ?? 0) + index),
+          );
+          expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(chunks.length);
+          for (const chunk of chunks)
+            expect(chunk.id).toMatch(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+        }),
+        { numRuns: 40 },
+      );
+    });
+
+    it("keeps a text without chunks", async () => {
+      const { id, chunkCount } = await create(" \n ");
+      expect(chunkCount).toBe(0);
+      expect((await fixture.store.resource({ accountId: fixture.account.id, id }))?.content).toBe(" \n ");
+    });
+
+    it("changes fields without chunking again", async () => {
+      const { id } = await create("The body stays.", { title: "Old", description: "was" });
+      const at = { accountId: fixture.account.id, id };
+      const before = await fixture.chunks(at);
+      const updated = await fixture.store.updateResource({ ...at, title: "Fresh", nowIso: LATER }, undefined);
+      expect(updated).toMatchObject({
+        title: "Fresh",
+        description: "was",
+        content: "The body stays.",
+        version: 1,
+        refreshedAt: LATER,
+        updatedAt: LATER,
+        createdAt: NOW,
+      });
+      expect(await fixture.store.resource(at)).toEqual(updated);
+      expect(await fixture.chunks(at)).toEqual(before);
+    });
+
+    it("finds chunks by the new title and not by the old one", async () => {
+      const { id } = await create("The body stays.", { title: "Zebra" });
+      expect(await texts("zebra")).toEqual(["The body stays."]);
+      await fixture.store.updateResource(
+        { accountId: fixture.account.id, id, title: "Giraffe", nowIso: LATER },
+        undefined,
+      );
+      expect(await texts("zebra")).toEqual([]);
+      expect(await texts("giraffe")).toEqual(["The body stays."]);
+    });
+
+    it("replaces the text and its chunks as a whole", async () => {
+      const { id } = await create("apple\n\nbanana");
+      const at = { accountId: fixture.account.id, id };
+      const before = await fixture.chunks(at);
+      const content = "cherry\n\ndate\n\nelder";
+      const updated = await fixture.store.updateResource(
+        { ...at, content, nowIso: LATER },
+        wordsOnly(content),
+      );
+      expect(updated).toMatchObject({ content, version: 2, chunkCount: 3, refreshedAt: LATER });
+      expect(await texts("apple banana")).toEqual([]);
+      const found = await find("cherry");
+      expect(found).toMatchObject([{ text: "cherry", version: 2, resourceId: id }]);
+      const ids = new Set(before.map((chunk) => chunk.id));
+      expect((await fixture.chunks(at)).some((chunk) => ids.has(chunk.id))).toBe(false);
+      expect(
+        await fixture.store.chunksByRow(
+          await scope(),
+          before.map(({ row }) => row),
+        ),
+      ).toEqual([]);
+    });
+
+    it("takes the last of several updates sent at once", async () => {
+      const { id } = await create("start");
+      const sent = Array.from({ length: 20 }, (_, index) => `word${index}`);
+      const answers = await Promise.all(
+        sent.map((content) =>
+          fixture.store.updateResource(
+            { accountId: fixture.account.id, id, content, nowIso: LATER },
+            wordsOnly(content),
+          ),
+        ),
+      );
+      expect(answers.map((answer) => answer?.version)).toEqual(sent.map((_, index) => index + 2));
+      expect(await texts(sent.join(" "))).toEqual(["word19"]);
+      expect(await collection()).toMatchObject({ resources: 1, chunks: 1 });
+    });
+
+    it("deletes softly: gone from every read at once, answered once", async () => {
+      const { id } = await create("kiwi\n\nlemon");
+      const at = { accountId: fixture.account.id, id };
+      const rows = (await fixture.chunks(at)).map(({ row }) => row);
+      const deleted = await fixture.store.deleteResource({ ...at, nowIso: LATER });
+      expect(deleted).toMatchObject({ id, isDeleted: true, updatedAt: LATER, content: "kiwi\n\nlemon" });
+      expect(await fixture.store.resource(at)).toBeUndefined();
+      expect(await fixture.chunks(at)).toEqual([]);
+      expect(await fixture.store.chunksByRow(await scope(), rows)).toEqual([]);
+      expect(await texts("kiwi lemon")).toEqual([]);
+      expect(await fixture.store.deleteResource({ ...at, nowIso: LATER })).toBeUndefined();
+      expect(
+        await fixture.store.updateResource({ ...at, title: "x", nowIso: LATER }, undefined),
+      ).toBeUndefined();
+    });
+
+    it("keeps two chunks of equal text apart", async () => {
+      const one = await create("the same words");
+      const two = await create("the same words");
+      expect((await find("same words")).map(({ resourceId }) => resourceId)).toEqual([one.id, two.id]);
+      await fixture.store.deleteResource({ accountId: fixture.account.id, id: one.id, nowIso: LATER });
+      expect((await find("same words")).map(({ resourceId }) => resourceId)).toEqual([two.id]);
+    });
+
+    it("lists by id in pages, one owner of one collection, without the deleted", async () => {
+      const listed = [];
+      for (let at = 0; at < 5; at++) listed.push(await create(`text ${at}`));
+      await create("foreign", { ownerId: "bob" });
+      await create("elsewhere", { tier: "moderate" });
+      const gone = listed[1];
+      if (gone !== undefined)
+        await fixture.store.deleteResource({ accountId: fixture.account.id, id: gone.id, nowIso: LATER });
+      const query = {
+        accountId: fixture.account.id,
+        collectionId: (await collection()).id,
+        ownerId: "ann",
+        limit: 2,
+        charsMax: 1_000_000,
+      };
+      const pages: string[][] = [];
+      let afterId: string | undefined;
+      do {
+        const page = await fixture.store.listResources({ ...query, afterId });
+        pages.push(page.resources.map(({ content }) => content));
+        afterId = page.more ? page.resources.at(-1)?.id : undefined;
+      } while (afterId !== undefined);
+      expect(pages).toEqual([
+        ["text 0", "text 2"],
+        ["text 3", "text 4"],
+      ]);
+    });
+
+    it("ends a page where its text is long enough, with one resource at least", async () => {
+      for (const length of [10, 10, 100, 1]) await create("x".repeat(length), { title: "" });
+      const query = { accountId: fixture.account.id, collectionId: (await collection()).id, ownerId: "ann" };
+      const lengths = async (charsMax: number, limit: number) => {
+        const page = await fixture.store.listResources({ ...query, afterId: undefined, limit, charsMax });
+        return [page.resources.map(({ content }) => content.length), page.more];
+      };
+      expect(await lengths(1, 10)).toEqual([[10], true]);
+      expect(await lengths(15, 10)).toEqual([[10, 10], true]);
+      expect(await lengths(21, 10)).toEqual([[10, 10, 100], true]);
+      expect(await lengths(1000, 3)).toEqual([[10, 10, 100], true]);
+      expect(await lengths(1000, 4)).toEqual([[10, 10, 100, 1], false]);
+      expect(await lengths(21, 1)).toEqual([[10], true]);
+    });
+
+    it("tells the version its chunks are of", async () => {
+      const { id } = await create("one\n\ntwo");
+      const at = { accountId: fixture.account.id, id };
+      expect((await fixture.store.chunks(at))?.version).toBe(1);
+      await fixture.store.updateResource({ ...at, content: "three", nowIso: LATER }, wordsOnly("three"));
+      expect(await fixture.store.chunks(at)).toMatchObject({ version: 2, chunks: [{ text: "three" }] });
+      await fixture.store.deleteResource({ ...at, nowIso: LATER });
+      expect(await fixture.store.chunks(at)).toBeUndefined();
+    });
+  });
+
+  describe("accounts never meet", () => {
+    it("reads, writes and finds nothing of another account", async () => {
+      const mine = await create("secret words");
+      const other = await fixture.store.ensureAccount("other");
+      const at = { accountId: other.id, id: mine.id };
+      expect(await fixture.store.resource(at)).toBeUndefined();
+      expect(await fixture.chunks(at)).toEqual([]);
+      expect(
+        await fixture.store.updateResource({ ...at, title: "stolen", nowIso: LATER }, undefined),
+      ).toBeUndefined();
+      expect(await fixture.store.deleteResource({ ...at, nowIso: LATER })).toBeUndefined();
+      const { id: collectionId } = await collection();
+      const foreign: Scope = { accountId: other.id, collectionId, ownerId: "ann" };
+      expect(await texts("secret", foreign)).toEqual([]);
+      expect(await texts("secret", { accountId: other.id, resourceId: mine.id })).toEqual([]);
+      const rows = (await fixture.chunks({ accountId: fixture.account.id, id: mine.id })).map(
+        ({ row }) => row,
+      );
+      expect(await fixture.store.chunksByRow(foreign, rows)).toEqual([]);
+      const page = {
+        accountId: other.id,
+        collectionId,
+        ownerId: "ann",
+        afterId: undefined,
+        limit: 10,
+        charsMax: 100,
+      };
+      expect(await fixture.store.listResources(page)).toEqual({ resources: [], more: false });
+      expect(await texts("secret")).toEqual(["secret words"]);
+    });
+  });
+
+  describe("files and kept answers", () => {
+    it("finds a file by its token", async () => {
+      const file = {
+        token: "t".repeat(43),
+        accountId: fixture.account.id,
+        name: "a.pdf",
+        mediaType: "application/pdf",
+        sizeBytes: 3,
+        sha256: "c".repeat(64),
+        createdAt: NOW,
+      };
+      await fixture.store.addFile(file);
+      expect(await fixture.store.file(file.token)).toEqual(file);
+      expect(await fixture.store.file("unknown")).toBeUndefined();
+    });
+
+    it("keeps the first answer for a day, each account its own", async () => {
+      const first = { bodySha256: "d".repeat(64), status: 201, body: "{}" };
+      const nowMs = 1_800_000_000_000;
+      await fixture.store.remember(fixture.account.id, "key", first, nowMs);
+      await fixture.store.remember(fixture.account.id, "key", { ...first, status: 500 }, nowMs + 1);
+      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + 2)).toEqual(first);
+      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + DAY_MS - 1)).toEqual(first);
+      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + DAY_MS)).toBeUndefined();
+      const other = await fixture.store.ensureAccount("other");
+      expect(await fixture.store.recall(other.id, "key", nowMs)).toBeUndefined();
+      await fixture.store.remember(fixture.account.id, "key", { ...first, status: 200 }, nowMs + DAY_MS);
+      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + DAY_MS + 1)).toMatchObject({
+        status: 200,
+      });
+    });
+  });
+
+  it("keeps the other writes of a batch when one fails", async () => {
+    const id = newId();
+    const sent = Array.from({ length: 30 }, (_, index) =>
+      create(`batchmate${index}`, index === 7 || index === 19 ? { id } : {}).catch((error: unknown) => error),
+    );
+    const answers = await Promise.all(sent);
+    expect(answers.filter((answer) => answer instanceof Error)).toHaveLength(1);
+    expect(await collection()).toMatchObject({ resources: 29, chunks: 29 });
+    expect(await texts("batchmate7 batchmate19")).toEqual(["batchmate7"]);
+    expect(await texts("batchmate18")).toEqual(["batchmate18"]);
+  });
+
+  it("closes twice without harm, and answers nothing afterwards", () =>
+    alone(async (own) => {
+      await create("last words");
+      await own.close();
+      await own.close();
+      await expect(own.resource({ accountId: fixture.account.id, id: "0".repeat(24) })).rejects.toThrow(/./);
+      await expect(own.ensureAccount("late")).rejects.toThrow(/./);
+    }));
+}
+
+/** Any text with spans that ascend by start and end, overlapping or apart, as chunkers give them. */
+function textWithSpans(): fc.Arbitrary<{ text: string; spans: Span[] }> {
+  const text = fc.array(fc.constantFrom("a", "bc ", "\n", "é", "知识", "🙂", "\u0000", "# x", "  "), {
+    maxLength: 60,
+  });
+  const cuts = fc.array(fc.tuple(fc.nat({ max: 12 }), fc.nat({ max: 12 })), { maxLength: 8 });
+  const headings = fc.array(fc.constantFrom("", "One", "Zwei Wörter", '"q"'), { maxLength: 3 });
+  return fc.tuple(text, cuts, headings).map(([parts, steps, path]) => {
+    // One code unit of a pair is never cut off, as no chunker does that.
+    const bounds = [0];
+    for (const part of parts) bounds.push((bounds.at(-1) ?? 0) + part.length);
+    const last = bounds.length - 1;
+    const spans: Span[] = [];
+    let from = -1;
+    let to = 0;
+    for (const [step, size] of steps) {
+      from = Math.min(last, from + 1 + step);
+      to = Math.min(last, Math.max(to + 1, from + 1 + size));
+      const span = { start: bounds[from] ?? 0, end: bounds[to] ?? 0, headings: path };
+      if (from < to && span.end > (spans.at(-1)?.end ?? -1)) spans.push(span);
+    }
+    return { text: parts.join(""), spans };
+  });
+}

@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import type { Chunking } from "../../../src/kb/store/store.ts";
+import { dot, LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+
+/** Search by vector. */
+export function vectorsContract(fixture: StoreFixture): void {
+  const { create, collection, scope, texts, alone } = fixture;
+
+  describe("search by vector", () => {
+    const withVectors = (content: string, vectors: Float32Array[], fingerprint = "m1"): Chunking => ({
+      ...wordsOnly(content),
+      vectors,
+      fingerprint,
+    });
+
+    it("ranks by cosine", async () => {
+      const vectors = [unit([1, 0, 0]), unit([1, 1, 0]), unit([0, 0, 1])];
+      await create("a\n\nb\n\nc", { tier: "moderate" }, withVectors("a\n\nb\n\nc", vectors));
+      const within = await scope("ann", "moderate");
+      const vector = unit([1, 0.1, 0]);
+      const hits = await fixture.store.nearest({ scope: within, vector, fingerprint: "m1", limit: 2 });
+      const rows = hits.map(({ row }) => row);
+      expect((await fixture.store.chunksByRow(within, rows)).map(({ text }) => text)).toEqual(["a", "b"]);
+      expect(hits[0]?.cosine).toBeCloseTo(dot(vector, vectors[0] ?? vector), 2);
+    });
+
+    it("answers words, vectors and the chunks of both in one read", async () => {
+      await create("a\n\nb", { tier: "moderate" }, withVectors("a\n\nb", [unit([1, 0]), unit([1, 0.1])]));
+      const within = await scope("ann", "moderate");
+      const lexical = { scope: within, query: "b", limit: 5 };
+      const nearest = { scope: within, vector: unit([1, 0]), fingerprint: "m1", limit: 5 };
+      const both = await fixture.store.evidence({ lexical, nearest });
+      expect(both.lexical).toEqual(await fixture.store.lexical(lexical));
+      expect(both.nearest).toEqual(await fixture.store.nearest(nearest));
+      expect(both.chunks.map(({ text }) => text).toSorted()).toEqual(["a", "b"]);
+      const words = await fixture.store.evidence({ lexical, nearest: undefined });
+      expect(words.nearest).toBeUndefined();
+      expect(words.chunks.map(({ text }) => text)).toEqual(["b"]);
+    });
+
+    it("uses only vectors of the fingerprint asked for", async () => {
+      await create("a", { tier: "moderate" }, withVectors("a", [unit([1, 0])]));
+      const query = { scope: await scope("ann", "moderate"), vector: unit([1, 0]), limit: 5 };
+      expect(await fixture.store.nearest({ ...query, fingerprint: "m2" })).toEqual([]);
+      expect(await fixture.store.nearest({ ...query, fingerprint: "m1" })).toHaveLength(1);
+    });
+
+    it("refuses vectors that do not fit the spans, and writes nothing", async () => {
+      await expect(create("a\n\nb", {}, withVectors("a\n\nb", [unit([1, 0])]))).rejects.toMatchObject({
+        code: "internal",
+      });
+      expect(await collection()).toMatchObject({ resources: 0, chunks: 0 });
+      expect(await texts("a")).toEqual([]);
+    });
+
+    it("tells which chunks lack a vector, and takes them later", () =>
+      alone(async () => {
+        await create("a\n\nb", { tier: "moderate" });
+        await create("c", { tier: "fastest" });
+        const lacking = await fixture.store.chunksWithoutVector("m1", ["moderate"], 10);
+        expect(lacking.map(({ text }) => text)).toEqual(["a", "b"]);
+        expect(await fixture.store.chunksWithoutVector("m1", ["moderate"], 1)).toHaveLength(1);
+        await fixture.store.putVectors("m1", [
+          ...lacking.map(({ row }, at) => ({ row, vector: unit([1, at]) })),
+          { row: 12345, vector: unit([1, 0]) },
+        ]);
+        expect(await fixture.store.chunksWithoutVector("m1", ["moderate"], 10)).toEqual([]);
+        expect(await fixture.store.chunksWithoutVector("m2", ["moderate"], 10)).toHaveLength(2);
+        const query = {
+          scope: await scope("ann", "moderate"),
+          vector: unit([1, 0]),
+          fingerprint: "m1",
+          limit: 5,
+        };
+        expect((await fixture.store.nearest(query)).map(({ row }) => row)).toEqual(
+          lacking.map(({ row }) => row),
+        );
+      }));
+
+    it("forgets the vectors of replaced and deleted chunks", async () => {
+      const one = await create("a", { tier: "moderate" }, withVectors("a", [unit([1, 0])]));
+      const two = await create("b", { tier: "moderate" }, withVectors("b", [unit([1, 0.1])]));
+      const within = await scope("ann", "moderate");
+      const near = async (): Promise<string[]> => {
+        const hits = await fixture.store.nearest({
+          scope: within,
+          vector: unit([1, 0]),
+          fingerprint: "m1",
+          limit: 5,
+        });
+        return (
+          await fixture.store.chunksByRow(
+            within,
+            hits.map(({ row }) => row),
+          )
+        ).map(({ text }) => text);
+      };
+      expect(await near()).toEqual(["a", "b"]);
+      const change = { accountId: fixture.account.id, id: one.id, content: "n", nowIso: LATER };
+      await fixture.store.updateResource(change, withVectors("n", [unit([0, 1])]));
+      expect(await near()).toEqual(["b", "n"]);
+      await fixture.store.deleteResource({ accountId: fixture.account.id, id: two.id, nowIso: LATER });
+      expect(await near()).toEqual(["n"]);
+    });
+  });
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import type { Scope } from "../../../src/kb/store/store.ts";
+import type { StoreFixture } from "./store-fixture.ts";
+
+/** Search by words. */
+export function wordsContract(fixture: StoreFixture): void {
+  const { create, scope, find, texts } = fixture;
+
+  describe("search by words", () => {
+    it("finds word forms, any case, accents folded", async () => {
+      await create("The Ministers were RUNNING in Zürich.");
+      const queries = ["minister", "run", "zurich", "ZÜRICH", "ran running"];
+      expect(await Promise.all(queries.map(async (query) => (await texts(query)).length))).toEqual([
+        1, 1, 1, 1, 1,
+      ]);
+      expect(await texts("walking")).toEqual([]);
+    });
+
+    it("finds parts of texts without spaces", async () => {
+      await create("知识库同步工具很好用");
+      await create("データベースの検索");
+      expect(await texts("同步")).toEqual(["知识库同步工具很好用"]);
+      expect(await texts("工")).toEqual(["知识库同步工具很好用"]);
+      expect(await texts("検索")).toEqual(["データベースの検索"]);
+    });
+
+    it("takes a query as plain words", async () => {
+      await create("plain words only");
+      for (const query of [
+        '"',
+        'words"',
+        "NEAR(plain words)",
+        "plain*",
+        "^plain",
+        "-plain",
+        "terms:plain",
+        "a AND",
+        "(",
+        "'; --",
+      ]) {
+        const { hits } = await fixture.store.lexical({ scope: await scope(), query, limit: 5 });
+        expect(hits.length).toBe(/plain|words/.test(query) ? 1 : 0);
+      }
+      expect(await texts('NOT "plain" OR (')).toEqual(["plain words only"]);
+      expect(await texts("plai*")).toEqual([]);
+    });
+
+    it("answers nothing for nothing", async () => {
+      expect(await fixture.store.lexical({ scope: await scope(), query: "x", limit: 5 })).toEqual({
+        hits: [],
+        ceiling: 0,
+      });
+      await create("some words");
+      expect(await fixture.store.lexical({ scope: await scope(), query: "?!", limit: 5 })).toEqual({
+        hits: [],
+        ceiling: 0,
+      });
+      const unknown = await fixture.store.lexical({ scope: await scope(), query: "xylophone", limit: 5 });
+      expect(unknown).toEqual({ hits: [], ceiling: 0 });
+    });
+
+    it("ranks by BM25, below the ceiling, and tells the share of the query found", async () => {
+      await create("common rare\n\ncommon only here\n\ncommon again and again common\n\nnothing");
+      const { hits, ceiling } = await fixture.store.lexical({
+        scope: await scope(),
+        query: "common rare",
+        limit: 10,
+      });
+      expect(hits).toHaveLength(3);
+      expect(hits.map(({ bm25 }) => bm25)).toEqual(hits.map(({ bm25 }) => bm25).toSorted((a, b) => b - a));
+      expect(hits[0]?.coverage).toBeCloseTo(1);
+      for (const hit of hits) {
+        expect(hit.bm25).toBeGreaterThan(0);
+        expect(hit.bm25).toBeLessThan(ceiling);
+        expect(hit.coverage).toBeLessThanOrEqual(1 + 1e-9);
+      }
+      expect(
+        (await fixture.store.lexical({ scope: await scope(), query: "common rare", limit: 1 })).hits,
+      ).toEqual(hits.slice(0, 1));
+    });
+
+    it("finds a chunk by its headings and the title of its resource", async () => {
+      const content = "Body text.";
+      const spans = [{ start: 0, end: content.length, headings: ["Install", "On Debian"] }];
+      await create(content, { title: "Handbook" }, { spans, vectors: undefined, fingerprint: undefined });
+      const queries = ["debian", "install", "handbook"];
+      expect(await Promise.all(queries.map((query) => texts(query)))).toEqual(queries.map(() => [content]));
+    });
+
+    it("searches one resource with the weights and scores of its collection", async () => {
+      const one = await create("needle hay\n\nhay hay");
+      await create("needle again\n\nmore hay");
+      const whole = await fixture.store.lexical({ scope: await scope(), query: "needle hay", limit: 10 });
+      const part: Scope = { accountId: fixture.account.id, resourceId: one.id };
+      const inside = await fixture.store.lexical({ scope: part, query: "needle hay", limit: 10 });
+      const rows = new Set(
+        (await fixture.chunks({ accountId: fixture.account.id, id: one.id })).map(({ row }) => row),
+      );
+      expect(inside).toEqual({
+        ceiling: whole.ceiling,
+        hits: whole.hits.filter(({ row }) => rows.has(row)),
+      });
+      expect(inside.hits).toHaveLength(2);
+    });
+
+    it("gives a small owner in a large collection its full number of hits", async () => {
+      const big = Array.from({ length: 400 }, (_, index) => `shared words number ${index}`).join("\n\n");
+      await create(big, { ownerId: "big" });
+      await create("shared one\n\nshared two\n\nshared three", { ownerId: "small" });
+      expect(await find("shared words", await scope("small"), 3)).toHaveLength(3);
+      expect(
+        (await find("shared", await scope("small"), 10)).every(({ ownerId }) => ownerId === "small"),
+      ).toBe(true);
+      expect(await find("shared", await scope("nobody"), 10)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,85 @@
+import Database from "better-sqlite3";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openForWriting } from "../../../../src/kb/store/sqlite/connection.ts";
+import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
+
+describe("openSqliteStore", () => {
+  let folder: string;
+  let path: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "kbsync-open-"));
+    path = join(folder, "state", "kb.sqlite");
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  it("makes the file and its folder, and finds everything again", async () => {
+    const first = await openSqliteStore({ path });
+    const account = await first.ensureAccount("local");
+    await first.close();
+    const second = await openSqliteStore({ path });
+    expect(await second.ensureAccount("local")).toEqual(account);
+    await second.close();
+  });
+
+  const refusals: [name: string, make: (at: string) => void, code: string][] = [
+    [
+      "a file that is no database",
+      (at) => writeFileSync(at, "not a database, only text ".repeat(100)),
+      "store_damaged",
+    ],
+    [
+      "another program's database",
+      (at) => new Database(at).exec("CREATE TABLE other (x)").close(),
+      "store_foreign",
+    ],
+    [
+      "a store of a newer version",
+      (at) => {
+        const db = openForWriting(at);
+        db.pragma("user_version = 999");
+        db.close();
+      },
+      "store_newer",
+    ],
+    [
+      "a damaged store",
+      (at) => {
+        openForWriting(at).close();
+        writeFileSync(at, readFileSync(at).fill(0x5a, 100, 4096));
+      },
+      "store_damaged",
+    ],
+  ];
+  it.each(refusals)("refuses %s in words and leaves it as it is", async (_name, make, code) => {
+    const at = join(folder, "kb.sqlite");
+    make(at);
+    const before = readFileSync(at);
+    await expect(openSqliteStore({ path: at })).rejects.toMatchObject({
+      name: "KbsyncError",
+      code,
+      subject: at,
+    });
+    expect(readFileSync(at).equals(before)).toBe(true);
+  });
+
+  it("refuses a path that is a folder", async () => {
+    await expect(openSqliteStore({ path: folder })).rejects.toMatchObject({ code: "store_unreachable" });
+  });
+
+  it("flushes every commit and checks references", () => {
+    const db = openForWriting(join(folder, "kb.sqlite"));
+    expect(db.pragma("synchronous", { simple: true })).toBe(2);
+    expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
+    expect(db.pragma("foreign_keys", { simple: true })).toBe(1);
+    const tables = db.prepare<[], { name: string; strict: number; type: string }>("PRAGMA table_list").all();
+    const own = tables.filter(({ name, type }) => type === "table" && !/^(?:sqlite_|chunk_index)/.test(name));
+    expect(own.length).toBeGreaterThan(8);
+    expect(own.filter(({ strict }) => strict === 0)).toEqual([]);
+    db.close();
+  });
+});

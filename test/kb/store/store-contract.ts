@@ -1,0 +1,16 @@
+import { describe } from "vitest";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { resourceContract } from "./contract-resources.ts";
+import { vectorsContract } from "./contract-vectors.ts";
+import { wordsContract } from "./contract-words.ts";
+import { openFixture } from "./store-fixture.ts";
+
+/** The promises of the Store port, for any implementation. `open` gives an empty store. */
+export function storeContract(name: string, open: () => Promise<Store>): void {
+  describe(`${name}: the store contract`, () => {
+    const fixture = openFixture(open);
+    resourceContract(fixture);
+    wordsContract(fixture);
+    vectorsContract(fixture);
+  });
+}

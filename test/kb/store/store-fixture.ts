@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
+import type {
+  Account,
+  Chunk,
+  Chunking,
+  CollectionRecord,
+  FoundChunk,
+  NewResource,
+  Resource,
+  ResourceKey,
+  Scope,
+  Store,
+} from "../../../src/kb/store/store.ts";
+import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
+
+export const NOW = "2026-01-02T03:04:05.678Z";
+export const LATER = "2026-01-03T03:04:05.678Z";
+
+/** A store to test, an account in it, and short ways to write and to ask. */
+export interface StoreFixture {
+  readonly store: Store;
+  /** The test's own. */
+  readonly account: Account;
+  newId(this: void): string;
+  resource(this: void, content: string, fields?: Partial<NewResource>): NewResource;
+  /** Creates a resource, by default of owner `ann` in `fastest` with a chunk for each paragraph. */
+  create(this: void, content: string, fields?: Partial<NewResource>, chunking?: Chunking): Promise<Resource>;
+  collection(this: void, tier?: Tier): Promise<CollectionRecord>;
+  scope(this: void, ownerId?: string, tier?: Tier): Promise<Scope>;
+  /** Chunks found by words, by default in `scope()`. */
+  find(this: void, query: string, within?: Scope, limit?: number): Promise<readonly FoundChunk[]>;
+  /** Their texts. */
+  texts(this: void, query: string, within?: Scope): Promise<string[]>;
+  /** Chunks of a resource; none where there is no such resource. */
+  chunks(this: void, at: ResourceKey): Promise<readonly Chunk[]>;
+  /** Runs a test on an empty store of its own, for what is not divided by accounts. */
+  alone(this: void, run: (store: Store) => Promise<void>): Promise<void>;
+}
+
+/**
+ * Opens a store for the tests of a suite, and an account in it for each: that accounts never meet is what is being tested
+ * anyway.
+ */
+export function openFixture(open: () => Promise<Store>): StoreFixture {
+  let store: Store;
+  let account: Account;
+  let made = 0;
+
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store.close());
+  beforeEach(async () => {
+    account = await store.ensureAccount(`account ${++made}`);
+  });
+
+  const newId = (): string => (++made).toString(16).padStart(24, "0");
+  const resource = (content: string, fields: Partial<NewResource> = {}): NewResource => ({
+    accountId: account.id,
+    id: newId(),
+    tier: "fastest",
+    ownerId: "ann",
+    origin: "content",
+    title: "Untitled",
+    description: "",
+    url: null,
+    content,
+    settings: DEFAULT_SETTINGS,
+    createdAt: NOW,
+    ...fields,
+  });
+  const collection = async (tier: Tier = "fastest"): Promise<CollectionRecord> => {
+    const found = (await store.collections(account.id)).find((each) => each.tier === tier);
+    if (found === undefined) throw new Error(`no collection ${tier}`);
+    return found;
+  };
+  const scope = async (ownerId = "ann", tier: Tier = "fastest"): Promise<Scope> => ({
+    accountId: account.id,
+    collectionId: (await collection(tier)).id,
+    ownerId,
+  });
+  const find = async (query: string, within?: Scope, limit = 10): Promise<readonly FoundChunk[]> => {
+    const at = within ?? (await scope());
+    const { hits } = await store.lexical({ scope: at, query, limit });
+    return store.chunksByRow(
+      at,
+      hits.map(({ row }) => row),
+    );
+  };
+
+  return {
+    get store() {
+      return store;
+    },
+    get account() {
+      return account;
+    },
+    newId,
+    resource,
+    create: (content, fields = {}, chunking = wordsOnly(content)) =>
+      store.createResource(resource(content, fields), chunking),
+    collection,
+    scope,
+    find,
+    chunks: async (at) => (await store.chunks(at))?.chunks ?? [],
+    texts: async (query, within) => (await find(query, within)).map(({ text }) => text),
+    alone: async (run) => {
+      const shared = store;
+      store = await open();
+      try {
+        account = await store.ensureAccount("local");
+        await run(store);
+      } finally {
+        await store.close();
+        store = shared;
+      }
+    },
+  };
+}
+
+/** A chunk for each paragraph, without vectors. */
+export function wordsOnly(text: string): Chunking {
+  const spans: Span[] = [];
+  for (const match of text.matchAll(/\S(?:.|\n(?!\n))*/g)) {
+    spans.push({ start: match.index, end: match.index + match[0].trimEnd().length, headings: [] });
+  }
+  return { spans, vectors: undefined, fingerprint: undefined };
+}
+
+/** A vector of length 1. */
+export function unit(values: readonly number[]): Float32Array {
+  const length = Math.hypot(...values);
+  return Float32Array.from(values, (value) => value / length);
+}
+
+/** Product of two vectors. */
+export function dot(a: Float32Array, b: Float32Array): number {
+  return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
+}
