@@ -1,0 +1,191 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { request } from "undici";
+import { z } from "zod";
+import type { Config } from "../config/load.ts";
+import { openLocalEmbedder } from "../kb/embed/local.ts";
+import { ALL_SCOPES, generateKey, LOCAL_ACCOUNT } from "../kb/resources/keys.ts";
+import { openService } from "../kb/service.ts";
+import { openSqliteStore } from "../kb/store/sqlite/open.ts";
+import { KbsyncError } from "../lib/failure.ts";
+import { lockFolder } from "../lib/folder-lock.ts";
+import { type Daemon, type DaemonActivity, openDaemon } from "../sync/daemon.ts";
+import {
+  ensureKey,
+  forgetServiceAddress,
+  makeServiceFolder,
+  readKeyFile,
+  readServiceAddress,
+  type StateFolder,
+  writeServiceAddress,
+} from "./state-folder.ts";
+import { programVersion } from "./version.ts";
+
+/** A service that can be asked, here or elsewhere. */
+export interface ReachedService {
+  readonly apiUrl: string;
+  readonly dbUrl: string;
+  readonly pauthkey: string;
+  /** Names the service in the ledger: the embedded one is the same on every port. */
+  readonly identity: string;
+  /** Closes it if this process started it. */
+  close(): Promise<void>;
+}
+
+/** A healthy service on loopback answers within milliseconds; after this many it is taken for not running. */
+const HEALTH_TIMEOUT_MS = 2000;
+const EMBEDDED_IDENTITY = "embedded";
+
+/**
+ * Starts the embedded service on loopback with the key of the state folder, and notes its address there. Throws
+ * `state_locked` where another process serves from the folder, `address_in_use`.
+ */
+export async function startEmbeddedService(
+  config: Config,
+  state: StateFolder,
+  log: Logger,
+): Promise<ReachedService> {
+  if (!("embedded" in config.service)) {
+    throw new KbsyncError("the configuration names a hosted service, so there is none to run here", {
+      code: "usage",
+      hint: "`kbsync run` is the daemon alone.",
+    });
+  }
+  const { port, modelDir } = config.service;
+  makeServiceFolder(state);
+  const lock = lockFolder(state.serviceDir, "service");
+  const open = async () =>
+    openService({
+      stateDir: state.serviceDir,
+      store: await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") }),
+      port,
+      openEmbedder: () => openLocalEmbedder(modelDir === undefined ? {} : { modelDir }),
+      log: log.child({ part: "service" }),
+      version: programVersion(),
+    });
+  let service: Awaited<ReturnType<typeof open>> | undefined;
+  const close = async (): Promise<void> => {
+    forgetServiceAddress(state);
+    await service?.close();
+    lock.release();
+  };
+  try {
+    const key = ensureKey(state, generateKey);
+    service = await open();
+    await service.acceptKey(key, {
+      account: LOCAL_ACCOUNT,
+      name: "state folder",
+      scopes: ALL_SCOPES,
+      createdAt: new Date().toISOString(),
+      expiresAt: null,
+    });
+    const { url } = await service.start();
+    writeServiceAddress(state, url);
+    return { apiUrl: url, dbUrl: url, pauthkey: key, identity: EMBEDDED_IDENTITY, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/**
+ * The service of the configuration: the hosted one by its addresses, the embedded one if it runs already. Undefined
+ * when the embedded one does not run. Throws `key_missing`.
+ */
+export async function findService(
+  config: Config,
+  state: StateFolder,
+  env: NodeJS.ProcessEnv,
+): Promise<ReachedService | undefined> {
+  const close = (): Promise<void> => Promise.resolve();
+  if (!("embedded" in config.service)) {
+    const { apiUrl, dbUrl, pauthkeyFile } = config.service;
+    return { apiUrl, dbUrl, pauthkey: hostedKey(pauthkeyFile, env), identity: dbUrl, close };
+  }
+  const address = readServiceAddress(state);
+  if (address === undefined || !(await isHealthy(address.url))) return undefined;
+  const key = readKeyFile(state.keyFile);
+  if (key === undefined) {
+    throw new KbsyncError(`the service's key file ${state.keyFile} is missing`, {
+      code: "key_missing",
+      subject: state.keyFile,
+    });
+  }
+  return { apiUrl: address.url, dbUrl: address.url, pauthkey: key, identity: EMBEDDED_IDENTITY, close };
+}
+
+/** The service of the configuration; the embedded one is started in this process where it does not run. */
+export async function reachService(
+  config: Config,
+  state: StateFolder,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+): Promise<ReachedService> {
+  return (await findService(config, state, env)) ?? (await startEmbeddedService(config, state, log));
+}
+
+/**
+ * Opens the daemon over the configuration's sources. Its warnings go to the log, and so do its activities: those that
+ * went well on the level that `levelOfDone` tells at that moment.
+ */
+export function openConfiguredDaemon(
+  config: Config,
+  state: StateFolder,
+  service: ReachedService,
+  log: Logger,
+  levelOfDone: () => "debug" | "info",
+): Daemon {
+  const { apiUrl, dbUrl, pauthkey, identity } = service;
+  return openDaemon({
+    stateDir: state.path,
+    service: { apiUrl, dbUrl, pauthkey, identity },
+    sources: config.sources,
+    sync: config.sync,
+    onActivity: (activity) => logActivity(log, activity, levelOfDone()),
+    onWarning: (error) => logWarning(log, error),
+  });
+}
+
+/** An expected failure by its code and hint; the stack is for what nobody expected. */
+function logWarning(log: Logger, error: Error): void {
+  if (error instanceof KbsyncError)
+    log.warn({ code: error.code, subject: error.subject, hint: error.hint }, error.message);
+  else log.warn({ err: error }, error.message);
+}
+
+function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug" | "info"): void {
+  const { atMs: _at, message, ...facts } = activity;
+  const { action, path, from } = activity;
+  const words = from === undefined ? `${action} ${path}` : `${action} ${from} to ${path}`;
+  if (activity.outcome === "done") log[levelOfDone](facts, words);
+  else {
+    const level = activity.outcome === "skipped" ? "debug" : "warn";
+    log[level]({ ...facts, reason: message }, `${words}: ${activity.outcome}, ${message}`);
+  }
+}
+
+function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
+  const named = env["KBSYNC_PAUTHKEY"]?.trim();
+  if (named !== undefined && named !== "") return named;
+  const key = file === undefined ? undefined : readKeyFile(file);
+  if (key !== undefined) return key;
+  throw new KbsyncError(
+    file === undefined ? "the hosted service needs a key" : `there is no key file ${file}`,
+    { code: "key_missing", hint: "Set KBSYNC_PAUTHKEY, or service.pauthkeyFile in the configuration." },
+  );
+}
+
+const Health = z.object({ success: z.literal(true), status: z.string() });
+
+async function isHealthy(url: string): Promise<boolean> {
+  try {
+    const timeouts = { headersTimeout: HEALTH_TIMEOUT_MS, bodyTimeout: HEALTH_TIMEOUT_MS };
+    const answer = await request(`${url}/v1/health`, {
+      ...timeouts,
+      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
+    });
+    return Health.safeParse(await answer.body.json()).success;
+  } catch {
+    return false; // nobody listens there, or something else does
+  }
+}

@@ -1,0 +1,15 @@
+import type { ProgressOutput } from "./progress.ts";
+
+/** What a command sees of the world outside. */
+export interface Context {
+  /** Results and progress. Log lines go to standard error. */
+  readonly stdout: ProgressOutput;
+  readonly stderrIsTTY: boolean;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** Aborted by Ctrl-C or SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  /** The exit status, set by the command that ran. */
+  exitCode: number;
+}

@@ -1,0 +1,63 @@
+import { codeOf } from "../lib/failure.ts";
+import type { SourceStatus } from "../sync/status.ts";
+
+/** What the exit status of every command means. */
+export const EXIT = {
+  done: 0,
+  /** Some files failed, or wait for a later pass; the rest is in agreement. */
+  filesFailed: 1,
+  /** The command line or the configuration is wrong. */
+  usage: 2,
+  /** The service cannot be reached, or refuses the key. */
+  service: 3,
+  /** Deletes are held until a person agrees, or a folder is missing or another one. */
+  held: 4,
+  /** A defect of kbsync (sysexits' EX_SOFTWARE). */
+  defect: 70,
+  /** Broken off by Ctrl-C or SIGTERM, as a shell tells it: 128 and the number of SIGINT. */
+  stopped: 130,
+} as const;
+
+const BY_CODE: Readonly<Record<string, number>> = {
+  usage: EXIT.usage,
+  config_invalid: EXIT.usage,
+  config_not_found: EXIT.usage,
+  config_unreadable: EXIT.usage,
+  state_unusable: EXIT.usage,
+  state_locked: EXIT.usage,
+  ledger_newer: EXIT.usage,
+  ledger_damaged: EXIT.usage,
+  ledger_unusable: EXIT.usage,
+  ledger_other_service: EXIT.usage,
+  store_damaged: EXIT.usage,
+  store_foreign: EXIT.usage,
+  store_newer: EXIT.usage,
+  store_unreachable: EXIT.usage,
+  address_refused: EXIT.usage,
+  address_in_use: EXIT.usage,
+  source_unusable: EXIT.usage,
+  source_overlap: EXIT.usage,
+  key_missing: EXIT.service,
+  key_refused: EXIT.service,
+  service_unreachable: EXIT.service,
+  list_refused: EXIT.service,
+  service_refused: EXIT.service,
+};
+
+/** Exit status for an error that ended a command; undefined for one that nobody expected. */
+export function exitCodeOf(error: unknown): number | undefined {
+  return BY_CODE[codeOf(error) ?? ""];
+}
+
+/**
+ * Exit status of a finished pass. A halted source weighs most, for nothing of it was looked at; then files that are not
+ * in agreement, for they need looking at before a held delete does.
+ */
+export function exitCodeOfPass(
+  sources: readonly Pick<SourceStatus, "halted" | "failed" | "unreadable" | "waiting" | "held">[],
+): number {
+  if (sources.some(({ halted }) => halted)) return EXIT.held;
+  if (sources.some(({ failed, unreadable, waiting }) => failed + unreadable + waiting > 0))
+    return EXIT.filesFailed;
+  return sources.some(({ held }) => held > 0) ? EXIT.held : EXIT.done;
+}

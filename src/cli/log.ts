@@ -1,0 +1,28 @@
+import { type Logger, pino } from "pino";
+import pretty from "pino-pretty";
+import { KbsyncError } from "../lib/failure.ts";
+import { KEY_HEADER } from "../wire/routes.ts";
+
+const LEVELS = ["debug", "info", "warn", "error", "silent"];
+
+/**
+ * The logger of a command: to standard error, readable on a terminal and JSON lines elsewhere. `KBSYNC_LOG` sets the
+ * level (default `info`). The key is removed wherever it could come in.
+ */
+export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
+  const level = env["KBSYNC_LOG"] ?? "info";
+  if (!LEVELS.includes(level)) {
+    throw new KbsyncError(`KBSYNC_LOG: expected one of ${LEVELS.join(", ")}, got ${JSON.stringify(level)}`, {
+      code: "usage",
+    });
+  }
+  const options = {
+    level,
+    base: null,
+    redact: [KEY_HEADER, `*.${KEY_HEADER}`, `req.headers.${KEY_HEADER}`, `*.*.${KEY_HEADER}`],
+  };
+  if (isTTY) {
+    return pino(options, pretty({ destination: 2, sync: true, hideObject: true, translateTime: "HH:MM:ss" }));
+  }
+  return pino(options, pino.destination({ fd: 2, sync: false }));
+}

@@ -1,0 +1,152 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
+import { stateUnusable } from "../lib/folder-lock.ts";
+
+/** Where everything lies below the state folder. */
+export interface StateFolder {
+  readonly path: string;
+  /** The embedded service's key, mode 0600. */
+  readonly keyFile: string;
+  /** The embedded service's database and uploads. */
+  readonly serviceDir: string;
+  /** Where the running embedded service can be reached. */
+  readonly addressFile: string;
+}
+
+/** Names the files; touches nothing. */
+export function stateFolder(path: string): StateFolder {
+  return {
+    path,
+    keyFile: join(path, "pauthkey"),
+    serviceDir: join(path, "service"),
+    addressFile: join(path, "service.json"),
+  };
+}
+
+/** Makes the state folder, open to its owner alone. Throws code `state_unusable`. */
+export function makeStateFolder(path: string): StateFolder {
+  try {
+    makeFolders(path);
+  } catch (error) {
+    throw new KbsyncError(`cannot make the state folder ${path}: ${messageOf(error)}`, {
+      code: "state_unusable",
+      subject: path,
+      hint: "Name another with --state-dir or the configuration's stateDir.",
+      cause: error,
+    });
+  }
+  return stateFolder(path);
+}
+
+/**
+ * Makes a folder and those above it. One by one: `mkdir` with `recursive` never comes back where a file system answers
+ * ENOENT for a folder whose parent exists, as /proc does.
+ */
+function makeFolders(path: string): void {
+  const parent = dirname(path);
+  if (parent !== path && !existsSync(parent)) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" || !statSync(path).isDirectory()) throw error;
+  }
+}
+
+/** Makes the folder of the embedded service's data, open to its owner alone. Throws code `state_unusable`. */
+export function makeServiceFolder(state: StateFolder): void {
+  usable(state.serviceDir, () => mkdirSync(state.serviceDir, { recursive: true, mode: 0o700 }));
+}
+
+/** Reads a key file: the key stands alone on the first line. Undefined when there is no such file. */
+export function readKeyFile(path: string): string | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw new KbsyncError(`cannot read the key file ${path}: ${messageOf(error)}`, {
+      code: "key_missing",
+      subject: path,
+      cause: error,
+    });
+  }
+  const key = (text.split("\n", 1)[0] ?? "").trim();
+  // A header value must be visible ASCII; anything else is a wrong file, and sending it would tell its content.
+  if (/^[\x21-\x7e]{1,4096}$/.test(key)) return key;
+  throw new KbsyncError(`${path} holds no key: expected one line of visible ASCII characters`, {
+    code: "key_missing",
+    subject: path,
+  });
+}
+
+/** The embedded service's key: the one in the state folder, else a new one of `generate`, written with mode 0600. Throws `state_unusable`. */
+export function ensureKey(state: StateFolder, generate: () => string): string {
+  const existing = readKeyFile(state.keyFile);
+  if (existing !== undefined) {
+    usable(state.keyFile, () => chmodSync(state.keyFile, 0o600));
+    return existing;
+  }
+  const key = generate();
+  writeDurably(state.keyFile, `${key}\n`, 0o600);
+  return key;
+}
+
+const ServiceAddress = z.object({ url: z.string(), pid: z.int() });
+export type ServiceAddress = z.infer<typeof ServiceAddress>;
+
+/** Notes where this process's service answers, for the other commands. */
+export function writeServiceAddress(state: StateFolder, url: string): void {
+  writeDurably(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`, 0o600);
+}
+
+/** What the last service wrote down; whether it still runs must be asked of it. */
+export function readServiceAddress(state: StateFolder): ServiceAddress | undefined {
+  try {
+    return ServiceAddress.parse(JSON.parse(readFileSync(state.addressFile, "utf8")));
+  } catch {
+    return undefined; // none was written, or a crash left an unreadable one: then no service is known
+  }
+}
+
+/** Removes this process's note. */
+export function forgetServiceAddress(state: StateFolder): void {
+  if (readServiceAddress(state)?.pid === process.pid) rmSync(state.addressFile, { force: true });
+}
+
+/** Written beside, synced and renamed: a reader sees the old file or the new one, never half of it. */
+function writeDurably(path: string, text: string, mode: number): void {
+  const beside = `${path}.${process.pid}.new`;
+  usable(path, () => {
+    const file = openSync(beside, "w", mode);
+    try {
+      writeSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(beside, path);
+  });
+}
+
+/** Does something to a path of the state folder; a failure is an expected one, with the path. */
+function usable(path: string, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    throw stateUnusable(path, error);
+  }
+}

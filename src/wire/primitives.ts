@@ -1,0 +1,37 @@
+import { z } from "zod";
+
+/** Smallest and largest `chunkSize` in characters (UTF-16 code units); the specification leaves the range open. */
+export const CHUNK_CHARS_MIN = 1;
+export const CHUNK_CHARS_MAX = 4000;
+export const CHUNK_CHARS_DEFAULT = 1000;
+export const OVERLAP_CHARS_DEFAULT = 100;
+
+/** The chunking strategies, by their wire values. */
+export const Strategy = z.enum(["recursive", "semantic", "agentic"]);
+export type Strategy = z.infer<typeof Strategy>;
+
+/** The retrieval tiers: the wire values of `collection_details`, each naming one collection of an account. */
+export const Tier = z.enum(["fastest", "moderate", "high_accuracy"]);
+export type Tier = z.infer<typeof Tier>;
+
+/** Complete chunking settings of a resource. Invariant: 0 ≤ chunkOverlap < chunkSize ≤ 4000. */
+export interface Settings {
+  readonly strategy: Strategy;
+  readonly chunkSize: number;
+  readonly chunkOverlap: number;
+}
+
+export const DEFAULT_SETTINGS: Settings = {
+  strategy: "recursive",
+  chunkSize: CHUNK_CHARS_DEFAULT,
+  chunkOverlap: OVERLAP_CHARS_DEFAULT,
+};
+
+/** An integer, or a string of digits: existing user interfaces send form fields as text. */
+export const WireInteger = z.union([
+  z.int(),
+  z
+    .string()
+    .regex(/^\d{1,9}$/, "expected an integer")
+    .transform(Number),
+]);

@@ -1,0 +1,148 @@
+import { z } from "zod";
+import {
+  CHUNK_CHARS_DEFAULT,
+  CHUNK_CHARS_MAX,
+  CHUNK_CHARS_MIN,
+  OVERLAP_CHARS_DEFAULT,
+  Strategy,
+  Tier,
+  WireInteger,
+} from "./primitives.ts";
+
+/** Longest title and description in characters. A bound of ours: the specification names none. */
+export const TITLE_CHARS_MAX = 2000;
+export const DESCRIPTION_CHARS_MAX = 10_000;
+/** Longest `url` in characters, as browsers and proxies take them. */
+export const URL_CHARS_MAX = 8192;
+/** Longest `owner_id` in characters. */
+export const OWNER_CHARS_MAX = 256;
+
+const chunkSize = WireInteger.pipe(z.int().min(CHUNK_CHARS_MIN).max(CHUNK_CHARS_MAX));
+const chunkOverlap = WireInteger.pipe(z.int().min(0));
+
+/**
+ * Chunking settings of a new resource; every field may be left out.
+ * The default overlap shrinks with a small chunkSize, so that `{chunkSize: 50}` alone is valid.
+ */
+export const SettingsBody = z
+  .object({
+    strategy: Strategy.default("recursive"),
+    chunkSize: chunkSize.default(CHUNK_CHARS_DEFAULT),
+    chunkOverlap: chunkOverlap.optional(),
+  })
+  .transform((settings) => ({
+    ...settings,
+    chunkOverlap:
+      settings.chunkOverlap ?? Math.min(OVERLAP_CHARS_DEFAULT, Math.floor(settings.chunkSize / 10)),
+  }))
+  .refine((settings) => settings.chunkOverlap < settings.chunkSize, {
+    message: "expected an integer below chunkSize",
+    path: ["chunkOverlap"],
+  });
+
+/** Kept as it came: only what is blank from end to end is refused. */
+const title = z
+  .string()
+  .min(1)
+  .max(TITLE_CHARS_MAX)
+  .refine((text) => text.trim() !== "", { message: "expected a text that is not blank" });
+const description = z.string().max(DESCRIPTION_CHARS_MAX);
+const url = z.string().min(1).max(URL_CHARS_MAX);
+const content = z.string();
+
+/** Body of `POST /api/rag/resource`. Exactly one of `url` and `content`. */
+export const CreateBody = z.object({
+  title,
+  description,
+  settings: SettingsBody.optional(),
+  url: url.optional(),
+  content: content.optional(),
+  collection_details: Tier,
+  owner_id: z.string().min(1).max(OWNER_CHARS_MAX).optional(),
+});
+export type CreateBody = z.infer<typeof CreateBody>;
+
+/** Chunking settings to change; a field left out stays as it is. The overlap is checked against what comes of it. */
+export const SettingsChange = z.object({
+  strategy: Strategy.optional(),
+  chunkSize: chunkSize.optional(),
+  chunkOverlap: chunkOverlap.optional(),
+});
+export type SettingsChange = z.infer<typeof SettingsChange>;
+
+/** Body of `PUT /api/rag/resource/<doc_id>`: any subset. `settings` is an addition and chunks again. */
+export const UpdateBody = z.object({
+  title: title.optional(),
+  description: description.optional(),
+  url: url.optional(),
+  content: content.optional(),
+  settings: SettingsChange.optional(),
+});
+export type UpdateBody = z.infer<typeof UpdateBody>;
+
+/**
+ * A resource as a service answers it. Read with care for what other services leave out: only `_id` is relied on.
+ * Times are ISO 8601 UTC. `content` and `metadata` are absent from the create answer.
+ */
+export const ResourceRecord = z.object({
+  _id: z.string().min(1),
+  title: z.string().default(""),
+  description: z.string().default(""),
+  collectionId: z.string().optional(),
+  ownerId: z.string().optional(),
+  url: z.string().nullish(),
+  content: z.string().nullish(),
+  refreshedAt: z.string().nullish(),
+  isDeleted: z.boolean().default(false),
+  settings: z
+    .object({
+      strategy: z.string().optional(),
+      chunkSize: z.number().optional(),
+      chunkOverlap: z.number().optional(),
+    })
+    .nullish(),
+  createdAt: z.string().optional(),
+  updatedAt: z.string().optional(),
+  metadata: z.object({ status: z.string().optional(), message: z.string().optional() }).nullish(),
+});
+export type ResourceRecord = z.infer<typeof ResourceRecord>;
+
+/** Answer of create, update, delete and get. */
+export const ResourceAnswer = z.object({
+  success: z.literal(true),
+  message: z.string().default(""),
+  data: ResourceRecord,
+});
+export type ResourceAnswer = z.infer<typeof ResourceAnswer>;
+
+/** Query string of `GET /api/rag/resource/by-collection`. `limit` and `cursor` are additions. */
+export const ListQuery = z.object({
+  collectionId: z.string().min(1),
+  ownerId: z.string().min(1),
+  limit: WireInteger.pipe(z.int().min(1).max(1000)).optional(),
+  cursor: z.string().max(200).optional(),
+});
+export type ListQuery = z.infer<typeof ListQuery>;
+
+/** Answer of the list. `created` is always 0; `nextCursor` comes only with pagination, null on the last page. */
+export const ListAnswer = z.object({
+  success: z.literal(true),
+  message: z.string().default(""),
+  data: z.object({
+    resources: z.array(ResourceRecord),
+    created: z.number().default(0),
+    nextCursor: z.string().nullish(),
+  }),
+});
+export type ListAnswer = z.infer<typeof ListAnswer>;
+
+/** Answer of `GET /api/rag/collections` (an addition): the three collections of the key's account. */
+export const CollectionsAnswer = z.object({
+  success: z.literal(true),
+  data: z.object({
+    collections: z.array(
+      z.object({ _id: z.string(), details: Tier, resources: z.number(), chunks: z.number() }),
+    ),
+  }),
+});
+export type CollectionsAnswer = z.infer<typeof CollectionsAnswer>;

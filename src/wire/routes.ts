@@ -1,0 +1,24 @@
+/** Paths of the operations, below the address group each belongs to (api, db or resources). */
+export const ROUTES = {
+  /** api: operation 1, upload a file. */
+  upload: "/image/processing/upload",
+  /** db: operations 2, 4, 5 (with `/<doc_id>` for the latter two). */
+  resource: "/api/rag/resource",
+  /** db: operation 6, list. */
+  byCollection: "/api/rag/resource/by-collection",
+  /** db: an addition, the account's collections. */
+  collections: "/api/rag/collections",
+  /** api: operation 3, search. */
+  query: "/rag/query",
+  /** api: operation 7, chat completion. */
+  chat: "/api/v2/model/chat/completion",
+  /** api: operation 8, upload an image for chat. */
+  chatUpload: "/files/upload",
+  /** resources: uploaded files are served below this prefix. */
+  files: "/files",
+} as const;
+
+/** The header that carries the caller's key. Its value is never logged. */
+export const KEY_HEADER = "pauthkey";
+/** A retry of the same request may carry the same value here; services that know it answer the first answer again. */
+export const IDEMPOTENCY_HEADER = "idempotency-key";

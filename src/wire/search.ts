@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { WireInteger } from "./primitives.ts";
+
+export const TOP_K_DEFAULT = 5;
+export const TOP_K_MAX = 100;
+/** Longest query in characters; what a person or a model asks is far shorter, and each term costs a look-up. */
+export const QUERY_CHARS_MAX = 8000;
+
+/**
+ * Body of `POST /rag/query`: either `doc_id`, or `collection_id` with `owner_id`.
+ * Which of them is needed or too much is decided by the operation, because the status codes differ (400, 422).
+ */
+export const SearchBody = z.object({
+  query: z.string().trim().min(1).max(QUERY_CHARS_MAX),
+  doc_id: z.string().min(1).max(200).optional(),
+  collection_id: z.string().min(1).max(200).optional(),
+  /** Empty and null are a missing one. */
+  owner_id: z
+    .string()
+    .max(256)
+    .nullish()
+    .transform((ownerId) => ownerId || undefined),
+  score: z.number().min(0).max(1).optional(),
+  top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
+});
+export type SearchBody = z.infer<typeof SearchBody>;
+
+/** One matching chunk. `score` in [0, 1]; `version` counts how often the resource was chunked, from 1. */
+export const SearchResult = z.object({
+  id: z.string(),
+  version: z.number(),
+  score: z.number(),
+  payload: z.object({
+    resourceId: z.string(),
+    collectionId: z.string(),
+    content: z.string(),
+    ownerId: z.string(),
+  }),
+});
+export type SearchResult = z.infer<typeof SearchResult>;
+
+/** Answer of a search: `results` by descending score, ties by id; `text` is their contents joined by a blank line. */
+export const SearchAnswer = z.object({
+  success: z.literal(true),
+  text: z.string(),
+  results: z.array(SearchResult),
+});
+export type SearchAnswer = z.infer<typeof SearchAnswer>;

@@ -1,0 +1,347 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import {
+  kbsync,
+  repositoryRoot,
+  type Running,
+  startProgram,
+  startUp,
+  stop,
+  temporaryFolder,
+  until,
+} from "./program.ts";
+
+const Sources = z.object({
+  sources: z.array(
+    z.object({
+      files: z.number(),
+      inAgreement: z.number(),
+      waiting: z.number(),
+      failed: z.number(),
+      skipped: z.number(),
+      held: z.number(),
+    }),
+  ),
+});
+const parse = (stdout: string) => Sources.parse(JSON.parse(stdout)).sources[0];
+
+const temporary = temporaryFolder("commands");
+let docs: string;
+let state: string;
+let count = 0;
+beforeEach(() => {
+  docs = join(temporary.path, `docs-${++count}`);
+  state = join(temporary.path, `state-${count}`);
+  mkdirSync(docs);
+});
+afterAll(() => temporary.remove());
+
+const sync = (...args: string[]) => kbsync(["sync", docs, "--state-dir", state, "--port", "0", ...args]);
+const write = (name: string, text: string): void => writeFileSync(join(docs, name), text);
+
+describe("usage", () => {
+  it.each([["up"], ["run"], ["serve"], ["sync"], ["status"], ["search"], ["approve"]])(
+    "%s has a help",
+    async (command) => {
+      const { code, stdout } = await kbsync([command, "--help"]);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(new RegExp(`^Usage: kbsync ${command} `));
+      expect(stdout).toContain("--config");
+    },
+  );
+
+  it.each([
+    ["an unknown command", ["upp"], /unknown command 'upp'/],
+    ["an unknown option", ["up", "--prot", "1"], /unknown option '--prot'/],
+    ["a port that is none", ["up", "--port", "70000"], /expected a whole number from 0 to 65535/],
+    ["a search without a question", ["search"], /missing required argument 'query'/],
+    ["a search for nothing", ["search", " "], /the query has 0 characters/],
+    ["a folder that is not there", ["sync", "/no/such/folder"], /no folder/],
+    ["no folder at all", ["sync", "--config", "/dev/null"], /is not JSON/],
+  ])("%s ends with 2 and says what is wrong", async (_name, args, message) => {
+    const { code, stderr } = await kbsync([...args, "--state-dir", state]);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
+  });
+
+  it("a bad configuration ends with 2 and names the key", async () => {
+    const config = join(temporary.path, "bad.json");
+    writeFileSync(config, JSON.stringify({ sources: [{ path: docs, settings: { chunkSize: 9000 } }] }));
+    const { code, stderr } = await kbsync(["sync", "--config", config]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("sources[0].settings.chunkSize: expected number to be <=4000, got 9000");
+  });
+
+  it("a search before the first sync ends with 2 and says what to do", async () => {
+    const { code, stderr } = await kbsync(["search", "anything", "--state-dir", state]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("Run `kbsync up` or `kbsync sync` first");
+  });
+});
+
+describe("sync", () => {
+  it("prints its plan in a dry run and makes nothing", async () => {
+    cpSync(join(repositoryRoot, "sample-docs"), docs, { recursive: true });
+    const dry = await sync("--dry-run");
+    expect(dry.code).toBe(0);
+    expect(dry.stdout).toMatch(/^create {3}README\.md$/m);
+    expect(dry.stdout).toMatch(/7 create; nothing was sent\n$/);
+    const first = await sync("--json");
+    expect(parse(first.stdout)).toMatchObject({ files: 7, inAgreement: 7 });
+  });
+
+  it("sends what is new, then nothing; then it can be searched", async () => {
+    cpSync(join(repositoryRoot, "sample-docs"), docs, { recursive: true });
+    const first = await sync();
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(first.stdout).toMatch(/^in agreement: 7 files, 7 changes in /);
+    const second = await sync();
+    expect(second.stdout).toBe("in agreement: 7 files, nothing to send\n");
+    const found = await kbsync(["search", "who may switch off the heater", "--state-dir", state, "-k", "1"]);
+    expect(found).toMatchObject({ code: 0, stderr: "" });
+    expect(found.stdout).toMatch(/^0\.\d\d {2}handbook\/telescopes\.md\n/);
+    const inPdf = await kbsync([
+      "search",
+      "oxygen alarm",
+      "--state-dir",
+      state,
+      "--doc",
+      "safety-sheet.pdf",
+      "--json",
+    ]);
+    expect(JSON.parse(inPdf.stdout)).toMatchObject({ results: [{ path: "safety-sheet.pdf" }] });
+  });
+
+  it("keeps the key to its owner, and out of what it prints", async () => {
+    write("a.md", "# A\n");
+    const { stdout, stderr } = await kbsync(["sync", docs, "--state-dir", state, "--port", "0"], {
+      env: { KBSYNC_LOG: "debug" },
+    });
+    const keyFile = join(state, "pauthkey");
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+    const key = readFileSync(keyFile, "utf8").trim();
+    expect(key.length).toBeGreaterThan(40);
+    expect(stdout + stderr).not.toContain(key);
+  });
+
+  it("ends with 1 when a file fails, and names it with the service's words", async () => {
+    write("good.md", "# Good\n");
+    writeFileSync(join(docs, "broken.pdf"), "%PDF-1.4\n%%EOF\n");
+    const { code, stdout } = await sync();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/in agreement: 1 of 2 files, .*1 failed/);
+    expect(stdout).toMatch(/^ {2}broken\.pdf: .+/m);
+  });
+
+  it("skips what is empty or no document, and ends with 0 and without a warning", async () => {
+    write("good.md", "# Good\n");
+    write("__init__.py", "");
+    write("photos.zip", "PK");
+    const first = await sync();
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(first.stdout).toMatch(
+      /^in agreement: 1 file, .*\n {2}2 skipped \(kbsync status --json names them\)\n$/,
+    );
+    const again = await sync("--json");
+    expect(again.code).toBe(0);
+    const skipped = [
+      { source: docs, path: "__init__.py", reason: "the file is empty" },
+      { source: docs, path: "photos.zip", reason: ".zip is an archive: no text is taken from it" },
+    ];
+    expect(JSON.parse(again.stdout)).toMatchObject({ changes: 0, failures: [], skipped });
+    const status = await kbsync(["status", "--json", "--state-dir", state]);
+    expect(JSON.parse(status.stdout)).toMatchObject({ failures: [], skipped });
+    expect(parse(status.stdout)).toMatchObject({ files: 1, inAgreement: 1, failed: 0, skipped: 2 });
+    const words = await kbsync(["status", "--state-dir", state]);
+    expect(words.stdout).toContain("1 of 1 files in agreement, 2 skipped\n");
+  });
+
+  it("ends with 4 when deletes are held", async () => {
+    for (let index = 0; index < 60; index++) write(`file-${index}.md`, `# File ${index}\n`);
+    expect((await sync()).code).toBe(0);
+    for (let index = 0; index < 55; index++) rmSync(join(docs, `file-${index}.md`));
+    const { code, stdout } = await sync();
+    expect(code).toBe(4);
+    expect(stdout).toContain("55 deletes held");
+    const status = await kbsync(["status", "--json", "--state-dir", state]);
+    expect(parse(status.stdout)).toMatchObject({ held: 55, inAgreement: 5 });
+    const approved = await kbsync(["approve", "--state-dir", state]);
+    expect(approved.stdout).toMatch(/^approved: .*, 55 deletes \(/);
+    const last = await sync("--json");
+    expect(last.code).toBe(0);
+    expect(parse(last.stdout)).toMatchObject({ files: 5, inAgreement: 5, held: 0 });
+    expect((await kbsync(["approve", "--state-dir", state])).stdout).toBe("nothing is held\n");
+  });
+});
+
+describe("a folder that is missing", () => {
+  const configured = (...args: string[]) => {
+    const config = join(temporary.path, `missing-${count}.json`);
+    writeFileSync(
+      config,
+      JSON.stringify({ service: { embedded: true, port: 0 }, sources: [{ path: docs }] }),
+    );
+    return kbsync(["sync", "--config", config, "--state-dir", state, ...args]);
+  };
+
+  it("ends a pass with 4 and the reason, before its first sync and after", async () => {
+    rmSync(docs, { recursive: true });
+    const fresh = await configured();
+    expect(fresh.code).toBe(4);
+    expect(fresh.stdout).toContain(`${docs}: halted, nothing is sent: the folder is missing`);
+    mkdirSync(docs);
+    write("a.md", "# A\n");
+    expect((await configured()).code).toBe(0);
+    rmSync(docs, { recursive: true });
+    const gone = await configured();
+    expect(gone.code).toBe(4);
+    expect(gone.stdout).toMatch(/^in agreement: 0 of 1 file, nothing to send/);
+    const dry = await configured("--dry-run");
+    expect(dry.stdout).toMatch(/^halt +.*the folder is missing/);
+  });
+});
+
+it.each([
+  ["the service's folder", "service"],
+  ["the file of the daemon's pid", "daemon.pid"],
+])("a state folder where %s cannot be made ends with 2, naming it", async (_name, entry) => {
+  mkdirSync(state);
+  if (entry === "service") writeFileSync(join(state, entry), "");
+  else mkdirSync(join(state, entry));
+  const { code, stderr } = await sync();
+  expect(code).toBe(2);
+  expect(stderr).toContain(`kbsync: the state folder cannot be used, at ${state}`);
+  expect(stderr).toContain("--state-dir");
+});
+
+it("Ctrl-C in a pass ends it with 130 and without a word", async () => {
+  const hung = createServer(() => undefined);
+  hung.listen(0, "127.0.0.1");
+  await once(hung, "listening");
+  const address = hung.address();
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  try {
+    write("a.md", "# A\n");
+    const config = join(temporary.path, "hung.json");
+    const service = { apiUrl: url, dbUrl: url, resourcesUrl: url };
+    writeFileSync(config, JSON.stringify({ service, stateDir: state, sources: [{ path: docs }] }));
+    const asked = once(hung, "request");
+    const program = startProgram(["sync", "--config", config], temporary.path, { KBSYNC_PAUTHKEY: "kb_any" });
+    await asked;
+    expect(await stop(program, "SIGINT")).toBe(130);
+    expect(program.output.stderr).toBe("");
+  } finally {
+    hung.closeAllConnections();
+    hung.close();
+  }
+});
+
+describe("a service that runs elsewhere", () => {
+  let service: Running;
+  const serviceState = temporaryFolder("service");
+  beforeAll(async () => {
+    service = await startUp(["serve", "--port", "0"], serviceState.path);
+  });
+  afterAll(async () => {
+    await stop(service);
+    serviceState.remove();
+  });
+  const configFor = (url: string, key: string): string => {
+    const keyFile = join(temporary.path, `key-${count}`);
+    writeFileSync(keyFile, `${key}\n`);
+    const config = join(temporary.path, `config-${count}.json`);
+    writeFileSync(
+      config,
+      JSON.stringify({
+        service: { apiUrl: url, dbUrl: url, resourcesUrl: url, pauthkeyFile: keyFile },
+        stateDir: state,
+        sources: [{ path: docs, ownerId: "elsewhere" }],
+      }),
+    );
+    return config;
+  };
+
+  it("is kept in agreement by `run`, which ends cleanly", async () => {
+    write("a.md", "# Aardvark\n");
+    const config = configFor(service.url, service.key);
+    const daemon = startProgram(["run", "--config", config]);
+    await until("agreement", () => daemon.output.stdout.includes("in agreement: 1 file"));
+    const found = await kbsync(["search", "aardvark", "--config", config]);
+    expect(found.stdout).toContain("a.md");
+    expect(await stop(daemon, "SIGINT")).toBe(0);
+    expect(existsSync(join(state, "service"))).toBe(false);
+  });
+
+  it("that refuses the key ends a pass with 3", async () => {
+    write("a.md", "# A\n");
+    const { code, stderr } = await kbsync(["sync", "--config", configFor(service.url, "kb_wrong")]);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/key/i);
+    expect(stderr).not.toContain("kb_wrong");
+  });
+
+  it("that refuses the key of the environment ends the first pass with 3, whatever is to be sent", async () => {
+    write("a.md", "# A\n");
+    writeFileSync(join(docs, "b.pdf"), "%PDF-1.4\n%%EOF\n");
+    write("empty.txt", "");
+    const config = configFor(service.url, service.key);
+    const { code, stdout, stderr } = await kbsync(["sync", "--config", config], {
+      env: { KBSYNC_PAUTHKEY: "wrong" },
+    });
+    expect(code).toBe(3);
+    expect(stdout).not.toContain("in agreement");
+    expect(stderr).toContain("the service refuses the key");
+  });
+
+  it("that needs a key and has none ends with 3", async () => {
+    const config = join(temporary.path, "keyless.json");
+    writeFileSync(
+      config,
+      JSON.stringify({
+        service: { apiUrl: service.url, dbUrl: service.url, resourcesUrl: service.url },
+        sources: [{ path: docs }],
+      }),
+    );
+    const { code, stderr } = await kbsync(["sync", "--config", config, "--state-dir", state]);
+    expect(code).toBe(3);
+    expect(stderr).toContain("KBSYNC_PAUTHKEY");
+  });
+});
+
+it("a second program on the same state folder is refused, naming the first", async () => {
+  write("a.md", "# A\n");
+  const running = await startUp(["up", docs, "--port", "0"], state);
+  const second = await kbsync(["up", docs, "--port", "0", "--state-dir", state]);
+  expect(second.code).toBe(2);
+  expect(second.stderr).toContain(`process ${running.child.pid}`);
+  const pass = await sync();
+  expect(pass.code).toBe(2);
+  expect(pass.stderr).toContain(`process ${running.child.pid}`);
+  expect(await stop(running)).toBe(0);
+});
+
+it("status tells of each source, as JSON and in words", async () => {
+  write("a.md", "# A\n");
+  await sync();
+  const json = await kbsync(["status", "--json", "--state-dir", state]);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    service: { running: false },
+    sources: [
+      {
+        path: docs,
+        files: 1,
+        inAgreement: 1,
+        waiting: 0,
+        failed: 0,
+        held: 0,
+        collectionId: expect.stringMatching(/^[0-9a-f]{24}$/),
+      },
+    ],
+  });
+  const words = await kbsync(["status", "--state-dir", state]);
+  expect(words.stdout).toContain("1 of 1 files in agreement");
+});

@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
+import { request } from "undici";
+import { z } from "zod";
+import { ListAnswer, type ResourceRecord } from "../../src/wire/resource.ts";
+import { SearchAnswer } from "../../src/wire/search.ts";
+
+export const repositoryRoot = fileURLToPath(new URL("../..", import.meta.url));
+const program = join(repositoryRoot, "dist", "main.js");
+
+/** Longest wait for anything to become true, in milliseconds; far more than it takes, for slow machines. */
+const WAIT_MS = 60_000;
+
+/** Result of a command that ran to its end. */
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the built program to its end. */
+export async function kbsync(
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<Ended> {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: options.cwd ?? tmpdir(),
+    env: { ...process.env, KBSYNC_LOG: "warn", ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = collect(child);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, ...output };
+}
+
+/** A program that goes on running. */
+export interface Started {
+  readonly child: ChildProcess;
+  readonly output: { stdout: string; stderr: string };
+}
+
+/** A `kbsync up` that goes on running. */
+export interface Running extends Started {
+  readonly stateDir: string;
+  readonly url: string;
+  readonly key: string;
+}
+
+/** Starts the built program and lets it run. */
+export function startProgram(args: readonly string[], cwd = tmpdir(), env: NodeJS.ProcessEnv = {}): Started {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd,
+    env: { ...process.env, KBSYNC_LOG: "info", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  return { child, output: collect(child) };
+}
+
+/** Starts `kbsync up` (or `serve`) and waits until its service answers. */
+export async function startUp(args: readonly string[], stateDir: string, cwd = tmpdir()): Promise<Running> {
+  const { child, output } = startProgram([...args, "--state-dir", stateDir], cwd);
+  const { url } = await until(`the service of ${args.join(" ")}`, () => {
+    if (child.exitCode !== null) {
+      throw new Error(`ended with ${child.exitCode}: ${output.stdout}${output.stderr}`);
+    }
+    return serviceAddress(stateDir, child.pid);
+  });
+  return { child, stateDir, output, url, key: readFileSync(join(stateDir, "pauthkey"), "utf8").trim() };
+}
+
+/** Ends a running program; resolves with its exit code (null: by the signal). */
+export async function stop(running: Started, signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+  if (running.child.exitCode !== null || running.child.signalCode !== null) return running.child.exitCode;
+  const closed = once(running.child, "close") as Promise<[number | null]>;
+  running.child.kill(signal);
+  const [code] = await closed;
+  return code;
+}
+
+const ServiceFile = z.object({ url: z.string(), pid: z.number() });
+
+/** The address that the service of that process wrote down; undefined while it has not. */
+function serviceAddress(stateDir: string, pid: number | undefined): { url: string } | undefined {
+  try {
+    const file = ServiceFile.parse(JSON.parse(readFileSync(join(stateDir, "service.json"), "utf8")));
+    return file.pid === pid ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const StatusOutput = z.object({
+  sources: z.array(
+    z.object({
+      path: z.string(),
+      ownerId: z.string(),
+      collectionId: z.string().nullable(),
+      files: z.number(),
+      inAgreement: z.number(),
+      waiting: z.number(),
+      failed: z.number(),
+      held: z.number(),
+    }),
+  ),
+});
+export type SourceLine = z.infer<typeof StatusOutput>["sources"][number];
+
+/** What `kbsync status --json` says of the only source. */
+export async function statusOf(folder: string, stateDir: string): Promise<SourceLine> {
+  const ended = await kbsync(["status", "--json", "--state-dir", stateDir]);
+  const source = StatusOutput.parse(JSON.parse(ended.stdout)).sources.find(({ path }) => path === folder);
+  if (source === undefined) throw new Error(`no source ${folder} in ${ended.stdout}`);
+  return source;
+}
+
+/** The live resources of a collection and owner, as the service lists them. */
+export async function list(
+  running: Running,
+  collectionId: string,
+  ownerId: string,
+): Promise<ResourceRecord[]> {
+  const query = new URLSearchParams({ collectionId, ownerId });
+  const answer = await request(`${running.url}/api/rag/resource/by-collection?${query.toString()}`, {
+    headers: { pauthkey: running.key },
+  });
+  return ListAnswer.parse(await answer.body.json()).data.resources;
+}
+
+/** Searches a collection. */
+export async function search(
+  running: Running,
+  body: { query: string; collection_id?: string; owner_id?: string; doc_id?: string; top_k?: number },
+): Promise<SearchAnswer> {
+  const answer = await request(`${running.url}/rag/query`, {
+    method: "POST",
+    headers: { pauthkey: running.key, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return SearchAnswer.parse(await answer.body.json());
+}
+
+/** Polls until `look` gives something else than undefined or false; fails naming what did not come. */
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  waitMs = WAIT_MS,
+): Promise<T> {
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > deadline) throw new Error(`waited ${waitMs} ms in vain for ${what}`);
+    await sleep(20);
+  }
+}
+
+/** A temporary folder; `remove` deletes it. */
+export function temporaryFolder(name: string): { path: string; remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), `kbsync-${name}-`));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+function collect(child: ChildProcess): { stdout: string; stderr: string } {
+  const output = { stdout: "", stderr: "" };
+  child.stdout?.on("data", (data: Buffer) => (output.stdout += data.toString()));
+  child.stderr?.on("data", (data: Buffer) => (output.stderr += data.toString()));
+  return output;
+}
