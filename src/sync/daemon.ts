@@ -12,7 +12,7 @@ import { ledgerFailure } from "./ledger/open.ts";
 import { freshRow, type SourceRow } from "./ledger/sources.ts";
 import { previewOf, type PlannedAction } from "./preview.ts";
 import { openPacer, type PaceState } from "./remote/pacer.ts";
-import { openRemote, type ServiceAddress } from "./remote/remote.ts";
+import { connectPool, openRemote, type Connect, type ServiceAddress } from "./remote/remote.ts";
 import { startRescans, type Rescans } from "./rescans.ts";
 import { openRules, type WatchedSource } from "./rules.ts";
 import { openSource, type SourceSync } from "./source.ts";
@@ -44,7 +44,20 @@ export interface DaemonOptions {
   readonly patienceMs?: number;
   /** Told before and after each effect; one that throws stands for a crash. For tests. */
   readonly step?: (name: string) => void;
+  /** What a simulation puts in place of the world. */
+  readonly world?: World;
 }
+
+/** What the daemon takes from outside beside disk and timers; each has one implementation but for the simulation's. */
+export interface World {
+  readonly watch: typeof watchSource;
+  /** Opens the connections to one host. */
+  readonly connect: Connect;
+  /** In [0, 1). */
+  readonly random: () => number;
+}
+
+const REAL_WORLD: World = { watch: watchSource, connect: connectPool, random: Math.random };
 
 /** An activity with the source's folder in place of its number. */
 export type DaemonActivity = Omit<Activity, "source"> & { readonly source: string };
@@ -106,6 +119,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
   const lock = lockFolder(stateDir, "daemon");
   const now = steadyClock();
   const step = options.step ?? (() => undefined);
+  const world = options.world ?? REAL_WORLD;
   const warn = options.onWarning ?? (() => undefined);
   const hard = new AbortController();
   let fatal: Error | undefined;
@@ -142,7 +156,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
     widthMax: sync.concurrency,
     patienceMs: () => patienceMs,
     now,
-    random: Math.random,
+    random: world.random,
     onWidth: (width) => work.setWidth(width),
     onTrouble: warn,
   });
@@ -153,6 +167,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
     timeoutMs: sync.requestTimeoutMs,
     now,
     step,
+    connect: world.connect,
   });
   const configured = new Map<Tier, string>(
     watched.flatMap(({ collection, collectionId }) =>
@@ -167,6 +182,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
     collections: openCollections(ledger, remote, configured),
     twins: openTurns(),
     now,
+    random: world.random,
     signal: hard.signal,
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
@@ -356,7 +372,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
             rescans.get(source.id)?.choose();
             changedSoon();
           };
-          const watch = await watchSource({
+          const watch = await world.watch({
             root: source.rules.source.absolutePath,
             rules: source.rules,
             onDirty: (path) => source.hint(path),
@@ -370,7 +386,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
             },
           });
           watches.set(source.id, watch);
-          const timing = { periodMs: sync.rescanMinutes * 60_000, random: Math.random };
+          const timing = { periodMs: sync.rescanMinutes * 60_000, random: world.random };
           rescans.set(
             source.id,
             startRescans({ rescan: () => source.rescan(), degraded: () => watch.degraded(), ...timing }),

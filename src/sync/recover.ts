@@ -101,7 +101,7 @@ export function openSettler({ context, source, stopped, once, onWarning }: Settl
       const error = listRefused(collectionId, reply.kind === "gone" ? "not found" : reply.message);
       if (once) throw error;
       if (failures === 1) onWarning(error);
-      await sleep(delayMs(failures, undefined, Math.random()), undefined, { signal: stopped });
+      await sleep(delayMs(failures, undefined, context.random()), undefined, { signal: stopped });
     }
   };
 

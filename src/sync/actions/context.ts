@@ -18,6 +18,8 @@ export interface ActionContext {
   /** Creates that only their title and content tell apart go one after another. */
   readonly twins: Turns;
   readonly now: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
   /** Ends requests under way; the daemon's stop gives them time first. */
   readonly signal: AbortSignal;
   /** Told of every action that was done or given up for now. */

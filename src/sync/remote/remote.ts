@@ -88,7 +88,15 @@ export interface RemoteOptions {
   readonly now: () => number;
   /** Told before a request leaves and after its answer came; may throw to simulate a crash. */
   readonly step?: (name: string) => void;
+  /** Default: `connectPool`. */
+  readonly connect?: Connect;
 }
+
+/** Opens the connections to one host, by its origin. */
+export type Connect = (origin: string, limits: Pool.Options) => Dispatcher;
+
+/** Connections over TCP, kept open between requests. */
+export const connectPool: Connect = (origin, limits) => new Pool(origin, limits);
 
 /** Resources a page of the list; a service without pages ignores it. */
 const PAGE_RESOURCES = 1000;
@@ -116,16 +124,24 @@ const ListEnd = z.object({
 });
 
 /** Opens the connection to a service. Nothing is sent yet. */
-export function openRemote({ address, pacer, connections, timeoutMs, now, step }: RemoteOptions): Remote {
+export function openRemote({
+  address,
+  pacer,
+  connections,
+  timeoutMs,
+  now,
+  step,
+  connect = connectPool,
+}: RemoteOptions): Remote {
   const told = step ?? (() => undefined);
-  const pools = new Map<string, Pool>();
-  const poolOf = (base: string): { pool: Pool; prefix: string } => {
+  const pools = new Map<string, Dispatcher>();
+  const poolOf = (base: string): { pool: Dispatcher; prefix: string } => {
     const { origin, pathname } = new URL(base);
     let pool = pools.get(origin);
     if (pool === undefined) {
       // A connection that the service is about to close is not used again: a request on it would end in doubt.
       const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, keepAliveTimeoutThreshold: 2000 };
-      pool = new Pool(origin, { connections, ...timeouts });
+      pool = connect(origin, { connections, ...timeouts });
       pools.set(origin, pool);
     }
     return { pool, prefix: pathname === "/" ? "" : pathname.replace(/\/$/, "") };
@@ -166,7 +182,7 @@ export function openRemote({ address, pacer, connections, timeoutMs, now, step }
   };
 
   const send = async (
-    to: { pool: Pool; prefix: string },
+    to: { pool: Dispatcher; prefix: string },
     options: Omit<Dispatcher.RequestOptions, "origin">,
   ): Promise<RawAnswer> => {
     const answer = await to.pool.request({ ...options, path: to.prefix + options.path });
