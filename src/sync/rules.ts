@@ -2,6 +2,7 @@ import type { SourceConfig } from "../config/schema.ts";
 import type { Settings } from "../wire/primitives.ts";
 import type { RelativePath, Unreadable } from "./plan/model.ts";
 import type { FolderPath } from "./rules/folder-path.ts";
+import { openFollowedLinks, type FollowedLinks } from "./rules/followed-links.ts";
 import { compileGlob } from "./rules/globs.ts";
 import { IGNORE_FILE, openIgnoreFiles } from "./rules/ignore-files.ts";
 import { passingReason } from "./rules/passing-files.ts";
@@ -35,6 +36,8 @@ export interface FolderRules {
  */
 export interface Rules {
   readonly source: WatchedSource;
+  /** The links that scans followed, for the watcher; empty unless the source follows links. */
+  readonly links: FollowedLinks;
   /** Whether a file of this path is synced. The folders above it are asked first. */
   wants(path: RelativePath): Verdict;
   /** Whether a scan and the watcher go into this folder. The folders above it are asked first. */
@@ -102,6 +105,7 @@ export function openRules(source: WatchedSource): Rules {
 
   return {
     source,
+    links: openFollowedLinks(),
     wants: (path) => ask(path, false),
     entersFolder: (path) => ask(path, true),
     inFolder,

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { codeOf } from "../lib/failure.ts";
 import type { RelativePath, RootIdentity, Scan } from "./plan/model.ts";
 import type { Rules } from "./rules.ts";
+import { rootIdentityOf } from "./scan/root-identity.ts";
 import { isAbsence, openWalk } from "./scan/walk.ts";
 
 export interface ScanOptions {
@@ -19,8 +20,8 @@ const SLICE_MS = 8;
 const NOTHING = { root: undefined, entries: [], unreadable: [], refused: [], skipped: [] } as const;
 
 /**
- * Looks at the whole source. Entries come in no order. Regular files alone are told: symbolic links, pipes, sockets
- * and devices are passed over, and so is what the rules leave out. What could not be looked at is `unreadable`; a file
+ * Looks at the whole source. Entries come in no order. Regular files alone are told: pipes, sockets and devices are
+ * passed over, and so is what the rules leave out. A symbolic link is followed or told as `skipped`. What could not be looked at is `unreadable`; a file
  * that vanishes meanwhile is simply absent. Ignore files that changed are read again; no other file is opened.
  */
 export async function scanSource(root: string, rules: Rules, options: ScanOptions = {}): Promise<Scan> {
@@ -58,6 +59,7 @@ async function scan(
     await nextTurn();
     signal?.throwIfAborted();
   }
+  walk.end(scope);
 
   // A disk that is unmounted while we walk shows empty folders: what was seen then is no truth about this root.
   const after = identify(root);
@@ -70,7 +72,7 @@ async function scan(
 function identify(root: string): RootIdentity | { readonly code: string } | undefined {
   try {
     const stats = statSync(root, { throwIfNoEntry: false });
-    return stats?.isDirectory() === true ? { dev: stats.dev, ino: stats.ino } : undefined;
+    return stats?.isDirectory() === true ? rootIdentityOf(stats) : undefined;
   } catch (error) {
     return isAbsence(error) ? undefined : { code: codeOf(error) ?? "UNKNOWN" };
   }

@@ -21,6 +21,9 @@ export interface DirtySet {
   torn(path: RelativePath, nowMs: number): void;
   /** Whether nothing but retries is marked. */
   isQuiet(): boolean;
+  /** Paths that are marked, retries included. */
+  marked(): Iterable<RelativePath>;
+  isMarked(path: RelativePath): boolean;
 }
 
 export interface Due {
@@ -166,5 +169,7 @@ export function openDirtySet(settleMs: number): DirtySet {
     },
     torn: remember,
     isQuiet: () => fresh === 0 && (allAtMs === undefined || allRetry),
+    marked: () => marks.keys(),
+    isMarked: (path) => marks.has(path),
   };
 }

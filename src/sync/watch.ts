@@ -30,7 +30,8 @@ export interface Watch {
 
 /**
  * Watches the folders of a source that the rules let in, with chokidar in a thread of its own. Hints are only hints:
- * too many, doubled, late, of paths that did not change or that are not wanted; the truth is what a scan finds. After a
+ * too many, doubled, late, of paths that did not change or that are not wanted; the truth is what a scan finds. What a
+ * scan found links to lead to is watched as well, and a change there is told of the links' paths too. After a
  * flood that may have cost events, and when an ignore file changed, the folders are watched anew and the whole source
  * is reported. A root that is missing is waited for.
  */
@@ -49,7 +50,12 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
       onDirty: (paths) => {
         if (closed) return;
         if (paths === undefined) onDirty(undefined);
-        else for (const path of paths) onDirty(path);
+        else {
+          for (const path of paths) {
+            onDirty(path);
+            for (const link of rules.links.touchedBy(path)) onDirty(link);
+          }
+        }
       },
       onError: (error) => {
         if (closed) return;
@@ -65,6 +71,11 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
       },
     },
   );
+  const follow = (): void => {
+    if (!closed) watch.follow(rules.links.watches());
+  };
+  rules.links.listen(follow);
+  follow(); // a scan may have been before
   return {
     degraded: () => reason,
     renew: () => {
@@ -72,6 +83,7 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
     },
     close: async () => {
       closed = true;
+      rules.links.listen(undefined);
       closing ??= watch.close();
       await closing;
     },

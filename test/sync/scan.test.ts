@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Scan } from "../../src/sync/plan/model.ts";
 import { openRules } from "../../src/sync/rules.ts";
 import { scanPaths, scanSource } from "../../src/sync/scan.ts";
+import { rootIdentityOf } from "../../src/sync/scan/root-identity.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "./tree.ts";
 
 let root = "";
@@ -45,8 +46,7 @@ describe("scanSource", () => {
       ctimeMs,
       ino,
     });
-    const { dev, ino: rootIno } = statSync(root);
-    expect(scan.root).toEqual({ dev, ino: rootIno });
+    expect(scan.root).toEqual(rootIdentityOf(statSync(root)));
     expect(scan.scope).toBeUndefined();
     expect(scan.unreadable).toEqual([]);
   });
@@ -175,6 +175,19 @@ function spend<T>(ms: number, then: () => T): T {
   while (performance.now() < end);
   return then();
 }
+
+it("the identity of a root tells a folder from another one that was given its number", () => {
+  const stats = statSync(root);
+  const first = rootIdentityOf(Object.assign(Object.create(stats), { ino: 7, birthtimeMs: 1000.5 }));
+  const second = rootIdentityOf(Object.assign(Object.create(stats), { ino: 7, birthtimeMs: 2000.5 }));
+  expect(first.dev).toBe(stats.dev);
+  expect(second.ino).not.toBe(first.ino);
+  // Where the time of birth is not kept, it is the number alone.
+  expect(rootIdentityOf(Object.assign(Object.create(stats), { ino: 7, birthtimeMs: 0 }))).toEqual({
+    dev: stats.dev,
+    ino: 7,
+  });
+});
 
 describe("scanPaths", () => {
   async function look(paths: string[], fields: SourceFields = {}): Promise<Scan> {

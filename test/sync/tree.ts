@@ -40,6 +40,7 @@ export function sourceAt(root: string, fields: SourceFields = {}): WatchedSource
     exclude: [],
     rules: [],
     maxFileBytes: 1_000_000,
+    followSymlinks: false,
     ...fields,
   };
 }

@@ -1,4 +1,6 @@
-import { parse } from "yaml";
+import { lazyModule } from "../../lib/lazy-module.ts";
+
+const parser = lazyModule((load) => load("yaml") as typeof import("yaml"));
 
 /** What a Markdown file says of itself before its text. */
 export interface FrontMatter {
@@ -36,7 +38,11 @@ export function readFrontMatter(text: string): FrontMatter | undefined {
 function parseFields(yaml: string): Record<string, unknown> {
   try {
     // Aliases are refused: a few lines of them can unfold into gigabytes.
-    const value: unknown = parse(yaml, { logLevel: "silent", prettyErrors: false, maxAliasCount: 0 });
+    const value: unknown = parser().parse(yaml, {
+      logLevel: "silent",
+      prettyErrors: false,
+      maxAliasCount: 0,
+    });
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};

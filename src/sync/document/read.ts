@@ -5,7 +5,10 @@ import { codeOf } from "../../lib/failure.ts";
 import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules.ts";
 import { refusalBySize } from "./bounds.ts";
+import { digestOf, fingerprint } from "./digest.ts";
 import { kindOfName, mediaTypeOf, type NamedKind } from "./kinds.ts";
+import { linkedIno } from "./linked-ino.ts";
+import { liesInside } from "./place.ts";
 import { composeRecipe } from "./recipe.ts";
 import { addressOf } from "./shortcut.ts";
 import { beginsBinary, decodeText } from "./text.ts";
@@ -22,8 +25,9 @@ interface DocumentFacts {
 
 /** A file, read and understood: what is needed to make a resource of it. */
 export type SourceDocument = DocumentFacts &
+  /** `digest`: of the content, as `digestOf` gives it. */
   (
-    | { readonly kind: "content"; readonly content: string }
+    | { readonly kind: "content"; readonly content: string; readonly digest: string }
     | { readonly kind: "link"; readonly url: string }
     /** The bytes are not kept: they are streamed when they are uploaded. */
     | { readonly kind: "file"; readonly mediaType: string }
@@ -38,7 +42,7 @@ export type ReadOutcome =
   | { readonly kind: "refused"; readonly reason: string }
   /** The file changed while it was read: look at it again. */
   | { readonly kind: "torn" }
-  /** There is no regular file of that name any more. */
+  /** There is no regular file of that name any more, or what was opened is not it. */
   | { readonly kind: "gone" }
   /** The file is there and cannot be read; the system's error code. */
   | { readonly kind: "unreadable"; readonly code: string };
@@ -71,7 +75,7 @@ export async function readDocument(
 ): Promise<ReadOutcome> {
   const named = kindOfName(entry.path);
   if (named.kind === "skipped") return named;
-  const asked: Asked = { absolutePath, path: entry.path, named, rules };
+  const asked: Asked = { absolutePath: entry.link?.real ?? absolutePath, entry, named, rules };
   try {
     const outcome = entry.sizeBytes <= SMALL_BYTES ? readSmall(asked) : undefined;
     return outcome ?? (await readLarge(asked, signal));
@@ -87,7 +91,7 @@ export async function readDocument(
 
 interface Asked {
   readonly absolutePath: string;
-  readonly path: string;
+  readonly entry: Pick<ScanEntry, "path" | "link">;
   readonly named: Exclude<NamedKind, { kind: "skipped" }>;
   readonly rules: Rules;
 }
@@ -98,6 +102,7 @@ function readSmall(asked: Asked): ReadOutcome | undefined {
   try {
     const before = fstatSync(fd);
     if (!before.isFile()) return { kind: "gone" };
+    if (!isPlaced(asked, fd)) return { kind: "gone" };
     if (before.size > SMALL_BYTES) return undefined;
     let filled = 0;
     while (filled < before.size) {
@@ -107,7 +112,7 @@ function readSmall(asked: Asked): ReadOutcome | undefined {
     }
     if (filled < before.size || moved(before, fstatSync(fd))) return { kind: "torn" };
     const bytes = scratch.subarray(0, filled);
-    return understand(asked, before, hash("sha256", bytes), bytes);
+    return understand(asked, before, undefined, bytes);
   } finally {
     closeSync(fd);
   }
@@ -118,6 +123,7 @@ async function readLarge(asked: Asked, signal: AbortSignal | undefined): Promise
   try {
     const before = await handle.stat();
     if (!before.isFile()) return { kind: "gone" };
+    if (!isPlaced(asked, handle.fd)) return { kind: "gone" };
     const refused = refuseBySize(asked, before.size);
     if (refused !== undefined) return refused;
 
@@ -164,13 +170,19 @@ function refuseBySize({ named, rules }: Asked, sizeBytes: number): ReadOutcome |
   return reason === undefined ? undefined : { kind: "refused", reason };
 }
 
-/** Makes a document of a file's bytes; of one to be uploaded, `bytes` may be its beginning only. */
-function understand(asked: Asked, stats: Stats, digest: string, bytes: Buffer): ReadOutcome {
-  const { path, named, rules } = asked;
+/**
+ * Makes a document of a file's bytes. Where their hash is `known`, `bytes` may be the beginning only of a file to be
+ * uploaded.
+ */
+function understand(asked: Asked, stats: Stats, known: string | undefined, bytes: Buffer): ReadOutcome {
+  const { entry, named, rules } = asked;
+  const { path, link } = entry;
   const refused = refuseBySize(asked, stats.size);
   if (refused !== undefined) return refused;
-  const { size: sizeBytes, mtimeMs, ctimeMs, ino } = stats;
-  const facts = { hash: digest, sizeBytes, entry: { path, sizeBytes, mtimeMs, ctimeMs, ino } };
+  const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
+  const ino = link === undefined ? stats.ino : linkedIno(link.mark, stats.ino);
+  const seen = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
+  const facts = { sizeBytes, entry: seen };
 
   // An empty text is a text; an empty shortcut, PDF or image is none.
   if (sizeBytes === 0 && named.kind !== "content") return { kind: "skipped", reason: EMPTY_FILE };
@@ -178,13 +190,19 @@ function understand(asked: Asked, stats: Stats, digest: string, bytes: Buffer): 
     const url = addressOf(bytes, named.format);
     if (url === undefined) return { kind: "refused", reason: "the shortcut holds no http or https address" };
     const recipe = composeRecipe(path, "link", {}, rules);
-    return { kind: "document", document: { ...facts, kind: "link", url, recipe } };
+    return {
+      kind: "document",
+      document: { ...facts, hash: known ?? hash("sha256", bytes), kind: "link", url, recipe },
+    };
   }
 
   const mediaType = mediaTypeOf(bytes);
   if (mediaType !== undefined) {
     const recipe = composeRecipe(path, "file", {}, rules);
-    return { kind: "document", document: { ...facts, kind: "file", mediaType, recipe } };
+    return {
+      kind: "document",
+      document: { ...facts, hash: known ?? hash("sha256", bytes), kind: "file", mediaType, recipe },
+    };
   }
   if (named.kind === "file") {
     return { kind: "refused", reason: "its name says PDF or image, but its bytes are neither" };
@@ -194,7 +212,16 @@ function understand(asked: Asked, stats: Stats, digest: string, bytes: Buffer): 
   if (decoded.kind === "binary") return { kind: "skipped", reason: decoded.reason };
   if (decoded.kind === "unknown") return { kind: "refused", reason: decoded.reason };
   const recipe = composeRecipe(path, "content", nameText(decoded.text, named.format), rules);
-  return { kind: "document", document: { ...facts, kind: "content", content: decoded.text, recipe } };
+  const prints =
+    known === undefined ? fingerprint(bytes, decoded.text) : { hash: known, digest: digestOf(decoded.text) };
+  return {
+    kind: "document",
+    document: { ...facts, ...prints, kind: "content", content: decoded.text, recipe },
+  };
+}
+
+function isPlaced({ entry: { path, link }, rules }: Asked, fd: number): boolean {
+  return liesInside(fd, { root: rules.source.absolutePath, path, ...(link !== undefined && { link }) });
 }
 
 /** Whether a file changed between two looks. The change time also tells a write whose writer set the old mtime back. */

@@ -1,7 +1,9 @@
-import { parseBinary } from "plist";
+import { lazyModule } from "../../lib/lazy-module.ts";
 import { URL_CHARS_MAX } from "../../wire/resource.ts";
 import { decodeEntities } from "./entities.ts";
 import { decodeText } from "./text.ts";
+
+const plist = lazyModule((load) => load("plist") as typeof import("plist"));
 
 /**
  * The web address that a shortcut file holds: `.url` of Windows (an INI file) or `.webloc` of macOS (a property list,
@@ -33,7 +35,7 @@ function fromWebloc(bytes: Buffer): string | undefined {
 
 function fromBinaryList(bytes: Buffer): string | undefined {
   try {
-    const list = parseBinary(bytes);
+    const list = plist().parseBinary(bytes);
     if (typeof list !== "object" || list === null || !("URL" in list)) return undefined;
     return typeof list["URL"] === "string" ? list["URL"] : undefined;
   } catch {

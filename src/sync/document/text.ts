@@ -1,5 +1,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import { analyse } from "chardet";
+import { lazyModule } from "../../lib/lazy-module.ts";
+
+const chardet = lazyModule((load) => load("chardet") as typeof import("chardet"));
 
 /** What came of taking bytes for text. */
 export type Decoded =
@@ -112,7 +114,9 @@ const UNREADABLE = new Set<string>(["ISO-2022-KR", "ISO-2022-CN"]);
 
 /** Takes the likeliest encoding in which every byte means something. */
 function decodeLegacy(bytes: Buffer): Decoded {
-  const candidates = analyse(sampleOf(bytes)).map(({ name }) => name);
+  const candidates = chardet()
+    .analyse(sampleOf(bytes))
+    .map(({ name }) => name);
   const best = candidates[0] ?? "windows-1252";
   if (UNREADABLE.has(best)) {
     return {

@@ -5,6 +5,8 @@ import { kindOfName } from "../document/kinds.ts";
 import type { RelativePath, ScanEntry, Skip, Unreadable } from "../plan/model.ts";
 import type { FolderPath } from "../rules/folder-path.ts";
 import type { FolderRules, Rules } from "../rules.ts";
+import { linkedIno } from "../document/linked-ino.ts";
+import { factsOfLeftOut, openFollower } from "./follow.ts";
 
 /** What a walk saw. */
 export interface Found {
@@ -22,6 +24,8 @@ export interface Walk {
   begin(path: FolderPath): void;
   /** Works for about `sliceMs`. False: nothing is left. */
   advance(sliceMs: number): boolean;
+  /** Nothing is left: links in the scope (undefined: the whole source) that were not found are forgotten. */
+  end(scope: readonly RelativePath[] | undefined): void;
 }
 
 /** The clock is read after this many steps; one takes a few microseconds. */
@@ -37,14 +41,16 @@ export function openWalk(root: string, rules: Rules): Walk {
   const refused: { path: RelativePath; reason: string }[] = [];
   const skipped: Skip[] = [];
 
-  // Work, done from the end: the files of the folder listed last, then folders, then paths to begin with.
+  // Work, done from the end: the files and links of the folder listed last, then folders, then paths to begin with.
   const folders: FolderPath[] = [];
   const begun: RelativePath[] = [];
   let names: string[] = [];
+  let links: string[] = [];
   let inside: FolderPath = "";
   let insideRules: FolderRules;
 
-  const absolute = (path: FolderPath): string => (path === "" ? root : `${root}/${path}`);
+  const follower = openFollower(root, rules);
+  const { absolute, listed } = follower;
 
   const cannotLook = (path: FolderPath, error: unknown): void => {
     if (!isAbsence(error)) unreadable.push({ path, code: codeOf(error) ?? "UNKNOWN" });
@@ -68,31 +74,36 @@ export function openWalk(root: string, rules: Rules): Walk {
     }
     try {
       let strange = false;
-      for (const entry of readdirSync(absolute(folder), { withFileTypes: true })) {
+      for (const entry of readdirSync(listed(folder), { withFileTypes: true })) {
         const { name } = entry;
         if (name.includes(REPLACEMENT)) strange = true;
         else if (entry.isFile()) names.push(name);
         else if (entry.isDirectory()) enter(childOf(folder, name), name);
+        else if (entry.isSymbolicLink()) links.push(name);
       }
       if (strange) listStrange(folder);
     } catch (error) {
       names = [];
+      links = [];
       cannotLook(folder, error);
     }
   };
 
   const enter = (path: RelativePath, name: string): void => {
-    if (insideRules.folder(path, name).wanted) folders.push(path);
+    if (!insideRules.folder(path, name).wanted) return;
+    follower.enter(path);
+    folders.push(path);
   };
 
   /** Looks again at names that hold U+FFFD: either they are spelled so, or their bytes are no UTF-8. */
   const listStrange = (folder: FolderPath): void => {
-    for (const entry of readdirSync(absolute(folder), { withFileTypes: true, encoding: "buffer" })) {
+    for (const entry of readdirSync(listed(folder), { withFileTypes: true, encoding: "buffer" })) {
       const name = entry.name.toString("utf8");
       if (!name.includes(REPLACEMENT)) continue;
       const path = childOf(folder, name);
       const spelledSo = Buffer.from(name, "utf8").equals(entry.name);
       if (entry.isFile() && spelledSo) names.push(name);
+      else if (entry.isSymbolicLink() && spelledSo) links.push(name);
       else if (entry.isFile() && insideRules.file(path, name).wanted) {
         refused.push({ path, reason: "its name is not valid UTF-8: rename it" });
       } else if (entry.isDirectory() && spelledSo) enter(path, name);
@@ -112,9 +123,46 @@ export function openWalk(root: string, rules: Rules): Walk {
     if (stats?.isFile() === true) take(path, name, stats);
   };
 
+  const takeListedLink = (name: string): void => {
+    const path = childOf(inside, name);
+    const asFile = insideRules.file(path, name).wanted;
+    const asFolder = insideRules.folder(path, name).wanted;
+    if (!asFile && !asFolder) return;
+    const stats = look(path);
+    if (stats?.isSymbolicLink() === true) takeLink(path, name, stats, asFile, asFolder);
+  };
+
+  const takeLink = (
+    path: RelativePath,
+    name: string,
+    stats: Stats,
+    asFile: boolean,
+    asFolder: boolean,
+  ): void => {
+    const passed = follower.pass(path, stats);
+    switch (passed.kind) {
+      case "file":
+        if (asFile) take(path, name, passed.stats);
+        break;
+      case "folder":
+        if (asFolder) folders.push(path);
+        break;
+      case "unreadable":
+        unreadable.push({ path, code: passed.code });
+        break;
+      case "none": {
+        const entry = { path, sizeBytes: 0, ...factsOfLeftOut(stats, passed.reason) };
+        skipped.push({ entry, reason: passed.reason, absent: true });
+        break;
+      }
+    }
+  };
+
   const take = (path: RelativePath, name: string, stats: Stats): void => {
-    const { size: sizeBytes, mtimeMs, ctimeMs, ino } = stats;
-    const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino };
+    const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
+    const link = follower.linkOf(path);
+    const ino = link === undefined ? stats.ino : linkedIno(link.mark, stats.ino);
+    const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
     const named = kindOfName(name);
     if (named.kind === "skipped") {
       skipped.push({ entry, reason: named.reason });
@@ -132,11 +180,20 @@ export function openWalk(root: string, rules: Rules): Walk {
     if (known !== undefined) return known;
     const [parent, name] = split(folder);
     const open =
-      reaches(parent) &&
-      isOpen(parent, (above) => above.folder(folder, name).wanted) &&
-      look(folder)?.isDirectory() === true;
+      reaches(parent) && isOpen(parent, (above) => above.folder(folder, name).wanted) && stepsInto(folder);
     reached.set(folder, open);
     return open;
+  };
+  const stepsInto = (folder: FolderPath): boolean => {
+    const stats = look(folder);
+    if (stats?.isSymbolicLink() === true) {
+      const passed = follower.pass(folder, stats);
+      if (passed.kind === "unreadable") unreadable.push({ path: folder, code: passed.code });
+      return passed.kind === "folder";
+    }
+    if (stats?.isDirectory() !== true) return false;
+    follower.enter(folder);
+    return true;
   };
 
   /** Asks the rules in a folder; where they cannot be known, says no and reports it. */
@@ -151,8 +208,14 @@ export function openWalk(root: string, rules: Rules): Walk {
     const [parent, name] = split(path);
     if (!reaches(parent)) return;
     const stats = look(path);
-    if (stats?.isDirectory() === true) {
-      if (isOpen(parent, (above) => above.folder(path, name).wanted)) folders.push(path);
+    if (stats?.isSymbolicLink() === true) {
+      const asFile = isOpen(parent, (above) => above.file(path, name).wanted);
+      const asFolder = isOpen(parent, (above) => above.folder(path, name).wanted);
+      if (asFile || asFolder) takeLink(path, name, stats, asFile, asFolder);
+    } else if (stats?.isDirectory() === true) {
+      if (!isOpen(parent, (above) => above.folder(path, name).wanted)) return;
+      follower.enter(path);
+      folders.push(path);
     } else if (stats?.isFile() === true && isOpen(parent, (above) => above.file(path, name).wanted))
       take(path, name, stats);
   };
@@ -161,6 +224,11 @@ export function openWalk(root: string, rules: Rules): Walk {
     const name = names.pop();
     if (name !== undefined) {
       takeListed(name);
+      return true;
+    }
+    const link = links.pop();
+    if (link !== undefined) {
+      takeListedLink(link);
       return true;
     }
     const folder = folders.pop();
@@ -187,6 +255,7 @@ export function openWalk(root: string, rules: Rules): Walk {
       }
       return false;
     },
+    end: follower.end,
   };
 }
 

@@ -1,11 +1,14 @@
 import type { FailureFacts } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
+import type { LinkWatches } from "../rules/followed-links.ts";
 import type { WatchedSource } from "../rules.ts";
 
 /** What the main thread asks of the watcher thread. `id` names one watched source. */
 export type Request =
   | { readonly kind: "open"; readonly id: number; readonly source: WatchedSource }
   | { readonly kind: "renew"; readonly id: number }
+  /** Watch these too, for links lead there; in place of those told before. */
+  | { readonly kind: "links"; readonly id: number; readonly links: LinkWatches }
   | { readonly kind: "close"; readonly id: number };
 
 /** What the watcher thread tells. */

@@ -4,8 +4,10 @@ import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { FolderPath } from "../rules/folder-path.ts";
 import { openRules, type WatchedSource } from "../rules.ts";
+import type { LinkWatches } from "../rules/followed-links.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher } from "./folder-watcher.ts";
+import { openLinkedFolders } from "./linked-folders.ts";
 
 /** Called with what a source's watcher sees. None of them may throw. */
 export interface Hints {
@@ -24,6 +26,8 @@ export interface Hints {
 export interface SourceWatch {
   /** Watches every folder anew; `onReady` tells when that is done. */
   renew(): void;
+  /** Watches what links lead to, in place of what they led to before. */
+  follow(links: LinkWatches): void;
   close(): Promise<void>;
 }
 
@@ -82,7 +86,28 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
       rules.reload();
       mark("");
       renewSoon();
-    } else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) mark(path);
+    } else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) {
+      mark(path);
+    } else if (isLinkedTo(path)) {
+      linked.exchanged(absolutePath);
+      mark(path);
+    }
+  };
+
+  let links: { readonly folders: ReadonlySet<FolderPath>; readonly points: ReadonlySet<FolderPath> } = {
+    folders: new Set(),
+    points: new Set(),
+  };
+  /** Whether the rules leave a path out at its own place and a link may lead to it all the same. */
+  const isLinkedTo = (path: RelativePath): boolean =>
+    links.points.has(path) ||
+    links.folders.has(path) ||
+    links.folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/"))));
+  const watchLinked = (): void => {
+    const unwatched = [...links.folders].filter(
+      (folder) => folder !== "" && !rules.entersFolder(folder).wanted,
+    );
+    linked.set(new Set(unwatched.map((folder) => join(root, folder))));
   };
 
   const removed = new Set<string>();
@@ -109,6 +134,12 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     reported.add(code);
     hints.onError(explain(error, code, source.absolutePath));
   };
+
+  const linked = openLinkedFolders((absolutePath) => {
+    flood.count();
+    const path = below(root, absolutePath);
+    if (path !== undefined && !closed) mark(path);
+  }, onError);
 
   const open = (): void => {
     reported = new Set();
@@ -154,6 +185,8 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     if (closed) return;
     rules.reload();
     open();
+    watchLinked();
+    linked.exchanged(root);
     await new Promise((resolve) => {
       setTimeout(resolve, RENEW_PAUSE_MS).unref();
     });
@@ -163,9 +196,14 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   open();
   return {
     renew: renewSoon,
+    follow: ({ folders, points }) => {
+      links = { folders: new Set(folders), points: new Set(points) };
+      watchLinked();
+    },
     close: async () => {
       closed = true;
       deafen();
+      linked.close();
       await watcher?.close();
     },
   };

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { KbsyncError } from "../../lib/failure.ts";
 import { siblingModule } from "../../lib/sibling.ts";
+import type { LinkWatches } from "../rules/followed-links.ts";
 import type { WatchedSource } from "../rules.ts";
 import type { Report, Request } from "./messages.ts";
 import type { Hints, SourceWatch } from "./source-watch.ts";
@@ -18,6 +19,7 @@ const RESTART_MS_MAX = 60_000;
 interface Subscription {
   readonly source: WatchedSource;
   readonly hints: Hints;
+  links?: LinkWatches;
   onClosed?: () => void;
 }
 
@@ -35,10 +37,18 @@ let nextId = 1;
 /** Watches a source in the watcher thread. */
 export function watchInThread(source: WatchedSource, hints: Hints): SourceWatch {
   const id = nextId++;
-  subscriptions.set(id, { source, hints });
+  const subscription: Subscription = { source, hints };
+  subscriptions.set(id, subscription);
   if (worker === undefined) start();
   else ask({ kind: "open", id, source });
-  return { renew: () => ask({ kind: "renew", id }), close: async () => await close(id) };
+  return {
+    renew: () => ask({ kind: "renew", id }),
+    follow: (links) => {
+      subscription.links = links;
+      ask({ kind: "links", id, links });
+    },
+    close: async () => await close(id),
+  };
 }
 
 function ask(request: Request): void {
@@ -61,7 +71,10 @@ function start(): void {
   started.on("exit", () => {
     if (worker === started) died(cause);
   });
-  for (const [id, { source }] of subscriptions) ask({ kind: "open", id, source });
+  for (const [id, { source, links }] of subscriptions) {
+    ask({ kind: "open", id, source });
+    if (links !== undefined) ask({ kind: "links", id, links });
+  }
 }
 
 function receive(report: Report): void {

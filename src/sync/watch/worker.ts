@@ -20,6 +20,9 @@ port.on("message", (request: Request) => {
     case "renew":
       watches.get(id)?.renew();
       break;
+    case "links":
+      watches.get(id)?.follow(request.links);
+      break;
     case "close":
       void close(id);
       break;

@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { buildBinary } from "plist";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { digestOf } from "../../../src/sync/document/digest.ts";
 import { readDocument, type ReadOutcome, type SourceDocument } from "../../../src/sync/document/read.ts";
 import { EXTRACTOR_VERSION } from "../../../src/sync/document/recipe.ts";
 import { openRules } from "../../../src/sync/rules.ts";
@@ -67,6 +68,7 @@ describe("what a file becomes", () => {
       document: {
         kind: "content",
         content: text,
+        digest: digestOf(text),
         hash: createHash("sha256").update(text).digest("hex"),
         sizeBytes: size,
         entry: { path: "a/b.md", sizeBytes: size, mtimeMs, ctimeMs, ino },
