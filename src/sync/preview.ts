@@ -1,14 +1,10 @@
 import { join } from "node:path";
-import type { SyncConfig } from "../config/schema.ts";
 import { observe } from "./actions/observe.ts";
 import { readDocument } from "./document/read.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { SourceRow } from "./ledger/sources.ts";
-import { rootReason } from "./pass/pass.ts";
-import { brake, type BrakeFacts } from "./plan/brakes.ts";
 import { decide } from "./plan/decide.ts";
 import { type ActionKind, EMPTY_FILE, type RelativePath } from "./plan/model.ts";
-import { moveSuspects, pairByHash } from "./plan/moves.ts";
 import { isBlank } from "./plan/reconcile.ts";
 import type { SourceSync } from "./source.ts";
 
@@ -31,14 +27,13 @@ export async function previewOf(
   ledger: Ledger,
   row: SourceRow,
   source: SourceSync,
-  sync: SyncConfig,
   signal?: AbortSignal,
 ): Promise<PlannedAction[]> {
   signal?.throwIfAborted();
   const stop = (): void => source.stop();
   signal?.addEventListener("abort", stop, { once: true });
   try {
-    return await plan(ledger, row, source, sync, signal);
+    return await plan(ledger, row, source, signal);
   } catch (error) {
     signal?.throwIfAborted();
     throw error;
@@ -47,49 +42,51 @@ export async function previewOf(
   }
 }
 
+/** The deletes of sources that left the configuration and to whose end a person agreed; `configured` are folders. */
+export function removalsOf(ledger: Ledger, configured: ReadonlySet<string>): PlannedAction[] {
+  return ledger.sources
+    .removed()
+    .filter(({ approved, path }) => approved && !configured.has(path))
+    .flatMap(({ id, path: source }) => {
+      const rows = [...ledger.files.all(id), ...ledger.intents.deletes(id)];
+      return rows.flatMap(({ path, docId }) =>
+        docId === null ? [] : [{ source, path, action: "delete" as const, docId }],
+      );
+    });
+}
+
 async function plan(
   ledger: Ledger,
   row: SourceRow,
   source: SourceSync,
-  sync: SyncConfig,
   signal: AbortSignal | undefined,
 ): Promise<PlannedAction[]> {
-  const { scan, difference } = await source.preview();
-  const facts: BrakeFacts = {
-    rootBefore: row.root,
-    filesBefore: row.agreed + row.unsure + row.held,
-    deletedLately: 0,
-    holdDeletesOver: sync.holdDeletesOver,
-    holdDeletesPercent: sync.holdDeletesPercent,
-    holdReason: row.holdReason ?? undefined,
-    approved: row.approved,
-  };
-  const judged = brake(scan, difference.gone, facts);
-  if (judged.halted) {
-    const reason = scan.root === undefined ? rootReason(scan) : judged.reason;
-    return [{ source: row.path, path: "", action: "halt", ...(reason !== undefined && { reason }) }];
-  }
+  if (row.lost !== null) return [{ source: row.path, path: "", action: "halt", reason: row.lost }];
+  const { looks, refused, skipped, braked } = await source.preview(row);
+  const { reason } = braked;
+  const why = reason === undefined ? {} : { reason };
+  if (braked.halted) return [{ source: row.path, path: "", action: "halt", ...why }];
+
   const planned: PlannedAction[] = [];
   const add = (
     action: PlannedAction["action"],
     path: RelativePath,
-    more: Partial<PlannedAction> = {},
+    more: { from?: RelativePath | undefined; docId?: string | null | undefined; reason?: string } = {},
   ): void => {
-    planned.push({ source: row.path, path, action, ...more });
+    const { from, docId, ...words } = more;
+    const origin = from === undefined ? {} : { from };
+    const resource = typeof docId === "string" ? { docId } : {};
+    planned.push({ source: row.path, path, action, ...origin, ...resource, ...words });
   };
-  for (const { path, reason } of difference.refused) add("refuse", path, { reason });
-  for (const { entry, reason } of difference.skipped) add("skip", entry.path, { reason });
-
-  const suspects = new Set(moveSuspects(difference.looks, difference.gone));
-  const fresh: { entry: (typeof difference.looks)[number]["entry"]; hash: string }[] = [];
-  for (const look of difference.looks) {
+  for (const each of refused) add("refuse", each.path, { reason: each.reason });
+  for (const { entry, reason: words } of skipped) add("skip", entry.path, { reason: words });
+  for (const look of looks) {
     signal?.throwIfAborted();
     const { entry, known, from } = look;
     const read = await readDocument(join(row.path, entry.path), entry, source.rules);
     if (read.kind === "skipped") {
-      add(known !== undefined && known.docId !== null ? "refuse" : "skip", entry.path, {
-        reason: read.reason,
-      });
+      const action = known !== undefined && known.docId !== null ? "refuse" : "skip";
+      add(action, entry.path, { reason: read.reason });
     }
     if (read.kind === "refused") add("refuse", entry.path, { reason: read.reason });
     if (read.kind === "unreadable") add("refuse", entry.path, { reason: `cannot be read: ${read.code}` });
@@ -99,33 +96,12 @@ async function plan(
       add("skip", entry.path, { reason: EMPTY_FILE });
       continue;
     }
-    if (suspects.has(look)) fresh.push({ entry, hash: read.document.hash });
     const action = decide(observe(read.document, 0), file, from !== undefined);
-    if (action === "touch") continue;
-    add(action, entry.path, {
-      ...(from !== undefined && { from }),
-      ...(typeof file?.docId === "string" && { docId: file.docId }),
-    });
+    if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
   }
-
-  const rows = difference.gone.map((known) => ({ known, hash: ledger.files.get(known.id)?.hash ?? "" }));
-  const moves = new Map(pairByHash(rows, fresh).map((move) => [move.known.id, move]));
-  for (const { known, entry } of moves.values()) {
-    const index = planned.findIndex(({ path, action }) => path === entry.path && action === "create");
-    planned.splice(index, 1);
-    add("move", entry.path, { from: known.path, ...(known.docId !== null && { docId: known.docId }) });
-  }
-  const braked = brake(
-    scan,
-    difference.gone.filter(({ id }) => !moves.has(id)),
-    facts,
-  );
-  for (const { path, docId } of braked.deletes) add("delete", path, { ...(docId !== null && { docId }) });
-  for (const { path, docId } of braked.held) {
-    add("hold", path, {
-      ...(docId !== null && { docId }),
-      ...(braked.reason !== undefined && { reason: braked.reason }),
-    });
-  }
+  for (const { path, docId } of braked.deletes) add("delete", path, { docId });
+  for (const { path, docId } of braked.held) add("hold", path, { docId, ...why });
+  // Deletes that an earlier process left undone go with the next pass.
+  for (const { path, docId } of ledger.intents.deletes(row.id)) add("delete", path, { docId });
   return planned;
 }

@@ -12,14 +12,24 @@ export interface BrakeFacts {
   readonly holdDeletesPercent: number;
   /** Why rows are held already. */
   readonly holdReason: string | undefined;
-  /** A person agreed to what the brakes would hold. */
-  readonly approved: boolean;
+  /** What a person agreed to when the source stood still before another root. */
+  readonly approval: HaltApproval | undefined;
+  /** Missing rows, by id, whose path the rules leave out: their file may well be there. */
+  readonly leftOut: ReadonlySet<number>;
+}
+
+/** A person's word on a source that stood still: this root, with so many files missing, and no more. */
+export interface HaltApproval {
+  readonly root: RootIdentity;
+  readonly files: number;
 }
 
 /** What the brakes let through. */
 export interface Braked {
   readonly deletes: readonly KnownFile[];
   readonly held: readonly KnownFile[];
+  /** How many of `deletes` count against the limits of later ones: nobody agreed to them. */
+  readonly counted: number;
   /** Why deletes are held, for a person; undefined when none is. */
   readonly reason: string | undefined;
   /** The folder is not the one that was agreed: nothing at all may be sent for this source. */
@@ -35,55 +45,112 @@ const EMPTIED_FILES_MIN = 2;
 /** Decides which deletes may go. Pure. `gone` are rows with a resource whose file is gone. */
 export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Braked {
   if (scan.root === undefined) return halt("the folder is missing or is no folder", []);
-  if (facts.approved) return free(gone);
   const doomed = gone.filter(({ state }) => state === "doomed");
   const open = gone.filter(({ state }) => state !== "doomed");
   const isNew = open.filter(({ state }) => state !== "held");
-  if (open.length === 0) return free(gone);
+  const { rootBefore, approval } = facts;
+  const isAgreed = approval !== undefined && isSameRoot(approval.root, scan.root);
+  if (open.length === 0 || (isAgreed && open.length <= approval.files)) return free(gone);
 
-  const { rootBefore } = facts;
+  // What a person agreed to is what was missing then; whatever else is missing now waits for another word.
+  const outgrown = isAgreed
+    ? `more is missing than was agreed to (${filesOf(approval.files)} then, ${open.length} now): `
+    : "";
   if (rootBefore !== undefined && rootBefore.dev !== scan.root.dev) {
-    return halt("the folder is on another device than before; is a disk not mounted?", open);
+    return halt(`${outgrown}the folder is on another device than before; is a disk not mounted?`, open);
   }
   const replaced = rootBefore !== undefined && rootBefore.ino !== scan.root.ino;
-  const noneLeft = losesAll(open, facts);
-  if (noneLeft && replaced)
-    return halt("the folder was replaced by another one that holds none of its files", open);
+  // Another folder without a single known file is another folder, however few these were.
+  if (replaced && open.length >= facts.filesBefore)
+    return halt(`${outgrown}the folder was replaced by another one that holds none of its files`, open);
+  const noneLeft = losesAll(open.length, facts);
+  // What a person was told stays as it is for as long as nothing new joins what is held.
+  const told = isNew.length === 0 ? facts.holdReason : undefined;
   const emptied = scan.scope === undefined && scan.entries.length + scan.refused.length === 0;
-  if (noneLeft && emptied)
-    return { deletes: doomed, held: open, reason: "the folder was emptied", halted: false };
+  if (noneLeft && emptied) {
+    const reason = told ?? rulesReason(open, facts) ?? "the folder was emptied";
+    return { deletes: doomed, counted: 0, held: open, reason, halted: false };
+  }
 
-  const lately = open.length + facts.deletedLately;
-  const percent = (100 * lately) / (facts.filesBefore + facts.deletedLately);
-  if (lately > facts.holdDeletesOver && percent > facts.holdDeletesPercent) {
-    const reason = `${open.length} deletes at once, ${Math.round(percent)} % of the source`;
-    return { deletes: doomed, held: open, reason, halted: false };
+  if (isMass(open.length, facts)) {
+    const reason = told ?? rulesReason(open, facts) ?? massReason(open.length, facts);
+    return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
   // What is held stays so until a person agrees, also when it has become few.
   const held = open.filter(({ state }) => state === "held");
   return {
     deletes: [...doomed, ...isNew],
+    counted: isNew.length,
     held,
     reason: held.length === 0 ? undefined : (facts.holdReason ?? "deletes held before"),
     halted: false,
   };
 }
 
+/** What the limits are measured by. */
+type LimitFacts = Pick<
+  BrakeFacts,
+  "filesBefore" | "deletedLately" | "holdDeletesOver" | "holdDeletesPercent"
+>;
+
+/**
+ * Whether missing files may come to be held, for the limits or because none is left: then it is worth finding out which
+ * of them the rules leave out.
+ */
+export function mayHold(gone: readonly KnownFile[], facts: LimitFacts): boolean {
+  const open = gone.filter(({ state }) => state !== "doomed");
+  const isNew = open.some(({ state }) => state !== "held");
+  return isNew && (losesAll(open.length, facts) || isMass(open.length, facts));
+}
+
 /**
  * Whether every file that has a resource is missing. A partial scan cannot tell whether the folder was emptied then, so
  * the whole source must be scanned.
  */
-export function losesAll(
-  gone: readonly KnownFile[],
-  { filesBefore }: Pick<BrakeFacts, "filesBefore">,
-): boolean {
-  return gone.length >= filesBefore && filesBefore >= EMPTIED_FILES_MIN;
+export function losesAll(missing: number, { filesBefore }: Pick<BrakeFacts, "filesBefore">): boolean {
+  return missing >= filesBefore && filesBefore >= EMPTIED_FILES_MIN;
+}
+
+/** Whether two looks saw the very same folder. */
+export function isSameRoot(a: RootIdentity | undefined, b: RootIdentity | undefined): boolean {
+  return a?.dev === b?.dev && a?.ino === b?.ino;
+}
+
+function isMass(count: number, facts: LimitFacts): boolean {
+  return (
+    count + facts.deletedLately > facts.holdDeletesOver && percentOf(count, facts) > facts.holdDeletesPercent
+  );
+}
+
+/** Part of the source that goes, with what went lately. */
+function percentOf(count: number, { deletedLately, filesBefore }: LimitFacts): number {
+  return (100 * (count + deletedLately)) / (filesBefore + deletedLately);
+}
+
+function massReason(count: number, facts: LimitFacts): string {
+  const percent = `${Math.round(percentOf(count, facts))} % of the source`;
+  const before = facts.deletedLately;
+  if (before === 0) return `${count} deletes at once, ${percent}`;
+  return `${count} ${count === 1 ? "delete" : "deletes"} after ${before} within ${LATELY_MS / 60_000} minutes, ${percent}`;
+}
+
+/** Undefined: the rules leave none of them out. */
+function rulesReason(open: readonly KnownFile[], { leftOut }: BrakeFacts): string | undefined {
+  const out = open.filter(({ id }) => leftOut.has(id)).length;
+  if (out === 0) return undefined;
+  const words = `the rules leave out ${filesOf(out)} that ${out === 1 ? "was" : "were"} in agreement`;
+  const rest = open.length - out;
+  return rest === 0 ? words : `${words}, and ${filesOf(rest)} more ${rest === 1 ? "is" : "are"} gone`;
+}
+
+function filesOf(count: number): string {
+  return count === 1 ? "1 file" : `${count} files`;
 }
 
 function free(deletes: readonly KnownFile[]): Braked {
-  return { deletes, held: [], reason: undefined, halted: false };
+  return { deletes, counted: 0, held: [], reason: undefined, halted: false };
 }
 
 function halt(reason: string, held: readonly KnownFile[]): Braked {
-  return { deletes: [], held, reason, halted: true };
+  return { deletes: [], counted: 0, held, reason, halted: true };
 }

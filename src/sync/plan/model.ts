@@ -15,6 +15,16 @@ export interface ScanEntry {
   readonly mtimeMs: number;
   readonly ctimeMs: number;
   readonly ino: number;
+  /** Set: the path leads through a followed symbolic link, and the other facts are those of its target. */
+  readonly link?: FollowedLink;
+}
+
+/** How a path leads through symbolic links. */
+export interface FollowedLink {
+  /** Absolute path of the target, free of links. */
+  readonly real: string;
+  /** Names the links on the way. It is part of `ino`, so that a link and its target are never taken for one another. */
+  readonly mark: string;
 }
 
 /** Where the scan could not look. Nothing at or below `path` ("" is the root) may be taken for deleted. */
@@ -27,6 +37,7 @@ export interface Unreadable {
 /** Identity of a source's root folder, to notice an unmounted or replaced one. */
 export interface RootIdentity {
   readonly dev: number;
+  /** Inode number, mixed with the time of birth where that is known: a number alone is used again at once. */
   readonly ino: number;
 }
 
@@ -34,6 +45,8 @@ export interface RootIdentity {
 export interface Skip {
   readonly entry: ScanEntry;
   readonly reason: string;
+  /** True: there is no file, as far as the source goes (a link that is not followed). A resource of its path is deleted. */
+  readonly absent?: boolean;
 }
 
 /** Why an empty file is skipped, in words. */

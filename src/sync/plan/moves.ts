@@ -1,4 +1,5 @@
-import type { KnownFile, Look, Move, RelativePath, ScanEntry } from "./model.ts";
+import type { Difference, KnownFile, Look, Move, RelativePath, ScanEntry } from "./model.ts";
+import { STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
 
 /** What a file is told by apart from its name. An inode number alone is not enough: it is used again at once. */
 interface Identity {
@@ -25,23 +26,27 @@ export interface Pairs {
  * over another file come out as moves. Where two rows or two entries share an identity (hard links), none of them is
  * moved: there is nothing to tell them apart by.
  */
-export function pairByIdentity(
+export function* pairInSteps(
   missing: readonly KnownFile[],
   changed: readonly Move[],
   fresh: readonly ScanEntry[],
-): Pairs {
+): Steps<Pairs> {
   // A row whose path still holds the same inode was edited in place; its file has not gone anywhere.
   const strangers = changed.filter(({ entry, known }) => entry.ino !== known.ino);
   const stayed = changed.filter(({ entry, known }) => entry.ino === known.ino);
-  const rows = onlyOnes([...missing, ...strangers.map(({ known }) => known)].filter(mayMove));
-  const entries = onlyOnes([...fresh, ...strangers.map(({ entry }) => entry)]);
+  // Nothing has gone, so nothing has come from elsewhere: as in a first sync.
+  if (missing.length + strangers.length === 0) return { moves: [], stayed, gone: [], fresh };
+  const rows = yield* onlyOnes([...missing, ...strangers.map(({ known }) => known)].filter(mayMove));
+  const entries = yield* onlyOnes([...fresh, ...strangers.map(({ entry }) => entry)]);
 
   const moves: Move[] = [];
   const movedRows = new Set<number>();
   const takenPaths = new Set<RelativePath>();
+  let items = 0;
   for (const [key, entry] of entries) {
-    const row = entry === undefined ? undefined : rows.get(key);
-    if (row === undefined || entry === undefined || row.path === entry.path) continue;
+    if (++items % STEP_ITEMS === 0) yield;
+    const row = rows.get(key);
+    if (row === undefined || row.path === entry.path) continue;
     moves.push({ known: row, entry });
     movedRows.add(row.id);
     takenPaths.add(entry.path);
@@ -89,8 +94,8 @@ export function pairByHash(
       moves.push({ known: row.known, entry: target.entry });
       continue;
     }
-    const rowsByName = singles(candidates, ({ known }) => nameOf(known.path));
-    const targetsByName = singles(targets, ({ entry }) => nameOf(entry.path));
+    const rowsByName = takeAll(singles(candidates, ({ known }) => nameOf(known.path)));
+    const targetsByName = takeAll(singles(targets, ({ entry }) => nameOf(entry.path)));
     for (const [name, { known }] of rowsByName) {
       const entry = targetsByName.get(name)?.entry;
       if (entry !== undefined) moves.push({ known, entry });
@@ -99,20 +104,60 @@ export function pairByHash(
   return moves;
 }
 
+/** What is left of a difference once its moves are done. */
+export interface Followed {
+  /** All moves, those by content too. */
+  readonly moves: readonly Move[];
+  readonly looks: readonly Look[];
+  /** Rows that are to be deleted, as the brakes see fit; one whose path a moved file took is doomed. */
+  readonly gone: readonly KnownFile[];
+  /** Rows that have just become doomed. */
+  readonly displaced: readonly KnownFile[];
+  /** Rows without a resource whose path a moved file took. */
+  readonly overwritten: readonly KnownFile[];
+}
+
+/** Works out what a difference comes to with the moves that were found `byHash`. `looks` are those that may begin now. */
+export function followMoves(
+  { moves: byIdentity, gone, forgotten }: Pick<Difference, "moves" | "gone" | "forgotten">,
+  looks: readonly Look[],
+  byHash: readonly Move[],
+): Followed {
+  const moves = [...byIdentity, ...byHash];
+  const targets = new Set(moves.map(({ entry }) => entry.path));
+  const moved = new Set(moves.map(({ known }) => known.id));
+  // Renamed over: the old file's path is another's now, so its resource goes whatever the brakes say of others.
+  const isDisplaced = ({ path, state }: KnownFile): boolean =>
+    targets.has(path) && state !== "held" && state !== "doomed";
+  const left = gone.filter(({ id }) => !moved.has(id));
+  const hashMoves = new Map(byHash.map((move) => [move.entry.path, move]));
+  return {
+    moves,
+    looks: looks.map((look) => {
+      const move = hashMoves.get(look.entry.path);
+      return move === undefined ? look : { entry: look.entry, known: move.known, from: move.known.path };
+    }),
+    gone: left.map((row) => (isDisplaced(row) ? { ...row, state: "doomed" } : row)),
+    displaced: left.filter(isDisplaced),
+    overwritten: forgotten.filter(({ path }) => targets.has(path)),
+  };
+}
+
 /** A row whose resource is not surely what the ledger says has no content to recognise; one without has no id to keep. */
 function mayMove(row: KnownFile): boolean {
   return row.docId !== null && row.state !== "doomed";
 }
 
-function onlyOnes<T extends Identity>(items: readonly T[]): ReadonlyMap<string, T> {
+function onlyOnes<T extends Identity>(items: readonly T[]): Steps<ReadonlyMap<string, T>> {
   return singles(items, ({ ino, sizeBytes, mtimeMs }) => `${ino}:${sizeBytes}:${mtimeMs}`);
 }
 
 /** The items whose key no other item has. */
-function singles<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, T> {
+function* singles<T>(items: readonly T[], keyOf: (item: T) => string): Steps<ReadonlyMap<string, T>> {
   const found = new Map<string, T>();
   const doubled = new Set<string>();
-  for (const item of items) {
+  for (const [index, item] of items.entries()) {
+    if (index % STEP_ITEMS === STEP_ITEMS - 1) yield;
     const key = keyOf(item);
     if (found.has(key)) doubled.add(key);
     found.set(key, item);

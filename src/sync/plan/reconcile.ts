@@ -1,4 +1,5 @@
-import { pairByIdentity, sameIdentity } from "./moves.ts";
+import { pairInSteps, sameIdentity } from "./moves.ts";
+import { sortInSteps, STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
 import {
   type Difference,
   EMPTY_FILE,
@@ -8,6 +9,7 @@ import {
   type RelativePath,
   type Scan,
   type ScanEntry,
+  type Skip,
 } from "./model.ts";
 
 /** What `reconcile` needs to know beside disk and ledger. */
@@ -16,8 +18,8 @@ export interface ReconcileOptions {
   readonly rulesKey: number;
   /** Paths with work under way: left alone, the caller looks again when that ends. */
   readonly busy?: (path: RelativePath) => boolean;
-  /** Whether to try parked files again. */
-  readonly retryParked?: boolean;
+  /** Whether to try parked files again, all or those of which it says so. */
+  readonly retryParked?: boolean | ((path: RelativePath) => boolean);
 }
 
 /**
@@ -26,41 +28,51 @@ export interface ReconcileOptions {
  * million rows through.
  */
 export function reconcile(scan: Scan, known: Iterable<KnownFile>, options: ReconcileOptions): Difference {
+  return takeAll(reconcileInSteps(scan, known, options));
+}
+
+/** As `reconcile`, in steps. What `busy` says of a path must not change between them. */
+export function* reconcileInSteps(
+  scan: Scan,
+  known: Iterable<KnownFile>,
+  options: ReconcileOptions,
+): Steps<Difference> {
   const busy = options.busy ?? (() => false);
   const inScope = scopeTest(scan.scope);
   const unseen = unseenTest(scan);
   const entries = new Map<RelativePath, ScanEntry>();
-  for (const entry of scan.entries) if (!busy(entry.path)) entries.set(entry.path, entry);
+  let items = 0;
+  for (const entry of scan.entries) {
+    if (++items % STEP_ITEMS === 0) yield;
+    if (!busy(entry.path)) entries.set(entry.path, entry);
+  }
   const refusals = new Map(scan.refused.map(({ path, reason }) => [path, { path, reason }]));
-  const skips = new Map(scan.skipped.map(({ entry, reason }) => [entry.path, { entry, reason }]));
+  const skips = new Map(scan.skipped.map((skip) => [skip.entry.path, skip]));
 
   const changed: { entry: ScanEntry; known: KnownFile }[] = [];
   /** Held rows whose path has an entry. */
   const heldHere: KnownFile[] = [];
+  /** Rows whose path has a file that is not taken, and why: their own file, or another one in its place. */
+  const blocked: Blocked[] = [];
   const missing: KnownFile[] = [];
   const refused: Difference["refused"][number][] = [];
   const skipped: Difference["skipped"][number][] = [];
   let unchanged = 0;
 
   for (const row of known) {
+    if (++items % STEP_ITEMS === 0) yield;
     if (busy(row.path)) continue;
     const entry = entries.get(row.path);
     if (entry === undefined) {
       const refusal = refusals.get(row.path);
-      if (refusal !== undefined && !isHeld(row)) {
-        refusals.delete(row.path);
-        refused.push({ ...refusal, known: row });
-        continue;
+      const skip = skips.get(row.path);
+      if (refusal !== undefined) blocked.push({ row, refusal });
+      else if (skip !== undefined && !(skip.absent === true && row.docId !== null))
+        blocked.push({ row, skip });
+      else {
+        if (skip !== undefined && !isHeld(row)) skips.delete(row.path);
+        if (skip !== undefined || (inScope(row.path) && !unseen(row.path))) missing.push(row);
       }
-      const skip = isHeld(row) ? undefined : skips.get(row.path);
-      if (skip !== undefined) {
-        skips.delete(row.path);
-        // A resource is not deleted because this version no longer takes the kind: a person is told instead.
-        if (row.docId !== null) refused.push({ path: row.path, reason: skip.reason, known: row });
-        else if (row.state !== "skipped" || row.rulesKey !== options.rulesKey)
-          skipped.push({ ...skip, known: row });
-        else unchanged += 1;
-      } else if (refusal === undefined && inScope(row.path) && !unseen(row.path)) missing.push(row);
       continue;
     }
     if (isHeld(row)) {
@@ -74,31 +86,84 @@ export function reconcile(scan: Scan, known: Iterable<KnownFile>, options: Recon
   // What is left in `entries` has no living row of its own, so a held row of that path takes it, whatever it holds now.
   const { back, restored, displaced } = placeHeld(heldHere, entries, options);
   const fresh = [...entries.values()];
+
+  const { placed, left } = placeBlocked(blocked);
+  const placedRows = placed.map(({ row }) => row).filter(({ docId }) => docId !== null);
+  const pairs = yield* pairInSteps([...missing, ...displaced, ...left, ...placedRows], changed, fresh);
+  // A row whose file is under another name now has gone there; what lies at its old path is a file without a row.
+  const movedIds = placed.length === 0 ? undefined : new Set(pairs.moves.map(({ known: { id } }) => id));
+  const stuckIds = new Set<number>();
+  for (const { row, refusal, skip } of placed) {
+    if (++items % STEP_ITEMS === 0) yield;
+    if (movedIds?.has(row.id) === true) continue;
+    stuckIds.add(row.id);
+    refusals.delete(row.path);
+    skips.delete(row.path);
+    const reason = refusal?.reason ?? skip?.reason ?? "";
+    // A resource is not deleted because this version no longer takes the kind: a person is told instead.
+    if (refusal !== undefined || row.docId !== null) refused.push({ path: row.path, reason, known: row });
+    else if (skip !== undefined && isToldSkip(row, skip, options)) unchanged += 1;
+    else if (skip !== undefined) skipped.push({ ...skip, known: row });
+  }
+  const gone = stuckIds.size === 0 ? pairs.gone : pairs.gone.filter(({ id }) => !stuckIds.has(id));
   for (const refusal of refusals.values()) if (!busy(refusal.path)) refused.push(refusal);
   for (const skip of skips.values()) if (!busy(skip.entry.path)) skipped.push(skip);
-
-  const pairs = pairByIdentity([...missing, ...displaced], changed, fresh);
   const looks: Look[] = restored.map(({ entry, known: row }) => ({ entry, known: row }));
   for (const { entry, known: row } of pairs.moves) looks.push({ entry, known: row, from: row.path });
   for (const { entry, known: row } of pairs.stayed) {
+    if (++items % STEP_ITEMS === 0) yield;
     if (isBlank(entry, row)) skipped.push({ entry, reason: EMPTY_FILE, known: row });
     else looks.push({ entry, known: row });
   }
   for (const entry of pairs.fresh) {
+    if (++items % STEP_ITEMS === 0) yield;
     if (isBlank(entry, undefined)) skipped.push({ entry, reason: EMPTY_FILE });
     else looks.push({ entry, known: undefined });
   }
 
   return {
     moves: pairs.moves,
-    looks: looks.sort((a, b) => compare(a.entry.path, b.entry.path)),
+    looks: yield* sortInSteps(looks, byPath),
     returned: back,
-    gone: pairs.gone.filter((row) => row.docId !== null),
-    forgotten: pairs.gone.filter((row) => row.docId === null),
+    gone: gone.filter((row) => row.docId !== null),
+    forgotten: gone.filter((row) => row.docId === null),
     refused,
-    skipped: skipped.sort((a, b) => compare(a.entry.path, b.entry.path)),
+    skipped: yield* sortInSteps(skipped, byPath),
     unchanged,
   };
+}
+
+/** A row whose path has a file that is not taken; one of the two says why. */
+interface Blocked {
+  readonly row: KnownFile;
+  readonly refusal?: { readonly reason: string };
+  readonly skip?: Skip;
+}
+
+/**
+ * Gives each path whose file is not taken one row: the living one, else the oldest that is held, for the file that it
+ * waited for may be this one, too large now. Of a kind that is never taken it cannot be. The rows that are `left` have
+ * no file.
+ */
+function placeBlocked(blocked: readonly Blocked[]): {
+  placed: readonly Blocked[];
+  left: readonly KnownFile[];
+} {
+  const taken = new Set<RelativePath>();
+  const placed: Blocked[] = [];
+  const left: KnownFile[] = [];
+  const inOrder = blocked.toSorted(
+    (a, b) => Number(isHeld(a.row)) - Number(isHeld(b.row)) || a.row.id - b.row.id,
+  );
+  for (const each of inOrder) {
+    const isOther = each.row.state === "doomed" || (each.skip !== undefined && isHeld(each.row));
+    if (isOther || taken.has(each.row.path)) left.push(each.row);
+    else {
+      taken.add(each.row.path);
+      placed.push(each);
+    }
+  }
+  return { placed, left };
 }
 
 /**
@@ -113,15 +178,18 @@ function placeHeld(
   const back: KnownFile[] = [];
   const restored: Move[] = [];
   const displaced: KnownFile[] = [];
-  const isBack = (row: KnownFile): boolean => {
+  /** 2: as it was; 1: the same file, changed; 0: another one. */
+  const likeness = (row: KnownFile): number => {
     const entry = entries.get(row.path);
-    return entry !== undefined && sameStat(entry, row) && row.rulesKey === rulesKey;
+    if (entry === undefined || entry.ino !== row.ino) return 0;
+    return sameStat(entry, row) && row.rulesKey === rulesKey ? 2 : 1;
   };
   // A path may have several held rows. The one whose very file is back comes first, then the oldest.
   const inOrder = rows
-    .map((row) => ({ row, isBack: isBack(row) }))
-    .sort((a, b) => Number(b.isBack) - Number(a.isBack) || a.row.id - b.row.id);
-  for (const { row, isBack: asItWas } of inOrder) {
+    .map((row) => ({ row, likeness: likeness(row) }))
+    .sort((a, b) => b.likeness - a.likeness || a.row.id - b.row.id);
+  for (const { row, likeness: alike } of inOrder) {
+    const asItWas = alike === 2;
     const entry = entries.get(row.path);
     if (entry === undefined || (row.state === "doomed" && !asItWas)) {
       displaced.push(row);
@@ -145,8 +213,17 @@ export function isBlank(entry: ScanEntry, row: KnownFile | undefined): boolean {
 /** Whether the row agrees with the entry, so that there is nothing to read. */
 function isSettled(row: KnownFile, entry: ScanEntry, options: ReconcileOptions): boolean {
   if (row.rulesKey !== options.rulesKey || !sameStat(entry, row)) return false;
-  if (row.state === "parked") return options.retryParked !== true;
+  if (row.state === "parked") return !retriesParked(row.path, options);
   return row.state === "agreed" || row.state === "failed" || row.state === "skipped";
+}
+
+/** Whether the row says already that this is left out, and why. The reason of an absent one may change with its number. */
+function isToldSkip(row: KnownFile, { entry, absent }: Skip, { rulesKey }: ReconcileOptions): boolean {
+  return row.state === "skipped" && row.rulesKey === rulesKey && (absent !== true || row.ino === entry.ino);
+}
+
+function retriesParked(path: RelativePath, { retryParked = false }: ReconcileOptions): boolean {
+  return typeof retryParked === "function" ? retryParked(path) : retryParked;
 }
 
 function isHeld(row: KnownFile): boolean {
@@ -180,7 +257,7 @@ function underAny(folders: ReadonlySet<string>): (path: RelativePath) => boolean
   };
 }
 
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+function byPath(a: { readonly entry: ScanEntry }, b: { readonly entry: ScanEntry }): number {
+  if (a.entry.path === b.entry.path) return 0;
+  return a.entry.path < b.entry.path ? -1 : 1;
 }

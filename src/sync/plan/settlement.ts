@@ -1,3 +1,5 @@
+import { spelledAddress } from "./address.ts";
+
 /** Settling creates whose answer never came: which resources of the collection are theirs. Pure. */
 
 /** A create that may have reached the service. */
@@ -62,12 +64,12 @@ export interface Settling {
  */
 export function startSettling(creates: readonly OpenCreate[], isOwned: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, keyOf);
-  const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => url));
+  const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => spelledAddress(url)));
   const titles = new Set(creates.filter(({ unique }) => !unique).map(({ title }) => title));
   const seen = new Map<string, ListedResource[]>();
 
   return {
-    interested: ({ url, title }) => (url !== undefined && urls.has(url)) || titles.has(title),
+    interested: ({ url, title }) => (url !== undefined && urls.has(spelledAddress(url))) || titles.has(title),
     see: (resource) => {
       const unique = resource.url === undefined ? undefined : uniqueKey(resource.url);
       const key = unique !== undefined && groups.has(unique) ? unique : sharedKey(resource);
@@ -112,7 +114,8 @@ function settleGroup(
   const adoptedHere = open.length - absent.length;
   const answeredHere = group.length - open.length;
   const attempts = group.reduce((sum, create) => sum + create.attempts, 0);
-  const owner = group.find(({ answered }) => answered) ?? group[0];
+  const byId = group.toSorted((a, b) => a.id - b.id);
+  const owner = byId.find(({ answered }) => answered) ?? byId[0];
   const surplus = candidates.slice(0, Math.max(0, attempts - adoptedHere - answeredHere));
   if (owner !== undefined) for (const { docId } of surplus) out.extra.push({ id: owner.id, docId });
 }
@@ -124,11 +127,11 @@ function keyOf(create: OpenCreate): string {
 }
 
 function uniqueKey(url: string): string {
-  return `u\n${url}`;
+  return `u\n${spelledAddress(url) ?? ""}`;
 }
 
 function sharedKey(resource: { title: string; url: string | undefined; digest: string }): string {
-  return `s\n${resource.title}\n${resource.url ?? ""}\n${resource.digest}`;
+  return `s\n${resource.title}\n${spelledAddress(resource.url) ?? ""}\n${resource.digest}`;
 }
 
 function byAge(a: ListedResource, b: ListedResource): number {

@@ -30,7 +30,8 @@ const facts = (more: Partial<BrakeFacts> = {}): BrakeFacts => ({
   holdDeletesOver: 50,
   holdDeletesPercent: 20,
   holdReason: undefined,
-  approved: false,
+  approval: undefined,
+  leftOut: new Set(),
   ...more,
 });
 
@@ -78,6 +79,18 @@ describe("brakes", () => {
       held: 0,
     },
     { name: "an emptied folder is held", gone: rows(2), facts: { filesBefore: 2 }, deletes: 0, held: 2 },
+    {
+      name: "another folder without the only file is halted",
+      scan: {
+        ...scan({ dev: 1, ino: 3 }),
+        entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
+      },
+      gone: rows(1),
+      facts: { filesBefore: 1 },
+      deletes: 0,
+      held: 1,
+      halted: true,
+    },
     {
       name: "one file alone is deleted as any other",
       gone: rows(1),
@@ -133,11 +146,52 @@ describe("brakes", () => {
       held: 3,
     },
     {
-      name: "a person's word opens all brakes",
+      name: "a person's word on another root opens all brakes",
       scan: scan({ dev: 9, ino: 9 }),
       gone: rows(200),
-      facts: { approved: true },
+      facts: { approval: { root: { dev: 9, ino: 9 }, files: 200 } },
       deletes: 200,
+      held: 0,
+    },
+    {
+      name: "a person's word on one root says nothing of a third",
+      scan: scan({ dev: 8, ino: 9 }),
+      gone: rows(200),
+      facts: { approval: { root: { dev: 9, ino: 9 }, files: 200 } },
+      deletes: 0,
+      held: 200,
+      halted: true,
+    },
+    {
+      name: "a person's word covers what was missing then, and no more",
+      scan: scan({ dev: 9, ino: 9 }),
+      gone: rows(121),
+      facts: { approval: { root: { dev: 9, ino: 9 }, files: 120 } },
+      deletes: 0,
+      held: 121,
+      halted: true,
+    },
+    {
+      name: "a person's word on another root opens nothing on a missing folder",
+      scan: { ...scan(), root: undefined },
+      gone: rows(60),
+      facts: { approval: { root: ROOT, files: 60 } },
+      deletes: 0,
+      held: 0,
+      halted: true,
+    },
+    {
+      name: "what the rules leave out is held like any mass",
+      gone: rows(60),
+      facts: { leftOut: new Set(rows(60).map(({ id }) => id)) },
+      deletes: 0,
+      held: 60,
+    },
+    {
+      name: "a few that the rules leave out go",
+      gone: rows(3),
+      facts: { leftOut: new Set([0, 1, 2]) },
+      deletes: 3,
       held: 0,
     },
   ])("$name", ({ scan: seen = scan(), gone, facts: more, deletes, held, halted = false }) => {
@@ -146,14 +200,73 @@ describe("brakes", () => {
     expect(braked.reason === undefined).toBe(held === 0 && !halted);
   });
 
-  it.each([
-    { name: "emptied", scan: scan(), words: "the folder was emptied" },
+  const all = (count: number): BrakeFacts["leftOut"] => new Set(rows(count).map(({ id }) => id));
+  it.each<{
+    name: string;
+    scan?: Scan;
+    gone?: KnownFile[];
+    facts?: Partial<BrakeFacts>;
+    words: string | undefined;
+  }>([
+    { name: "emptied", words: "the folder was emptied" },
     {
       name: "all of it replaced",
       scan: { ...scan(), entries: rows(1) },
       words: "60 deletes at once, 100 % of the source",
     },
-  ])("says why: $name", ({ scan: seen, words }) => {
-    expect(brake(seen, rows(60), facts({ filesBefore: 60 })).reason).toBe(words);
+    {
+      name: "one too many after others",
+      scan: { ...scan(), entries: rows(1) },
+      gone: rows(1),
+      facts: { filesBefore: 100, deletedLately: 50 },
+      words: "1 delete after 50 within 10 minutes, 34 % of the source",
+    },
+    {
+      name: "the rules leave everything out: the folder was not emptied",
+      facts: { leftOut: all(60) },
+      words: "the rules leave out 60 files that were in agreement",
+    },
+    {
+      name: "the rules leave most out, and some files are gone",
+      scan: { ...scan(), entries: rows(1) },
+      facts: { leftOut: all(58) },
+      words: "the rules leave out 58 files that were in agreement, and 2 files more are gone",
+    },
+    {
+      name: "one file that the rules leave out is named as one",
+      scan: { ...scan(), entries: rows(1) },
+      facts: { leftOut: all(1) },
+      words: "the rules leave out 1 file that was in agreement, and 59 files more are gone",
+    },
+    {
+      name: "held before, nothing new",
+      gone: rows(60, "held"),
+      facts: { holdReason: "as it was told" },
+      words: "as it was told",
+    },
+    {
+      name: "more is missing than was agreed to",
+      scan: scan({ dev: 1, ino: 9 }),
+      facts: { approval: { root: { dev: 1, ino: 9 }, files: 58 } },
+      words:
+        "more is missing than was agreed to (58 files then, 60 now): the folder was replaced by another one that holds none of its files",
+    },
+    { name: "nothing held", gone: rows(1), facts: { filesBefore: 100 }, words: undefined },
+  ])("says why: $name", ({ scan: seen = scan(), gone = rows(60), facts: more, words }) => {
+    expect(brake(seen, gone, facts({ filesBefore: 60, ...more })).reason).toBe(words);
+  });
+
+  it.each([
+    { name: "an ordinary delete", gone: rows(1), counted: 1 },
+    { name: "what a person agreed to, row by row", gone: rows(60, "doomed"), counted: 0 },
+    {
+      name: "what a person agreed to as a whole",
+      gone: rows(60),
+      more: { approval: { root: ROOT, files: 60 } },
+      counted: 0,
+    },
+    { name: "what is held", gone: rows(60), counted: 0 },
+  ])("counts against later deletes: $name, $counted", ({ gone, more, counted }) => {
+    expect(brake({ ...scan(), entries: rows(1) }, gone, facts(more)).counted).toBe(counted);
   });
 });

@@ -49,7 +49,9 @@ function words(difference: Difference): string[] {
     ...difference.returned.map(({ path }) => `returned ${path}`),
     ...difference.gone.map(({ path, id }) => `gone ${path} #${id}`),
     ...difference.forgotten.map(({ path }) => `forgotten ${path}`),
-    ...difference.refused.map(({ path, reason }) => `refused ${path}: ${reason}`),
+    ...difference.refused.map(
+      ({ path, reason, known }) => `refused ${path}: ${reason}${known ? ` #${known.id}` : ""}`,
+    ),
     ...difference.skipped.map(
       ({ entry: { path }, reason, known }) => `skipped ${path}${known ? ` #${known.id}` : ""}: ${reason}`,
     ),
@@ -59,8 +61,11 @@ function words(difference: Difference): string[] {
 const a = { path: "a", ino: 1 };
 const b = { path: "b", ino: 2 };
 const empty = { ...a, sizeBytes: 0 };
+const archiveSkip = { skipped: [{ entry: entry({ ...a, ino: 8 }), reason: "archive" }] };
 /** A scan that finds `a` to be an archive. */
 const archive = scan([], { skipped: [{ entry: entry(a), reason: "archive" }] });
+/** A scan that finds `a` to be a link that is not followed; its number stands for the reason too. */
+const unfollowed = scan([], { skipped: [{ entry: entry({ ...a, ino: 9 }), reason: "link", absent: true }] });
 /** A row without a resource. */
 const bare = (id: number, disk: Disk, state: FileState): KnownFile => row(id, disk, { state, docId: null });
 
@@ -69,6 +74,36 @@ describe("reconcile", () => {
     { name: "nothing on both sides", disk: scan([]), rows: [], expected: [] },
     { name: "an unchanged file", disk: scan([a]), rows: [row(1, a)], expected: [] },
     { name: "a new file", disk: scan([a]), rows: [], expected: ["look a"] },
+    {
+      name: "a renamed file whose old name a file took that is too large",
+      disk: scan([{ path: "z", ino: 1 }], { refused: [{ path: "a", reason: "large" }] }),
+      rows: [row(1, a)],
+      expected: ["look z #1 from a", "refused a: large"],
+    },
+    {
+      name: "a renamed file whose old name an archive took",
+      disk: scan([{ path: "z", ino: 1 }], archiveSkip),
+      rows: [row(1, a)],
+      expected: ["look z #1 from a", "skipped a: archive"],
+    },
+    {
+      name: "a held delete whose file is back and too large",
+      disk: scan([], { refused: [{ path: "a", reason: "large" }] }),
+      rows: [row(2, a, { state: "held" }), row(1, a, { state: "held" })],
+      expected: ["gone a #2", "refused a: large #1"],
+    },
+    {
+      name: "an agreed delete whose name a file took that is too large",
+      disk: scan([], { refused: [{ path: "a", reason: "large" }] }),
+      rows: [row(1, a, { state: "doomed" }), row(2, a, { state: "failed" })],
+      expected: ["gone a #1", "refused a: large #2"],
+    },
+    {
+      name: "two held deletes of one name, of which the younger was this very file",
+      disk: scan([{ ...a, ctimeMs: 2 }]),
+      rows: [row(1, { ...a, ino: 9 }, { state: "held" }), row(2, a, { state: "held" })],
+      expected: ["gone a #1", "look a #2"],
+    },
     { name: "a deleted file", disk: scan([]), rows: [row(1, a)], expected: ["gone a #1"] },
     {
       name: "a file edited in place",
@@ -203,7 +238,7 @@ describe("reconcile", () => {
       name: "a file that became too large",
       disk: scan([], { refused: [{ path: "a", reason: "large" }] }),
       rows: [row(1, a)],
-      expected: ["refused a: large"],
+      expected: ["refused a: large #1"],
     },
     { name: "a new empty file", disk: scan([empty]), rows: [], expected: ["skipped a: the file is empty"] },
     {
@@ -268,6 +303,25 @@ describe("reconcile", () => {
       expected: ["forgotten b", "look b #1 from a"],
     },
     { name: "a new archive", disk: archive, rows: [], expected: ["skipped a: archive"] },
+    {
+      name: "a known file that became a link that is not followed",
+      disk: unfollowed,
+      rows: [row(1, a)],
+      expected: ["gone a #1"],
+    },
+    { name: "a new link that is not followed", disk: unfollowed, rows: [], expected: ["skipped a: link"] },
+    {
+      name: "a link noted before for the same reason",
+      disk: unfollowed,
+      rows: [bare(1, { ...a, ino: 9 }, "skipped")],
+      expected: [],
+    },
+    {
+      name: "a link noted before for another reason",
+      disk: unfollowed,
+      rows: [bare(1, a, "skipped")],
+      expected: ["skipped a #1: link"],
+    },
     { name: "an archive noted before", disk: archive, rows: [bare(1, a, "skipped")], expected: [] },
     {
       name: "an archive noted as failed by an earlier version",
@@ -279,7 +333,7 @@ describe("reconcile", () => {
       name: "a file of a kind that is no longer taken keeps its resource, and a person is told",
       disk: archive,
       rows: [row(1, a)],
-      expected: ["refused a: archive"],
+      expected: ["refused a: archive #1"],
     },
     {
       name: "a held delete whose name an archive took",
@@ -291,7 +345,7 @@ describe("reconcile", () => {
       name: "a skipped file that became too large",
       disk: scan([], { refused: [{ path: "a", reason: "large" }] }),
       rows: [bare(1, empty, "skipped")],
-      expected: ["refused a: large"],
+      expected: ["refused a: large #1"],
     },
     {
       name: "a known file renamed to an archive's name",

@@ -1,0 +1,131 @@
+import { sameness } from "./audit.ts";
+import type { DocumentKind, RelativePath } from "./model.ts";
+
+/**
+ * Finding the resources of files when the ledger that knew them is lost. Pure. A file and a resource belong together
+ * when whatever is sent of the file is there already; or when nothing else bears its title and description. A title alone
+ * is no proof.
+ */
+
+/** A file without a resource, as it was read. */
+export interface AdoptingFile {
+  readonly path: RelativePath;
+  readonly kind: DocumentKind;
+  /** Stands for title and description together. */
+  readonly label: string;
+  /** Digest of the text; empty where the resource has an address. */
+  readonly digest: string;
+  /** The address, of a link. */
+  readonly url: string | undefined;
+  /** SHA-256 of the bytes, hex. */
+  readonly hash: string;
+}
+
+/** A resource that no row owns. */
+export interface AdoptableResource {
+  readonly docId: string;
+  readonly createdMs: number | undefined;
+  readonly label: string;
+  readonly digest: string;
+  readonly url: string | undefined;
+}
+
+export interface Match<F extends AdoptingFile, R extends AdoptableResource> {
+  readonly file: F;
+  readonly resource: R;
+  /** Whether the service has what the file holds; if not, the file is to be sent to that resource. */
+  readonly exact: boolean;
+}
+
+/** Who belongs to whom, and what is left of both. */
+export interface Matches<F extends AdoptingFile, R extends AdoptableResource> {
+  readonly matches: readonly Match<F, R>[];
+  readonly files: readonly F[];
+  readonly resources: readonly R[];
+}
+
+/** Uploads of one title and description: only their bytes tell which is which. */
+export interface UploadGroup<F extends AdoptingFile, R extends AdoptableResource> {
+  readonly files: readonly F[];
+  readonly resources: readonly R[];
+}
+
+/**
+ * Uploaded files and the resources that may be theirs, by title and description. `hostsFile` says that an address is one
+ * of the service's own.
+ */
+export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource>(
+  files: readonly F[],
+  resources: readonly R[],
+  hostsFile: (url: string) => boolean,
+): UploadGroup<F, R>[] {
+  const uploads = resources.filter(({ url }) => url !== undefined && hostsFile(url));
+  const byLabel = Map.groupBy(uploads, ({ label }) => label);
+  return [...Map.groupBy(files.filter(isUpload), ({ label }) => label)].flatMap(([label, group]) => {
+    const candidates = byLabel.get(label);
+    return candidates === undefined ? [] : [{ files: group, resources: candidates }];
+  });
+}
+
+/**
+ * Matches files with resources. `hashes` are those of uploads' bytes by resource, as far as they were fetched. Of several
+ * that are equal as many are paired as there are files, the oldest first.
+ */
+export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
+  files: readonly F[],
+  resources: readonly R[],
+  hashes: ReadonlyMap<string, string>,
+): Matches<F, R> {
+  const matches: Match<F, R>[] = [];
+  const taken = new Set<string>();
+  const byContent = Map.groupBy(resources.toSorted(byAge), (resource) => contentKey(resource, hashes));
+  const left: F[] = [];
+  for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+    const resource = byContent.get(fileKey(file))?.shift();
+    if (resource === undefined) left.push(file);
+    else {
+      taken.add(resource.docId);
+      matches.push({ file, resource, exact: true });
+    }
+  }
+  // By title and description only where these name one file and one resource of all, the matched ones included.
+  const labelled = Map.groupBy(files, ({ label }) => label);
+  const bearing = Map.groupBy(resources, ({ label }) => label);
+  const rest: F[] = [];
+  for (const file of left) {
+    const [resource, ...others] = bearing.get(file.label) ?? [];
+    const isOnly = others.length === 0 && labelled.get(file.label)?.length === 1;
+    if (resource === undefined || !isOnly || taken.has(resource.docId) || !isSameSort(file, resource)) {
+      rest.push(file);
+      continue;
+    }
+    taken.add(resource.docId);
+    matches.push({ file, resource, exact: false });
+  }
+  return { matches, files: rest, resources: resources.filter(({ docId }) => !taken.has(docId)) };
+}
+
+/** An update can turn a text into another text and an address into another address, but not one into the other. */
+function isSameSort(file: AdoptingFile, { url }: AdoptableResource): boolean {
+  return (file.kind === "content") === (url === undefined);
+}
+
+function isUpload({ kind }: AdoptingFile): boolean {
+  return kind === "file";
+}
+
+function fileKey({ kind, label, digest, url, hash }: AdoptingFile): string {
+  return kind === "file" ? `${label}\n#${hash}` : sameness(label, url, digest);
+}
+
+function contentKey(
+  { docId, label, digest, url }: AdoptableResource,
+  hashes: ReadonlyMap<string, string>,
+): string {
+  const hash = hashes.get(docId);
+  return hash === undefined ? sameness(label, url, digest) : `${label}\n#${hash}`;
+}
+
+function byAge(a: AdoptableResource, b: AdoptableResource): number {
+  return (a.createdMs ?? 0) - (b.createdMs ?? 0) || (a.docId < b.docId ? -1 : 1);
+}

@@ -1,0 +1,173 @@
+import { spelledAddress } from "./address.ts";
+import type { DocumentKind, FileState } from "./model.ts";
+
+/** Comparing what the ledger says was acknowledged with what the service lists. Pure. */
+
+/** What the ledger says of a file's resource. */
+export interface Acknowledged {
+  readonly state: FileState;
+  readonly kind: DocumentKind;
+  /** Digest of the text; empty where the resource has an address. */
+  readonly digest: string;
+  /** Stands for title and description together. */
+  readonly label: string;
+  readonly fileUrl: string | null;
+  /** The text as it was once found changed, before it was sent again; null when that never happened. */
+  readonly foundDigest: string | null;
+}
+
+/** A resource of the list, reduced to what is compared. */
+export interface AuditedResource {
+  readonly docId: string;
+  readonly createdMs: number | undefined;
+  readonly url: string | undefined;
+  readonly digest: string;
+  readonly label: string;
+  readonly title: string;
+}
+
+export type Alteration = "text" | "title or description" | "address";
+
+/** What differs between a row and its resource. Rows that are not in agreement say nothing of what to expect. */
+export function alterationsOf(row: Acknowledged, listed: AuditedResource): readonly Alteration[] {
+  if (row.state !== "agreed") return [];
+  const found: Alteration[] = [];
+  if (row.kind === "content") {
+    // Sending the text again did not change it: then the service keeps it so, and nobody altered it.
+    if (listed.digest !== row.digest && listed.digest !== row.foundDigest) found.push("text");
+  } else if (spelledAddress(row.fileUrl) !== spelledAddress(listed.url)) found.push("address");
+  if (listed.label !== row.label) found.push("title or description");
+  return found;
+}
+
+/** How the resources of one source stand. */
+export interface DriftCounts {
+  /** Rows in agreement that were compared. */
+  readonly acknowledged: number;
+  /** Of these, the ones that the service no longer has. */
+  readonly missing: number;
+  /** Of these, the ones that are there and differ. */
+  readonly altered: number;
+}
+
+/** Fewer than this are made again without a question: whatever happened, that costs little. */
+export const LOSS_FILES_MIN = 5;
+
+/**
+ * Why a source's resources must not simply be sent again, in words for a person; undefined when they may. Most of them
+ * gone or changed at once is no drift: the service was reset, or put back from a backup, perhaps by mistake and not for
+ * long.
+ */
+export function lossReason({ acknowledged, missing, altered }: DriftCounts): string | undefined {
+  if (missing + altered < LOSS_FILES_MIN || 2 * (missing + altered) <= acknowledged) return undefined;
+  const of = ` of ${thousands(acknowledged)} resources`;
+  const lost = `has lost ${thousands(missing)}`;
+  const changed = `holds another version of ${thousands(altered)}`;
+  if (altered === 0) return `the service ${lost}${of}; was it reset, or restored from a backup?`;
+  if (missing === 0) return `the service ${changed}${of}; was it restored from an old backup?`;
+  return `the service ${lost} and ${changed}${of}; was it restored from an old backup?`;
+}
+
+function thousands(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** Why a resource that no row owns is ours, or seems to be. */
+export type Claim =
+  /** It has the address of an upload of ours, which nobody else knows. */
+  | "upload"
+  /** It is the same as one of ours: it may be another machine's, or a second one that a lost answer left. */
+  | "twin"
+  /** We deleted it, and it is there again. */
+  | "deleted";
+
+/** Resources that no row owns, gathered while the list goes by; rows then say which of them are ours. */
+export interface Unowned {
+  /** `isDeleted`: the record of what was done says that we deleted this one. */
+  add(resource: AuditedResource, isDeleted: boolean): void;
+  /** Shows a row: what has its address, or is the same, is claimed by it. */
+  show(row: Acknowledged & { readonly docId: string }): void;
+  /**
+   * What came of it. `bornMs` is when the ledger began, by the service's clock: what was made before cannot be a second
+   * one of ours, however equal it is. `isTravelling` names those that a create under way may have made.
+   */
+  finish(bornMs: number, isTravelling: (resource: AuditedResource) => boolean): Claims;
+}
+
+export interface Claims {
+  readonly claimed: readonly Claimed[];
+  /** Those that nothing claims, and the first of them by title. */
+  readonly foreign: { readonly count: number; readonly first: readonly AuditedResource[] };
+}
+
+export interface Claimed {
+  readonly resource: AuditedResource;
+  readonly claim: Claim;
+  /** The resource of which it is a second one. */
+  readonly by: string | undefined;
+}
+
+/**
+ * Unowned resources that are remembered one by one; what comes after is counted as foreign. Ours are few, and others'
+ * may be a million.
+ */
+export const UNOWNED_MAX = 10_000;
+/** Foreign resources that are named. */
+const FOREIGN_NAMED = 20;
+
+/** Starts to gather. */
+export function gatherUnowned(): Unowned {
+  const remembered = new Map<string, { resource: AuditedResource; claim?: Claim; by?: string }>();
+  const byAddress = new Map<string, string[]>();
+  const byText = new Map<string, string[]>();
+  let beyond = 0;
+
+  const push = (map: Map<string, string[]>, key: string, docId: string): void => {
+    const list = map.get(key);
+    if (list === undefined) map.set(key, [docId]);
+    else list.push(docId);
+  };
+  const claim = (docIds: readonly string[] | undefined, how: Claim, by: string): void => {
+    for (const docId of docIds ?? []) {
+      const found = remembered.get(docId);
+      if (found !== undefined && found.claim !== "upload")
+        remembered.set(docId, { resource: found.resource, claim: how, by });
+    }
+  };
+
+  return {
+    add: (resource, isDeleted) => {
+      const { docId, url } = resource;
+      if (remembered.has(docId)) return;
+      if (remembered.size >= UNOWNED_MAX) {
+        beyond += 1;
+        return;
+      }
+      remembered.set(docId, { resource, ...(isDeleted && { claim: "deleted" as const }) });
+      if (url !== undefined) push(byAddress, spelledAddress(url) ?? "", docId);
+      push(byText, sameness(resource.label, url, resource.digest), docId);
+    },
+    show: (row) => {
+      // Two uploads of one file have two addresses, so that nothing in the list tells they are equal.
+      if (row.kind === "file") claim(byAddress.get(spelledAddress(row.fileUrl) ?? ""), "upload", row.docId);
+      else claim(byText.get(sameness(row.label, row.fileUrl, row.digest)), "twin", row.docId);
+    },
+    finish: (bornMs, isTravelling) => {
+      const claimed: Claimed[] = [];
+      const foreign: AuditedResource[] = [];
+      for (const { resource, claim: how, by } of remembered.values()) {
+        if (isTravelling(resource)) continue;
+        const isOlder = resource.createdMs === undefined || resource.createdMs < bornMs;
+        if (how === undefined || (how === "twin" && isOlder)) foreign.push(resource);
+        else claimed.push({ resource, claim: how, by });
+      }
+      const first = foreign.toSorted((a, b) => (a.title < b.title ? -1 : 1)).slice(0, FOREIGN_NAMED);
+      return { claimed, foreign: { count: foreign.length + beyond, first } };
+    },
+  };
+}
+
+/** Resources of one word here are the same to whoever reads them. */
+export function sameness(label: string, url: string | null | undefined, digest: string): string {
+  return `${label}\n${spelledAddress(url) ?? ""}\n${digest}`;
+}

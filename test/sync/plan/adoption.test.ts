@@ -1,0 +1,174 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  matchFiles,
+  uploadGroups,
+  type AdoptableResource,
+  type AdoptingFile,
+} from "../../../src/sync/plan/adoption.ts";
+
+const file = (path: string, more: Partial<AdoptingFile> = {}): AdoptingFile => ({
+  path,
+  kind: "content",
+  label: "l",
+  digest: "d",
+  url: undefined,
+  hash: `hash of ${path}`,
+  ...more,
+});
+const resource = (docId: string, more: Partial<AdoptableResource> = {}): AdoptableResource => ({
+  docId,
+  createdMs: 0,
+  label: "l",
+  digest: "d",
+  url: undefined,
+  ...more,
+});
+const UPLOAD = { kind: "file", digest: "" } as const;
+
+describe("which resource is whose", () => {
+  it.each<{
+    name: string;
+    files: AdoptingFile[];
+    resources: AdoptableResource[];
+    hashes?: Record<string, string>;
+    /** Path, resource, and whether it is equal. */
+    expected: [string, string, boolean][];
+  }>([
+    { name: "the equal one", files: [file("a")], resources: [resource("x")], expected: [["a", "x", true]] },
+    {
+      name: "none of another label",
+      files: [file("a")],
+      resources: [resource("x", { label: "m" })],
+      expected: [],
+    },
+    {
+      name: "the only one of its label, to be sent",
+      files: [file("a")],
+      resources: [resource("x", { digest: "e" })],
+      expected: [["a", "x", false]],
+    },
+    {
+      name: "none by the label where two files bear it",
+      files: [file("a"), file("b")],
+      resources: [resource("x", { digest: "e" })],
+      expected: [],
+    },
+    {
+      name: "none by the label where two resources bear it",
+      files: [file("a")],
+      resources: [resource("x", { digest: "e" }), resource("y", { digest: "f" })],
+      expected: [],
+    },
+    {
+      name: "none by the label beside one that is equal",
+      files: [file("a"), file("b", { digest: "c" })],
+      resources: [resource("x"), resource("y", { digest: "e" })],
+      expected: [["a", "x", true]],
+    },
+    {
+      name: "of equal ones as many as there are files, the oldest first",
+      files: [file("b"), file("a")],
+      resources: [
+        resource("young", { createdMs: 3 }),
+        resource("old", { createdMs: 1 }),
+        resource("middle", { createdMs: 2 }),
+      ],
+      expected: [
+        ["a", "old", true],
+        ["b", "middle", true],
+      ],
+    },
+    {
+      name: "a link by its address in any spelling",
+      files: [file("a", { kind: "link", digest: "", url: "https://EXAMPLE.com" })],
+      resources: [resource("x", { digest: "", url: "https://example.com/" })],
+      expected: [["a", "x", true]],
+    },
+    {
+      name: "no address for a text, and no text for an address",
+      files: [file("a"), file("b", { kind: "link", label: "m", digest: "", url: "https://b" })],
+      resources: [resource("x", { url: "https://x", digest: "" }), resource("y", { label: "m" })],
+      expected: [],
+    },
+    {
+      name: "an upload by its bytes",
+      files: [file("a", UPLOAD)],
+      resources: [
+        resource("x", { url: "https://f/1", digest: "" }),
+        resource("y", { url: "https://f/2", digest: "" }),
+      ],
+      hashes: { x: "other bytes", y: "hash of a" },
+      expected: [["a", "y", true]],
+    },
+    {
+      name: "an upload by its label alone when its bytes differ or are not to be had, to be sent",
+      files: [file("a", UPLOAD)],
+      resources: [resource("x", { url: "https://f/1", digest: "" })],
+      expected: [["a", "x", false]],
+    },
+    {
+      name: "no upload of equal bytes under another label",
+      files: [file("a", UPLOAD)],
+      resources: [resource("x", { label: "m", url: "https://f/1", digest: "" })],
+      hashes: { x: "hash of a" },
+      expected: [],
+    },
+  ])("$name", ({ files, resources, hashes = {}, expected }) => {
+    const found = matchFiles(files, resources, new Map(Object.entries(hashes)));
+    expect(found.matches.map((match) => [match.file.path, match.resource.docId, match.exact])).toEqual(
+      expected,
+    );
+  });
+
+  it("takes each file and each resource once at most, loses none, and does not mind the order", () => {
+    const word = fc.constantFrom("a", "b", "c");
+    const files = fc.uniqueArray(
+      fc.record({ path: fc.string({ minLength: 1 }), label: word, digest: word }),
+      {
+        selector: ({ path }) => path,
+      },
+    );
+    const resources = fc.uniqueArray(
+      fc.record({ docId: fc.string({ minLength: 1 }), label: word, digest: word, createdMs: fc.nat(5) }),
+      { selector: ({ docId }) => docId },
+    );
+    fc.assert(
+      fc.property(files, resources, (some, others) => {
+        const all = some.map(({ path, ...more }) => file(path, more));
+        const there = others.map(({ docId, ...more }) => resource(docId, more));
+        const found = matchFiles(all, there, new Map());
+        const paths = [...found.matches.map((match) => match.file), ...found.files].map(({ path }) => path);
+        const docs = [...found.matches.map((match) => match.resource), ...found.resources];
+        expect(paths.toSorted()).toEqual(all.map(({ path }) => path).toSorted());
+        expect(docs.map(({ docId }) => docId).toSorted()).toEqual(there.map(({ docId }) => docId).toSorted());
+        for (const { file: one, resource: other, exact } of found.matches) {
+          expect(one.label).toBe(other.label);
+          expect(exact).toBe(one.digest === other.digest);
+        }
+        const turned = matchFiles(all.toReversed(), there.toReversed(), new Map());
+        const pairs = ({ matches }: typeof found): string[] =>
+          matches.map((match) => `${match.file.path}\n${match.resource.docId}`).toSorted();
+        expect(pairs(turned)).toEqual(pairs(found));
+      }),
+    );
+  });
+});
+
+it("groups uploads by title and description, and leaves out addresses of other hosts", () => {
+  const groups = uploadGroups(
+    [file("a", UPLOAD), file("b", { ...UPLOAD, label: "m" }), file("c")],
+    [
+      resource("x", { url: "https://ours/1" }),
+      resource("y", { url: "https://elsewhere/1" }),
+      resource("z", { label: "n", url: "https://ours/2" }),
+    ],
+    (url) => url.startsWith("https://ours/"),
+  );
+  expect(
+    groups.map(({ files, resources }) => [
+      files.map(({ path }) => path),
+      resources.map(({ docId }) => docId),
+    ]),
+  ).toEqual([[["a"], ["x"]]]);
+});

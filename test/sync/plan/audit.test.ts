@@ -1,0 +1,234 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  alterationsOf,
+  gatherUnowned,
+  LOSS_FILES_MIN,
+  lossReason,
+  type Acknowledged,
+  type AuditedResource,
+} from "../../../src/sync/plan/audit.ts";
+import { spelledAddress } from "../../../src/sync/plan/address.ts";
+
+const row = (more: Partial<Acknowledged> = {}): Acknowledged => ({
+  state: "agreed",
+  kind: "content",
+  digest: "d",
+  label: "l",
+  fileUrl: null,
+  foundDigest: null,
+  ...more,
+});
+const listed = (more: Partial<AuditedResource> = {}): AuditedResource => ({
+  docId: "x",
+  createdMs: 1000,
+  url: undefined,
+  digest: "d",
+  label: "l",
+  title: "t",
+  ...more,
+});
+const UPLOAD = { kind: "file", digest: "", fileUrl: "https://files/token" } as const;
+
+describe("what differs between a row and its resource", () => {
+  it.each<{ name: string; row: Acknowledged; listed: AuditedResource; expected: string[] }>([
+    { name: "nothing", row: row(), listed: listed(), expected: [] },
+    { name: "the text", row: row(), listed: listed({ digest: "e" }), expected: ["text"] },
+    { name: "the label", row: row(), listed: listed({ label: "m" }), expected: ["title or description"] },
+    {
+      name: "both",
+      row: row(),
+      listed: listed({ digest: "e", label: "m" }),
+      expected: ["text", "title or description"],
+    },
+    {
+      name: "not a text that was found so before and was sent again in vain",
+      row: row({ foundDigest: "e" }),
+      listed: listed({ digest: "e" }),
+      expected: [],
+    },
+    {
+      name: "a text that is neither ours nor the one found before",
+      row: row({ foundDigest: "f" }),
+      listed: listed({ digest: "e" }),
+      expected: ["text"],
+    },
+    {
+      name: "not an upload at its address, whatever text the service took from it",
+      row: row(UPLOAD),
+      listed: listed({ url: UPLOAD.fileUrl, digest: "whatever" }),
+      expected: [],
+    },
+    {
+      name: "an upload at another address",
+      row: row(UPLOAD),
+      listed: listed({ url: "https://files/other" }),
+      expected: ["address"],
+    },
+    { name: "an upload without any address", row: row(UPLOAD), listed: listed(), expected: ["address"] },
+    {
+      name: "not a link in another spelling",
+      row: row({ kind: "link", digest: "", fileUrl: "https://Example.com" }),
+      listed: listed({ url: "https://example.com/", digest: "" }),
+      expected: [],
+    },
+    {
+      name: "not an upload at a service on this machine that has another port by now",
+      row: row({ ...UPLOAD, fileUrl: "http://127.0.0.1:7411/files/token/a.pdf" }),
+      listed: listed({ url: "http://localhost:9000/files/token/a.pdf" }),
+      expected: [],
+    },
+    ...(["unsure", "failed", "parked", "held", "doomed", "skipped"] as const).map((state) => ({
+      name: `nothing of a row that is ${state}: what to expect is not known`,
+      row: row({ state }),
+      listed: listed({ digest: "e", label: "m" }),
+      expected: [],
+    })),
+  ])("$name", (each) => {
+    expect(alterationsOf(each.row, each.listed)).toEqual(each.expected);
+  });
+});
+
+it("spells what is no address as it is", () => {
+  expect([spelledAddress("not an address"), spelledAddress(null), spelledAddress(undefined)]).toEqual([
+    "not an address",
+    undefined,
+    undefined,
+  ]);
+});
+
+describe("when most are gone or changed at once", () => {
+  it.each([
+    [{ acknowledged: 1000, missing: 0, altered: 0 }, undefined],
+    [{ acknowledged: 1000, missing: 500, altered: 0 }, undefined],
+    [{ acknowledged: 1000, missing: 501, altered: 0 }, "has lost 501 of 1,000 resources"],
+    [{ acknowledged: 1000, missing: 0, altered: 501 }, "another version of 501 of 1,000"],
+    [{ acknowledged: 1000, missing: 251, altered: 250 }, "lost 251 and holds another version of 250"],
+    [{ acknowledged: 4, missing: 4, altered: 0 }, undefined],
+    [{ acknowledged: 5, missing: 5, altered: 0 }, "has lost 5 of 5"],
+  ])("%o: %s", (counts, words) => {
+    const reason = lossReason(counts) ?? "nothing is held";
+    expect(reason).toContain(words ?? "nothing is held");
+  });
+
+  it("never holds few, never half or less, and always more than that", () => {
+    const counts = fc
+      .tuple(fc.nat(2000), fc.nat(2000), fc.nat(2000))
+      .map(([sound, missing, altered]) => ({ acknowledged: sound + missing + altered, missing, altered }));
+    fc.assert(
+      fc.property(counts, ({ acknowledged, missing, altered }) => {
+        const drifted = missing + altered;
+        const isHeld = lossReason({ acknowledged, missing, altered }) !== undefined;
+        expect(isHeld).toBe(drifted >= LOSS_FILES_MIN && drifted > acknowledged - drifted);
+      }),
+    );
+  });
+});
+
+describe("resources that no row owns", () => {
+  const never = (): boolean => false;
+  it.each<{
+    name: string;
+    unowned: [AuditedResource, boolean][];
+    rows: (Acknowledged & { docId: string })[];
+    bornMs?: number;
+    travelling?: string;
+    expected: [string, string][];
+    foreign: number;
+  }>([
+    { name: "are foreign", unowned: [[listed(), false]], rows: [], expected: [], foreign: 1 },
+    {
+      name: "are ours with the address of an upload of ours, however old",
+      unowned: [[listed({ url: UPLOAD.fileUrl, createdMs: 0 }), false]],
+      rows: [{ ...row(UPLOAD), docId: "a" }],
+      bornMs: 500,
+      expected: [["x", "upload"]],
+      foreign: 0,
+    },
+    {
+      name: "are not ours with the address of a link of ours, if that is all",
+      unowned: [[listed({ url: "https://example.com/", label: "other", digest: "" }), false]],
+      rows: [{ ...row({ kind: "link", digest: "", fileUrl: "https://example.com/" }), docId: "a" }],
+      expected: [],
+      foreign: 1,
+    },
+    {
+      name: "seem ours when text, title and description are equal",
+      unowned: [[listed(), false]],
+      rows: [{ ...row(), docId: "a" }],
+      expected: [["x", "twin"]],
+      foreign: 0,
+    },
+    {
+      name: "do not when the title alone is",
+      unowned: [[listed({ digest: "e" }), false]],
+      rows: [{ ...row(), docId: "a" }],
+      expected: [],
+      foreign: 1,
+    },
+    {
+      name: "do not when they are older than the ledger",
+      unowned: [[listed({ createdMs: 499 }), false]],
+      rows: [{ ...row(), docId: "a" }],
+      bornMs: 500,
+      expected: [],
+      foreign: 1,
+    },
+    {
+      name: "do not when nobody says how old they are",
+      unowned: [[listed({ createdMs: undefined }), false]],
+      rows: [{ ...row(), docId: "a" }],
+      expected: [],
+      foreign: 1,
+    },
+    {
+      name: "are ours when we deleted them",
+      unowned: [[listed(), true]],
+      rows: [],
+      expected: [["x", "deleted"]],
+      foreign: 0,
+    },
+    {
+      name: "are nobody's yet while a create may have made them",
+      unowned: [[listed(), false]],
+      rows: [{ ...row(), docId: "a" }],
+      travelling: "x",
+      expected: [],
+      foreign: 0,
+    },
+  ])("$name", ({ unowned, rows, bornMs = 0, travelling, expected, foreign }) => {
+    const gathered = gatherUnowned();
+    for (const [resource, isDeleted] of unowned) gathered.add(resource, isDeleted);
+    for (const each of rows) gathered.show(each);
+    const claims = gathered.finish(
+      bornMs,
+      travelling === undefined ? never : ({ docId }) => docId === travelling,
+    );
+    expect(claims.claimed.map(({ resource, claim }) => [resource.docId, claim])).toEqual(expected);
+    expect(claims.foreign.count).toBe(foreign);
+  });
+
+  it("count once however often a list shows them, in whatever order rows and resources come", () => {
+    const word = fc.constantFrom("a", "b", "c");
+    const resources = fc.array(
+      fc.record({ docId: fc.constantFrom("1", "2", "3", "4"), digest: word, label: word }),
+    );
+    const rows = fc.array(fc.record({ digest: word, label: word }));
+    fc.assert(
+      fc.property(resources, rows, (all, known) => {
+        const finish = (list: typeof all): unknown => {
+          const gathered = gatherUnowned();
+          for (const each of list) gathered.add(listed(each), false);
+          for (const each of known) gathered.show({ ...row(each), docId: "row" });
+          const { claimed, foreign } = gathered.finish(0, never);
+          return [claimed.map(({ resource }) => resource.docId).toSorted(), foreign.count];
+        };
+        const first = new Map(all.toReversed().map((each) => [each.docId, each]));
+        const unique = [...first.values()];
+        expect(finish(unique)).toEqual(finish(unique.toReversed()));
+        const [claimed, foreign] = finish(all) as [string[], number];
+        expect(claimed.length + foreign).toBe(unique.length);
+      }),
+    );
+  });
+});

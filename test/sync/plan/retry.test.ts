@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { delayMs, DELAY_MS_MAX } from "../../../src/sync/plan/retry.ts";
+
+const DAY_MS = 24 * 3_600_000;
+
+describe("the waits between tries", () => {
+  /** Tries in a day at which nobody answers; one goes through at a time. */
+  const triesInADay = (random: number): number => {
+    let tries = 0;
+    for (let atMs = 0; atMs < DAY_MS; tries += 1) atMs += delayMs(tries + 1, undefined, random);
+    return tries;
+  };
+
+  it.each([
+    ["the shortest", 0, 2888],
+    ["the longest", 0.999, 1449],
+  ])(
+    "make a service that is down for a day cost a few thousand requests, when they are %s",
+    (_, random, most) => {
+      expect(triesInADay(random)).toBeLessThanOrEqual(most);
+    },
+  );
+
+  it("never leave a service that is back unnoticed for more than a minute", () => {
+    for (let failures = 1; failures < 5000; failures += 1) {
+      expect(delayMs(failures, undefined, 0.999)).toBeLessThanOrEqual(DELAY_MS_MAX);
+    }
+  });
+});

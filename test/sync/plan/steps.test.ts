@@ -1,0 +1,114 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import type { KnownFile, Scan, ScanEntry } from "../../../src/sync/plan/model.ts";
+import { reconcile, reconcileInSteps } from "../../../src/sync/plan/reconcile.ts";
+import { sortInSteps, STEP_ITEMS, takeAll } from "../../../src/sync/plan/steps.ts";
+
+/** More than two steps, and no whole number of them. */
+const FILES = 3 * STEP_ITEMS + 7;
+
+const entryOf = (index: number, folder = "old"): ScanEntry => ({
+  path: `${folder}/${index}`,
+  sizeBytes: 5,
+  mtimeMs: 1,
+  ctimeMs: 1,
+  ino: index + 1,
+});
+const rowOf = (index: number): KnownFile => ({
+  ...entryOf(index),
+  id: index + 1,
+  docId: `doc${index}`,
+  state: "agreed",
+  rulesKey: 1,
+});
+const scanOf = (entries: readonly ScanEntry[]): Scan => ({
+  root: { dev: 1, ino: 1 },
+  entries,
+  unreadable: [],
+  refused: [],
+  skipped: [],
+  scope: undefined,
+});
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+it("sorts as Array.sort does, equal items in the order they came", () => {
+  const items = fc.array(fc.record({ key: fc.integer({ min: 0, max: 9 }), tag: fc.integer() }), {
+    maxLength: 4 * STEP_ITEMS,
+    size: "max",
+  });
+  fc.assert(
+    fc.property(items, (list) => {
+      const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key;
+      expect(takeAll(sortInSteps(list, byKey))).toEqual(list.toSorted(byKey));
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it("sorts no more than a few hundred items without a step", () => {
+  let compared = 0;
+  let most = 0;
+  const steps = sortInSteps(
+    range(20 * STEP_ITEMS).map((index) => (index * 7919) % 10_007),
+    (a, b) => {
+      compared += 1;
+      return a - b;
+    },
+  );
+  for (let step = steps.next(); step.done !== true; step = steps.next()) {
+    most = Math.max(most, compared);
+    compared = 0;
+  }
+  // Sorting a run of n takes about n log2 n comparisons.
+  expect(most).toBeLessThanOrEqual(STEP_ITEMS * Math.ceil(Math.log2(STEP_ITEMS)));
+});
+
+it.each([
+  { name: "an unchanged folder", entries: range(FILES).map((index) => entryOf(index)), rows: FILES },
+  { name: "a first look", entries: range(FILES).map((index) => entryOf(index)), rows: 0 },
+  { name: "a renamed folder", entries: range(FILES).map((index) => entryOf(index, "new")), rows: FILES },
+  { name: "a folder that is gone", entries: [], rows: FILES },
+])("reads few rows between two steps: $name", ({ entries, rows }) => {
+  let read = 0;
+  let most = 0;
+  function* known(): Generator<KnownFile> {
+    for (const index of range(rows)) {
+      read += 1;
+      yield rowOf(index);
+    }
+  }
+  const steps = reconcileInSteps(scanOf(entries), known(), { rulesKey: 1 });
+  let count = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) {
+    most = Math.max(most, read);
+    read = 0;
+    count += 1;
+  }
+  expect(most).toBeLessThanOrEqual(STEP_ITEMS);
+  expect(count).toBeGreaterThanOrEqual(Math.floor((entries.length + rows) / STEP_ITEMS));
+  expect(step.value).toEqual(reconcile(scanOf(entries), range(rows).map(rowOf), { rulesKey: 1 }));
+});
+
+it("comes to the same whenever the rows are handed over", () => {
+  const indexes = fc.uniqueArray(fc.nat(2 * STEP_ITEMS), { maxLength: 2 * STEP_ITEMS, size: "max" });
+  fc.assert(
+    fc.property(indexes, indexes, fc.nat(6), (disk, ledger, pauses) => {
+      const scan = scanOf(disk.map((index) => entryOf(index, index % 3 === 0 ? "new" : "old")));
+      const rows = ledger.map(rowOf);
+      const handed: KnownFile[] = [];
+      // Rows of a page that is only read when the steps before it are done, as a ledger's are.
+      const pages = (function* () {
+        for (const row of rows) {
+          handed.push(row);
+          yield row;
+        }
+      })();
+      const steps = reconcileInSteps(scan, pages, { rulesKey: 1 });
+      for (let pause = 0; pause < pauses && handed.length < rows.length; pause++) steps.next();
+      expect(takeAll(steps)).toEqual(reconcile(scan, rows, { rulesKey: 1 }));
+      expect(handed).toEqual(rows);
+    }),
+    { numRuns: 40 },
+  );
+});
