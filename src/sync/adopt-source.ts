@@ -1,0 +1,317 @@
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ResourceRecord } from "../wire/resource.ts";
+import { Strategy, type Settings } from "../wire/primitives.ts";
+import { openNumberSet, type NumberSet } from "../lib/number-set.ts";
+import type { ActionContext } from "./actions/context.ts";
+import { observe } from "./actions/observe.ts";
+import { hashUpload, hashUploads, type SizedFile } from "./adopt-uploads.ts";
+import { auditedOf, listPlace } from "./audit/list.ts";
+import { readDocument } from "./document/read.ts";
+import type { AcknowledgedFile } from "./ledger/drift.ts";
+import type { Observed } from "./ledger/files.ts";
+import { matchFiles, uploadGroups, type Match } from "./plan/adoption.ts";
+import { alterationsOf, type AuditedResource } from "./plan/audit.ts";
+import type { ScanEntry } from "./plan/model.ts";
+import type { Rules } from "./rules.ts";
+import { scanSource } from "./scan.ts";
+
+/** What adopting a source needs to know of it. */
+export interface AdoptingSource {
+  readonly id: number;
+  readonly root: string;
+  readonly rules: Rules;
+  readonly rulesKey: number;
+}
+
+/** What came of looking for a source's resources at the service. */
+export interface AdoptReport {
+  readonly source: string;
+  /** False: the service has not told the collection's id, so that there is no list yet. */
+  readonly listed: boolean;
+  /** Files whose resource was found with what they hold: nothing is sent for them. */
+  readonly adopted: number;
+  /** Files whose resource was found and that are sent to it. */
+  readonly differing: number;
+  /** Files whose resource the service no longer has. */
+  readonly missing: number;
+  /** Resources of the place that no file takes; they are left alone. */
+  readonly surplus: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
+}
+
+/** A file that looks for its resource. */
+interface Candidate extends SizedFile {
+  readonly observed: Observed;
+}
+
+interface Adoptable extends AuditedResource {
+  readonly settings: Partial<Settings>;
+}
+
+/** Files read between two turns of the loop. */
+const READ_AT_ONCE = 32;
+/** Rows written in one transaction. */
+const WRITE_ROWS = 500;
+/** Rows looked through between two turns of the loop. */
+const PAGE_ROWS = 1000;
+const SURPLUS_NAMED = 20;
+
+/**
+ * Lists a source's place and gives its files the resources that are theirs, so that nothing is made a second time and
+ * what is equal is not sent. Whatever another row owns is left alone; nothing is deleted but a resource of ours whose
+ * file turns out to have an older one. Doing it again, after a crash at any point, comes to the same.
+ *
+ * `whole`: the ledger may be an old one, so its rows are compared with the list as well.
+ */
+export async function adoptSource(
+  context: ActionContext,
+  source: AdoptingSource,
+  { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
+): Promise<AdoptReport> {
+  const { ledger } = context;
+  ledger.flush();
+  const found = await listFound(context, source, signal);
+  if (found === undefined) return { ...NOTHING, source: source.root, listed: false };
+  if (found.unowned.length === 0 && !whole) {
+    await ledger.write(() => ledger.drift.setAdopted(source.id, true));
+    return { ...NOTHING, source: source.root };
+  }
+  const { entries, seeking } = await whoSeeks(context, source, found, { whole, signal });
+
+  let confirmed = 0;
+  let differing = 0;
+  const candidates: Candidate[] = [];
+  for await (const candidate of readAll(source, entries, signal)) {
+    const row = seeking.get(candidate.path);
+    const altered = whole && row !== undefined ? found.altered.get(row.id) : undefined;
+    if (row === undefined || altered === undefined) {
+      candidates.push(candidate);
+      continue;
+    }
+    // The resource was changed since by the daemon that an old ledger forgot, or by somebody else.
+    const isEqual = await holds(context, altered, candidate, signal);
+    confirmed += Number(isEqual);
+    differing += Number(!isEqual);
+    await ledger.write(() => {
+      if (isEqual) ledger.files.agree(row.id, row.docId, withAddress(candidate.observed, altered.url));
+      else ledger.files.setState(row.id, "unsure");
+    });
+  }
+
+  const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
+  const hashes = await hashUploads(context, uploadGroups(candidates, found.unowned, hostsFile), signal);
+  const { matches, files, resources } = matchFiles(candidates, found.unowned, hashes);
+  for (let at = 0; at < matches.length; at += WRITE_ROWS) {
+    const group = matches.slice(at, at + WRITE_ROWS);
+    await ledger.write(() => {
+      for (const match of group) adopt(context, source, match);
+    });
+    for (const { file, resource } of group) tell(context, source, file, resource);
+  }
+  const missing = files.flatMap(({ path }) => (whole ? (seeking.get(path) ?? []) : []));
+  await ledger.write(() => {
+    // Only the service's word on the one resource says that it is gone: sending the file finds that out.
+    for (const { id } of missing) ledger.files.setState(id, "unsure");
+    ledger.drift.setAdopted(source.id, true);
+  });
+  const exact = matches.filter(isEqualMatch).length;
+  return {
+    source: source.root,
+    listed: true,
+    adopted: confirmed + exact,
+    differing: differing + matches.length - exact,
+    missing: missing.length,
+    surplus: { count: resources.length, first: firstOf(resources) },
+  };
+}
+
+const NOTHING: Omit<AdoptReport, "source"> = {
+  listed: true,
+  adopted: 0,
+  differing: 0,
+  missing: 0,
+  surplus: { count: 0, first: [] },
+};
+
+/** What the list shows of a source's place. */
+interface Found {
+  /** Resources that no row owns. */
+  readonly unowned: readonly Adoptable[];
+  /** Rows whose resource is as the row says. */
+  readonly sound: NumberSet;
+  /** Resources that are there and differ, by their row. */
+  readonly altered: ReadonlyMap<number, AuditedResource>;
+}
+
+async function listFound(
+  context: ActionContext,
+  { rules }: AdoptingSource,
+  signal: AbortSignal,
+): Promise<Found | undefined> {
+  const { ledger } = context;
+  const { collection: tier, ownerId } = rules.source;
+  let found = {
+    unowned: [] as Adoptable[],
+    sound: openNumberSet(),
+    altered: new Map<number, AuditedResource>(),
+  };
+  const see = (record: ResourceRecord): void => {
+    const resource = auditedOf(record);
+    const row = ledger.drift.byDoc(record._id);
+    if (row === undefined) {
+      if (!ledger.files.ownsDoc(record._id))
+        found.unowned.push({ ...resource, settings: settingsOf(record) });
+    } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
+    else found.altered.set(row.id, resource);
+  };
+  const begin = (): ((record: ResourceRecord) => void) => {
+    found = { unowned: [], sound: openNumberSet(), altered: new Map() };
+    return see;
+  };
+  return (await listPlace(context, { tier, ownerId }, begin, signal)) && found;
+}
+
+/**
+ * Files that look for a resource: those without one, and rows whose own is in question. Of a ledger that is new those are
+ * all it has, for it made them before it knew of any list; of an old one, rows whose resource is missing or altered.
+ */
+async function whoSeeks(
+  { ledger }: ActionContext,
+  source: AdoptingSource,
+  { sound, altered }: Found,
+  { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
+): Promise<{
+  readonly entries: readonly ScanEntry[];
+  readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
+}> {
+  const scan = await scanSource(source.root, source.rules, { signal });
+  const entries = new Map(scan.entries.map((entry) => [entry.path, entry]));
+  const seeking = new Map<string, AcknowledgedFile>();
+  const { collection: tier, ownerId } = source.rules.source;
+  for (let afterId = 0; ;) {
+    signal.throwIfAborted();
+    const page = ledger.drift.page({ tier, ownerId }, afterId, PAGE_ROWS);
+    for (const row of page) {
+      if (row.source !== source.id || row.state === "held" || row.state === "doomed") continue;
+      const isKept = whole && (sound.has(row.id) || (altered.has(row.id) && row.state !== "agreed"));
+      if (isKept) entries.delete(row.path);
+      else if (entries.has(row.path)) seeking.set(row.path, row);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_ROWS) return { entries: [...entries.values()], seeking };
+    afterId = last.id;
+    await nextTurn();
+  }
+}
+
+async function* readAll(
+  { root, rules, rulesKey }: AdoptingSource,
+  entries: readonly ScanEntry[],
+  signal: AbortSignal,
+): AsyncGenerator<Candidate> {
+  for (const [index, entry] of entries.entries()) {
+    signal.throwIfAborted();
+    const read = await readDocument(join(root, entry.path), entry, rules, { signal });
+    // What cannot be read, or changes now, is looked at by the next pass like any other file.
+    if (read.kind === "document" && read.document.sizeBytes > 0)
+      yield candidateOf(observe(read.document, rulesKey));
+    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
+  }
+}
+
+function candidateOf(observed: Observed): Candidate {
+  const { entry, shape, label, digest, hash, fileUrl: url } = observed;
+  return {
+    path: entry.path,
+    sizeBytes: entry.sizeBytes,
+    kind: shape.kind,
+    label,
+    digest,
+    hash,
+    url,
+    observed,
+  };
+}
+
+/** Whether a resource holds what the file does. */
+async function holds(
+  { remote }: ActionContext,
+  resource: AuditedResource,
+  { kind, label, digest, hash, url, sizeBytes }: Candidate,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (kind !== "file") {
+    const row = { state: "agreed", kind, label, digest, fileUrl: url ?? null, foundDigest: null } as const;
+    return alterationsOf(row, resource).length === 0;
+  }
+  if (resource.label !== label || resource.url === undefined || !remote.hostsFile(resource.url)) return false;
+  return (await hashUpload(remote, resource.url, sizeBytes, signal)) === hash;
+}
+
+/** Runs inside a group commit. */
+function adopt({ ledger }: ActionContext, source: AdoptingSource, match: Match<Candidate, Adoptable>): void {
+  const { file, resource } = match;
+  if (ledger.files.ownsDoc(resource.docId)) return;
+  const { settings } = file.observed.shape;
+  const shape = { ...file.observed.shape, settings: { ...settings, ...resource.settings } };
+  const observed = { ...withAddress(file.observed, resource.url), shape };
+  const state = isEqualMatch(match) ? "agreed" : "unsure";
+  const row = ledger.files.living(source.id, file.path);
+  if (row === undefined) {
+    ledger.files.insert(source.id, resource.docId, state, observed);
+    return;
+  }
+  // The file has two now: the one that was found, and the one that its row knew, which is ours to delete.
+  if (row.docId !== null) ledger.intents.delete(source.id, file.path, row.docId);
+  ledger.files.agree(row.id, resource.docId, observed);
+  if (state === "unsure") ledger.files.setState(row.id, state);
+}
+
+/** Whether nothing is to be sent. Other chunk settings can only be given to a new resource, which the next look makes. */
+function isEqualMatch({ exact, file, resource }: Match<Candidate, Adoptable>): boolean {
+  const { strategy, chunkSize, chunkOverlap } = file.observed.shape.settings;
+  const has = { strategy, chunkSize, chunkOverlap, ...resource.settings };
+  return (
+    exact && has.strategy === strategy && has.chunkSize === chunkSize && has.chunkOverlap === chunkOverlap
+  );
+}
+
+/** What a list tells of a resource's settings; a service may leave them out. */
+function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
+  const strategy = Strategy.safeParse(settings?.strategy);
+  return {
+    ...(strategy.success && { strategy: strategy.data }),
+    ...(settings?.chunkSize !== undefined && { chunkSize: settings.chunkSize }),
+    ...(settings?.chunkOverlap !== undefined && { chunkOverlap: settings.chunkOverlap }),
+  };
+}
+
+function withAddress(observed: Observed, url: string | undefined): Observed {
+  return { ...observed, fileUrl: url ?? observed.fileUrl };
+}
+
+function firstOf(resources: readonly Adoptable[]): AdoptReport["surplus"]["first"] {
+  return resources
+    .toSorted((a, b) => (a.title < b.title ? -1 : 1))
+    .slice(0, SURPLUS_NAMED)
+    .map(({ docId, title }) => ({ docId, title }));
+}
+
+function tell(
+  context: ActionContext,
+  source: AdoptingSource,
+  { path }: Candidate,
+  { docId }: Adoptable,
+): void {
+  context.report({
+    atMs: context.now(),
+    source: source.id,
+    path,
+    from: undefined,
+    docId,
+    action: "adopt",
+    outcome: "done",
+    durationMs: 0,
+    message: undefined,
+  });
+}

@@ -1,0 +1,102 @@
+import { KbsyncError } from "../lib/failure.ts";
+import type { ActionContext } from "./actions/context.ts";
+import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
+import { kindOfName } from "./document/kinds.ts";
+import type { Look } from "./plan/model.ts";
+import { parkMs } from "./plan/retry.ts";
+
+/**
+ * Before a source of a new ledger makes its first resources, its place at the service is listed once: the ledger may be
+ * new because the old one was lost, and then what is there is adopted.
+ *
+ * The list needs the collection's id, which the bare specification tells only in a create's answer. The first file that
+ * is sent serves for that, alone, and nothing follows it before the list: a made-up resource that asks for the id would
+ * cost a create and a delete more, would be found by searches while it lasts, and would need a crash protocol of its own.
+ * If the file turns out to have a resource already, the older one stays its resource and the new one is deleted.
+ */
+export interface Adoption {
+  /** Whether the place is still to be listed. */
+  isPending(): boolean;
+  /** Files that are to be sent and are kept back until the place is listed. */
+  waiting(): number;
+  /** Of the files to be sent those that may be sent now; the others come again by a look at the whole source. */
+  admit(looks: readonly Look[]): Promise<readonly Look[]>;
+}
+
+export interface AdoptionOptions {
+  readonly context: ActionContext;
+  readonly source: AdoptingSource;
+  /** One pass: a list that the service refuses ends it. */
+  readonly once: boolean;
+  readonly signal: AbortSignal;
+  /** Whether something of the source is on its way. */
+  readonly isBusy: () => boolean;
+  /** Has the whole source looked at. */
+  readonly lookAt: (atMs: number) => void;
+  readonly onWarning: (error: Error) => void;
+}
+
+/** Opens the adoption of a source. */
+export function openAdoption(options: AdoptionOptions): Adoption {
+  const { context, source, once, signal, isBusy, lookAt, onWarning } = options;
+  const { ledger, collections, now } = context;
+  let isPending = !ledger.drift.isAdopted(source.id);
+  let refusals = 0;
+
+  let waiting = 0;
+
+  const adopt = async (looks: readonly Look[]): Promise<readonly Look[]> => {
+    const { adopted, differing } = await adoptSource(context, source, { whole: false, signal });
+    isPending = false;
+    if (adopted + differing === 0) return looks;
+    lookAt(now());
+    return [];
+  };
+  const choose = async (looks: readonly Look[]): Promise<readonly Look[]> => {
+    ledger.flush();
+    const makes = looks.filter(isMade);
+    const { agreed, unsure } = ledger.sources.get(source.id);
+    if (makes.length === 0 && agreed + unsure === 0) return looks;
+    // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
+    if (isBusy()) return [];
+    const { collection } = source.rules.source;
+    if ((collections.id(collection) ?? (await collections.ask(collection, signal))) === undefined) {
+      const alone = cheapestOf(makes);
+      return looks.filter((look) => look === alone || !isMade(look));
+    }
+    try {
+      return await adopt(looks);
+    } catch (error) {
+      if (once || !(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
+      onWarning(error);
+      refusals += 1;
+      lookAt(now() + parkMs(refusals));
+      return [];
+    }
+  };
+  return {
+    isPending: () => isPending,
+    waiting: () => waiting,
+    admit: async (looks) => {
+      waiting = 0;
+      if (!isPending) return looks;
+      waiting = looks.length;
+      const admitted = await choose(looks);
+      waiting = isPending ? waiting - admitted.length : 0;
+      return admitted;
+    },
+  };
+}
+
+/** Whether a resource is to be made for it. */
+function isMade({ known }: Look): boolean {
+  return known === undefined || known.docId === null;
+}
+
+/** A text costs one request, an upload two. */
+function cheapestOf(looks: readonly Look[]): Look | undefined {
+  const costOf = ({ entry }: Look): number =>
+    entry.sizeBytes + (kindOfName(entry.path).kind === "content" ? 0 : Number.MAX_SAFE_INTEGER / 2);
+  const least = looks.reduce((cost, look) => Math.min(cost, costOf(look)), Infinity);
+  return looks.find((look) => costOf(look) === least);
+}

@@ -1,0 +1,142 @@
+import { openTurns } from "../../lib/turns.ts";
+import type { ActionContext } from "../actions/context.ts";
+import type { DriftPlace } from "../ledger/drift.ts";
+import type { Claimed } from "../plan/audit.ts";
+import type { RelativePath } from "../plan/model.ts";
+import type { SourceSync } from "../source.ts";
+import { unknownSource } from "../source-path.ts";
+import { judgeLoss, type Check } from "./loss.ts";
+import { deleteExtra, openResending, type Resending } from "./repair.ts";
+import { openReport, type AuditReport, type Reporting } from "./report.ts";
+import { sweepPlace, type Sweep } from "./sweep.ts";
+
+export interface AuditOptions {
+  /** Puts right what can be: missing and altered resources are sent again, second ones of ours deleted. */
+  readonly repair?: boolean;
+  /**
+   * A person asked. Then also those are deleted that only seem to be second ones of ours, because they are equal to one
+   * of them or were deleted before. Unasked that would not do: two state folders on one folder make equal resources, and
+   * each daemon would delete the other's.
+   */
+  readonly byPerson?: boolean;
+  /** A source's folder; default all. One that is none throws `source_unknown`. */
+  readonly folder?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The audits of a daemon. */
+export interface Audits {
+  /** Compares all sources with the service's list. Throws `list_refused`. */
+  audit(options?: AuditOptions): Promise<AuditReport>;
+  /** Compares one source; undefined where there is no list yet. */
+  check(source: number): Promise<Check | undefined>;
+}
+
+export interface AuditsOptions {
+  readonly context: ActionContext;
+  readonly sources: () => readonly SourceSync[];
+  /** How long the service's list may lag behind its answers. */
+  readonly lagMs: number;
+}
+
+const NO_COUNTS = { acknowledged: 0, missing: 0, altered: 0 };
+
+/** Opens the audits. One is made at a time. */
+export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
+  const turns = openTurns();
+
+  const sourceOf = (id: number): SourceSync | undefined => sources().find((source) => source.id === id);
+  const sweep = (place: DriftPlace, signal: AbortSignal): Promise<Sweep | undefined> => {
+    const isBusy = (source: number, path: RelativePath): boolean => sourceOf(source)?.isBusy(path) ?? true;
+    return sweepPlace(context, place, { isBusy, lagMs, signal });
+  };
+
+  const auditPlace = async (
+    group: readonly SourceSync[],
+    { repair = false, byPerson = false, signal = context.signal }: AuditOptions,
+    report: Reporting,
+  ): Promise<void> => {
+    const [first] = group;
+    if (first === undefined) return;
+    const found = await sweep(placeOf(first), signal);
+    const resending = new Map<number, Resending>();
+    for (const source of group) {
+      const counts = found?.counts.get(source.id) ?? NO_COUNTS;
+      const lost = found && (await judgeLoss(context, found, source.id, signal));
+      if (repair && lost !== undefined) source.guard.hold(lost);
+      if (repair && lost === undefined) {
+        source.guard.allow(counts.missing);
+        resending.set(source.id, openResending(context, source));
+      }
+      const { acknowledged: resources, missing, altered } = counts;
+      const path = pathOf(source);
+      report.source({ path, resources, missing, altered, lost: lost ?? null, listed: found !== undefined });
+    }
+    if (found === undefined) return;
+    for await (const drifted of found.drifted()) {
+      const source = sourceOf(drifted.row.source);
+      const again = resending.get(drifted.row.source);
+      if (source !== undefined) report.drifted(pathOf(source), drifted, again !== undefined);
+      await again?.add(drifted);
+    }
+    for (const again of resending.values()) await again.finish();
+    for (const claimed of found.claims.claimed) {
+      const owner = ownerOf(claimed) ?? { source: first, path: "" };
+      const mayGo = repair && resending.has(owner.source.id) && (byPerson || claimed.claim === "upload");
+      const what = { path: owner.path, docId: claimed.resource.docId, words: WORDS[claimed.claim] };
+      const goes = mayGo && (await deleteExtra(context, owner.source, what));
+      report.claimed(pathOf(owner.source), owner.path, claimed, goes);
+    }
+    report.foreign(pathOf(first), found.claims.foreign);
+  };
+
+  /** The file of which a resource is a second one. */
+  const ownerOf = ({ by }: Claimed): { source: SourceSync; path: RelativePath } | undefined => {
+    const row = by === undefined ? undefined : context.ledger.drift.byDoc(by);
+    const source = row && sourceOf(row.source);
+    return row && source && { source, path: row.path };
+  };
+
+  return {
+    audit: (options = {}) =>
+      turns.run("", async () => {
+        const report = openReport();
+        const { folder } = options;
+        const chosen = sources().filter((source) => folder === undefined || pathOf(source) === folder);
+        if (folder !== undefined && chosen.length === 0) throw unknownSource(folder, sources().map(pathOf));
+        const groups = Map.groupBy(chosen, (source) => JSON.stringify(placeOf(source)));
+        for (const group of groups.values()) await auditPlace(group, options, report);
+        return report.finish();
+      }),
+    check: (id) =>
+      turns.run("", async () => {
+        const source = sourceOf(id);
+        const found = source && (await sweep(placeOf(source), context.signal));
+        if (found === undefined) return undefined;
+        return {
+          counts: found.counts.get(id) ?? NO_COUNTS,
+          reason: await judgeLoss(context, found, id, context.signal),
+          refill: async () => {
+            const again = openResending(context, source as SourceSync);
+            for await (const drifted of found.drifted())
+              if (drifted.row.source === id) await again.add(drifted);
+            await again.finish();
+          },
+        };
+      }),
+  };
+}
+
+const WORDS: Readonly<Record<Claimed["claim"], string>> = {
+  upload: "the service has a second resource of the same upload",
+  twin: "the service has a second resource that is equal",
+  deleted: "the service has it again although it was deleted",
+};
+
+function placeOf({ rules }: SourceSync): DriftPlace {
+  return { tier: rules.source.collection, ownerId: rules.source.ownerId };
+}
+
+function pathOf({ rules }: SourceSync): string {
+  return rules.source.absolutePath;
+}

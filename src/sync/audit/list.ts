@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { KbsyncError } from "../../lib/failure.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import type { ActionContext } from "../actions/context.ts";
+import { labelOf } from "../actions/observe.ts";
+import { digestOf } from "../document/digest.ts";
+import type { DriftPlace } from "../ledger/drift.ts";
+import type { AuditedResource } from "../plan/audit.ts";
+import { delayMs } from "../plan/retry.ts";
+
+/** How a list went. */
+export interface Listed {
+  /** The service's clock minus ours. */
+  readonly clockOffsetMs: number;
+}
+
+/**
+ * Lists a place from beginning to end. `begin` is called before each attempt: what was seen of one that broke off does
+ * not count. Undefined when the collection's id is not known and cannot be asked for. A collection that the service
+ * does not know any more holds nothing. Throws `list_refused`, and what the gate throws.
+ */
+export async function listPlace(
+  context: Pick<ActionContext, "collections" | "remote" | "random" | "signal">,
+  { tier, ownerId }: DriftPlace,
+  begin: () => (resource: ResourceRecord) => void,
+  signal: AbortSignal = context.signal,
+): Promise<Listed | undefined> {
+  const { collections, remote } = context;
+  let renewed = false;
+  for (let failures = 1; ; failures += 1) {
+    signal.throwIfAborted();
+    const collectionId = collections.id(tier) ?? (await collections.ask(tier, signal));
+    if (collectionId === undefined) return undefined;
+    const see = begin();
+    const reply = await remote.list(
+      { collectionId, ownerId },
+      (record) => {
+        if (!record.isDeleted) see(record);
+      },
+      signal,
+    );
+    switch (reply.kind) {
+      case "done":
+        return reply.value;
+      case "gone": {
+        // A service that was reset has another id for the collection, and may tell it.
+        if (!renewed && (await collections.renew(tier, signal)) !== collectionId) {
+          renewed = true;
+          continue;
+        }
+        // But one that a person names is there: either the name or the service is a wrong one.
+        if (collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
+        return { clockOffsetMs: 0 };
+      }
+      case "refused":
+        throw listRefused(collectionId, reply.message);
+      case "later":
+        // The gate waits before the next; this is for a list that the service breaks off again and again.
+        if (failures > 1) await sleep(delayMs(failures, undefined, context.random()), undefined, { signal });
+    }
+  }
+}
+
+/** A resource of the list, reduced to what is compared. */
+export function auditedOf(record: ResourceRecord): AuditedResource {
+  const url = record.url ?? undefined;
+  const createdMs = Date.parse(record.createdAt ?? "");
+  return {
+    docId: record._id,
+    createdMs: Number.isNaN(createdMs) ? undefined : createdMs,
+    url,
+    digest: url === undefined ? digestOf(record.content ?? "") : "",
+    label: labelOf(record.title, record.description),
+    title: record.title,
+  };
+}
+
+function listRefused(collectionId: string, words: string): KbsyncError {
+  return new KbsyncError(`the service refuses to list the collection ${collectionId}: ${words}`, {
+    code: "list_refused",
+    subject: collectionId,
+    retryable: true,
+    hint: "without its list nobody can tell whether folder and knowledge base agree",
+  });
+}

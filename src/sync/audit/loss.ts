@@ -1,0 +1,186 @@
+import type { ActionContext } from "../actions/context.ts";
+import type { AcknowledgedFile } from "../ledger/drift.ts";
+import { lossReason, type DriftCounts } from "../plan/audit.ts";
+import { parkMs } from "../plan/retry.ts";
+import type { Drifted, Sweep } from "./sweep.ts";
+
+/**
+ * Keeps a source from filling a service again that was reset, or put back from a backup: when most of its resources are
+ * gone or changed at once, nothing is sent until a person agrees, or until they are back.
+ */
+export interface LossGuard {
+  /** Whether nothing may be sent: held, or about to be compared with the service's list. */
+  isClosed(): boolean;
+  /**
+   * A resource turned out to be gone. True: it may be made again. False: these are many, so that the list is to be asked
+   * first; the whole source is looked at then.
+   */
+  mayRemake(): boolean;
+  /** The service answers in a way that lets one doubt that it is what it was. */
+  suspect(): void;
+  /** The list showed that so many are missing and no more: these may be made again. */
+  allow(count: number): void;
+  hold(reason: string): void;
+  /** Before files are compared: asks the list where that is due. False: nothing may be sent before `nextLookMs`. */
+  ready(): Promise<boolean>;
+  nextLookMs(): number;
+}
+
+export interface LossGuardOptions {
+  readonly source: number;
+  readonly context: ActionContext;
+  /** One pass: a list that the service refuses ends it. */
+  readonly once: boolean;
+  /** Compares the source with the service's list; undefined where there is no list yet. */
+  readonly check: () => Promise<Check | undefined>;
+  /** Has the whole source looked at: at once, or at a time. */
+  readonly lookAt: (atMs: number) => void;
+  readonly onWarning: (error: Error) => void;
+}
+
+/** What the list says of a source. */
+export interface Check {
+  readonly counts: DriftCounts;
+  /** Why its resources must not simply be sent again; undefined when they may. */
+  readonly reason: string | undefined;
+  /** Has everything sent again that drifted. */
+  refill(): Promise<void>;
+}
+
+/** So many resources may turn out to be gone within `GONE_MS` before the list is asked: single ones are ordinary. */
+const GONE_MAX = 3;
+const GONE_MS = 10 * 60_000;
+
+/** Opens the guard of a source, held if it was so before. */
+export function openLossGuard(options: LossGuardOptions): LossGuard {
+  const { source, context, once, check, lookAt, onWarning } = options;
+  const { ledger, now } = context;
+  let held = ledger.drift.loss(source) !== undefined;
+  let suspected = false;
+  let gone: number[] = [];
+  let allowed = 0;
+  let looks = 0;
+  let nextMs = 0;
+
+  const hold = (reason: string): void => {
+    held = true;
+    suspected = false;
+    looks += 1;
+    nextMs = now() + parkMs(looks);
+    lookAt(nextMs);
+    ledger.note(() => ledger.drift.setLoss(source, reason));
+  };
+  const open = (): void => {
+    held = false;
+    suspected = false;
+    looks = 0;
+    gone = [];
+    ledger.note(() => ledger.drift.setLoss(source, undefined));
+  };
+  const suspect = (): void => {
+    if (held || suspected) return;
+    suspected = true;
+    lookAt(now());
+  };
+  const compare = async (): Promise<boolean> => {
+    ledger.flush();
+    const agreed = ledger.drift.loss(source)?.agreed === true;
+    const found = await check();
+    allowed = found?.counts.missing ?? GONE_MAX;
+    if (found?.reason !== undefined && !agreed) {
+      hold(found.reason);
+      return false;
+    }
+    if (agreed) await found?.refill();
+    open();
+    return true;
+  };
+
+  return {
+    isClosed: () => held || suspected,
+    mayRemake: () => {
+      if (allowed > 0) {
+        allowed -= 1;
+        return true;
+      }
+      const nowMs = now();
+      gone = gone.filter((atMs) => nowMs - atMs < GONE_MS);
+      if (gone.length < GONE_MAX) {
+        gone.push(nowMs);
+        return true;
+      }
+      suspect();
+      return false;
+    },
+    suspect,
+    allow: (count) => {
+      allowed = count;
+    },
+    hold,
+    ready: async () => {
+      if (!held && !suspected) return true;
+      ledger.flush();
+      if (held && now() < nextMs && ledger.drift.loss(source)?.agreed !== true) return false;
+      try {
+        return await compare();
+      } catch (error) {
+        if (once || context.signal.aborted) throw error;
+        onWarning(error instanceof Error ? error : new Error(String(error)));
+        looks += 1;
+        nextMs = now() + parkMs(looks);
+        lookAt(nextMs);
+        return false;
+      }
+    },
+    nextLookMs: () => nextMs,
+  };
+}
+
+/** Resources asked for by their id before most are taken for lost. */
+const SAMPLE = 5;
+
+/**
+ * Judges what a sweep found of one source. A list may lag, or name another collection than before, so some of the
+ * missing are asked for by their id first: a title that they have already is sent to them, which changes nothing and is
+ * the only question after one resource that every service answers.
+ */
+export async function judgeLoss(
+  context: ActionContext,
+  sweep: Sweep,
+  source: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const counts = sweep.counts.get(source);
+  if (counts === undefined || lossReason(counts) === undefined) return undefined;
+  const step = Math.max(1, Math.floor(counts.missing / SAMPLE));
+  const sample: AcknowledgedFile[] = [];
+  let index = 0;
+  for await (const { row, kind } of sweep.drifted()) {
+    if (row.source !== source || kind !== "missing") continue;
+    if (index % step === 0 && sample.length < SAMPLE) sample.push(row);
+    index += 1;
+  }
+  for (const row of sample) {
+    if (await exists(context, row, signal)) return lossReason({ ...counts, missing: 0 });
+  }
+  return lossReason(counts);
+}
+
+async function exists(
+  { remote }: ActionContext,
+  { docId, title }: AcknowledgedFile,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (;;) {
+    const reply = await remote.update(docId, { title }, signal);
+    if (reply.kind !== "later") return reply.kind === "done";
+  }
+}
+
+/** Why a row's file is sent again, in words. */
+export function driftWords({ kind, alterations }: Pick<Drifted, "kind" | "alterations">): string {
+  if (kind === "missing") return "the service no longer has it";
+  return alterations.length === 0
+    ? "it was changed at the service"
+    : `its ${alterations.join(" and ")} ${alterations.length === 1 ? "was" : "were"} changed at the service`;
+}

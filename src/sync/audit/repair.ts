@@ -1,0 +1,104 @@
+import type { ActionContext } from "../actions/context.ts";
+import type { RelativePath } from "../plan/model.ts";
+import type { SourceSync } from "../source.ts";
+import { driftWords } from "./loss.ts";
+import type { Drifted } from "./sweep.ts";
+
+/** Has files of one source sent again. */
+export interface Resending {
+  add(drifted: Drifted): Promise<void>;
+  /** Writes what waits and has the files looked at. */
+  finish(): Promise<void>;
+}
+
+/** More files than this are looked at by one look at the whole source. */
+const HINTS_MAX = 1000;
+/** Rows written in one transaction. */
+const WRITE_ROWS = 500;
+
+/**
+ * Starts to send files again. Each row becomes unsure, so that the next look sends the file whole to the resource it
+ * has. Only when the service then answers that there is none is a new one made: a list that lags behind costs an update
+ * that changes nothing, never a second resource.
+ */
+export function openResending(context: ActionContext, source: SourceSync): Resending {
+  const { ledger } = context;
+  let waiting: Drifted[] = [];
+  const paths: RelativePath[] = [];
+
+  const write = async (): Promise<void> => {
+    const group = waiting;
+    waiting = [];
+    const marked: Drifted[] = [];
+    await ledger.write(() => {
+      for (const drifted of group) {
+        const { row, foundDigest } = drifted;
+        // It may have been sent since, or be on its way.
+        const now = ledger.drift.byDoc(row.docId);
+        if (now?.id !== row.id || now.state !== "agreed" || source.isBusy(now.path)) continue;
+        ledger.files.setState(row.id, "unsure");
+        if (foundDigest !== undefined && row.kind === "content")
+          ledger.drift.setFoundDigest(row.id, foundDigest);
+        marked.push(drifted);
+      }
+    });
+    for (const drifted of marked) {
+      if (paths.length <= HINTS_MAX) paths.push(drifted.row.path);
+      tellAudit(
+        context,
+        source,
+        drifted.row.path,
+        drifted.row.docId,
+        `${driftWords(drifted)}; it is sent again`,
+      );
+    }
+  };
+  return {
+    add: async (drifted) => {
+      waiting.push(drifted);
+      if (waiting.length >= WRITE_ROWS) await write();
+    },
+    finish: async () => {
+      await write();
+      if (paths.length > HINTS_MAX) source.hint(undefined);
+      else for (const path of paths) source.hint(path);
+    },
+  };
+}
+
+/** Deletes a resource that no row owns. False: one owns it by now, or its delete is on its way. */
+export async function deleteExtra(
+  context: ActionContext,
+  source: SourceSync,
+  { path, docId, words }: { readonly path: RelativePath; readonly docId: string; readonly words: string },
+): Promise<boolean> {
+  const { ledger } = context;
+  let id: number | undefined;
+  await ledger.write(() => {
+    if (!ledger.files.ownsDoc(docId)) id = ledger.intents.delete(source.id, path, docId);
+  });
+  if (id === undefined) return false;
+  tellAudit(context, source, path, docId, `${words}; it is deleted`);
+  source.deleteLater({ id, path, docId });
+  return true;
+}
+
+function tellAudit(
+  context: ActionContext,
+  source: SourceSync,
+  path: RelativePath,
+  docId: string,
+  message: string,
+): void {
+  context.report({
+    atMs: context.now(),
+    source: source.id,
+    path,
+    from: undefined,
+    docId,
+    action: "audit",
+    outcome: "done",
+    durationMs: 0,
+    message,
+  });
+}

@@ -1,0 +1,187 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { openNumberSet } from "../../lib/number-set.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import type { ActionContext } from "../actions/context.ts";
+import { spelledAddress } from "../plan/address.ts";
+import { placeKey, type AcknowledgedFile, type DriftPlace } from "../ledger/drift.ts";
+import {
+  alterationsOf,
+  gatherUnowned,
+  sameness,
+  type Alteration,
+  type AuditedResource,
+  type Claims,
+  type DriftCounts,
+} from "../plan/audit.ts";
+import type { RelativePath } from "../plan/model.ts";
+import { auditedOf, listPlace } from "./list.ts";
+
+/** A row whose resource is not as it was acknowledged. */
+export interface Drifted {
+  readonly row: AcknowledgedFile;
+  readonly kind: "missing" | "altered";
+  /** What differs, of an altered one; empty where there were too many to remember. */
+  readonly alterations: readonly Alteration[];
+  /** The text as it was found, of an altered one. */
+  readonly foundDigest: string | undefined;
+}
+
+/** How a place was found. */
+export interface Sweep {
+  readonly place: DriftPlace;
+  /** Counts by the source's number. */
+  readonly counts: ReadonlyMap<number, DriftCounts>;
+  /** Rows that drifted, as they are now: those that were changed or sent since are left out. */
+  drifted(): AsyncIterable<Drifted>;
+  readonly claims: Claims;
+}
+
+export interface SweepOptions {
+  /** Whether a file is being read or sent. */
+  readonly isBusy: (source: number, path: RelativePath) => boolean;
+  /** What was done so shortly before is not judged: a service's list may lag behind its answers. */
+  readonly lagMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Rows read between two turns of the loop. */
+const PAGE_ROWS = 1000;
+/** Altered resources of which it is remembered what differs. */
+const DETAILS_MAX = 10_000;
+
+/**
+ * Compares a place with its rows. The list is read as it comes and each resource compared on its own; of the rows only
+ * their numbers are kept, a bit each, so that a million resources are ordinary. Only looks: nothing is sent but the
+ * list, and nothing is written. Undefined when the collection's id is not known. Throws `list_refused`.
+ */
+export async function sweepPlace(
+  context: ActionContext,
+  place: DriftPlace,
+  { isBusy, lagMs, signal }: SweepOptions,
+): Promise<Sweep | undefined> {
+  const { ledger } = context;
+  const { drift } = ledger;
+  ledger.flush();
+  const started = drift.lastActivity();
+  const settledMs = Date.now() - lagMs;
+  const deleted = new Set(drift.deletedDocs());
+  let seen = openNumberSet();
+  let altered = openNumberSet();
+  let details = new Map<number, Pick<Drifted, "alterations" | "foundDigest">>();
+  let unowned = gatherUnowned();
+
+  const see = (record: ResourceRecord): void => {
+    const resource = auditedOf(record);
+    const row = drift.byDoc(record._id);
+    if (row === undefined) {
+      // Else it is of another place, or its delete is on its way.
+      if (!ledger.files.ownsDoc(record._id)) unowned.add(resource, deleted.has(record._id));
+      return;
+    }
+    seen.add(row.id);
+    const alterations = alterationsOf(row, resource);
+    if (alterations.length === 0) return;
+    altered.add(row.id);
+    if (details.size < DETAILS_MAX) details.set(row.id, { alterations, foundDigest: resource.digest });
+  };
+  const listed = await listPlace(
+    context,
+    place,
+    () => {
+      [seen, altered, details, unowned] = [openNumberSet(), openNumberSet(), new Map(), gatherUnowned()];
+      return see;
+    },
+    signal,
+  );
+  if (listed === undefined) return undefined;
+
+  const recent = openRecent(context, started, settledMs);
+  /** An unsure row counts as well: that its resource is missing is told by the list all the same. */
+  const kindOf = (row: AcknowledgedFile): Drifted["kind"] | "agrees" | undefined => {
+    if ((row.state !== "agreed" && row.state !== "unsure") || recent.row(row)) return undefined;
+    if (!seen.has(row.id)) return "missing";
+    return altered.has(row.id) ? "altered" : "agrees";
+  };
+  const counts = new Map<number, DriftCounts>();
+  for await (const row of rowsOf(context, place, signal)) {
+    unowned.show(row);
+    const kind = kindOf(row);
+    if (kind !== undefined) counts.set(row.source, counted(counts.get(row.source), kind));
+  }
+  const isTravelling = travellingTest(context);
+  /** Made or deleted while the list came, or shortly before: a row owns it by now, or none does any more. */
+  const isUndecided = (resource: AuditedResource): boolean =>
+    isTravelling(resource) || recent.doc(resource.docId) || ledger.files.ownsDoc(resource.docId);
+  return {
+    place,
+    counts,
+    claims: unowned.finish(drift.bornMs() + listed.clockOffsetMs, isUndecided),
+    drifted: async function* () {
+      const since = openRecent(context, started, Infinity);
+      for await (const row of rowsOf(context, place, signal)) {
+        const kind = kindOf(row);
+        if (kind === undefined || kind === "agrees" || row.state !== "agreed") continue;
+        if (since.row(row) || isBusy(row.source, row.path)) continue;
+        const known = kind === "altered" ? details.get(row.id) : undefined;
+        yield { row, kind, alterations: known?.alterations ?? [], foundDigest: known?.foundDigest };
+      }
+    },
+  };
+}
+
+function counted(before: DriftCounts | undefined, kind: Drifted["kind"] | "agrees"): DriftCounts {
+  const { acknowledged, missing, altered } = before ?? { acknowledged: 0, missing: 0, altered: 0 };
+  return {
+    acknowledged: acknowledged + 1,
+    missing: missing + Number(kind === "missing"),
+    altered: altered + Number(kind === "altered"),
+  };
+}
+
+/** All rows of a place, in pages: between two of them the ledger may be written, and the loop turns. */
+async function* rowsOf(
+  { ledger, signal: stopped }: ActionContext,
+  place: DriftPlace,
+  signal: AbortSignal = stopped,
+): AsyncGenerator<AcknowledgedFile> {
+  let afterId = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    ledger.flush();
+    const page = ledger.drift.page(place, afterId, PAGE_ROWS);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_ROWS) return;
+    afterId = last.id;
+    await nextTurn();
+  }
+}
+
+/** What was done after an entry of the activity, or after a time. */
+interface Recent {
+  row(row: AcknowledgedFile): boolean;
+  doc(docId: string): boolean;
+}
+
+function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Recent {
+  ledger.flush();
+  const { docIds, places } = ledger.drift.doneSince(entry, atMs);
+  const docs = new Set(docIds);
+  const paths = new Set(places);
+  return {
+    row: (row) => docs.has(row.docId) || paths.has(placeKey(row.source, row.path)),
+    doc: (docId) => docs.has(docId),
+  };
+}
+
+/** Whether a create that is under way, or was sent again, may have made a resource: the settling of it will say. */
+function travellingTest({ ledger }: ActionContext): (resource: AuditedResource) => boolean {
+  ledger.flush();
+  const open = ledger.intents.allOpen();
+  const addresses = new Set(open.flatMap(({ observed }) => spelledAddress(observed.fileUrl) ?? []));
+  const texts = new Set(
+    open.map(({ observed }) => sameness(observed.label, observed.fileUrl, observed.digest)),
+  );
+  return ({ url, label, digest }) =>
+    addresses.has(spelledAddress(url) ?? "") || texts.has(sameness(label, url, digest));
+}

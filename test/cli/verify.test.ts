@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { recoverText } from "../../src/cli/recover.ts";
+import { auditText } from "../../src/cli/verify.ts";
+import type { AuditReport } from "../../src/sync/audit/report.ts";
+
+const source = { path: "/docs", resources: 1200, missing: 0, altered: 0, lost: null, listed: true };
+const report = (more: Partial<AuditReport>): AuditReport => ({
+  sources: [source],
+  findings: [],
+  unnamed: 0,
+  foreign: 0,
+  agrees: true,
+  left: 0,
+  ...more,
+});
+const finding = {
+  source: "/docs",
+  path: "a.txt",
+  docId: "1",
+  title: "a.txt",
+  kind: "missing",
+  what: "the service no longer has it",
+  repaired: true,
+} as const;
+
+describe("what verify tells a person", () => {
+  it("is short where all agree", () => {
+    expect(auditText(report({}))).toBe("/docs: 1,200 resources compared\nall agree\n");
+  });
+
+  it("is a line a finding, then the sum", () => {
+    const findings = [finding, { ...finding, path: "b.txt", kind: "altered", repaired: false } as const];
+    expect(auditText(report({ findings, agrees: false, left: 1 }))).toBe(
+      "missing  a.txt  (the service no longer has it; put right)\n" +
+        "altered  b.txt  (the service no longer has it)\n" +
+        "/docs: 1,200 resources compared\n2 differ, 1 of them put right\n",
+    );
+  });
+
+  it("does not go on for ever", () => {
+    const findings = Array.from({ length: 200 }, () => finding);
+    const text = auditText(report({ findings, unnamed: 1000, agrees: false }));
+    expect(text).toContain("… and 1,150 more");
+    expect(text.split("\n").length).toBeLessThan(60);
+  });
+
+  it("says why nothing is sent, what others have there, and what cannot be compared yet", () => {
+    expect(auditText(report({ sources: [{ ...source, lost: "the service has lost 9 of 9." }] }))).toContain(
+      "kbsync approve",
+    );
+    expect(auditText(report({ foreign: 3 }))).toContain("3 resources of others");
+    expect(auditText(report({ sources: [{ ...source, listed: false }] }))).toContain(
+      "nothing to compare yet",
+    );
+  });
+});
+
+describe("what recover tells a person", () => {
+  const recovered = {
+    source: "/docs",
+    listed: true,
+    adopted: 1000,
+    differing: 2,
+    missing: 1,
+    surplus: { count: 1, first: [{ docId: "9", title: "old.txt" }] },
+  };
+  it("is what was adopted, what is left, and what the next sync sends", () => {
+    const text = recoverText({
+      setAside: "/state/ledger.db.damaged-1",
+      sources: [recovered],
+      planned: [{ source: "/docs", path: "new.txt", action: "create" }],
+    });
+    expect(text).toContain("the damaged ledger is kept as /state/ledger.db.damaged-1");
+    expect(text).toContain("1,000 adopted as they are, 2 adopted, to be sent, 1 no longer there, to be sent");
+    expect(text).toContain("left     old.txt  (9)");
+    expect(text).toContain("create   new.txt");
+  });
+
+  it("says why nothing could be adopted yet", () => {
+    const text = recoverText({ setAside: null, sources: [{ ...recovered, listed: false }], planned: [] });
+    expect(text).toContain("nothing adopted yet");
+  });
+});

@@ -1,0 +1,354 @@
+import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { recoverLedger, type RecoverReport } from "../../src/sync/adopt-ledger.ts";
+import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
+import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
+import type { FakeOptions } from "../fakes/knowledge-service.ts";
+import { openWorld, type World } from "./harness.ts";
+
+const PDF = Buffer.from("%PDF-1.4\nsome pages");
+
+let world: World;
+const open = async (options: FakeOptions = { collections: true }): Promise<void> => {
+  world = await openWorld(options);
+};
+beforeEach(() => open());
+afterEach(async () => {
+  await world.end();
+});
+
+const loseLedger = (): void => {
+  for (const name of readdirSync(world.stateDir).filter((file) => file.startsWith("ledger.db")))
+    rmSync(join(world.stateDir, name));
+};
+const ids = (): Record<string, string> =>
+  Object.fromEntries(world.service.live().map(({ title, _id }) => [title, _id]));
+/** Requests since a number of them, lists and questions for collections left out. */
+const sentSince = (number: number): string[] =>
+  world.service.requests
+    .slice(number)
+    .map(({ operation }) => operation)
+    .filter((operation) => !["list", "collections"].includes(operation));
+const optionsOf = (more: Partial<DaemonOptions> = {}): DaemonOptions => ({
+  stateDir: world.stateDir,
+  service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: world.service.key },
+  sources: [world.source()],
+  sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: CONCURRENCY_HOSTED },
+  ...more,
+});
+const recover = (dryRun = false): Promise<RecoverReport> => recoverLedger(optionsOf(), { dryRun });
+const mix = (): void => {
+  world.write("a.txt", "text a");
+  world.write("b/c.md", "# Title of c\n\ntext c");
+  world.write("d.pdf", PDF);
+  world.write("e.url", "[InternetShortcut]\nURL=https://example.com");
+};
+
+describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
+  "a lost ledger, and a service of %o",
+  (options) => {
+    beforeEach(async () => {
+      await world.end();
+      await open(options);
+    });
+
+    it("is made anew by adopting what is there: nothing twice, and what is equal is not sent", async () => {
+      mix();
+      await world.sync();
+      const before = ids();
+      loseLedger();
+      await world.sync();
+      expect(ids()).toEqual(before);
+      const number = world.service.requests.length;
+      await world.sync();
+      expect(world.service.requests.length).toBe(number);
+    });
+
+    it("sends what changed meanwhile to the resources that are there, and makes what is new", async () => {
+      mix();
+      await world.sync();
+      const before = ids();
+      loseLedger();
+      world.write("a.txt", "another text");
+      world.write("d.pdf", Buffer.concat([PDF, Buffer.from("more")]));
+      world.write("new.txt", "new");
+      await world.sync();
+      expect(ids()).toEqual({ ...before, "new.txt": expect.any(String) as string });
+      expect(world.service.live().find(({ title }) => title === "a.txt")?.content).toBe("another text");
+      const number = world.service.requests.length;
+      await world.sync();
+      expect(world.service.requests.length).toBe(number);
+    });
+
+    it("leaves one resource of a folder with one file", async () => {
+      world.write("a.txt", "text");
+      await world.sync();
+      const before = ids();
+      loseLedger();
+      await world.sync();
+      expect(ids()).toEqual(before);
+    });
+
+    it("pairs equal files with as many resources", async () => {
+      for (const name of ["1", "2", "3"]) world.write(`${name}.md`, "# Same\n\ntext");
+      const sources = [world.source({ rules: [{ match: "**", title: "Same", description: "same" }] })];
+      await world.sync({ sources });
+      const before = world.service.live().map(({ _id }) => _id);
+      rmSync(join(world.root, "3.md"));
+      loseLedger();
+      await world.sync({ sources });
+      expect(world.service.live().map(({ _id }) => _id)).toEqual(before);
+      const number = world.service.requests.length;
+      await world.sync({ sources });
+      expect(world.service.requests.length).toBe(number);
+    });
+  },
+);
+
+describe("a lost ledger", () => {
+  it("sends no file again that is equal", async () => {
+    mix();
+    await world.sync();
+    loseLedger();
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(sentSince(number)).toEqual(["download"]);
+    expect(world.activity.filter(({ action }) => action === "adopt")).toHaveLength(4);
+  });
+
+  it("costs a new folder one list, and that before anything is sent", async () => {
+    mix();
+    await world.sync();
+    const operations = world.service.requests.map(({ operation }) => operation);
+    expect(operations.slice(0, 2)).toEqual(["collections", "list"]);
+    expect(operations.filter((operation) => operation === "list")).toHaveLength(1);
+  });
+
+  it("costs a new folder one list at a service that tells the collection's id only to a create", async () => {
+    await world.end();
+    await open({});
+    mix();
+    await world.sync();
+    const operations = world.service.requests.map(({ operation }) => operation);
+    expect(operations.slice(0, 3)).toEqual(["collections", "create", "list"]);
+    expect(operations.filter((operation) => operation === "create")).toHaveLength(4);
+    expect(operations).not.toContain("delete");
+  });
+
+  it("adopts nothing of another owner, and nothing by its title alone", async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    await world.sync();
+    loseLedger();
+    for (const resource of world.service.live()) {
+      if (resource.title === "a.txt") resource.ownerId = "somebody";
+      else resource.description = "another description";
+    }
+    await world.sync();
+    expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "a.txt", "b.txt", "b.txt"]);
+  });
+
+  it("gives a file a new resource whose chunk settings are other ones, and the old one goes", async () => {
+    world.write("a.txt", "text a");
+    await world.sync({ sources: [world.source({ settings: { chunkSize: 500 } })] });
+    const [old] = world.service.live();
+    loseLedger();
+    await world.sync();
+    expect(world.service.live()).toMatchObject([{ title: "a.txt", settings: { chunkSize: 1000 } }]);
+    expect(world.service.live()[0]?._id).not.toBe(old?._id);
+  });
+
+  it("asks no other host for a file that only the list names", async () => {
+    world.write("d.pdf", PDF);
+    await world.sync();
+    const [resource] = world.service.live();
+    if (resource === undefined) throw new Error("nothing was made");
+    resource.url = world.service.url.replace("127.0.0.1", "localhost") + "/files/elsewhere";
+    loseLedger();
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(sentSince(number)).toEqual(["upload", "update"]);
+    expect(world.service.live()).toHaveLength(1);
+  });
+
+  it("that was deleted without its log is a new one all the same", async () => {
+    mix();
+    const log = join(world.stateDir, "ledger.db-wal");
+    const daemon = world.daemon();
+    await daemon.syncOnce();
+    cpSync(log, `${log}.old`);
+    await daemon.close();
+    const before = ids();
+    rmSync(join(world.stateDir, "ledger.db"));
+    renameSync(`${log}.old`, log);
+    world.activity.length = 0;
+    await world.sync();
+    expect(ids()).toEqual(before);
+    expect(world.activity.map(({ action }) => action)).toEqual(["adopt", "adopt", "adopt", "adopt"]);
+  });
+});
+
+describe("recover", () => {
+  const damage = (): void => {
+    writeFileSync(join(world.stateDir, "ledger.db"), "no database at all");
+  };
+
+  it("keeps a damaged ledger aside, adopts, and says what is left to send", async () => {
+    mix();
+    await world.sync();
+    const before = ids();
+    damage();
+    expect(() => world.daemon()).toThrow(
+      expect.objectContaining({
+        code: "ledger_damaged",
+        hint: expect.stringContaining("recover") as string,
+      }) as Error,
+    );
+    world.write("a.txt", "another text");
+    world.write("new.txt", "new");
+    const report = await recover();
+    expect(report).toMatchObject({ sources: [{ listed: true, adopted: 3, differing: 1, missing: 0 }] });
+    expect(report.planned.map(({ action, path }) => `${action} ${path}`).toSorted()).toEqual([
+      "create new.txt",
+      "update a.txt",
+    ]);
+    expect(existsSync(report.setAside ?? "")).toBe(true);
+    expect(report.setAside).toContain("ledger.db.damaged-");
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(sentSince(number).toSorted()).toEqual(["create", "update"]);
+    expect(ids()).toEqual({ ...before, "new.txt": expect.any(String) as string });
+  });
+
+  it("says the same and changes nothing with --dry-run", async () => {
+    mix();
+    await world.sync();
+    damage();
+    const files = readdirSync(world.stateDir).toSorted();
+    expect(await recover(true)).toMatchObject({ sources: [{ adopted: 4, differing: 0 }], planned: [] });
+    expect(readdirSync(world.stateDir).toSorted()).toEqual(files);
+    expect(() => world.daemon()).toThrow(expect.objectContaining({ code: "ledger_damaged" }) as Error);
+  });
+
+  it("brings an old ledger up to date: what was sent since is neither sent again nor made twice", async () => {
+    for (const name of ["same", "edited", "resettled", "renamed", "deleted", "lost"])
+      world.write(`${name}.txt`, `text ${name}`);
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("edited.txt", "edited since");
+    world.write("new.txt", "new since");
+    renameSync(join(world.root, "renamed.txt"), join(world.root, "renamed since.txt"));
+    rmSync(join(world.root, "deleted.txt"));
+    const sources = [world.source({ rules: [{ match: "resettled.txt", settings: { chunkSize: 300 } }] })];
+    await world.sync({ sources });
+    const before = ids();
+    rmSync(world.stateDir, { recursive: true });
+    cpSync(backup, world.stateDir, { recursive: true });
+    rmSync(backup, { recursive: true });
+
+    const report = await recoverLedger(optionsOf({ sources }));
+    expect(report.setAside).toBeNull();
+    const number = world.service.requests.length;
+    await world.sync({ sources });
+    expect(ids()).toEqual(before);
+    expect(sentSince(number).filter((operation) => operation === "create" || operation === "upload")).toEqual(
+      [],
+    );
+    const after = world.service.requests.length;
+    await world.sync({ sources });
+    expect(world.service.requests.length).toBe(after);
+  });
+
+  it("needs nothing of a sound ledger that is up to date", async () => {
+    mix();
+    await world.sync();
+    expect(await recover()).toMatchObject({
+      setAside: null,
+      sources: [{ adopted: 0, differing: 0, missing: 0, surplus: { count: 0 } }],
+      planned: [],
+    });
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(world.service.requests.length).toBe(number);
+  });
+
+  it("names what no file takes and leaves it alone", async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    await world.sync();
+    rmSync(join(world.root, "b.txt"));
+    damage();
+    expect(await recover()).toMatchObject({
+      sources: [{ surplus: { count: 1, first: [{ title: "b.txt" }] } }],
+    });
+    await world.sync();
+    expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "b.txt"]);
+  });
+
+  it("is refused while a daemon works there", async () => {
+    world.write("a.txt", "text a");
+    const daemon = world.daemon();
+    await daemon.syncOnce();
+    await expect(recover()).rejects.toMatchObject({ code: "state_locked" });
+    await daemon.close();
+  });
+
+  class Crash extends Error {}
+  const crashAt = (nth: number): ((name: string) => void) => {
+    let count = 0;
+    return (name) => {
+      count += 1;
+      if (count >= nth) throw new Crash(name);
+    };
+  };
+  const attempt = async (work: () => Promise<unknown>): Promise<boolean> =>
+    work().then(
+      () => true,
+      () => false,
+    );
+
+  it.each([{ collections: true }, {}])(
+    "may be cut off at any point and done again, with a service of %o",
+    { timeout: 60_000 },
+    async (options) => {
+      for (let nth = 1; ; nth += 1) {
+        await world.end();
+        await open(options);
+        mix();
+        await world.sync();
+        const before = ids();
+        damage();
+        const done = await attempt(() => recoverLedger(optionsOf({ step: crashAt(nth) })));
+        await recover();
+        await world.sync();
+        expect(ids(), `crash at effect ${nth}`).toEqual(before);
+        if (done) break;
+        expect(nth).toBeLessThan(100);
+      }
+    },
+  );
+
+  it.each([{ collections: true }, {}])(
+    "is not even needed: a sync that is cut off while it adopts goes on, with a service of %o",
+    { timeout: 60_000 },
+    async (options) => {
+      for (let nth = 1; ; nth += 1) {
+        await world.end();
+        await open(options);
+        mix();
+        await world.sync();
+        const before = ids();
+        loseLedger();
+        const daemon: Daemon = world.daemon({ step: crashAt(nth) });
+        const passed = await attempt(() => daemon.syncOnce());
+        const closed = await attempt(() => daemon.close());
+        await world.sync();
+        expect(ids(), `crash at effect ${nth}`).toEqual(before);
+        if (passed && closed) break;
+        expect(nth).toBeLessThan(100);
+      }
+    },
+  );
+});

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { AuditReport } from "../../../src/sync/audit/report.ts";
+import { auditWords, scheduleAudits, type AuditSchedule } from "../../../src/sync/audit/schedule.ts";
+
+const NOTHING: AuditReport = { sources: [], findings: [], unnamed: 0, foreign: 0, agrees: true, left: 0 };
+const HOUR_MS = 3_600_000;
+
+describe("audits by themselves", () => {
+  let schedule: AuditSchedule | undefined;
+  let audits: number[];
+  let startMs: number;
+  beforeEach(() => {
+    vi.useFakeTimers();
+    audits = [];
+    startMs = Date.now();
+  });
+  afterEach(() => {
+    schedule?.stop();
+    vi.useRealTimers();
+  });
+  const begin = (more: Partial<Parameters<typeof scheduleAudits>[0]> = {}): void => {
+    schedule = scheduleAudits({
+      periodMs: 24 * HOUR_MS,
+      lastMs: undefined,
+      nowMs: Date.now,
+      random: () => 0,
+      isIdle: () => true,
+      audit: () => {
+        audits.push(Date.now() - startMs);
+        return Promise.resolve(NOTHING);
+      },
+      onDone: () => undefined,
+      onFailure: () => undefined,
+      ...more,
+    });
+  };
+
+  it("come some minutes after the start, then once a period", async () => {
+    begin();
+    await vi.advanceTimersByTimeAsync(50 * HOUR_MS);
+    expect(audits).toEqual([10 * 60_000, 24 * HOUR_MS + 10 * 60_000, 48 * HOUR_MS + 10 * 60_000]);
+  });
+
+  it("are no more frequent for a daemon that is started again and again", async () => {
+    begin({ lastMs: startMs - 20 * HOUR_MS });
+    await vi.advanceTimersByTimeAsync(5 * HOUR_MS);
+    expect(audits).toEqual([4 * HOUR_MS]);
+  });
+
+  it("wait until there is nothing else to do", async () => {
+    begin({ isIdle: () => Date.now() - startMs > HOUR_MS });
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect(audits).toEqual([]);
+    await vi.advanceTimersByTimeAsync(2 * 60_000);
+    expect(audits).toHaveLength(1);
+  });
+
+  it("are spread by chance", async () => {
+    begin({ random: () => 0.99, lastMs: startMs });
+    await vi.advanceTimersByTimeAsync(24 * HOUR_MS);
+    expect(audits).toEqual([]);
+    await vi.advanceTimersByTimeAsync(3 * HOUR_MS);
+    expect(audits).toHaveLength(1);
+  });
+
+  it("go on after one that failed, and tell of it", async () => {
+    const failures: unknown[] = [];
+    begin({
+      audit: () => {
+        audits.push(0);
+        return Promise.reject(new Error("no list"));
+      },
+      onFailure: (error) => failures.push(error),
+    });
+    await vi.advanceTimersByTimeAsync(25 * HOUR_MS);
+    expect([audits.length, failures.length]).toEqual([2, 2]);
+  });
+
+  it("never come with a period of 0, nor once stopped", async () => {
+    begin({ periodMs: 0 });
+    await vi.advanceTimersByTimeAsync(100 * HOUR_MS);
+    begin();
+    schedule?.stop();
+    await vi.advanceTimersByTimeAsync(100 * HOUR_MS);
+    expect(audits).toEqual([]);
+  });
+
+  it("are not put off for years by a clock that was wrong once", async () => {
+    begin({ lastMs: startMs + 1000 * 24 * HOUR_MS });
+    await vi.advanceTimersByTimeAsync(25 * HOUR_MS);
+    expect(audits).toHaveLength(1);
+  });
+});
+
+describe("what is told of an audit", () => {
+  const source = { path: "/d", resources: 9, missing: 0, altered: 0, lost: null, listed: true };
+  it.each<[string, AuditReport, string | undefined]>([
+    ["nothing where all agree", NOTHING, undefined],
+    ["nothing of foreign resources", { ...NOTHING, foreign: 3 }, undefined],
+    [
+      "counts of what differs",
+      {
+        ...NOTHING,
+        agrees: false,
+        sources: [{ ...source, missing: 2, altered: 1 }],
+        findings: [
+          { source: "/d", path: "a", docId: "1", title: "a", kind: "twice", what: "", repaired: true },
+        ],
+      },
+      "2 missing, 1 altered, 1 there twice",
+    ],
+  ])("%s", (_, report, words) => {
+    expect(auditWords(report) ?? "nothing").toContain(words ?? "nothing");
+  });
+});
