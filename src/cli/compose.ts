@@ -3,13 +3,10 @@ import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
 import type { Config } from "../config/load.ts";
-import { openLocalEmbedder } from "../kb/embed/local.ts";
 import { ALL_SCOPES, generateKey, LOCAL_ACCOUNT } from "../kb/resources/keys.ts";
-import { openService } from "../kb/service.ts";
-import { openSqliteStore } from "../kb/store/sqlite/open.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { lockFolder } from "../lib/folder-lock.ts";
-import { type Daemon, type DaemonActivity, openDaemon } from "../sync/daemon.ts";
+import { type Daemon, type DaemonActivity, type DaemonOptions, openDaemon } from "../sync/daemon.ts";
 import {
   ensureKey,
   forgetServiceAddress,
@@ -25,6 +22,8 @@ import { programVersion } from "./version.ts";
 export interface ReachedService {
   readonly apiUrl: string;
   readonly dbUrl: string;
+  /** Host of uploaded files, where it is another one. */
+  readonly resourcesUrl?: string;
   readonly pauthkey: string;
   /** Names the service in the ledger: the embedded one is the same on every port. */
   readonly identity: string;
@@ -54,8 +53,14 @@ export async function startEmbeddedService(
   const { port, modelDir } = config.service;
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
-  const open = async () =>
-    openService({
+  const open = async () => {
+    // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
+    const [{ openService }, { openSqliteStore }, { openLocalEmbedder }] = await Promise.all([
+      import("../kb/service.ts"),
+      import("../kb/store/sqlite/open.ts"),
+      import("../kb/embed/local.ts"),
+    ]);
+    return openService({
       stateDir: state.serviceDir,
       store: await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") }),
       port,
@@ -63,6 +68,7 @@ export async function startEmbeddedService(
       log: log.child({ part: "service" }),
       version: programVersion(),
     });
+  };
   let service: Awaited<ReturnType<typeof open>> | undefined;
   const close = async (): Promise<void> => {
     forgetServiceAddress(state);
@@ -99,8 +105,8 @@ export async function findService(
 ): Promise<ReachedService | undefined> {
   const close = (): Promise<void> => Promise.resolve();
   if (!("embedded" in config.service)) {
-    const { apiUrl, dbUrl, pauthkeyFile } = config.service;
-    return { apiUrl, dbUrl, pauthkey: hostedKey(pauthkeyFile, env), identity: dbUrl, close };
+    const { apiUrl, dbUrl, resourcesUrl, pauthkeyFile } = config.service;
+    return { apiUrl, dbUrl, resourcesUrl, pauthkey: hostedKey(pauthkeyFile, env), identity: dbUrl, close };
   }
   const address = readServiceAddress(state);
   if (address === undefined || !(await isHealthy(address.url))) return undefined;
@@ -124,10 +130,7 @@ export async function reachService(
   return (await findService(config, state, env)) ?? (await startEmbeddedService(config, state, log));
 }
 
-/**
- * Opens the daemon over the configuration's sources. Its warnings go to the log, and so do its activities: those that
- * went well on the level that `levelOfDone` tells at that moment.
- */
+/** Opens the daemon over the configuration's sources; see `daemonOptions`. */
 export function openConfiguredDaemon(
   config: Config,
   state: StateFolder,
@@ -135,15 +138,37 @@ export function openConfiguredDaemon(
   log: Logger,
   levelOfDone: () => "debug" | "info",
 ): Daemon {
-  const { apiUrl, dbUrl, pauthkey, identity } = service;
-  return openDaemon({
+  return openDaemon(daemonOptions(config, state, service, log, levelOfDone));
+}
+
+/**
+ * What the daemon over the configuration's sources is opened with. Its warnings go to the log, and so do its activities: those that
+ * went well on the level that `levelOfDone` tells at that moment.
+ */
+export function daemonOptions(
+  config: Config,
+  state: StateFolder,
+  service: ReachedService,
+  log: Logger,
+  levelOfDone: () => "debug" | "info",
+): DaemonOptions {
+  const { apiUrl, dbUrl, resourcesUrl, pauthkey, identity } = service;
+  return {
     stateDir: state.path,
-    service: { apiUrl, dbUrl, pauthkey, identity },
+    service: {
+      apiUrl,
+      dbUrl,
+      ...(resourcesUrl !== undefined && { resourcesUrl }),
+      pauthkey,
+      identity,
+      // Our own service lists what it has acknowledged; of another one nobody knows.
+      ...(identity === EMBEDDED_IDENTITY && { listLagMs: 0 }),
+    },
     sources: config.sources,
     sync: config.sync,
     onActivity: (activity) => logActivity(log, activity, levelOfDone()),
     onWarning: (error) => logWarning(log, error),
-  });
+  };
 }
 
 /** An expected failure by its code and hint; the stack is for what nobody expected. */

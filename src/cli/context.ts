@@ -4,6 +4,8 @@ import type { ProgressOutput } from "./progress.ts";
 export interface Context {
   /** Results and progress. Log lines go to standard error. */
   readonly stdout: ProgressOutput;
+  /** What a person should know at once and no script reads. */
+  readonly stderr: { write(text: string): void };
   readonly stderrIsTTY: boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;

@@ -14,6 +14,10 @@ export const EXIT = {
   held: 4,
   /** A defect of kbsync (sysexits' EX_SOFTWARE). */
   defect: 70,
+  /** No space is left on the disk (sysexits' EX_IOERR): unlike a wrong configuration, a start some time later may do. */
+  diskFull: 74,
+  /** What was waited for did not come in time (as timeout(1) tells it). */
+  timeout: 124,
   /** Broken off by Ctrl-C or SIGTERM, as a shell tells it: 128 and the number of SIGINT. */
   stopped: 130,
 } as const;
@@ -27,6 +31,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   state_locked: EXIT.usage,
   ledger_newer: EXIT.usage,
   ledger_damaged: EXIT.usage,
+  ledger_foreign: EXIT.usage,
   ledger_unusable: EXIT.usage,
   ledger_other_service: EXIT.usage,
   store_damaged: EXIT.usage,
@@ -37,6 +42,20 @@ const BY_CODE: Readonly<Record<string, number>> = {
   address_in_use: EXIT.usage,
   source_unusable: EXIT.usage,
   source_overlap: EXIT.usage,
+  not_kept: EXIT.filesFailed,
+  source_missing: EXIT.held,
+  disk_full: EXIT.diskFull,
+  no_daemon: EXIT.usage,
+  nothing_synced: EXIT.usage,
+  source_unknown: EXIT.usage,
+  outside_sources: EXIT.usage,
+  control_refused: EXIT.usage,
+  control_request: EXIT.usage,
+  control_version: EXIT.usage,
+  control_busy: EXIT.service,
+  control_lost: EXIT.service,
+  control_silent: EXIT.service,
+  daemon_stopping: EXIT.service,
   key_missing: EXIT.service,
   key_refused: EXIT.service,
   service_unreachable: EXIT.service,

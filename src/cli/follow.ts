@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Daemon, DaemonStatus } from "../sync/daemon.ts";
-import type { SourceStatus, TroubledFile } from "../sync/status.ts";
+import type { RemovedStatus, SourceStatus, TroubledFile } from "../sync/status.ts";
 import type { Context } from "./context.ts";
 import { duration, type ProgressState, startProgress, thousands } from "./progress.ts";
 
@@ -64,11 +64,15 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   if (unreadable > 0) parts.push(`${thousands(unreadable)} unreadable`);
   if (held > 0) parts.push(`${thousands(held)} deletes held`);
   const reasons = sources.flatMap((source) => {
-    const words = holdLine(source);
-    return words === undefined ? [] : [`  ${source.path}: ${words}\n`];
+    const words = [holdLine(source), source.paused ? PAUSED_WORDS : undefined];
+    return words.flatMap((each) => (each === undefined ? [] : [`  ${source.path}: ${each}\n`]));
   });
-  return `${parts.join(", ")}\n${reasons.join("")}${skippedLine(sum(sources, "skipped"))}`;
+  const left = status.removed.map((source) => `  ${source.path}: ${removedLine(source)}\n`);
+  return `${parts.join(", ")}\n${reasons.join("")}${left.join("")}${skippedLine(sum(sources, "skipped"))}`;
 }
+
+/** What is said of a paused source. */
+export const PAUSED_WORDS = "paused, nothing is sent: `kbsync resume` goes on";
 
 /** Why a source stands still, or why its deletes are held; undefined when neither. */
 export function holdLine({
@@ -77,6 +81,14 @@ export function holdLine({
 }: Pick<SourceStatus, "halted" | "holdReason">): string | undefined {
   if (halted) return `halted, nothing is sent${holdReason === null ? "" : `: ${holdReason}`}`;
   return holdReason === null ? undefined : `deletes held: ${holdReason}`;
+}
+
+/** What is said of a source that left the configuration. */
+export function removedLine({ resources, approved }: RemovedStatus): string {
+  const count = `${thousands(resources)} ${resources === 1 ? "resource" : "resources"}`;
+  return approved
+    ? `removed from the configuration, ${count} to be deleted, as agreed`
+    : `removed from the configuration, ${count} kept (kbsync approve PATH deletes ${resources === 1 ? "it" : "them"})`;
 }
 
 /** `  3 skipped (kbsync status --json names them)`; empty when there is none. */

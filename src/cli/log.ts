@@ -1,7 +1,10 @@
 import { type Logger, pino } from "pino";
-import pretty from "pino-pretty";
 import { KbsyncError } from "../lib/failure.ts";
+import { lazyModule } from "../lib/lazy-module.ts";
 import { KEY_HEADER } from "../wire/routes.ts";
+
+/** For terminals alone. */
+const pretty = lazyModule((load) => load("pino-pretty") as typeof import("pino-pretty"));
 
 const LEVELS = ["debug", "info", "warn", "error", "silent"];
 
@@ -22,7 +25,10 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
     redact: [KEY_HEADER, `*.${KEY_HEADER}`, `req.headers.${KEY_HEADER}`, `*.*.${KEY_HEADER}`],
   };
   if (isTTY) {
-    return pino(options, pretty({ destination: 2, sync: true, hideObject: true, translateTime: "HH:MM:ss" }));
+    return pino(
+      options,
+      pretty()({ destination: 2, sync: true, hideObject: true, translateTime: "HH:MM:ss" }),
+    );
   }
   return pino(options, pino.destination({ fd: 2, sync: false }));
 }

@@ -3,13 +3,23 @@ import { Command, CommanderError } from "commander";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOf } from "./exit-code.ts";
+import { addLog } from "./activity.ts";
 import { addApprove } from "./approve.ts";
+import { addPause } from "./pause.ts";
+import { addRecover } from "./recover.ts";
+import { addRescan } from "./rescan.ts";
+import { addResume } from "./resume.ts";
+import { addRetry } from "./retry.ts";
 import { addRun } from "./run.ts";
 import { addSearch } from "./search.ts";
 import { addServe } from "./serve.ts";
 import { addStatus } from "./status.ts";
 import { addSync } from "./sync.ts";
+import { addUndelete } from "./undelete.ts";
 import { addUp } from "./up.ts";
+import { addVerify } from "./verify.ts";
+import { addWait } from "./wait.ts";
+import { addWhy } from "./why.ts";
 import { programVersion } from "./version.ts";
 
 /** Runs the program on its arguments (without node and script) and resolves with the exit status. Never rejects. */
@@ -32,6 +42,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
         return process.stdout.columns ?? 80;
       },
     },
+    stderr: { write: (text) => void process.stderr.write(text) },
     stderrIsTTY: isatty(2),
     env: process.env,
     cwd: process.cwd(),
@@ -62,15 +73,25 @@ function buildProgram(context: Context): Command {
     .showHelpAfterError("(add --help for what there is)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 some files failed or wait, 2 usage or configuration, 3 service unreachable or refuses, 4 deletes held or a folder missing, 130 stopped.",
+      "\nExit codes: 0 done, 1 some files failed or wait, 2 usage or configuration, 3 service unreachable or refuses, 4 deletes held or a folder missing, 124 not in time (wait), 130 stopped.",
     );
   addUp(program, context);
   addRun(program, context);
   addServe(program, context);
   addSync(program, context);
   addStatus(program, context);
+  addLog(program, context);
+  addWait(program, context);
+  addWhy(program, context);
   addSearch(program, context);
+  addPause(program, context);
+  addResume(program, context);
+  addRescan(program, context);
+  addRetry(program, context);
   addApprove(program, context);
+  addUndelete(program, context);
+  addVerify(program, context);
+  addRecover(program, context);
   for (const command of program.commands) {
     command
       .exitOverride()

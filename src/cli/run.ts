@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import type { Command } from "commander";
 import { KbsyncError } from "../lib/failure.ts";
+import { collectAtRest } from "./collect.ts";
 import { findService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
@@ -38,5 +39,5 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   context.stdout.write(
     `kbsync\n${sources.join("")}  service    ${service.dbUrl}\n  state      ${state.path}\n`,
   );
-  await runDaemon(context, config, state, service, openLog(context.env, context.stderrIsTTY));
+  await runDaemon(context, config, state, service, openLog(context.env, context.stderrIsTTY), collectAtRest);
 }

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { stateUnusable } from "../lib/folder-lock.ts";
+import { shortageAt } from "../lib/full-disk.ts";
 
 /** Where everything lies below the state folder. */
 export interface StateFolder {
@@ -37,11 +38,12 @@ export function stateFolder(path: string): StateFolder {
   };
 }
 
-/** Makes the state folder, open to its owner alone. Throws code `state_unusable`. */
+/** Makes the state folder, open to its owner alone. Throws code `state_unusable` or `disk_full`. */
 export function makeStateFolder(path: string): StateFolder {
   try {
     makeFolders(path);
   } catch (error) {
+    if (shortageAt(path, error) !== undefined) throw stateUnusable(path, error);
     throw new KbsyncError(`cannot make the state folder ${path}: ${messageOf(error)}`, {
       code: "state_unusable",
       subject: path,

@@ -1,12 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
-import { loadConfig } from "../config/load.ts";
-import { readStatus, type SkippedFile, type SourceStatus, type TroubledFile } from "../sync/status.ts";
+import { codeOf } from "../lib/failure.ts";
+import {
+  readStatus,
+  type RemovedStatus,
+  type SkippedFile,
+  type SourceStatus,
+  type TroubledFile,
+} from "../sync/status.ts";
+import type { ResultOf } from "../sync/control/protocol.ts";
+import { localTime } from "./activity.ts";
+import { type Operator, openOperator } from "./ask.ts";
 import { findService } from "./compose.ts";
 import type { Context } from "./context.ts";
-import { FILES_SHOWN, holdLine, troubleLines } from "./follow.ts";
-import { type CommonOptions, configRequest } from "./options.ts";
-import { thousands } from "./progress.ts";
+import { FILES_SHOWN, holdLine, removedLine, PAUSED_WORDS, troubleLines } from "./follow.ts";
+import type { CommonOptions } from "./options.ts";
+import { duration, thousands } from "./progress.ts";
 import { type StateFolder, stateFolder } from "./state-folder.ts";
 
 interface StatusOptions extends CommonOptions {
@@ -21,17 +30,20 @@ const FILES_MAX = 10_000;
 
 /** What `kbsync status --json` prints. */
 interface Status {
+  /** The daemon that runs on the state folder; null when none does, and the rest is as of its last pass. */
+  readonly daemon: Omit<ResultOf<"status">, "sources"> | null;
   readonly service: {
     readonly address: string | null;
     /** Null: a hosted service is not asked, for that would need its key and the network. */
     readonly running: boolean | null;
   };
   readonly sources: readonly SourceStatus[];
+  readonly removed: readonly RemovedStatus[];
   readonly failures: readonly TroubledFile[];
   readonly skipped: readonly SkippedFile[];
 }
 
-/** `kbsync status`: how far folder and knowledge base agree, from the ledger, whether a daemon runs or not. */
+/** `kbsync status`: how far folder and knowledge base agree, from the running daemon, else from the ledger. */
 export function addStatus(program: Command, context: Context): void {
   program
     .command("status")
@@ -42,13 +54,17 @@ export function addStatus(program: Command, context: Context): void {
 }
 
 async function status(context: Context, options: StatusOptions): Promise<void> {
-  const config = loadConfig(configRequest(context, options));
+  const operator = openOperator(context, options);
+  const { config } = operator;
   const state = stateFolder(config.stateDir);
   const look = async (): Promise<Status> => {
+    const { daemon, sources } = await askLive(operator);
     const ledger = readStatus(state.path, FILES_MAX);
     return {
+      daemon,
       service: await serviceLine(config, state, context),
-      sources: ledger?.sources ?? [],
+      sources: sources ?? ledger?.sources ?? [],
+      removed: ledger?.removed ?? [],
       failures: ledger?.troubled ?? [],
       skipped: ledger?.skipped ?? [],
     };
@@ -68,6 +84,21 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
   }
 }
 
+/** What the daemon says; one that is just starting or ending has nothing to say, as if none ran. */
+async function askLive(
+  operator: Operator,
+): Promise<{ daemon: Status["daemon"]; sources?: readonly SourceStatus[] }> {
+  const live = await operator.ask({ command: "status" }).catch((error: unknown) => {
+    if (ENDING.has(codeOf(error) ?? "")) return undefined;
+    throw error;
+  });
+  if (live === undefined) return { daemon: null };
+  const { sources, ...daemon } = live;
+  return { daemon, sources };
+}
+
+const ENDING = new Set(["daemon_stopping", "control_lost"]);
+
 async function serviceLine(
   config: Parameters<typeof findService>[0],
   state: StateFolder,
@@ -79,9 +110,9 @@ async function serviceLine(
 }
 
 /** The status for a person. */
-export function statusText({ service, sources, failures }: Status): string {
-  const lines = [serviceText(service)];
-  if (sources.length === 0) lines.push("nothing was synced with this state folder yet");
+export function statusText({ daemon, service, sources, removed, failures }: Status): string {
+  const lines = [daemonText(daemon), serviceText(service, daemon)];
+  if (sources.length + removed.length === 0) lines.push("nothing was synced with this state folder yet");
   for (const source of sources) {
     const counts = [`${thousands(source.inAgreement)} of ${thousands(source.files)} files in agreement`];
     if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
@@ -93,12 +124,36 @@ export function statusText({ service, sources, failures }: Status): string {
     lines.push(`         owner ${source.ownerId}, collection ${source.collectionId ?? "not known yet"}`);
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
+    if (source.paused) lines.push(`         ${PAUSED_WORDS}`);
     if (source.degraded !== null) lines.push(`         ${source.degraded}`);
   }
+  for (const source of removed) lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);
   return `${lines.join("\n")}\n${troubleLines(failures, FILES_SHOWN)}`;
 }
 
-function serviceText({ address, running }: Status["service"]): string {
-  if (running === null) return `service  ${address} (not asked)`;
-  return `service  ${running ? address : "not running"}`;
+function daemonText(daemon: Status["daemon"]): string {
+  if (daemon === null) return "daemon   not running: this is as of the last pass";
+  const { pid, idle, progress, filesPerSecond, secondsLeft } = daemon;
+  const parts = [`process ${pid}`];
+  if (idle) parts.push("everything noticed is done");
+  else parts.push(`${thousands(Math.max(0, progress.total - progress.done))} files to do`);
+  if (!idle && filesPerSecond !== null) parts.push(`${thousands(Math.round(filesPerSecond))}/s`);
+  if (!idle && secondsLeft !== null) parts.push(`${duration(secondsLeft)} left`);
+  return `daemon   ${parts.join(", ")}`;
+}
+
+function serviceText({ address, running }: Status["service"], daemon: Status["daemon"]): string {
+  const pace = daemon === null || daemon.service.kind === "open" ? "" : `; ${paceWords(daemon.service)}`;
+  // A daemon that gets answers has asked it.
+  if (running === null) return `service  ${address}${daemon === null ? " (not asked)" : pace}`;
+  return `service  ${running ? address : "not running"}${pace}`;
+}
+
+/** What keeps requests from leaving, for a person. */
+export function paceWords(service: ResultOf<"status">["service"]): string {
+  if (service.kind === "open") return "the service answers";
+  const until = `trying again at ${localTime(service.untilMs).slice(-8)}`;
+  return service.kind === "key_refused"
+    ? `the service refuses the key: ${service.reason}; ${until}`
+    : `the service does not answer: ${service.reason}; ${until}`;
 }

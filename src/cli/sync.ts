@@ -1,10 +1,13 @@
 import type { Command } from "commander";
 import type { Daemon, PassResult } from "../sync/daemon.ts";
+import type { Config } from "../config/load.ts";
+import { readStatus } from "../sync/status.ts";
 import { openConfiguredDaemon, reachService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOfPass } from "./exit-code.ts";
 import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, progressOf, troubleLines } from "./follow.ts";
 import { openLog } from "./log.ts";
+import { tellOutages } from "./outage.ts";
 import { type CommonOptions, wholeNumber } from "./options.ts";
 import { startProgress } from "./progress.ts";
 import { makeStateFolder } from "./state-folder.ts";
@@ -36,7 +39,7 @@ export function addSync(program: Command, context: Context): void {
 }
 
 async function sync(context: Context, dir: string | undefined, options: SyncOptions): Promise<void> {
-  const config = loadSources(context, dir, options);
+  const config = loadSources(context, dir, options, hadSources);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);
@@ -58,7 +61,8 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
       } else {
         context.stdout.write(planLines(result.planned));
       }
-      context.exitCode = result.planned === undefined ? exitCodeOfPass(sources) : EXIT.done;
+      context.exitCode =
+        result.planned === undefined ? exitCodeOfPass(sources) : exitCodeOfPlan(result.planned);
     } finally {
       await daemon.close();
     }
@@ -67,7 +71,25 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
   }
 }
 
+/**
+ * Whether the configuration's last source was taken out of it: then a pass notes that, and does what was agreed of those
+ * that left before.
+ */
+function hadSources({ file, stateDir }: Config): boolean {
+  const status = file === undefined ? undefined : readStatus(stateDir, 0);
+  return status !== undefined && status.sources.length + status.removed.length > 0;
+}
+
 async function pass(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
+  const stopTelling = tellOutages(context, () => daemon.status().service);
+  try {
+    return await passWithProgress(context, daemon, options);
+  } finally {
+    stopTelling();
+  }
+}
+
+async function passWithProgress(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
   const { dryRun = false, json = false } = options;
   // Neither has room for progress: the plan and the JSON are all that may stand on standard output.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
@@ -82,6 +104,11 @@ async function pass(context: Context, daemon: Daemon, options: SyncOptions): Pro
     clearInterval(timer);
     progress.finish();
   }
+}
+
+/** A plan that stands still says nothing of the files: no script should take that for agreement. */
+function exitCodeOfPlan(planned: NonNullable<PassResult["planned"]>): number {
+  return planned.some(({ action }) => action === "halt") ? EXIT.held : EXIT.done;
 }
 
 /** One line an action, then the sum. */

@@ -42,6 +42,18 @@ it("writes no row on a fresh state folder, and tells of each source all the same
   expect(rows().flat()).toEqual([]);
 });
 
+it("does not make the ledger a service's own", async () => {
+  world.write("a.txt", "a");
+  await dryRun();
+  const db = new Database(ledgerFile(world.stateDir), { readonly: true });
+  const names = db.prepare("SELECT name FROM meta").pluck().all();
+  db.close();
+  expect(names).not.toContain("service");
+  // So that the folder can still be synced with another one.
+  const { url, key } = world.service;
+  await world.sync({ service: { apiUrl: url, dbUrl: url, pauthkey: key, identity: "another" } });
+});
+
 it("changes no row of a known source, though the configuration has changed", async () => {
   world.write("a.txt", "a");
   await world.sync();

@@ -18,11 +18,19 @@ const source = (more: Partial<SourceStatus>): SourceStatus => ({
   halted: false,
   unreadable: 0,
   degraded: null,
+  paused: false,
   ...more,
 });
 const summary = (...sources: SourceStatus[]): string =>
   passSummary(
-    { service: { kind: "open" }, sources, progress: { done: 1, total: 1, sent: 0, bytes: 0 }, idle: true },
+    {
+      service: { kind: "open" },
+      sources,
+      removed: [],
+      progress: { done: 1, total: 1, sent: 0, bytes: 0 },
+      filesPerSecond: undefined,
+      idle: true,
+    },
     1000,
   );
 
@@ -37,8 +45,10 @@ describe("skipped files", () => {
   it("are counted, not named, in the status for a person", () => {
     const skipped = [{ source: "/docs", path: "a.zip", reason: "archive" }];
     const text = statusText({
+      daemon: null,
       service: { address: "http://127.0.0.1:1", running: true },
       sources: [source({ skipped: 1 })],
+      removed: [],
       failures: [],
       skipped,
     });
@@ -50,7 +60,13 @@ describe("skipped files", () => {
 
 describe("what came of a pass", () => {
   it("is told by what was sent, not by what was looked at", () => {
-    const status = { service: { kind: "open" as const }, sources: [source({})], idle: true };
+    const status = {
+      service: { kind: "open" as const },
+      sources: [source({})],
+      removed: [],
+      filesPerSecond: undefined,
+      idle: true,
+    };
     const words = (sent: number) =>
       passSummary({ ...status, progress: { done: 3, total: 3, sent, bytes: 0 } }, 1000);
     expect(words(0)).toContain("nothing to send");
@@ -111,8 +127,10 @@ it("names troubled files under what is the matter with them, each group up to a 
 
 it("the status says of a service that was not asked that it was not", () => {
   const text = statusText({
+    daemon: null,
     service: { address: "https://db.example.com", running: null },
     sources: [],
+    removed: [],
     failures: [],
     skipped: [],
   });

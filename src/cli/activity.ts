@@ -1,0 +1,67 @@
+import type { Command } from "commander";
+import { LOG_LINES_MAX, type WireActivity } from "../sync/control/protocol.ts";
+import { readActivity } from "../sync/read-activity.ts";
+import { absolute, nothingSynced, openOperator } from "./ask.ts";
+import type { Context } from "./context.ts";
+import { type CommonOptions, wholeNumber } from "./options.ts";
+
+interface LogOptions extends CommonOptions {
+  readonly lines: number;
+  readonly follow?: boolean;
+  readonly path?: string;
+  readonly json?: boolean;
+}
+
+/** Entries that are shown unless another number is asked for. */
+const LINES_DEFAULT = 50;
+
+/** `kbsync log`: what the daemon did lately. */
+export function addLog(program: Command, context: Context): void {
+  program
+    .command("log")
+    .description("tell what was done lately, the newest last, whether a daemon runs or not")
+    .option("-n, --lines <n>", "so many entries", wholeNumber(0, LOG_LINES_MAX), LINES_DEFAULT)
+    .option("-f, --follow", "stay and tell what is done from now on")
+    .option("--path <path>", "of this file, or of all below this folder")
+    .option("--json", "print a line of JSON for each")
+    .action(async (options: LogOptions) => log(context, options));
+}
+
+async function log(context: Context, options: LogOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const query = { limit: options.lines, ...absolute("path", context, options.path) };
+  const show = (activity: WireActivity): void =>
+    context.stdout.write(options.json === true ? `${JSON.stringify(activity)}\n` : activityLine(activity));
+  if (options.follow === true) {
+    await operator.need({ command: "log", ...query, follow: true }, show);
+    return;
+  }
+  // The daemon commits what it did within a fraction of a second; it is asked because it knows that fraction too.
+  const told = await operator.ask({ command: "log", ...query, follow: false }, show);
+  if (told !== undefined) return;
+  const found = readActivity(operator.config.stateDir, query);
+  if (found === undefined) throw nothingSynced(operator.config.stateDir);
+  for (const activity of found) show(activity);
+}
+
+/** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */
+export function activityLine({ atMs, action, path, from, outcome, message }: WireActivity): string {
+  const what = from === undefined || from === path ? oneLine(path) : `${oneLine(from)} -> ${oneLine(path)}`;
+  const end =
+    outcome === "done" ? (message ?? "") : `${outcome}${message === undefined ? "" : `, ${message}`}`;
+  return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${oneLine(end)}`}\n`;
+}
+
+/** A name may hold a line's end, and an entry is one line. */
+function oneLine(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what must not reach the terminal
+  return text.replaceAll(/[\u0000-\u001f\u007f]/g, (char) => JSON.stringify(char).slice(1, -1));
+}
+
+/** Date and time where the person is, in an order that sorts. */
+export function localTime(ms: number): string {
+  const date = new Date(ms);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}

@@ -1,0 +1,59 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { type ResultOf, WAIT_SECONDS_MAX } from "../sync/control/protocol.ts";
+import { absolute, openOperator, printJson } from "./ask.ts";
+import type { Context } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
+import type { CommonOptions } from "./options.ts";
+import { thousands } from "./progress.ts";
+import { paceWords } from "./status.ts";
+
+interface WaitOptions extends CommonOptions {
+  readonly timeout?: number;
+  readonly json?: boolean;
+}
+
+/** `kbsync wait [PATH]`: returns when the service has what is on disk now. */
+export function addWait(program: Command, context: Context): void {
+  program
+    .command("wait")
+    .description(
+      "wait until everything, or a file or folder as it is now, can be found in the knowledge base",
+    )
+    .argument("[path]", "a file, or a folder with all below it (default: everything)")
+    .option("-t, --timeout <seconds>", "give up after so long, with exit code 124", seconds)
+    .option("--json", "print how it ended as JSON")
+    .action(async (path: string | undefined, options: WaitOptions) => wait(context, path, options));
+}
+
+async function wait(context: Context, path: string | undefined, options: WaitOptions): Promise<void> {
+  const result = await openOperator(context, options).need({
+    command: "wait",
+    ...absolute("path", context, path),
+    ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
+  });
+  if (options.json === true) printJson(context, result);
+  else context.stdout.write(waitWords(result));
+  context.exitCode = EXIT_OF[result.end];
+}
+
+const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.timeout } as const;
+
+/** How a wait ended, for a person. Nothing where all is well. */
+export function waitWords({ end, reasons, troubled, service }: ResultOf<"wait">): string {
+  if (end === "agreed") return "";
+  if (end === "timeout") {
+    const left =
+      troubled === 0 ? "" : `, ${thousands(troubled)} ${troubled === 1 ? "file is" : "files are"} waited for`;
+    const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
+    return `not in time${left}${why}\n`;
+  }
+  const lines = reasons.map(({ source, path, message }) => `${path === "" ? source : path}: ${message}\n`);
+  const more = troubled - reasons.length;
+  return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (kbsync status names them)\n` : ""}`;
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= WAIT_SECONDS_MAX) return value;
+  throw new InvalidArgumentError(`expected seconds, more than 0 and up to ${WAIT_SECONDS_MAX}`);
+}

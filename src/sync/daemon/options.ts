@@ -1,0 +1,47 @@
+import type { SyncConfig } from "../../config/schema.ts";
+import type { Activity } from "../ledger/activity.ts";
+import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
+import type { WatchedSource } from "../rules.ts";
+import { watchSource } from "../watch.ts";
+
+/** What a daemon needs. */
+export interface DaemonOptions {
+  /** Folder of the ledger; made if missing, for this user alone. */
+  readonly stateDir: string;
+  readonly service: ServiceAddress & {
+    /** Names the service in the ledger. Default: dbUrl. Give a constant where the address changes (embedded). */
+    readonly identity?: string;
+    /**
+     * How long the service's list may lag behind its answers: what was sent more lately is not judged by it. Default:
+     * two minutes. 0 for a service that lists what it has acknowledged.
+     */
+    readonly listLagMs?: number;
+  };
+  readonly sources: readonly WatchedSource[];
+  readonly sync: SyncConfig;
+  /** Each action that was done or given up for now. */
+  readonly onActivity?: (activity: DaemonActivity) => void;
+  /** Something went wrong that the daemon lives with: a folder that cannot be watched, a service that does not answer. */
+  readonly onWarning?: (error: Error) => void;
+  /** Give up when the service has not answered for so long, with `service_unreachable`. Default: see `syncOnce`; in `run` never. */
+  readonly patienceMs?: number;
+  /** Told before and after each effect; one that throws stands for a crash. For tests. */
+  readonly step?: (name: string) => void;
+  /** What a simulation puts in place of the world. */
+  readonly world?: World;
+}
+
+/** What the daemon takes from outside beside disk and timers; each has one implementation but for the simulation's. */
+export interface World {
+  readonly watch: typeof watchSource;
+  /** Opens the connections to one host. */
+  readonly connect: Connect;
+  /** In [0, 1). */
+  readonly random: () => number;
+}
+
+/** The world as it is. */
+export const REAL_WORLD: World = { watch: watchSource, connect: connectPool, random: Math.random };
+
+/** An activity with the source's folder in place of its number. */
+export type DaemonActivity = Omit<Activity, "source"> & { readonly source: string };

@@ -1,0 +1,38 @@
+import { freshRow } from "../ledger/sources.ts";
+import { movedSources } from "../moved-sources.ts";
+import { previewOf, removalsOf, type PlannedAction } from "../preview.ts";
+import { statusOf, type SourceStatus, type StatusSource } from "../status.ts";
+import type { Parts } from "./parts.ts";
+import type { DaemonSources } from "./sources.ts";
+
+/** What a pass would do, and how the sources stand before it. */
+export interface Preview {
+  readonly planned: readonly PlannedAction[];
+  readonly sources: readonly SourceStatus[];
+}
+
+/** Plans all sources on rows that are only looked up; those of the daemon stay closed, so nothing of them is written. */
+export async function previewSources(
+  { options, ledger }: Parts,
+  sources: DaemonSources,
+  signal: AbortSignal | undefined,
+): Promise<Preview> {
+  const planned: PlannedAction[] = [];
+  const looked: StatusSource[] = [];
+  const moves = new Map(
+    movedSources(ledger, options.sources).map(({ id, path }) => [path, { ...ledger.sources.get(id), path }]),
+  );
+  for (const [index, source] of options.sources.entries()) {
+    const { absolutePath, ownerId, collection } = source;
+    // No row of the ledger has a number below zero.
+    const row =
+      moves.get(absolutePath) ??
+      ledger.sources.peek(absolutePath, ownerId, collection) ??
+      freshRow(-1 - index, absolutePath, ownerId, collection);
+    const opened = sources.openOn(row, source, true);
+    planned.push(...(await previewOf(ledger, row, opened, signal)));
+    looked.push({ id: row.id, row, activity: () => opened.activity() });
+  }
+  planned.push(...removalsOf(ledger, new Set(options.sources.map(({ absolutePath }) => absolutePath))));
+  return { planned, sources: statusOf(ledger, looked, () => undefined) };
+}

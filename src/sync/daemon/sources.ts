@@ -1,0 +1,110 @@
+import { ledgerFile } from "../ledger/ledger.ts";
+import { movedSources } from "../moved-sources.ts";
+import { openRemovals, type Removals } from "../removal.ts";
+import { ledgerFailure } from "../ledger/open.ts";
+import type { SourceRow } from "../ledger/sources.ts";
+import { openRules, type WatchedSource } from "../rules.ts";
+import { openSource, type SourceSync } from "../source.ts";
+import type { Check } from "../audit/loss.ts";
+import { type Pruning, startPruning } from "../trash/pruning.ts";
+import type { Watch } from "../watch.ts";
+import type { Parts } from "./parts.ts";
+
+/** The sources of a daemon. There are none before `open`. */
+export interface DaemonSources {
+  all(): readonly SourceSync[];
+  /** Opens those of the configuration on their rows in the ledger; what is no longer configured keeps its rows. */
+  open(once: boolean): readonly SourceSync[];
+  /** Opens one on a row that may be none of the ledger's. */
+  openOn(row: SourceRow, source: WatchedSource, once: boolean): SourceSync;
+  /** Starts their loops. What one throws ends the daemon. */
+  start(): void;
+  /** Sources that left the configuration and are to be removed, as agreed. */
+  removals(): Removals | undefined;
+  /** Ends their loops. Resolves when the trash is left alone; their work ends with the queue. */
+  stop(): Promise<void>;
+  /** Whether everything that was noticed is done. */
+  isIdle(): boolean;
+  /** The watches of those that are watched, by the source's number. */
+  readonly watches: Map<number, Watch>;
+}
+
+/** Prepares a daemon's sources. `onChange` is told when something of their status may have changed. */
+export function openDaemonSources(
+  parts: Parts,
+  onChange: () => void,
+  compare: (source: number) => Promise<Check | undefined>,
+): DaemonSources {
+  const { options, ledger, context, work, life, paths, held } = parts;
+  const { sources: watched, sync, stateDir } = options;
+  const watches = new Map<number, Watch>();
+  let sources: readonly SourceSync[] = [];
+  let removals: Removals | undefined;
+  let pruning: Pruning | undefined;
+
+  const openOn = (row: SourceRow, source: WatchedSource, once: boolean): SourceSync => {
+    paths.set(row.id, row.path);
+    // A signal of its own tells its requests from others' where those of a paused source are kept back.
+    const signal = AbortSignal.any([context.signal]);
+    const opened = openSource({
+      row,
+      paused: ledger.operator.paused().has(row.id),
+      rules: openRules(source),
+      sync,
+      context: { ...context, signal },
+      queue: work,
+      once,
+      onUnhinted: () => watches.get(row.id)?.renew(),
+      onWarning: parts.warn,
+      compare: () => compare(row.id),
+      onChange,
+    });
+    held.set(signal, () => opened.isPaused());
+    return opened;
+  };
+  const openRows = (): { readonly source: WatchedSource; readonly row: SourceRow }[] => {
+    try {
+      ledger.claim();
+      for (const { id, path } of movedSources(ledger, watched)) ledger.sources.repath(id, path);
+      const rows = watched.map((source) => ({
+        source,
+        row: ledger.sources.open(source.absolutePath, source.ownerId, source.collection),
+      }));
+      ledger.sources.keepActive(rows.map(({ row }) => row.id));
+      return rows;
+    } catch (error) {
+      throw ledgerFailure(error, ledgerFile(stateDir));
+    }
+  };
+
+  return {
+    all: () => sources,
+    open: (once) => {
+      sources = openRows().map(({ source, row }) => openOn(row, source, once));
+      removals = openRemovals({
+        context,
+        queue: work,
+        once,
+        onBegin: (row) => paths.set(row.id, row.path),
+        onWarning: parts.warn,
+        onError: (error) => life.fail(error),
+        onChange,
+      });
+      return sources;
+    },
+    openOn,
+    start: () => {
+      for (const source of sources) source.run().catch((error: unknown) => life.fail(error));
+      removals?.begin();
+      if (context.trash !== undefined) pruning = startPruning(context.trash, parts.warn);
+    },
+    stop: () => {
+      for (const source of sources) source.stop();
+      removals?.stop();
+      return pruning?.stop() ?? Promise.resolve();
+    },
+    removals: () => removals,
+    isIdle: () => sources.every((source) => source.isIdle()) && removals?.isIdle() !== false,
+    watches,
+  };
+}

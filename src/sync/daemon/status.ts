@@ -1,0 +1,92 @@
+import type { PaceState } from "../remote/pacer.ts";
+import { removedOf, type RemovedStatus, statusOf, type SourceStatus } from "../status.ts";
+import type { Progress } from "../work.ts";
+import type { Parts } from "./parts.ts";
+import type { DaemonSources } from "./sources.ts";
+import { openSpeed } from "./speed.ts";
+
+/** Where the daemon stands, as of now. */
+export interface DaemonStatus {
+  readonly service: PaceState;
+  readonly sources: readonly SourceStatus[];
+  /** Sources that left the configuration and still have resources. */
+  readonly removed: readonly RemovedStatus[];
+  readonly progress: Progress;
+  /** Files done a second lately; undefined while nothing is done. */
+  readonly filesPerSecond: number | undefined;
+  /** Whether everything that was noticed is done. */
+  readonly idle: boolean;
+}
+
+/** What is told of a daemon: to who asks, and through the ledger to other processes. */
+export interface Telling {
+  status(): DaemonStatus;
+  /** Writes what sources do to the ledger now. */
+  persist(): void;
+  /** The same, soon. */
+  persistSoon(): void;
+  /** Writes nothing more of itself. */
+  stop(): void;
+}
+
+/** Progress is written to the ledger, for other processes to read, this often. */
+const PERSIST_MS = 500;
+/**
+ * While work goes on, what the ledger says of the sources is read again this often: a bar asks ten times a second, and
+ * each read commits what waits.
+ */
+const READ_MS = 250;
+
+/** Opens the telling of a daemon. */
+export function openTelling(parts: Parts, sources: () => DaemonSources): Telling {
+  const { ledger, life, pacer, work, context } = parts;
+  const speed = openSpeed();
+  let timer: NodeJS.Timeout | undefined;
+  let last: readonly SourceStatus[] = [];
+  let lastRemoved: readonly RemovedStatus[] = [];
+  let lastMs = Number.NEGATIVE_INFINITY;
+
+  const persist = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    speed.sample(work.progress().done, context.now());
+    const { watches } = sources();
+    for (const source of sources().all()) {
+      const { backlog, backlogAgreed } = source.activity();
+      const reason = life.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
+      ledger.note(() => {
+        ledger.sources.setBacklog(source.id, backlog, backlogAgreed);
+        ledger.sources.setDegraded(source.id, reason);
+      });
+    }
+  };
+  const sourcesStatus = (idle: boolean): readonly SourceStatus[] => {
+    const nowMs = context.now();
+    if (!idle && !life.isEnding() && last.length > 0 && nowMs - lastMs < READ_MS) return last;
+    const { watches } = sources();
+    last = parts.read(() => statusOf(ledger, sources().all(), (id) => watches.get(id)?.degraded()), last);
+    lastRemoved = parts.read(() => removedOf(ledger.sources), lastRemoved);
+    lastMs = nowMs;
+    return last;
+  };
+
+  return {
+    status: () => {
+      const idle = (sources().all().length > 0 || parts.options.sources.length === 0) && sources().isIdle();
+      return {
+        service: pacer.state(),
+        sources: sourcesStatus(idle),
+        removed: lastRemoved,
+        progress: work.progress(),
+        filesPerSecond: speed.perSecond(context.now()),
+        idle,
+      };
+    },
+    persist,
+    persistSoon: () => {
+      // What is left when the daemon stops is written by the stop itself.
+      if (!life.isEnding()) timer ??= setTimeout(persist, PERSIST_MS);
+    },
+    stop: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,58 @@
+import { startRescans, type Rescans } from "../rescans.ts";
+import type { SourceSync } from "../source.ts";
+import type { Parts } from "./parts.ts";
+import type { DaemonSources } from "./sources.ts";
+
+/** The periodic scans of watched sources. */
+export interface Watching {
+  /** Ends the scans. The watches are the sources'. */
+  stop(): void;
+}
+
+/** Watches sources, and scans each from time to time. `onChange` is told when what is degraded may have changed. */
+export async function watchSources(
+  { options, world, warn, ledger }: Parts,
+  sources: DaemonSources,
+  onChange: () => void,
+): Promise<Watching> {
+  const rescans = new Map<number, Rescans>();
+  const watch = async (source: SourceSync): Promise<void> => {
+    const watchChanged = (): void => {
+      rescans.get(source.id)?.choose();
+      onChange();
+    };
+    const opened = await world.watch({
+      root: source.rules.source.absolutePath,
+      rules: source.rules,
+      onDirty: (path) => source.hint(path),
+      onError: (error) => {
+        warn(error);
+        watchChanged();
+      },
+      onReady: () => {
+        source.hint(undefined);
+        watchChanged();
+      },
+    });
+    sources.watches.set(source.id, opened);
+    const timing = { periodMs: options.sync.rescanMinutes * 60_000, random: world.random };
+    rescans.set(
+      source.id,
+      startRescans({ rescan: () => source.rescan(), degraded: () => opened.degraded(), ...timing }),
+    );
+  };
+  const stop = (): void => {
+    for (const each of rescans.values()) each.stop();
+  };
+  try {
+    for (const source of sources.all()) {
+      // A first sync need not wait for the watches; what changes meanwhile is found by the scan after they are ready.
+      if (ledger.files.isEmpty(source.id)) source.hint(undefined);
+      await watch(source);
+    }
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return { stop };
+}

@@ -1,0 +1,220 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { readDocument, type ReadOutcome } from "../document/read.ts";
+import { openActivity, type Activity } from "../ledger/activity.ts";
+import { fileFacts, openIntentsAt, type FileFacts, type OpenIntent } from "../ledger/file-facts.ts";
+import { openFiles, type Files } from "../ledger/files.ts";
+import { ledgerFile } from "../ledger/ledger.ts";
+import { openSqlite, type Sqlite } from "../ledger/open.ts";
+import { openOperator } from "../ledger/operator.ts";
+import { openSources, type SourceRow } from "../ledger/sources.ts";
+import { rulesKeyOf } from "../pass/pass.ts";
+import type { Difference, Recipe, RelativePath } from "../plan/model.ts";
+import { reconcile } from "../plan/reconcile.ts";
+import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules.ts";
+import { scanPaths } from "../scan.ts";
+import { lookAt, type OnDisk } from "./disk.ts";
+import { nextStep, type NextStep } from "./next.ts";
+import { originOf, type RecipeOrigin } from "./recipe-origin.ts";
+
+/** Every decision about one file. */
+export interface Explanation {
+  readonly source: string;
+  readonly path: RelativePath;
+  readonly wanted: boolean;
+  /** The rule that leaves it out. */
+  readonly leftOutBy: string | null;
+  readonly disk: OnDisk;
+  /** What reading it now gives; null where there is nothing to read. */
+  readonly content: {
+    readonly outcome: ReadOutcome["kind"];
+    readonly hash: string | null;
+    /** Why it does not become a resource. */
+    readonly reason: string | null;
+  } | null;
+  readonly recipe: (Omit<Recipe, "extractorVersion"> & { readonly from: RecipeOrigin }) | null;
+  /** Null: the ledger does not know it. */
+  readonly ledger: FileFacts | null;
+  /** Rows of files that had this path, whose delete waits. */
+  readonly held: readonly FileFacts[];
+  readonly intents: readonly OpenIntent[];
+  readonly state: {
+    readonly paused: boolean;
+    readonly halted: string | null;
+    readonly holdReason: string | null;
+  };
+  readonly activity: readonly Omit<Activity, "source">[];
+  readonly next: NextStep;
+}
+
+/** Activities that are told. */
+const ACTIVITY_MAX = 10;
+
+/**
+ * Finds out everything about one file of a source, from disk, ledger and rules; nothing is written or sent, and a
+ * daemon may run meanwhile. The file need not exist.
+ */
+export async function explain(
+  stateDir: string,
+  source: WatchedSource,
+  path: RelativePath,
+  signal: AbortSignal,
+): Promise<Explanation> {
+  const rules = openRules(source);
+  const disk = lookAt(join(source.absolutePath, path));
+  const isFolder = disk.kind === "folder";
+  const verdict = isFolder ? rules.entersFolder(path) : rules.wants(path);
+  const file = ledgerFile(stateDir);
+  const db = existsSync(file) ? openSqlite(file, { readonly: true }) : undefined;
+  try {
+    const known = db && knownOf(db, source, path);
+    const facts = { rules, path, signal, files: db && openFiles(db), row: known?.row };
+    const difference = isFolder ? undefined : await differenceAt(facts);
+    const read = difference && (await readAt(facts, difference));
+    const document = read?.kind === "document" ? read.document : undefined;
+    return {
+      source: source.absolutePath,
+      path,
+      wanted: verdict.wanted,
+      leftOutBy: verdict.wanted ? null : verdict.reason,
+      disk,
+      content: read === undefined ? null : contentOf(read),
+      recipe: document === undefined ? null : recipeOf(path, document.recipe, source),
+      ledger: known?.living ?? null,
+      held: known?.held ?? [],
+      intents: known?.intents ?? [],
+      state: {
+        paused: known?.paused ?? false,
+        halted: known?.row?.lost ?? known?.row?.halted ?? null,
+        holdReason: known?.row?.holdReason ?? null,
+      },
+      activity: known?.activity ?? [],
+      next: isFolder ? folderStep(verdict) : nextOf(facts, known, verdict, difference, read),
+    };
+  } finally {
+    db?.close();
+  }
+}
+
+/** What the ledger holds of a path. */
+interface Known {
+  /** Undefined: the source was never synced. */
+  readonly row: SourceRow | undefined;
+  readonly paused: boolean;
+  readonly living: FileFacts | undefined;
+  readonly held: readonly FileFacts[];
+  readonly intents: readonly OpenIntent[];
+  readonly activity: readonly Omit<Activity, "source">[];
+}
+
+function knownOf(db: Sqlite, source: WatchedSource, path: RelativePath): Known | undefined {
+  const row = openSources(db).peek(source.absolutePath, source.ownerId, source.collection);
+  if (row === undefined) return undefined;
+  const rows = fileFacts(db, row.id, path);
+  const isHeld = ({ state }: FileFacts): boolean => state === "held" || state === "doomed";
+  const activity = openActivity(db).recentAt(row.id, path, ACTIVITY_MAX).toReversed();
+  return {
+    row,
+    paused: openOperator(db).paused().has(row.id),
+    living: rows.find((each) => !isHeld(each)),
+    held: rows.filter(isHeld),
+    intents: openIntentsAt(db, row.id, path),
+    activity: activity.map(({ source: _source, ...facts }) => facts),
+  };
+}
+
+interface Facts {
+  readonly rules: Rules;
+  readonly path: RelativePath;
+  readonly signal: AbortSignal;
+  /** Undefined: there is no ledger yet. */
+  readonly files: Files | undefined;
+  readonly row: SourceRow | undefined;
+}
+
+/** Disk against ledger for this path alone, and for a path that the same file had before. */
+async function differenceAt({ rules, path, signal, files, row }: Facts): Promise<Difference | undefined> {
+  const { absolutePath } = rules.source;
+  const first = await scanPaths(absolutePath, rules, [path], { signal });
+  const ino = first.entries.find((entry) => entry.path === path)?.ino;
+  const before =
+    ino === undefined || row === undefined
+      ? []
+      : (files?.byInode(row.id, ino) ?? []).map((each) => each.path);
+  // Each once: a row that came twice would be taken for two.
+  const paths = [...new Set([path, ...before])];
+  const scan = paths.length === 1 ? first : await scanPaths(absolutePath, rules, paths, { signal });
+  if (scan.root === undefined) return undefined;
+  const known = row === undefined ? [] : (files?.below(row.id, paths) ?? []);
+  return reconcile(scan, known, { rulesKey: rulesKeyOf(rules), retryParked: true });
+}
+
+/** Reads the file where there is one that may be a document, also if nothing says that it changed. */
+async function readAt(
+  { rules, path, signal }: Facts,
+  difference: Difference,
+): Promise<ReadOutcome | undefined> {
+  const looked = difference.looks.find(({ entry }) => entry.path === path)?.entry;
+  const absolutePath = join(rules.source.absolutePath, path);
+  const onDisk = lookAt(absolutePath);
+  const isLeftOut =
+    !rules.wants(path).wanted ||
+    difference.refused.some((each) => each.path === path) ||
+    difference.skipped.some(({ entry }) => entry.path === path);
+  if (isLeftOut || (looked === undefined && onDisk.kind !== "file")) return undefined;
+  const { sizeBytes = 0, mtimeMs = 0, ctimeMs = 0, ino = 0 } = onDisk;
+  return readDocument(absolutePath, looked ?? { path, sizeBytes, mtimeMs, ctimeMs, ino }, rules, { signal });
+}
+
+function contentOf(read: ReadOutcome): Explanation["content"] {
+  const reason = "reason" in read ? read.reason : read.kind === "unreadable" ? read.code : null;
+  return { outcome: read.kind, hash: read.kind === "document" ? read.document.hash : null, reason };
+}
+
+function recipeOf(path: RelativePath, recipe: Recipe, source: WatchedSource): Explanation["recipe"] {
+  const { extractorVersion: _version, ...told } = recipe;
+  return { ...told, from: originOf(path, recipe, source) };
+}
+
+function folderStep(verdict: Verdict): NextStep {
+  return verdict.wanted
+    ? { action: "nothing", why: "a folder is no document: what is in it is looked at" }
+    : { action: "nothing", why: verdict.reason };
+}
+
+function nextOf(
+  { path, files }: Facts,
+  known: Known | undefined,
+  wanted: Verdict,
+  difference: Difference | undefined,
+  read: ReadOutcome | undefined,
+): NextStep {
+  const living = known?.living;
+  return nextStep({
+    path,
+    wanted,
+    standstill: standstillOf(known),
+    difference,
+    living: living === undefined ? undefined : files?.get(living.id),
+    heldReason: known !== undefined && known.held.length > 0 ? heldWords(known) : undefined,
+    retryWords:
+      living?.retryAtMs === undefined || living.retryAtMs === null
+        ? undefined
+        : `and is tried again at ${new Date(living.retryAtMs).toISOString()}`,
+    troubleMessage: living?.error?.message,
+    intents: known?.intents ?? [],
+    rowOf: ({ id }) => files?.get(id),
+    read,
+  });
+}
+
+function standstillOf(known: Known | undefined): string | undefined {
+  if (known?.paused === true) return "the source is paused until `kbsync resume`";
+  const halted = known?.row?.lost ?? known?.row?.halted ?? undefined;
+  return halted === undefined ? undefined : `the source is halted: ${halted}`;
+}
+
+function heldWords({ row, held }: Known): string {
+  if (held.every(({ state }) => state === "doomed")) return "it is agreed to";
+  return row?.holdReason ?? "held before";
+}

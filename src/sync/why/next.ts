@@ -1,0 +1,158 @@
+import { observe } from "../actions/observe.ts";
+import type { ReadOutcome } from "../document/read.ts";
+import type { OpenIntent } from "../ledger/file-facts.ts";
+import { decide } from "../plan/decide.ts";
+import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/model.ts";
+import { isBlank } from "../plan/reconcile.ts";
+
+/** What the next pass would do with a file. */
+export interface NextStep {
+  readonly action:
+    | "nothing"
+    | "create"
+    | "update"
+    | "retitle"
+    | "move"
+    | "replace"
+    | "delete"
+    | "touch"
+    | "skip"
+    | "refuse"
+    | "wait"
+    | "hold";
+  /** In words for a person. */
+  readonly why: string;
+}
+
+/** What is known of the file and its source. */
+export interface NextFacts {
+  readonly path: RelativePath;
+  readonly wanted: { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
+  /** Why nothing at all is done for the source; undefined while it goes on. */
+  readonly standstill: string | undefined;
+  /** Disk against ledger, as far as this path is concerned. Undefined: the source's folder is missing. */
+  readonly difference: Difference | undefined;
+  /** The row of the path that is not held. */
+  readonly living: LedgerFile | undefined;
+  readonly heldReason: string | undefined;
+  /** When a file that was put aside is tried again, in words. */
+  readonly retryWords: string | undefined;
+  readonly troubleMessage: string | undefined;
+  readonly intents: readonly OpenIntent[];
+  /** The row behind a look, as a whole. */
+  readonly rowOf: (known: KnownFile) => LedgerFile | undefined;
+  /** What reading the file gave; undefined where it was not read. */
+  readonly read: ReadOutcome | undefined;
+}
+
+/** Says what the next pass would do with one file, and why. Pure. */
+export function nextStep(facts: NextFacts): NextStep {
+  const step = unhindered(facts);
+  if (facts.standstill === undefined || step.action === "nothing") return step;
+  return { action: "wait", why: `${facts.standstill}; after that: ${step.action}, ${step.why}` };
+}
+
+function unhindered(facts: NextFacts): NextStep {
+  const { path, difference, living } = facts;
+  if (difference === undefined)
+    return { action: "nothing", why: "the source's folder is missing, so nothing is known of its files" };
+  const open = facts.intents.find(({ kind }) => kind === "create");
+  if (open !== undefined)
+    return {
+      action: "wait",
+      why: "a create left and was not acknowledged: the service's list is asked what became of it before anything is sent again",
+    };
+  const refusal = difference.refused.find((each) => each.path === path);
+  if (refusal !== undefined) return { action: "refuse", why: refusal.reason };
+  const skip = difference.skipped.find(({ entry }) => entry.path === path);
+  if (skip !== undefined) return { action: "skip", why: skip.reason };
+  const look = difference.looks.find(({ entry }) => entry.path === path);
+  if (look !== undefined) return afterReading(facts, look.known, look.from);
+  if (difference.gone.some((row) => row.path === path)) return goneStep(facts);
+  if (difference.forgotten.some((row) => row.path === path))
+    return {
+      action: "nothing",
+      why: "the file is gone and has no resource: its row in the ledger is dropped",
+    };
+  if (difference.returned.some((row) => row.path === path))
+    return { action: "nothing", why: "the file is back as it was, so its held delete is dropped" };
+  if (facts.intents.some(({ kind }) => kind === "delete"))
+    return { action: "delete", why: "its resource is to be deleted, as noted in the ledger" };
+  if (living === undefined) {
+    return facts.wanted.wanted
+      ? { action: "nothing", why: "there is no such file, and the service has no resource of it" }
+      : { action: "nothing", why: facts.wanted.reason };
+  }
+  return unchangedStep(facts, living);
+}
+
+function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFile): NextStep {
+  switch (row.state) {
+    case "agreed":
+      return {
+        action: "nothing",
+        why: "size, times and rules are as they were when the service acknowledged it",
+      };
+    case "failed":
+      return {
+        action: "nothing",
+        why: `it failed (${troubleMessage ?? "no reason noted"}) and has not changed since; \`kbsync retry\` tries it all the same`,
+      };
+    case "skipped":
+      return { action: "nothing", why: `it is left out: ${troubleMessage ?? "no reason noted"}` };
+    case "parked":
+      return { action: "wait", why: `it was put aside, ${retryWords ?? "and is tried again later"}` };
+    case "unsure":
+      return { action: "update", why: "an update left and was not acknowledged" };
+    case "held":
+    case "doomed":
+      return { action: "hold", why: "its delete waits" };
+  }
+}
+
+function goneStep({ wanted, heldReason }: NextFacts): NextStep {
+  const gone = wanted.wanted ? "the file is gone" : `it is no longer wanted (${wanted.reason})`;
+  return heldReason === undefined
+    ? { action: "delete", why: `${gone}, and the service has a resource of it; too many at once are held` }
+    : { action: "hold", why: `${gone}; its delete waits for \`kbsync approve\`: ${heldReason}` };
+}
+
+function afterReading(
+  { read, rowOf, retryWords }: NextFacts,
+  known: KnownFile | undefined,
+  from: RelativePath | undefined,
+): NextStep {
+  if (read === undefined) return { action: "wait", why: "it is read first" };
+  switch (read.kind) {
+    case "torn":
+      return { action: "wait", why: "it changed while it was read: it is looked at again when it rests" };
+    case "gone":
+      return { action: "nothing", why: "it vanished just now" };
+    case "skipped":
+      return {
+        action: known?.docId === undefined || known.docId === null ? "skip" : "refuse",
+        why: read.reason,
+      };
+    case "refused":
+      return { action: "refuse", why: read.reason };
+    case "unreadable":
+      return { action: "wait", why: `it cannot be read: ${read.code}` };
+    case "document":
+      break;
+  }
+  const row = known === undefined ? undefined : rowOf(known);
+  if (isBlank(read.document.entry, row)) return { action: "skip", why: "the file is empty" };
+  const action = decide(observe(read.document, 0), row, from !== undefined);
+  const parked =
+    row?.state === "parked" && retryWords !== undefined ? `; it was put aside, ${retryWords}` : "";
+  return { action, why: `${ACTION_WORDS[action]}${from === undefined ? "" : ` (it was ${from})`}${parked}` };
+}
+
+const ACTION_WORDS: Readonly<Record<ReturnType<typeof decide>, string>> = {
+  create: "the service has no resource of it",
+  update: "its bytes, or what is read out of them, differ from what the service acknowledged",
+  replace: "its kind, collection, owner or settings changed, which no update can do",
+  retitle: "its title or description changed, its content did not",
+  move: "it is a known file under another path: its resource keeps its id",
+  touch: "its times or the rules changed, its content and recipe did not: nothing is sent",
+};

@@ -1,0 +1,38 @@
+import type { Recipe, RelativePath } from "../plan/model.ts";
+import { compileGlob } from "../rules/globs.ts";
+import type { WatchedSource } from "../rules.ts";
+
+/** Where each part of a recipe comes from, in words. */
+export interface RecipeOrigin {
+  readonly title: string;
+  readonly description: string;
+  readonly settings: string;
+  readonly tier: string;
+  readonly ownerId: string;
+  readonly kind: string;
+}
+
+/** Says where the parts of a file's recipe come from. Pure. */
+export function originOf(path: RelativePath, recipe: Recipe, source: WatchedSource): RecipeOrigin {
+  const matching = source.rules.filter(({ match }) => compileGlob(match).matchesFile(path));
+  // As the rules are applied: a later one wins over an earlier one.
+  const ruleWith = (part: "title" | "description" | "settings"): string | undefined => {
+    const rule = matching.findLast((each) => each[part] !== undefined);
+    return rule === undefined ? undefined : `the rule for \`${rule.match}\``;
+  };
+  return {
+    title: ruleWith("title") ?? (recipe.title === path ? "the path" : "the document itself"),
+    description:
+      ruleWith("description") ?? (recipe.description === path ? "the path" : "the document itself"),
+    settings: ruleWith("settings") ?? "the source's `settings`",
+    tier: "the source's `collection`",
+    ownerId: "the source's `ownerId`, or its default",
+    kind: KIND_WORDS[recipe.kind],
+  };
+}
+
+const KIND_WORDS: Readonly<Record<Recipe["kind"], string>> = {
+  content: "its bytes are text",
+  file: "its name and bytes say that it is a PDF or an image",
+  link: "it is a shortcut that holds an address",
+};

@@ -1,0 +1,331 @@
+import { once } from "node:events";
+import { existsSync, lstatSync, mkdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  kbsync,
+  type Running,
+  search,
+  startProgram,
+  startUp,
+  statusOf,
+  stop,
+  temporaryFolder,
+  until,
+  type Ended,
+} from "./program.ts";
+
+const temporary = temporaryFolder("operator");
+let docs: string;
+let state: string;
+let count = 0;
+let running: Running | undefined;
+beforeEach(() => {
+  docs = join(temporary.path, `docs-${++count}`);
+  state = join(temporary.path, `state-${count}`);
+  mkdirSync(docs);
+});
+afterEach(async () => {
+  if (running !== undefined) await stop(running);
+  running = undefined;
+});
+afterAll(() => temporary.remove());
+
+const up = async (): Promise<Running> => (running = await startUp(["up", docs, "--port", "0"], state));
+const ask = (...args: string[]): Promise<Ended> => kbsync([...args, "--state-dir", state]);
+const write = (name: string, text: string): void => writeFileSync(join(docs, name), text);
+const json = (ended: Ended): unknown => JSON.parse(ended.stdout);
+
+describe("a daemon that runs", () => {
+  it("is asked through a socket that is its owner's alone, and which is gone when it ends", async () => {
+    write("a.md", "# A\n");
+    const { child } = await up();
+    expect(await ask("wait")).toMatchObject({ code: 0, stdout: "", stderr: "" });
+    expect(lstatSync(join(state, "control.sock")).mode & 0o777).toBe(0o600);
+    const status = await ask("status", "--json");
+    expect(json(status)).toMatchObject({
+      daemon: { pid: child.pid, idle: true, service: { kind: "open" } },
+      service: { running: true },
+      sources: [{ path: docs, inAgreement: 1, paused: false }],
+      failures: [],
+      skipped: [],
+    });
+    expect((await ask("status")).stdout).toContain(
+      `daemon   process ${child.pid}, everything noticed is done\n`,
+    );
+    if (running !== undefined) await stop(running);
+    expect(existsSync(join(state, "control.sock"))).toBe(false);
+    expect(json(await ask("status", "--json"))).toMatchObject({ daemon: null });
+    expect((await ask("status")).stdout).toContain("daemon   not running: this is as of the last pass\n");
+  });
+
+  it("a second one on its state folder refuses and names it; its socket stays the first one's", async () => {
+    write("a.md", "# A\n");
+    const { child } = await up();
+    const second = await ask("run");
+    expect(second).toMatchObject({ code: 2 });
+    const named = await kbsync(["sync", docs, "--state-dir", state]);
+    expect(named.code).toBe(2);
+    expect(named.stderr).toContain(`process ${child.pid}`);
+    expect((await ask("wait")).code).toBe(0);
+  });
+
+  it("after kill -9 the next one takes the socket's place", async () => {
+    write("a.md", "# A\n");
+    const first = await up();
+    await ask("wait");
+    await stop(first, "SIGKILL");
+    expect(existsSync(join(state, "control.sock"))).toBe(true);
+    expect((await ask("rescan")).stderr).toContain("no daemon runs on the state folder");
+    const { child } = await up();
+    expect(json(await ask("status", "--json"))).toMatchObject({ daemon: { pid: child.pid } });
+  });
+
+  it("works with a state folder whose path is too long for a socket, and says where it is", async () => {
+    state = join(temporary.path, "s".repeat(60), "t".repeat(60));
+    write("a.md", "# A\n");
+    const { output } = await up();
+    expect((await ask("wait")).code).toBe(0);
+    expect(output.stderr).toContain("too long for a socket");
+    expect(existsSync(join(state, "control.sock"))).toBe(false);
+  });
+});
+
+describe("wait", () => {
+  it("returns when the file as it is can be found, and not before", async () => {
+    write("a.md", "# A\n");
+    const service = await up();
+    await ask("wait");
+    const { collectionId, ownerId } = await statusOf(docs, state);
+    for (const word of ["zebra", "quagga", "okapi"]) {
+      write("a.md", `# A\nThe ${word} is striped.\n`);
+      expect(await ask("wait", join(docs, "a.md"))).toMatchObject({ code: 0, stdout: "" });
+      const found = await search(service, {
+        query: word,
+        collection_id: collectionId ?? "",
+        owner_id: ownerId,
+      });
+      expect(JSON.stringify(found)).toContain(`The ${word} is striped.`);
+    }
+    expect(json(await ask("wait", "--json"))).toMatchObject({ end: "agreed", reasons: [] });
+  });
+
+  it.each<[string, () => Promise<string[]> | string[], number, RegExp]>([
+    [
+      "a file that is refused",
+      () => {
+        write("bad.pdf", "%PDF-1.4 broken");
+        return [join(docs, "bad.pdf")];
+      },
+      1,
+      /^bad\.pdf: /,
+    ],
+    [
+      "a file that is left out",
+      () => {
+        write("a.tmp", "x");
+        return [join(docs, "a.tmp")];
+      },
+      1,
+      /a temporary file/,
+    ],
+    [
+      "a paused source",
+      async () => {
+        await ask("pause");
+        write("a.md", "# Another\n");
+        return [join(docs, "a.md")];
+      },
+      1,
+      /paused/,
+    ],
+  ])("%s ends it with the reason", async (_name, prepare, code, words) => {
+    write("a.md", "# A\n");
+    await up();
+    await ask("wait");
+    const ended = await ask("wait", ...(await prepare()));
+    expect(ended.stdout).toMatch(words);
+    expect(ended.code).toBe(code);
+  });
+
+  it("ends with 124 when it takes too long, and with 2 outside of all sources", async () => {
+    write("a.md", "# A\n");
+    await up();
+    await ask("wait");
+    // A file that is written to all the time rests at no time.
+    const writing = setInterval(() => write("busy.md", `# Busy\n${performance.now()}\n`), 20);
+    try {
+      const ended = await ask("wait", join(docs, "busy.md"), "--timeout", "0.5");
+      expect(ended).toMatchObject({ code: 124 });
+      expect(ended.stdout).toMatch(/^not in time/);
+    } finally {
+      clearInterval(writing);
+    }
+    expect(await ask("wait", "/nowhere/a.md")).toMatchObject({ code: 2 });
+  });
+});
+
+describe("pause and resume", () => {
+  it("hold everything back, across a restart", async () => {
+    write("a.md", "# A\n");
+    await up();
+    await ask("wait");
+    expect(await ask("pause")).toMatchObject({ code: 0, stdout: `paused: ${docs}\n` });
+    write("b.md", "# B\n");
+    await until("the backlog", async () => (await statusOf(docs, state)).waiting === 1);
+    if (running !== undefined) await stop(running);
+    await up();
+    await until("the backlog", async () => (await statusOf(docs, state)).waiting === 1);
+    expect((await ask("status")).stdout).toContain("paused, nothing is sent: `kbsync resume` goes on\n");
+    expect(json(await ask("resume", docs, "--json"))).toEqual({ resumed: [docs] });
+    expect(await ask("wait")).toMatchObject({ code: 0 });
+    expect(await statusOf(docs, state)).toMatchObject({ inAgreement: 2, waiting: 0 });
+  });
+
+  it("work without a daemon, and a pass then says what waits", async () => {
+    write("a.md", "# A\n");
+    const sync = (): Promise<Ended> => kbsync(["sync", docs, "--state-dir", state, "--port", "0"]);
+    expect(await ask("pause")).toMatchObject({ code: 2 });
+    await sync();
+    expect(await ask("pause")).toMatchObject({ code: 0 });
+    write("b.md", "# B\n");
+    const held = await sync();
+    expect(held.stdout).toContain("1 waiting");
+    expect(held.stdout).toContain("paused");
+    expect(held.code).toBe(1);
+    expect(await ask("pause", "/elsewhere")).toMatchObject({ code: 2 });
+    expect(await ask("resume")).toMatchObject({ code: 0 });
+    expect((await sync()).code).toBe(0);
+  });
+});
+
+describe("log", () => {
+  it("that is followed ends with 3 when the daemon stops", async () => {
+    write("a.md", "# A\n");
+    const service = await up();
+    await ask("wait");
+    const following = startProgram(["log", "-f", "-n", "1", "--state-dir", state]);
+    const closed = once(following.child, "close");
+    await until("the log", () => following.output.stdout.includes("a.md"));
+    await stop(service);
+    expect(await closed).toEqual([3, null]);
+    expect(following.output.stderr).toContain("the daemon is stopping");
+  });
+
+  it("tells what was done, with a daemon or without, as lines or JSON", async () => {
+    write("a.md", "# A\n");
+    await up();
+    await ask("wait");
+    const following = startProgram(["log", "-f", "-n", "0", "--json", "--state-dir", state]);
+    await until("the follower", async () => {
+      write("b.md", `# B\n${performance.now()}\n`);
+      await ask("wait");
+      return following.output.stdout.includes("b.md");
+    });
+    following.child.kill("SIGINT");
+    const [code] = (await once(following.child, "close")) as [number];
+    expect(code).toBe(130);
+    const lines = await ask("log");
+    expect(lines.stdout).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}create {4}a\.md\n/);
+    const of = await ask("log", "--path", join(docs, "a.md"), "--json");
+    expect(JSON.parse(of.stdout)).toMatchObject({
+      action: "create",
+      path: "a.md",
+      source: docs,
+      outcome: "done",
+    });
+    if (running !== undefined) await stop(running);
+    expect((await ask("log")).stdout.startsWith(lines.stdout)).toBe(true);
+    expect((await ask("log", "-n", "1")).stdout.split("\n")).toHaveLength(2);
+    expect(await ask("log", "-f")).toMatchObject({ code: 2 });
+    expect(await ask("log", "--path", "/elsewhere")).toMatchObject({ code: 2 });
+  });
+});
+
+describe("approve", () => {
+  it("has a running daemon do what it held", async () => {
+    for (const name of ["a", "b", "c"]) write(`${name}.md`, `# ${name}\n`);
+    await up();
+    await ask("wait");
+    for (const name of ["a", "b", "c"]) unlinkSync(join(docs, `${name}.md`));
+    expect(await ask("wait")).toMatchObject({ code: 1 });
+    const status = await ask("status");
+    expect(status.stdout).toContain("3 deletes held");
+    expect(status.stdout).toMatch(/held\n {2}a\.md: /);
+    expect((await ask("approve", docs)).stdout).toMatch(
+      /^approved: .*, 3 deletes .*; the daemon does them now\n$/,
+    );
+    await until("the end", async () => (await ask("wait")).code === 0);
+    expect(await statusOf(docs, state)).toMatchObject({ files: 0, held: 0 });
+    expect((await ask("approve")).stdout).toBe("nothing is held\n");
+  });
+});
+
+describe("retry, rescan and why", () => {
+  it("answer with a daemon and without", async () => {
+    write("a.md", "# A\n");
+    write("bad.pdf", "%PDF-1.4 broken");
+    const service = await up();
+    await ask("wait");
+    expect((await ask("rescan")).stdout).toBe(`looking at ${docs}\n`);
+    expect((await ask("retry")).stdout).toBe("1 file is tried again now\n");
+    expect((await ask("retry", join(docs, "a.md"))).stdout).toBe("nothing failed there, and nothing waits\n");
+    const path = join(docs, "bad.pdf");
+    await ask("wait", path);
+    const live = await ask("why", path);
+    expect(live.stdout).toMatch(/^trouble .*/m);
+    expect(live.stdout).toMatch(/^daemon {4}has nothing to do with it$/m);
+    expect(json(await ask("why", join(docs, "a.md"), "--json"))).toMatchObject({
+      path: "a.md",
+      ledger: { state: "agreed", title: "A" },
+      next: { action: "nothing" },
+      daemon: { pending: false, underWay: false },
+    });
+    await stop(service);
+    rmSync(join(docs, "a.md"));
+    expect(json(await ask("why", join(docs, "a.md"), "--json"))).toMatchObject({
+      disk: { kind: "absent" },
+      next: { action: "delete" },
+      daemon: null,
+    });
+    expect((await ask("retry", path)).stdout).toBe("1 file is tried again by the next pass\n");
+    expect(await ask("rescan")).toMatchObject({ code: 2 });
+    const outside = await ask("why", "/elsewhere/a.md");
+    expect(outside).toMatchObject({ code: 2, stdout: "" });
+    expect(outside.stderr).toContain("/elsewhere/a.md is outside all sources");
+  });
+});
+
+it("a dry run that finds a folder missing ends with 4, as the pass would", async () => {
+  write("a.md", "# A\n");
+  const config = join(temporary.path, "missing.json");
+  const service = { embedded: true, port: 0 };
+  writeFileSync(config, JSON.stringify({ service, sources: [{ path: docs }], stateDir: state }));
+  expect((await kbsync(["sync", "--config", config])).code).toBe(0);
+  rmSync(docs, { recursive: true });
+  const dry = await kbsync(["sync", "--dry-run", "--config", config]);
+  expect(dry.stdout).toMatch(/^halt /m);
+  expect(dry.code).toBe(4);
+  expect((await kbsync(["sync", "--config", config])).code).toBe(4);
+});
+
+describe("a hosted service that is not there", () => {
+  let config: string;
+  beforeAll(() => {
+    config = join(temporary.path, "hosted.json");
+  });
+
+  it("ends a pass within some ten seconds, and is told of meanwhile", async () => {
+    write("a.md", "# A\n");
+    const url = "http://127.0.0.1:9";
+    const service = { apiUrl: url, dbUrl: url, resourcesUrl: url };
+    writeFileSync(config, JSON.stringify({ service, sources: [{ path: docs }], stateDir: state }));
+    const startMs = performance.now();
+    const ended = await kbsync(["sync", "--config", config], { env: { KBSYNC_PAUTHKEY: "key" } });
+    expect(ended.code).toBe(3);
+    expect(ended.stderr).toMatch(
+      /^kbsync: the service does not answer: .*; trying again until \d\d:\d\d:\d\d\n/m,
+    );
+    expect(performance.now() - startMs).toBeLessThan(20_000);
+  });
+});

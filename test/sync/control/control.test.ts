@@ -1,0 +1,318 @@
+import { once } from "node:events";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import { askDaemon } from "../../../src/sync/control/client.ts";
+import { openControl, type Control, type ControlHandler } from "../../../src/sync/control/server.ts";
+import { until } from "../harness.ts";
+
+let base: string;
+let open: Control[];
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "kbsync-c-"));
+  open = [];
+});
+afterEach(async () => {
+  await Promise.all(open.map((each) => each.close()));
+  rmSync(base, { recursive: true, force: true });
+});
+
+const nothing: ControlHandler = () => Promise.resolve({ sources: ["/docs"] });
+
+async function openAt(
+  handle: ControlHandler = nothing,
+  more: { stateDir?: string; env?: NodeJS.ProcessEnv; elsewhere?: string[] } = {},
+): Promise<Control> {
+  const opened = await openControl({
+    stateDir: more.stateDir ?? base,
+    version: "1.2.3",
+    env: more.env ?? {},
+    handle,
+    onElsewhere: (path) => more.elsewhere?.push(path),
+  });
+  open.push(opened);
+  return opened;
+}
+
+const never = new AbortController().signal;
+const ask = (stateDir = base) => askDaemon(stateDir, { command: "rescan" }, { signal: never });
+
+/** A client that says what it likes; gathers what it is told. */
+async function raw(path: string): Promise<{ socket: Socket; lines: () => string[]; ended: () => boolean }> {
+  const socket = connect(path);
+  let text = "";
+  let ended = false;
+  socket.on("data", (bytes: Buffer) => (text += bytes.toString()));
+  socket.on("close", () => (ended = true));
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  return { socket, lines: () => text.split("\n").filter((line) => line !== ""), ended: () => ended };
+}
+
+const codeIn = (line: string | undefined): unknown =>
+  (JSON.parse(line ?? "{}") as { error?: { code: string } }).error?.code;
+
+describe("the socket", () => {
+  it("is its owner's alone, whatever the state folder's mode and the umask", async () => {
+    const before = process.umask(0);
+    try {
+      await openAt();
+    } finally {
+      process.umask(before);
+    }
+    expect(lstatSync(join(base, "control.sock")).mode & 0o777).toBe(0o600);
+    expect(readdirSync(base)).toEqual(["control.sock"]);
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+  });
+
+  it("is gone when it is closed, and nobody is there then", async () => {
+    const opened = await openAt();
+    await opened.close();
+    expect(readdirSync(base)).toEqual([]);
+    expect(await ask()).toBeUndefined();
+  });
+
+  it("takes the place of one that a killed daemon left", async () => {
+    const killed = createServer().listen(join(base, "elsewhere"));
+    await once(killed, "listening");
+    // Under another name, closing it does not remove it: a socket is left at which nobody listens.
+    renameSync(join(base, "elsewhere"), join(base, "control.sock"));
+    killed.close();
+    await once(killed, "close");
+    expect(lstatSync(join(base, "control.sock")).isSocket()).toBe(true);
+    expect(await ask()).toBeUndefined();
+    await openAt();
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+  });
+
+  it("that nobody listens at is nobody", async () => {
+    writeFileSync(join(base, "control.sock"), "no socket");
+    expect(await ask()).toBeUndefined();
+    await openAt();
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+  });
+
+  it("leaves the socket of the next daemon alone", async () => {
+    const first = await openAt();
+    await openAt();
+    await first.close();
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+  });
+});
+
+describe("a state folder whose path is too long for a socket", () => {
+  const long = (): string => {
+    const path = join(base, "a".repeat(60), "b".repeat(60));
+    mkdirSync(path, { recursive: true });
+    return path;
+  };
+
+  it("has its socket outside, in a folder of its owner, and a note that leads there", async () => {
+    const stateDir = long();
+    const elsewhere: string[] = [];
+    const opened = await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: base }, elsewhere });
+    expect(elsewhere).toEqual([opened.path]);
+    expect(opened.path.startsWith(`${base}/kbsync-`)).toBe(true);
+    expect(lstatSync(opened.path).mode & 0o777).toBe(0o600);
+    expect(lstatSync(dirname(opened.path)).mode & 0o777).toBe(0o700);
+    expect(lstatSync(join(stateDir, "control.json")).mode & 0o777).toBe(0o600);
+    expect(await ask(stateDir)).toEqual({ sources: ["/docs"] });
+    await opened.close();
+    expect(existsSync(dirname(opened.path))).toBe(false);
+    expect(readdirSync(stateDir)).toEqual([]);
+    expect(await ask(stateDir)).toBeUndefined();
+  });
+
+  it("takes the temporary folder where there is no folder for running programs", async () => {
+    const stateDir = long();
+    const opened = await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: join(base, "none") } });
+    expect(opened.path.startsWith(`${tmpdir()}/kbsync-`)).toBe(true);
+    expect(await ask(stateDir)).toEqual({ sources: ["/docs"] });
+  });
+
+  it("removes what a killed daemon left outside, and nothing that is not a daemon's", async () => {
+    const stateDir = long();
+    const left = mkdtempSync(join(base, "kbsync-"));
+    writeFileSync(join(stateDir, "control.json"), JSON.stringify({ socket: join(left, "control.sock") }));
+    const opened = await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: base } });
+    expect(existsSync(left)).toBe(false);
+    await opened.close();
+    const foreign = mkdtempSync(join(base, "precious-"));
+    writeFileSync(join(stateDir, "control.json"), JSON.stringify({ socket: join(foreign, "control.sock") }));
+    await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: base } });
+    expect(existsSync(foreign)).toBe(true);
+  });
+});
+
+describe("a request", () => {
+  it("gets its events and then its result", async () => {
+    await openAt(async (request, { emit }) => {
+      expect(request).toEqual({ command: "log", limit: 2, follow: false });
+      const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 };
+      emit({ ...activity, path: "a" });
+      emit({ ...activity, path: "b\nc" });
+      return Promise.resolve({});
+    });
+    const events: string[] = [];
+    const result = await askDaemon(
+      base,
+      { command: "log", limit: 2, follow: false },
+      { signal: never, onEvent: ({ path }) => events.push(path) },
+    );
+    expect(result).toEqual({});
+    expect(events).toEqual(["a", "b\nc"]);
+  });
+
+  it("that fails throws here what was thrown there", async () => {
+    await openAt(() => {
+      throw new KbsyncError("/x is no source", { code: "source_unknown", subject: "/x", hint: "try /docs" });
+    });
+    await expect(ask()).rejects.toMatchObject({
+      name: "KbsyncError",
+      message: "/x is no source",
+      code: "source_unknown",
+      subject: "/x",
+      hint: "try /docs",
+    });
+  });
+
+  it("that is taken back is cancelled there", async () => {
+    let cancelled = false;
+    let begun = false;
+    await openAt(async (_request, { signal }) => {
+      begun = true;
+      await once(signal, "abort");
+      cancelled = true;
+      return {};
+    });
+    const leaving = new AbortController();
+    const asked = askDaemon(base, { command: "rescan" }, { signal: leaving.signal });
+    await until(() => begun);
+    leaving.abort(new Error("never mind"));
+    await expect(asked).rejects.toThrow("never mind");
+    await until(() => cancelled);
+  });
+
+  it("is told that the daemon stops", async () => {
+    let begun = false;
+    const opened = await openAt(async (_request, { signal }) => {
+      begun = true;
+      await once(signal, "abort");
+      return {};
+    });
+    const asked = ask();
+    const ended = asked.catch((error: unknown) => error);
+    await until(() => begun);
+    await opened.close();
+    expect(await ended).toMatchObject({ code: "daemon_stopping" });
+  });
+
+  it("is told when the daemon dies without a word, and when it is of another version", async () => {
+    const path = join(base, "control.sock");
+    const dying = createServer((socket) => socket.destroy()).listen(path);
+    await once(dying, "listening");
+    await expect(ask()).rejects.toMatchObject({ code: "control_lost" });
+    dying.close();
+    await once(dying, "close");
+    const hello = { hello: { protocol: 999, version: "9.9.9", pid: 1 } };
+    const newer = createServer((socket) => socket.write(`${JSON.stringify(hello)}\n`)).listen(path);
+    await once(newer, "listening");
+    await expect(ask()).rejects.toMatchObject({
+      code: "control_version",
+      message: expect.stringContaining("9.9.9") as string,
+    });
+    newer.close();
+  });
+});
+
+describe("a client that is none", () => {
+  it.each([
+    ["sends no JSON", "hello there\n", "control_request"],
+    ["sends an unknown command", '{"command":"format"}\n', "control_request"],
+    ["sends a field too many", '{"command":"rescan","force":true}\n', "control_request"],
+    ["sends a number out of bounds", '{"command":"log","limit":1e9,"follow":false}\n', "control_request"],
+    ["sends a path that is not absolute", '{"command":"about","path":"a.md"}\n', "control_request"],
+    ["sends a path that no disk has", '{"command":"about","path":"/a\\u0000b"}\n', "control_request"],
+    ["never ends its line", "x".repeat(70_000), "control_request"],
+    ["sends bytes that are no text", "\u0000\u00ff\n", "control_request"],
+  ])("%s is told so and let go", async (_name, text, code) => {
+    const { path } = await openAt();
+    const client = await raw(path);
+    client.socket.write(text);
+    await until(client.ended);
+    expect(JSON.parse(client.lines()[0] ?? "")).toMatchObject({ hello: { protocol: 1, version: "1.2.3" } });
+    expect(codeIn(client.lines()[1])).toBe(code);
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+  });
+
+  it("asks twice and is answered once", async () => {
+    let count = 0;
+    const { path } = await openAt(() => Promise.resolve({ sources: [String((count += 1))] }));
+    const client = await raw(path);
+    client.socket.write('{"command":"rescan"}\n{"command":"rescan"}\n');
+    await until(client.ended);
+    expect(client.lines()).toHaveLength(2);
+    expect(count).toBe(1);
+  });
+
+  it("says nothing is let go after some seconds, and keeps nobody out", async () => {
+    const { path } = await openAt();
+    const client = await raw(path);
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+    await until(client.ended, undefined, 10_000);
+    expect(codeIn(client.lines()[1])).toBe("control_request");
+  });
+
+  it("is one too many: it is told so, and there is room again when others leave", async () => {
+    const { path } = await openAt();
+    const others = await Promise.all(Array.from({ length: 32 }, () => raw(path)));
+    await until(() => others.every(({ lines }) => lines().length === 1));
+    await expect(ask()).rejects.toMatchObject({ code: "control_busy" });
+    for (const { socket } of others) socket.destroy();
+    await until(() => others.every(({ ended }) => ended()));
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+  });
+
+  it("follows and never reads is let go", async () => {
+    let over = false;
+    const { path } = await openAt(async (_request, { signal, emit }) => {
+      while (!signal.aborted) {
+        emit("x".repeat(100_000));
+        await new Promise((resolve) => {
+          setImmediate(resolve);
+        });
+      }
+      over = true;
+      return {};
+    });
+    const client = await raw(path);
+    client.socket.pause();
+    client.socket.write('{"command":"log","limit":0,"follow":true}\n');
+    await until(() => over);
+    client.socket.destroy();
+  });
+});
+
+it("a note that is half written leads nowhere, and does no harm", async () => {
+  writeFileSync(join(base, "control.json"), '{"socket":');
+  const opened = await openAt();
+  expect(await ask()).toEqual({ sources: ["/docs"] });
+  await opened.close();
+  expect(readdirSync(base).filter((name) => name !== "control.json")).toEqual([]);
+  expect(existsSync(join(base, "control.json")) ? readFileSync(join(base, "control.json"), "utf8") : "").toBe(
+    "",
+  );
+});
