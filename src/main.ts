@@ -1,4 +1,9 @@
 #!/usr/bin/env node
+// As a whole: naming what an older Node.js does not have would fail before it can be told so below.
+import * as nodeModule from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
 /** Oldest Node.js that runs every part; chokidar 6 asks for it. */
 const NODE_MIN = [22, 22] as const;
 
@@ -12,5 +17,20 @@ if (major < NODE_MIN[0] || (major === NODE_MIN[0] && minor < NODE_MIN[1])) {
   process.exit(2);
 }
 
+useCodeCache();
 const { runProgram } = await import("./cli/program.ts");
 process.exitCode = await runProgram(process.argv.slice(2));
+
+/**
+ * Keeps compiled code between starts, which saves a fifth of each. In a folder of this user's own: what lies in the
+ * system's temporary folder, where Node.js would put it, another user may have written. Where it cannot be written
+ * nothing is kept.
+ */
+function useCodeCache(): void {
+  const { CACHE_DIRECTORY = "", XDG_CACHE_HOME = "", NODE_COMPILE_CACHE } = process.env;
+  if (NODE_COMPILE_CACHE !== undefined) return; // Node.js does it already.
+  // systemd gives a unit's own folders as a list.
+  const [unitsOwn = ""] = CACHE_DIRECTORY.split(":");
+  const users = join(XDG_CACHE_HOME === "" ? join(homedir(), ".cache") : XDG_CACHE_HOME, "kbsync");
+  nodeModule.enableCompileCache(join(unitsOwn === "" ? users : unitsOwn, "code"));
+}

@@ -97,6 +97,12 @@ const source = z.strictObject({
     .min(1)
     .default(UPLOAD_BYTES_MAX)
     .describe("Larger files are not read but reported. Default: 32 MB, the service's limit."),
+  followSymlinks: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Take what symbolic links lead to, under the link's own path, as long as it lies inside this folder. Default: links are left out.",
+    ),
 });
 
 const embedded = z.strictObject({
@@ -149,12 +155,28 @@ const sync = z.strictObject({
     .max(10_080)
     .default(60)
     .describe("Compare the whole folder with the ledger this often; finds what gave no event."),
+  auditHours: z
+    .number()
+    .min(0)
+    .max(8760)
+    .default(24)
+    .describe(
+      "While the daemon runs, compare the ledger with the service's own list this often and put right what others changed; 0: never. A service without pages sends all texts for it.",
+    ),
   holdDeletesOver: z
     .int()
     .min(0)
     .default(50)
     .describe("More deletes at once than this and than holdDeletesPercent are held until a person agrees."),
   holdDeletesPercent: z.number().min(0).max(100).default(20),
+  trashDays: z
+    .number()
+    .min(0)
+    .max(3650)
+    .default(0)
+    .describe(
+      "Keep the text of a deleted file in the state folder for so many days, to be put back with `kbsync undelete`; 0: never. One more request a delete.",
+    ),
 });
 
 /**

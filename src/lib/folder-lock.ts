@@ -2,6 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "./failure.ts";
+import { shortageAt, shortageWords } from "./full-disk.ts";
 
 /** The right to be the only process that does something in a folder. */
 export interface Lock {
@@ -9,8 +10,17 @@ export interface Lock {
 }
 
 /**
+ * How long the lock is asked for before it counts as another's, in milliseconds. Two that come at the same instant can
+ * both find it half taken by the other; asked again, one of them gets it. A holder never lets go of it by itself.
+ */
+const TAKE_MS = 250;
+/** How long the holder may take to write down its pid, and how often is looked for it. */
+const PID_MS = 500;
+const PID_LOOK_MS = 10;
+
+/**
  * Takes the lock `name` of a folder for this process. Throws `state_locked`, naming the other's pid, or
- * `state_unusable`. The lock is SQLite's own on a file of its own: the system drops it when the process ends in
+ * `state_unusable` or `disk_full`. The lock is SQLite's own on a file of its own: the system drops it when the process ends in
  * whatever way, and a pid that was used again means nothing. The pid stands in another file, for closing any handle
  * of a locked one would drop the lock (https://sqlite.org/src/artifact/os_unix.c, "posix advisory locks").
  */
@@ -18,7 +28,7 @@ export function lockFolder(folder: string, name: string): Lock {
   const pidFile = join(folder, `${name}.pid`);
   let db: Database.Database | undefined;
   try {
-    db = new Database(join(folder, `${name}.lock`), { timeout: 0 });
+    db = new Database(join(folder, `${name}.lock`), { timeout: TAKE_MS });
     db.pragma("locking_mode = EXCLUSIVE");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
@@ -41,8 +51,22 @@ export function lockFolder(folder: string, name: string): Lock {
   };
 }
 
-/** `state_unusable`: something in a state folder cannot be made or written. `path` is the folder, or the file in it. */
+/**
+ * `state_unusable`: something in a state folder cannot be made or written; `disk_full` where that is why. `path` is the
+ * folder, or the file in it.
+ */
 export function stateUnusable(path: string, cause: unknown): KbsyncError {
+  const shortage = shortageAt(path, cause);
+  if (shortage !== undefined) {
+    const { what, hint } = shortageWords(shortage);
+    return new KbsyncError(`the state folder cannot be used, at ${path}: ${what}`, {
+      code: "disk_full",
+      subject: path,
+      retryable: true,
+      hint,
+      cause,
+    });
+  }
   return new KbsyncError(`the state folder cannot be used, at ${path}: ${messageOf(cause)}`, {
     code: "state_unusable",
     subject: path,
@@ -52,18 +76,42 @@ export function stateUnusable(path: string, cause: unknown): KbsyncError {
 }
 
 function locked(folder: string, pidFile: string, cause: unknown): KbsyncError {
-  const pid = readPid(pidFile);
+  const pid = holderOf(pidFile);
   return new KbsyncError(
     `another kbsync${pid === undefined ? "" : ` (process ${pid})`} is using the state folder ${folder}`,
     { code: "state_locked", subject: folder, hint: "stop it first, or use another stateDir", cause },
   );
 }
 
-function readPid(file: string): string | undefined {
+/**
+ * Pid of the process that holds the lock. Between its taking the lock and its writing the pid the file is missing, or
+ * names one that was killed: that is waited out, and then nobody is named rather than the wrong one.
+ */
+function holderOf(pidFile: string): number | undefined {
+  const still = new Int32Array(new SharedArrayBuffer(4));
+  for (let waitedMs = 0; ; waitedMs += PID_LOOK_MS) {
+    const pid = readPid(pidFile);
+    if (pid !== undefined && isAlive(pid)) return pid;
+    if (waitedMs >= PID_MS) return undefined;
+    Atomics.wait(still, 0, 0, PID_LOOK_MS);
+  }
+}
+
+function readPid(file: string): number | undefined {
   try {
     const text = readFileSync(file, "utf8").trim();
-    return /^\d+$/.test(text) ? text : undefined;
+    return /^\d+$/.test(text) ? Number(text) : undefined;
   } catch {
     return undefined; // The other one is starting or ending; the message does without its pid.
+  }
+}
+
+/** Whether a process of that pid runs, be it another user's. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === "EPERM";
   }
 }

@@ -1,43 +1,68 @@
-import { existsSync } from "node:fs";
-import { lockFolder } from "../lib/folder-lock.ts";
-import { ledgerFile } from "./ledger/ledger.ts";
-import { openSqlite } from "./ledger/open.ts";
-import { openSources } from "./ledger/sources.ts";
+import { KbsyncError } from "../lib/failure.ts";
+import { openSources, type RemovedSource, type SourceRow, type Sources } from "./ledger/sources.ts";
+import { changeLedger, chosenSources } from "./offline.ts";
 
 /** What a person agreed to. */
 export interface Approval {
   readonly source: string;
-  /** Deletes that were held. A source that stands still as a whole has none, and goes on all the same. */
+  /** Deletes that were held, or files missing from the folder before which the source stands still. */
   readonly held: number;
   readonly reason: string;
 }
 
+/** Why the resources of a source that left the configuration are kept, in words. */
+export const REMOVED_REASON = "removed from the configuration";
+
+/**
+ * What there is to agree to in these sources: nothing where nothing is held and none stands still. Before a missing
+ * folder a source stands still too, but to that nobody can agree: what will come in its place is not known.
+ */
+export function approvalsOf(rows: readonly (SourceRow | RemovedSource)[]): Approval[] {
+  return rows.flatMap((row) => {
+    const { path, held, halted, holdReason, haltRoot, haltFiles, lost } = row;
+    if ("kept" in row) return [{ source: path, held: row.kept, reason: REMOVED_REASON }];
+    if (lost !== null) return [{ source: path, held, reason: lost }];
+    if (halted !== null && haltRoot !== undefined)
+      return [{ source: path, held: Math.max(held, haltFiles), reason: halted }];
+    return held === 0 ? [] : [{ source: path, held, reason: holdReason ?? "deletes held before" }];
+  });
+}
+
+/**
+ * The sources that a person's word is about: the one of that folder, which may have left the configuration, or all that
+ * are in it. To the end of a source that left, only its name agrees. Throws `source_unknown`, and `source_missing` for a
+ * folder that is not there.
+ */
+export function agreeable(
+  sources: Sources,
+  folder: string | undefined,
+  configured: () => readonly SourceRow[],
+): readonly (SourceRow | RemovedSource)[] {
+  const removed = sources.removed().find(({ path }) => path === folder);
+  if (removed !== undefined) return [removed];
+  const rows = configured();
+  const [row] = rows;
+  if (folder !== undefined && row !== undefined && row.halted !== null && approvalsOf(rows).length === 0) {
+    throw new KbsyncError(`${folder}: ${row.halted}; to that nobody can agree`, {
+      code: "source_missing",
+      subject: folder,
+      hint: "Bring the folder back; or take the source out of the configuration, and agree then to the end of its resources.",
+    });
+  }
+  return rows.filter((each) => approvalsOf([each]).length > 0);
+}
+
 /**
  * Notes in the ledger that a person agrees to the deletes that are held, and to the folders as they are now; the next
- * pass does them. `path` is a source's folder, undefined all of them. Returns what was agreed to, which is nothing
- * where nothing is held. Throws `state_locked` while a daemon works on the state folder.
+ * pass does them. `folder` is a source's, undefined all of them. Returns what was agreed to, which is nothing where
+ * nothing is held. Throws `state_locked` while a daemon works on the state folder, and as `agreeable` does.
  */
-export function approveHeld(stateDir: string, path: string | undefined): Approval[] {
-  if (!existsSync(ledgerFile(stateDir))) return [];
-  const lock = lockFolder(stateDir, "daemon");
-  try {
-    const db = openSqlite(ledgerFile(stateDir));
-    try {
-      const sources = openSources(db);
-      const approvals: Approval[] = [];
-      db.transaction(() => {
-        for (const row of sources.active()) {
-          const reason = row.halted ?? row.holdReason;
-          if (reason === null || (path !== undefined && row.path !== path)) continue;
-          sources.approve(row.id);
-          approvals.push({ source: row.path, held: row.held, reason });
-        }
-      }).immediate();
-      return approvals;
-    } finally {
-      db.close();
-    }
-  } finally {
-    lock.release();
-  }
+export function approveHeld(stateDir: string, folder: string | undefined): Approval[] {
+  const approvals = changeLedger(stateDir, (db) => {
+    const sources = openSources(db);
+    const rows = agreeable(sources, folder, () => chosenSources(db, folder));
+    for (const { id } of rows) sources.approve(id);
+    return approvalsOf(rows);
+  });
+  return approvals ?? [];
 }

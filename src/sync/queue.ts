@@ -32,24 +32,39 @@ export interface WorkQueue<Job> {
 
 /** Jobs prepared together: they share one transaction for their intents. Reading so many holds the loop for some ms. */
 const BATCH_JOBS = 128;
+/** The next are prepared when fewer than this are ready, so that a batch is read and flushed while others are on their way. */
+const READY_LOW = 64;
 /** Bytes in memory of all that is prepared or on its way; one larger file goes alone. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
-/** Opens an empty queue. */
+/**
+ * Opens an empty queue. What runs side by side are lanes, each a task of p-queue that sends one piece of work after
+ * another: a task of its own for every file would cost as much as writing it to the ledger.
+ */
 export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOptions<Job>): WorkQueue<Job> {
-  const tasks = new PQueue({ concurrency: width });
+  const lanes = new PQueue({ concurrency: width });
   const first = fifo<Job>();
   const last = fifo<Job>();
+  /** Prepared, and not yet on its way. */
+  const ready = fifo<Send>();
+  /** Lanes that were added and have not left. */
+  let lanesOpen = 0;
   let bytes = 0;
   let stopped = false;
   let pump: Promise<void> | undefined;
-  let roomWaiters: (() => void)[] = [];
+  let waiting: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
 
-  const release = (count: number): void => {
-    bytes -= count;
-    const waiters = roomWaiters;
-    roomWaiters = [];
-    for (const resolve of waiters) resolve();
+  /** Resolves when the condition holds; only the pump waits here. */
+  const until = async (isOver: () => boolean): Promise<void> => {
+    if (isOver()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waiting = { isOver, resolve };
+    await promise;
+  };
+  const wake = (): void => {
+    if (waiting === undefined || !waiting.isOver()) return;
+    waiting.resolve();
+    waiting = undefined;
   };
   const takeBatch = (): { jobs: Job[]; need: number } => {
     const jobs: Job[] = [];
@@ -64,32 +79,45 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
     }
     return { jobs, need };
   };
-  const start = (send: Send): void => {
-    bytes += send.bytes;
-    tasks
-      .add(async () => {
-        if (stopped) send.drop();
-        else await send.run();
-      })
-      .catch(onError)
-      .finally(() => {
-        release(send.bytes);
-      });
+  const runOrDrop = async (send: Send): Promise<void> => {
+    try {
+      if (stopped) send.drop();
+      else await send.run();
+    } catch (error) {
+      onError(error);
+    }
+  };
+  /** Not while there are more lanes than the width allows; to drop what is left, any will do. */
+  const mayGoOn = (): boolean => stopped || lanesOpen <= lanes.concurrency;
+  /** Sends until nothing is ready. */
+  const lane = async (): Promise<void> => {
+    while (mayGoOn()) {
+      const send = ready.shift();
+      if (send === undefined) break;
+      wake();
+      await runOrDrop(send);
+      bytes -= send.bytes;
+      wake();
+    }
+    lanesOpen -= 1;
+  };
+  const openLanes = (): void => {
+    const wanted = Math.min(lanes.concurrency, lanesOpen + ready.length());
+    for (; lanesOpen < wanted; lanesOpen++) lanes.add(lane).catch(onError);
   };
   const waits = (): boolean => !stopped && first.length() + last.length() > 0;
-  const isFull = (need: number): boolean => !stopped && bytes > 0 && bytes + need > BYTES_MAX;
+  const hasRoom = (need: number): boolean => stopped || bytes === 0 || bytes + need <= BYTES_MAX;
   const work = async (): Promise<void> => {
     while (waits()) {
-      await tasks.onSizeLessThan(BATCH_JOBS / 2);
+      await until(() => stopped || ready.length() < READY_LOW);
       const { jobs, need } = takeBatch();
-      while (isFull(need)) {
-        await new Promise<void>((resolve) => {
-          roomWaiters.push(resolve);
-        });
-      }
+      await until(() => hasRoom(need));
       if (stopped) break;
-      const sends = await prepare(jobs);
-      for (const send of sends) start(send);
+      for (const send of await prepare(jobs)) {
+        bytes += send.bytes;
+        ready.push(send);
+      }
+      openLanes();
     }
   };
   const ensureWork = (): void => {
@@ -108,14 +136,16 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
       ensureWork();
     },
     setWidth: (next) => {
-      tasks.concurrency = next;
+      lanes.concurrency = next;
+      openLanes();
     },
     stop: async () => {
       stopped = true;
-      release(0);
+      wake();
       await pump;
-      // Tasks not yet begun pass through without doing anything.
-      await tasks.onIdle();
+      openLanes();
+      // What is ready and has not begun passes through without doing anything.
+      await lanes.onIdle();
     },
   };
 }
@@ -123,13 +153,13 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
 interface Fifo<T> {
   push(item: T): void;
   peek(): T | undefined;
-  shift(): void;
+  shift(): T | undefined;
   length(): number;
 }
 
 /** A list whose head leaves in constant time; `Array.shift` would move a hundred thousand items each time. */
 function fifo<T>(): Fifo<T> {
-  let items: T[] = [];
+  let items: (T | undefined)[] = [];
   let head = 0;
   return {
     push: (item) => {
@@ -137,10 +167,14 @@ function fifo<T>(): Fifo<T> {
     },
     peek: () => items[head],
     shift: () => {
+      const item = items[head];
+      if (head === items.length) return undefined;
+      items[head] = undefined; // What has left must not be kept in memory.
       head += 1;
-      if (head < 1024 || head * 2 < items.length) return;
+      if (head < 1024 || head * 2 < items.length) return item;
       items = items.slice(head);
       head = 0;
+      return item;
     },
     length: () => items.length - head,
   };

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate } from "./actions/acknowledge.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
-import { digestOf, labelOf } from "./actions/observe.ts";
+import { labelOf } from "./actions/observe.ts";
+import { digestOf } from "./document/digest.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { delayMs } from "./plan/retry.ts";
@@ -24,23 +25,38 @@ export interface Settler {
 
 export interface SettlerOptions {
   readonly context: ActionContext;
-  readonly source: ActionSource;
+  readonly source: Pick<ActionSource, "id" | "lookAgain" | "deleteLater">;
   /** Ends waiting; requests end by the context's signal. */
   readonly stopped: AbortSignal;
   /** One pass: a list that the service refuses ends it. Otherwise it is asked for again and again. */
   readonly once: boolean;
   readonly onWarning: (error: Error) => void;
+  /** A clock that nobody sets. Default: that of the timers. */
+  readonly elapsedMs?: () => number;
 }
 
 /** A request that got no answer may be worked on still: the list is asked this long after it. */
 const GATHER_MS = 250;
 /** While a collection's id is unknown, doubts wait this long for it to be told. */
 const NO_ID_MS = 1000;
-/** A create that was given up makes no resource after this time any more; it is then looked for a last time. */
-export const DOUBT_MS = 120_000;
+/**
+ * A create makes no resource this long after it was given up any more; it is then looked for a last time. Counted by the
+ * timers' clock from when this process first saw the doubt: an intent may be a day older than its last attempt, and the
+ * time of day may be set.
+ */
+const DOUBT_MS = 120_000;
+/** One pass ends before that. Passes look for what a create made this long after its intent: longer than a request takes. */
+const DOUBT_ONCE_MS = 600_000;
 
 /** Opens the settler of a source. */
-export function openSettler({ context, source, stopped, once, onWarning }: SettlerOptions): Settler {
+export function openSettler({
+  context,
+  source,
+  stopped,
+  once,
+  onWarning,
+  elapsedMs = () => performance.now(),
+}: SettlerOptions): Settler {
   const { ledger, remote, collections } = context;
   let waiting: {
     intent: CreateIntent;
@@ -49,6 +65,8 @@ export function openSettler({ context, source, stopped, once, onWarning }: Settl
   }[] = [];
   let running = false;
   let doubtTimer: NodeJS.Timeout | undefined;
+  /** When doubts were first looked at, by their keys: the ledger gives ids again. */
+  let doubtedSinceMs = new Map<string, number>();
 
   /** Lists what the creates may have made, until the service has answered; undefined if a collection's id is unknown. */
   const compare = async (creates: readonly CreateIntent[]): Promise<Settlement | undefined> => {
@@ -96,6 +114,11 @@ export function openSettler({ context, source, stopped, once, onWarning }: Settl
       const reply = await remote.list({ collectionId, ownerId }, see, context.signal);
       ledger.flush();
       if (reply.kind === "done") return settling.finish(reply.value.clockOffsetMs);
+      if (reply.kind === "gone" && !collections.isConfigured(tier)) {
+        // A collection that the service does not know any more holds nothing, unless it has another id by now.
+        if ((await collections.renew(tier, context.signal)) === collectionId) return settling.finish(0);
+        continue;
+      }
       // Nothing may be sent before this is known, so it is asked for as long as it takes; the gate waits after a `later`.
       if (reply.kind === "later") continue;
       const error = listRefused(collectionId, reply.kind === "gone" ? "not found" : reply.message);
@@ -146,20 +169,34 @@ export function openSettler({ context, source, stopped, once, onWarning }: Settl
     ledger.flush();
     const doubts = ledger.intents.doubts(source.id);
     if (doubts.length === 0) return;
+    const nowMs = elapsedMs();
+    doubtedSinceMs = new Map(doubts.map(({ key }) => [key, doubtedSinceMs.get(key) ?? nowMs]));
     const startedMs = context.now();
     const settlement = await compare(doubts);
     if (settlement === undefined) {
       checkLater(NO_ID_MS);
       return;
     }
-    // A doubt adopts nothing: if its file has no resource the plan makes one, and whatever else there is is extra. But
-    // a twin whose create is on its way, of whatever source, has a resource that no row owns yet, which must not be taken for that.
+    // A twin whose create is on its way, of whatever source, has a resource that no row owns yet, which must not be taken for that.
     const travelling = new Set(ledger.intents.allCreates().map(twinKey));
     const isSafe = ({ id }: { id: number }): boolean =>
       doubts.some((doubt) => doubt.id === id && !travelling.has(twinKey(doubt)));
-    const extra = [...settlement.extra, ...settlement.adopted].filter(isSafe);
-    await apply(doubts, { adopted: [], extra, absent: [] });
-    const over = doubts.filter((doubt) => startedMs - doubt.atMs >= DOUBT_MS && isSafe(doubt));
+    // A file that failed or waits without a resource has one after all. If it has none for another reason, the plan makes
+    // it one; whatever else there is is extra.
+    const isWanting = ({ id }: { id: number }): boolean => {
+      const path = doubts.find((doubt) => doubt.id === id)?.path;
+      const row = path === undefined ? undefined : ledger.files.living(source.id, path);
+      return row !== undefined && row.docId === null && (row.state === "parked" || row.state === "failed");
+    };
+    const { yes: adopted = [], no: others = [] } = Object.groupBy(settlement.adopted.filter(isSafe), (each) =>
+      isWanting(each) ? "yes" : "no",
+    );
+    await apply(doubts, { adopted, extra: [...settlement.extra.filter(isSafe), ...others], absent: [] });
+    // It is compared with its file again, which may have changed since.
+    for (const { id } of adopted) source.lookAgain(doubts.find((doubt) => doubt.id === id)?.path ?? "");
+    const isOver = ({ key, atMs }: CreateIntent): boolean =>
+      once ? startedMs - atMs >= DOUBT_ONCE_MS : nowMs - (doubtedSinceMs.get(key) ?? nowMs) >= DOUBT_MS;
+    const over = doubts.filter((doubt) => isOver(doubt) && isSafe(doubt));
     await ledger.write(() => {
       for (const { id } of over) ledger.intents.remove(id);
     });

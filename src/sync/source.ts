@@ -2,22 +2,36 @@ import { prepareLook, type Prepared } from "./actions/prepare.ts";
 import { sendDelete } from "./actions/delete.ts";
 import { send } from "./actions/send.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
+import { openAdoption } from "./adopt.ts";
+import { openLossGuard, type Check, type LossGuard } from "./audit/loss.ts";
 import type { SyncConfig } from "../config/schema.ts";
 import type { SourceRow } from "./ledger/sources.ts";
 import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
-import type { Look, RelativePath, ScanEntry } from "./plan/model.ts";
-import { parkMs } from "./plan/retry.ts";
+import type { Look, RelativePath } from "./plan/model.ts";
 import { sameIdentity } from "./plan/moves.ts";
 import type { WorkQueue } from "./queue.ts";
+import { openAlarm } from "./alarm.ts";
+import { openPause } from "./pause.ts";
 import { openSettler } from "./recover.ts";
+import { openRefusedDeletes } from "./refused-deletes.ts";
 import type { Rules } from "./rules.ts";
 import { openDirtySet } from "./settle.ts";
+import { isBelow } from "./source-path.ts";
+import { openUnderWay } from "./under-way.ts";
 
 /** Work of the queue: read and send a file, or delete a resource. */
 export type Job =
   | { readonly kind: "look"; readonly source: SourceSync; readonly look: Look }
-  | { readonly kind: "delete"; readonly source: SourceSync; readonly deletion: Deletion };
+  | {
+      readonly kind: "delete";
+      readonly source: {
+        delete(deletion: Deletion): Promise<void>;
+        /** The job has ended, in whatever way. */
+        done(job: Job): void;
+      };
+      readonly deletion: Deletion;
+    };
 
 /** What a source is doing, beyond what the ledger says of it. */
 export interface SourceActivity {
@@ -48,8 +62,27 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   /** A job has ended, in whatever way. */
   done(job: Job): void;
   activity(): SourceActivity;
-  /** Whether everything that was hinted at is done. */
+  /** Keeps a service that was reset from being filled again unasked. */
+  readonly guard: LossGuard;
+  /** Whether a file is being read or sent. */
+  isBusy(path: RelativePath): boolean;
+  /** A resource is to go whose intent is in the ledger. */
+  deleteLater(deletion: Deletion): void;
+  /** Whether everything that was hinted at is done; while the source is paused, whether it was looked at. */
   isIdle(): boolean;
+  isPaused(): boolean;
+  /** Sends nothing until it is told to go on: what was planned is given up and found again then. */
+  pause(): void;
+  resume(): void;
+  /** Sends deletes now that the service would not do, those at or below a path. Files are looked at as hinted. */
+  retryDeletes(below: RelativePath | undefined): void;
+  /** Looks at a path, or the whole source, now. A look that began after it has ended when `answered` has reached the number. */
+  ask(below: RelativePath | undefined): number;
+  answered(): number;
+  /** Paths with something left to do, those at or below a path. */
+  pending(below: RelativePath | undefined): RelativePath[];
+  isPending(path: RelativePath): boolean;
+  isUnderWay(path: RelativePath): boolean;
   checkDoubts(): Promise<void>;
   stop(): void;
 }
@@ -60,10 +93,13 @@ export interface SourceOptions {
   readonly sync: SyncConfig;
   readonly context: ActionContext;
   readonly queue: Pick<WorkQueue<Job>, "push">;
+  readonly paused: boolean;
   /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
   readonly once: boolean;
   /** A whole scan found changes that nothing hinted at. */
   readonly onUnhinted: () => void;
+  /** Compares the source with the service's list; undefined where there is no list yet. */
+  readonly compare: () => Promise<Check | undefined>;
   readonly onWarning: (error: Error) => void;
   /** Something that `isIdle` or `activity` tells has changed. */
   readonly onChange: () => void;
@@ -82,22 +118,18 @@ export function openSource(options: SourceOptions): SourceSync {
   const { ledger, now } = context;
   const stopping = new AbortController();
   const dirty = openDirtySet(sync.settleMs);
-  /** Paths with a job. `agreed`: the row still counts as in agreement. */
-  const busy = new Map<RelativePath, { readonly entry: ScanEntry; agreed: boolean }>();
-  /** Files on their way by inode, to know one that is renamed meanwhile. */
-  const travelling = new Map<number, ScanEntry>();
-  /** Busy paths where something happened since. */
-  const stale = new Set<RelativePath>();
-  const deleting = new Set<number>();
-  /** Deletes that the service would not do, and when they are sent again. */
-  const refusedDeletes = new Map<number, { readonly deletion: Deletion; atMs: number; tries: number }>();
-  let backlogAgreed = 0;
+  const underWay = openUnderWay();
+  const pause = openPause(options.paused);
+  const refusedDeletes = openRefusedDeletes();
   let recovered = false;
   let passing = false;
   /** The whole source was looked at in this run: before that, nobody knows whether it rests. */
   let looked = false;
   /** A rescan is due that nothing hinted at. */
   let periodic = false;
+  /** Looks asked for, and the newest of them that is answered. */
+  let asked = 0;
+  let answered = 0;
   const alarm = openAlarm(now);
 
   const source: ActionSource = {
@@ -105,11 +137,16 @@ export function openSource(options: SourceOptions): SourceSync {
     root: rules.source.absolutePath,
     rules,
     rulesKey: rulesKeyOf(rules),
-    isStale: (path) => stale.has(path),
+    isStale: (path) => {
+      // What was read for sending is given up while the source is paused, and looked at again.
+      if (pause.isPaused() || guard.isClosed()) underWay.outdate(path);
+      return underWay.isOutdated(path);
+    },
+    isPaused: () => pause.isPaused(),
     lookAgain: (path, atMs = now() + sync.settleMs) => {
       if (once && atMs > now() + ONCE_PATIENCE_MS) return;
-      if (busy.has(path) && atMs <= now() + sync.settleMs) {
-        stale.add(path);
+      if (underWay.has(path) && atMs <= now() + sync.settleMs) {
+        underWay.outdate(path);
         return;
       }
       dirty.again(path, atMs, now());
@@ -119,12 +156,37 @@ export function openSource(options: SourceOptions): SourceSync {
       dirty.torn(path, now());
       source.lookAgain(path);
     },
+    mayRemake: () => guard.mayRemake(),
     settle: (intent) => settler.settle(intent),
     doubt: () => {
       if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);
     },
     deleteLater: (deletion) => beginDeletes([deletion]),
   };
+  const lookAt = (atMs: number): void => {
+    dirty.markAll(atMs, now());
+    alarm.set(atMs);
+  };
+  const guard = openLossGuard({
+    source: row.id,
+    context,
+    once,
+    check: options.compare,
+    lookAt,
+    onWarning: options.onWarning,
+  });
+  const adoption = openAdoption({
+    context,
+    source,
+    once,
+    signal: stopping.signal,
+    isBusy: () => !underWay.isEmpty(),
+    lookAt,
+    onWarning: options.onWarning,
+  });
+  context.collections.onMoved((tier) => {
+    if (tier === rules.source.collection) guard.suspect();
+  });
   const settler = openSettler({
     context,
     source,
@@ -138,9 +200,9 @@ export function openSource(options: SourceOptions): SourceSync {
     sync,
     once,
     dirty,
-    isBusy: (path) => busy.has(path),
+    busyPaths: () => underWay.asOfNow(),
     travelsAs: (entry) => {
-      const other = travelling.get(entry.ino);
+      const other = underWay.byInode(entry.ino);
       return other !== undefined && sameIdentity(other, entry) ? other.path : undefined;
     },
     signal: stopping.signal,
@@ -149,68 +211,61 @@ export function openSource(options: SourceOptions): SourceSync {
   const hint = (path: RelativePath | undefined): void => {
     const nowMs = now();
     if (path === undefined) dirty.markAll(nowMs, nowMs);
-    else if (busy.has(path)) stale.add(path);
+    else if (underWay.has(path)) underWay.outdate(path);
     else dirty.mark(path, nowMs);
     alarm.set(path === undefined ? nowMs : nowMs + sync.settleMs);
   };
   const beginDeletes = (deletions: readonly Deletion[]): void => {
-    for (const { id } of deletions) deleting.add(id);
+    underWay.beginDeletes(deletions);
     queue.push(
       deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
       { last: true },
     );
   };
-  const deleteAgainLater = (deletion: Deletion): void => {
-    if (once) return;
-    const tries = (refusedDeletes.get(deletion.id)?.tries ?? 0) + 1;
-    const atMs = now() + parkMs(tries);
-    refusedDeletes.set(deletion.id, { deletion, atMs, tries });
-    alarm.set(atMs);
-  };
-  /** Deletes that are to be sent again now. */
-  const dueDeletes = (): Deletion[] => {
-    const nowMs = now();
-    return [...refusedDeletes.values()]
-      .filter(({ atMs, deletion }) => atMs <= nowMs && !deleting.has(deletion.id))
-      .map(({ deletion }) => deletion);
-  };
   const beginLooks = (looks: readonly Look[]): void => {
-    for (const { entry, known } of looks) {
-      const agreed = known?.state === "agreed";
-      busy.set(entry.path, { entry, agreed });
-      travelling.set(entry.ino, entry);
-      if (agreed) backlogAgreed += 1;
-    }
+    underWay.begin(looks);
     if (looks.length > 0) {
       // Before any of them is acknowledged, or the ledger would tell other processes of an agreement too early.
-      ledger.note(() => ledger.sources.setBacklog(row.id, busy.size, backlogAgreed));
+      ledger.note(() => ledger.sources.setBacklog(row.id, underWay.size(), underWay.agreed()));
     }
     queue.push(looks.map((look) => ({ kind: "look", source: self, look })));
   };
-  /** The path's row is no longer among those in agreement, or the path no longer busy. */
-  const uncount = (path: RelativePath): void => {
-    const work = busy.get(path);
-    if (work?.agreed !== true) return;
-    work.agreed = false;
-    backlogAgreed -= 1;
-  };
-
   const pass = async (): Promise<void> => {
     const due = dirty.take(now());
     if (due === undefined) return;
+    const answers = asked;
+    if (pause.isPaused()) {
+      pause.note(await passes.unsent(due));
+      if (due.all) looked = true;
+      answered = answers;
+      return;
+    }
+    if (!(await guard.ready())) {
+      looked ||= due.all;
+      // Before the list has told whether something is lost, nobody knows what is to be sent.
+      if (ledger.drift.loss(row.id) !== undefined) answered = answers;
+      lookAt(guard.nextLookMs());
+      return;
+    }
     const plan = await passes.plan(due);
     if (due.all) looked = true;
     if (plan.halted && !once) dirty.markAll(now() + ROOT_RETRY_MS, now());
-    if (plan.halted) return;
-    beginLooks(plan.looks);
+    if (plan.halted) {
+      answered = answers;
+      return;
+    }
+    const admitted = await adoption.admit(plan.looks);
+    beginLooks(admitted);
     beginDeletes(plan.deletions);
     // Deletes that an earlier process left undone.
     if (due.all) {
       const open = ledger.intents.deletes(row.id);
-      beginDeletes(open.filter(({ id }) => !deleting.has(id) && !refusedDeletes.has(id)));
+      beginDeletes(open.filter(({ id }) => !underWay.isDeleting(id) && !refusedDeletes.has(id)));
     }
     if (plan.newFiles && periodic && due.all) options.onUnhinted();
     if (due.all) periodic = false;
+    // What was not admitted comes again by another look.
+    if (admitted.length === plan.looks.length) answered = answers;
   };
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -221,10 +276,11 @@ export function openSource(options: SourceOptions): SourceSync {
         passing = false;
         continue;
       }
-      beginDeletes(dueDeletes());
       if (nextMs !== undefined) alarm.set(nextMs);
-      for (const { atMs, deletion } of refusedDeletes.values())
-        if (!deleting.has(deletion.id)) alarm.set(atMs);
+      if (!pause.isPaused()) {
+        beginDeletes(refusedDeletes.due(now()).filter(({ id }) => !underWay.isDeleting(id)));
+        for (const { id, atMs } of refusedDeletes.times()) if (!underWay.isDeleting(id)) alarm.set(atMs);
+      }
       options.onChange();
       await alarm.rings();
     }
@@ -238,17 +294,18 @@ export function openSource(options: SourceOptions): SourceSync {
       periodic = true;
       hint(undefined);
     },
-    preview: () => passes.preview(),
+    preview: (before) => passes.preview(before),
     run: async () => {
       await settler.recover();
       recovered = true;
       await loop();
     },
-    prepare: async (look) => (stale.has(look.entry.path) ? undefined : prepareLook(context, source, look)),
+    prepare: async (look) =>
+      source.isStale(look.entry.path) ? undefined : prepareLook(context, source, look),
     depart: (prepared) => {
       const departure = prepared.write();
       // The row is `unsure` from here on.
-      if (departure.intent === undefined) uncount(departure.look.entry.path);
+      if (departure.intent === undefined) underWay.uncount(departure.look.entry.path);
       const { intent } = departure;
       return {
         run: () => send(context, source, departure),
@@ -259,23 +316,61 @@ export function openSource(options: SourceOptions): SourceSync {
       };
     },
     delete: async (deletion) => {
-      if (await sendDelete(context, source, deletion)) refusedDeletes.delete(deletion.id);
-      else deleteAgainLater(deletion);
+      // Its intent is in the ledger: the look that resuming begins with sends it.
+      if (pause.isPaused() || guard.isClosed()) return;
+      if (await sendDelete(context, source, deletion)) refusedDeletes.remove(deletion.id);
+      else if (!once) alarm.set(refusedDeletes.add(deletion, now()));
     },
     done: (job) => {
-      if (job.kind === "delete") deleting.delete(job.deletion.id);
-      else {
-        const { path } = job.look.entry;
-        uncount(path);
-        busy.delete(path);
-        if (travelling.get(job.look.entry.ino) === job.look.entry) travelling.delete(job.look.entry.ino);
-        if (stale.delete(path)) hint(path);
-      }
+      if (job.kind === "delete") underWay.endDelete(job.deletion);
+      else if (underWay.end(job.look.entry)) hint(job.look.entry.path);
+      // One file was sent alone, or what was on its way has arrived.
+      if (adoption.isPending()) lookAt(now());
       options.onChange();
     },
-    activity: () => ({ backlog: busy.size, backlogAgreed }),
-    isIdle: () =>
-      recovered && looked && !passing && dirty.isQuiet() && busy.size === 0 && deleting.size === 0,
+    activity: () => ({
+      // While it is paused, what waits for the adoption is among what was counted.
+      backlog: underWay.size() + (pause.isPaused() ? pause.size() : adoption.waiting()),
+      backlogAgreed: underWay.agreed() + pause.agreed(),
+    }),
+    guard,
+    isBusy: (path) => underWay.has(path),
+    deleteLater: (deletion) => beginDeletes([deletion]),
+    isIdle: () => recovered && looked && !passing && dirty.isQuiet() && underWay.isEmpty(),
+    isPaused: () => pause.isPaused(),
+    pause: () => {
+      if (pause.isPaused()) return;
+      pause.begin();
+      // So that everything that waits is counted, wherever it waited.
+      hint(undefined);
+    },
+    resume: () => {
+      if (!pause.isPaused()) return;
+      pause.end();
+      // Of those put aside whose time came meanwhile nobody would be reminded.
+      ledger.note(() => ledger.operator.unpark(row.id, now()));
+      hint(undefined);
+    },
+    retryDeletes: (below) => {
+      refusedDeletes.hurry(below, now());
+      alarm.set(now());
+    },
+    ask: (below) => {
+      asked += 1;
+      if (below === undefined) hint(undefined);
+      else if (underWay.has(below)) underWay.outdate(below);
+      // Also one that has a job, so that a pass is due which answers.
+      if (below !== undefined) dirty.again(below, now(), now());
+      alarm.set(now());
+      return asked;
+    },
+    answered: () => answered,
+    pending: (below) => {
+      const paths = new Set([...underWay.paths(), ...dirty.marked(), ...pause.paths()]);
+      return [...paths].filter((path) => isBelow(path, below));
+    },
+    isUnderWay: (path) => underWay.touches(path),
+    isPending: (path) => underWay.touches(path) || dirty.isMarked(path) || pause.has(path),
     checkDoubts: () => settler.checkDoubts(),
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));
@@ -284,41 +379,4 @@ export function openSource(options: SourceOptions): SourceSync {
     },
   };
   return self;
-}
-
-/** One timer for a loop: it rings at the earliest time that was set. Once stopped it holds no timer any more. */
-function openAlarm(now: () => number): { set(atMs: number): void; rings(): Promise<void>; stop(): void } {
-  let timer: { readonly handle: NodeJS.Timeout; readonly ringsMs: number } | undefined;
-  let wake: (() => void) | undefined;
-  let rang = false;
-  let stopped = false;
-  const ring = (): void => {
-    timer = undefined;
-    rang = true;
-    wake?.();
-  };
-  return {
-    set: (atMs) => {
-      const delayMs = Math.max(0, atMs - now());
-      // By the timers' own clock: the other one may have been set forward since the timer was set.
-      const ringsMs = performance.now() + delayMs;
-      if (stopped || (timer !== undefined && timer.ringsMs <= ringsMs)) return;
-      clearTimeout(timer?.handle);
-      timer = { handle: setTimeout(ring, delayMs), ringsMs };
-    },
-    rings: async () => {
-      if (!rang) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      wake = undefined;
-      rang = false;
-    },
-    stop: () => {
-      stopped = true;
-      clearTimeout(timer?.handle);
-      ring();
-    },
-  };
 }

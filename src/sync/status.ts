@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { openFiles, type SkippedFile, type TroubledFile } from "./ledger/files.ts";
 import { ledgerFile, type Ledger } from "./ledger/ledger.ts";
 import { openSqlite } from "./ledger/open.ts";
-import { openSources, type SourceRow } from "./ledger/sources.ts";
+import { openOperator } from "./ledger/operator.ts";
+import { openSources, type SourceRow, type Sources } from "./ledger/sources.ts";
 import type { SourceActivity } from "./source.ts";
 
 export type { SkippedFile, TroubledFile } from "./ledger/files.ts";
@@ -31,6 +32,19 @@ export interface SourceStatus {
   readonly unreadable: number;
   /** Why some changes are found late; null while all are seen. */
   readonly degraded: string | null;
+  /** A person said that nothing is to be sent for it. */
+  readonly paused: boolean;
+}
+
+/** A source that left the configuration: nothing is done for it, and its resources stay until a person agrees. */
+export interface RemovedStatus {
+  readonly path: string;
+  readonly ownerId: string;
+  readonly collectionId: string | null;
+  /** Resources that it still has at the service. */
+  readonly resources: number;
+  /** A person agreed to their end. */
+  readonly approved: boolean;
 }
 
 /** What the status of a source is told from, beside the ledger. */
@@ -48,13 +62,25 @@ export function statusOf(
   degraded: (source: number) => string | undefined,
 ): SourceStatus[] {
   ledger.flush();
+  const paused = ledger.operator.paused();
   return sources.map((source) => {
     const row = source.row ?? ledger.sources.get(source.id);
     const { backlog, backlogAgreed } = source.activity();
     const collectionId = ledger.sources.collectionId(row.tier);
     const now = { ...row, backlog, backlogAgreed, degraded: degraded(source.id) ?? null };
-    return sourceStatus(now, collectionId);
+    return sourceStatus(now, collectionId, paused.has(row.id));
   });
+}
+
+/** Sources that left the configuration and still have resources. */
+export function removedOf(sources: Sources): RemovedStatus[] {
+  return sources.removed().map(({ path, ownerId, tier, kept, approved }) => ({
+    path,
+    ownerId,
+    collectionId: sources.collectionId(tier) ?? null,
+    resources: kept,
+    approved,
+  }));
 }
 
 /**
@@ -68,6 +94,7 @@ export function readStatus(
 ):
   | {
       readonly sources: readonly SourceStatus[];
+      readonly removed: readonly RemovedStatus[];
       readonly troubled: readonly TroubledFile[];
       readonly skipped: readonly SkippedFile[];
     }
@@ -78,8 +105,12 @@ export function readStatus(
   try {
     const sources = openSources(db);
     const files = openFiles(db);
+    const paused = openOperator(db).paused();
     return {
-      sources: sources.active().map((row) => sourceStatus(row, sources.collectionId(row.tier))),
+      sources: sources
+        .active()
+        .map((row) => sourceStatus(row, sources.collectionId(row.tier), paused.has(row.id))),
+      removed: removedOf(sources),
       troubled: files.troubled(filesLimit),
       skipped: files.skipped(filesLimit),
     };
@@ -88,7 +119,7 @@ export function readStatus(
   }
 }
 
-function sourceStatus(row: SourceRow, collectionId: string | undefined): SourceStatus {
+function sourceStatus(row: SourceRow, collectionId: string | undefined, paused: boolean): SourceStatus {
   const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
   // Parked and unsure rows are waiting too; those in the backlog are counted there.
   const waiting = Math.max(row.backlog, row.parked + row.unsure);
@@ -102,9 +133,10 @@ function sourceStatus(row: SourceRow, collectionId: string | undefined): SourceS
     failed: row.failed + row.deletesRefused,
     skipped: row.skipped,
     held: row.held > 0 || row.halted === null ? row.held : row.agreed,
-    holdReason: row.holdReason,
-    halted: row.halted !== null,
+    holdReason: row.lost ?? row.halted ?? row.holdReason,
+    halted: row.lost !== null || row.halted !== null,
     unreadable: row.unreadable,
     degraded: row.degraded,
+    paused,
   };
 }

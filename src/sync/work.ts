@@ -48,6 +48,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     },
     drop: () => drop?.(),
   });
+  type LookJob = Extract<Job, { kind: "look" }>;
   const prepareOf = async (job: Job): Promise<Prepared | undefined> =>
     job.kind === "look" && !isBroken() ? job.source.prepare(job.look) : undefined;
 
@@ -58,7 +59,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     prepare: async (jobs) => {
       const prepared = await Promise.all(jobs.map(prepareOf));
       const sends: Send[] = [];
-      const ready: { readonly job: Job; readonly work: Prepared }[] = [];
+      const ready: { readonly job: LookJob; readonly work: Prepared }[] = [];
       for (const [index, job] of jobs.entries()) {
         const work = prepared[index];
         if (job.kind === "delete") sends.push(sendOf(job, 0, () => job.source.delete(job.deletion)));

@@ -21,7 +21,16 @@ export interface FakeResource {
 /** A request as the fake saw it. */
 export interface FakeRequest {
   readonly number: number;
-  readonly operation: "upload" | "create" | "update" | "delete" | "list" | "collections" | "search" | "other";
+  readonly operation:
+    | "upload"
+    | "create"
+    | "update"
+    | "delete"
+    | "list"
+    | "collections"
+    | "search"
+    | "download"
+    | "other";
   readonly method: string;
   readonly path: string;
   readonly docId: string | undefined;
@@ -64,10 +73,12 @@ export interface FakeService {
   readonly key: string;
   /** Every resource ever made, deleted ones too. */
   readonly resources: Map<string, FakeResource>;
-  readonly uploads: Map<string, { bytes: number; hash: string }>;
+  readonly uploads: Map<string, { bytes: number; hash: string; content: Buffer }>;
   readonly requests: FakeRequest[];
   /** Asked for every request, in order of arrival. */
   fault: (request: FakeRequest) => Fault | undefined;
+  /** From now on every collection has another id, as after a reset; the old ones are unknown. */
+  renameCollections(): void;
   /** Resources that are not deleted, by title. */
   live(): FakeResource[];
   count(operation: FakeRequest["operation"]): number;
@@ -77,7 +88,7 @@ export interface FakeService {
 /** Starts the fake on a free port of loopback. */
 export async function openFakeService(options: FakeOptions = {}): Promise<FakeService> {
   const resources = new Map<string, FakeResource>();
-  const uploads = new Map<string, { bytes: number; hash: string }>();
+  const uploads = new Map<string, { bytes: number; hash: string; content: Buffer }>();
   const requests: FakeRequest[] = [];
   const collections: Record<string, string> = {
     fastest: "c".repeat(23) + "1",
@@ -115,6 +126,13 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     }
     if (fault?.kind === "act-late") incoming.socket.destroy();
     if (fault?.kind === "wait" || fault?.kind === "act-late") await fault.until;
+    if (request.operation === "download") {
+      // Whoever has the address has the file.
+      const file = uploads.get(`${url}${request.path}`);
+      outgoing.writeHead(file === undefined ? 404 : 200, { "content-type": "application/octet-stream" });
+      outgoing.end(file?.content);
+      return;
+    }
     const [status, answer] =
       incoming.headers["pauthkey"] === fake.key
         ? act(request, target, bytes)
@@ -151,6 +169,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
         uploads.set(fileUrl, {
           bytes: content.length,
           hash: createHash("sha256").update(content).digest("hex"),
+          content: Buffer.from(content),
         });
         return [200, { success: true, file_url: fileUrl }];
       }
@@ -205,6 +224,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
           ({ isDeleted, ownerId, collectionId }) =>
             !isDeleted && ownerId === owner && collectionId === collection,
         );
+        if (!Object.values(collections).includes(collection ?? "")) return refuse(404, "no such collection");
         const limit = Number(target.searchParams.get("limit") ?? found.length);
         const from = Number(target.searchParams.get("cursor") ?? 0);
         const page = options.paged === true ? found.slice(from, from + limit) : found;
@@ -226,6 +246,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
         return [200, { success: true, data: { collections: list } }];
       }
       case "search":
+      case "download":
       case "other":
         return refuse(404, "no such address");
     }
@@ -238,6 +259,9 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     uploads,
     requests,
     fault: () => undefined,
+    renameCollections: () => {
+      for (const [tier, id] of Object.entries(collections)) collections[tier] = `d${id.slice(1)}`;
+    },
     live: () =>
       [...resources.values()]
         .filter(({ isDeleted }) => !isDeleted)
@@ -269,6 +293,7 @@ function operationOf(method: string, path: string, docId: string | undefined): F
   if (name === "GET /api/rag/resource/by-collection") return "list";
   if (name === "GET /api/rag/collections") return "collections";
   if (name === "POST /rag/query") return "search";
+  if (method === "GET" && path.startsWith("/files/")) return "download";
   if (method === "PUT" && docId !== undefined) return "update";
   if (method === "DELETE" && docId !== undefined) return "delete";
   return "other";

@@ -161,6 +161,8 @@ describe("one pass", () => {
       "collections",
       "upload",
       "create",
+      // A new ledger looks once at what is there, as soon as the collection's id is told.
+      "list",
     ]);
     world.write("paper.pdf", Buffer.concat([bytes, Buffer.from("more")]));
     await world.sync();

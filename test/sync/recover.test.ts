@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ActionContext, ActionSource } from "../../src/sync/actions/context.ts";
-import { digestOf, labelOf } from "../../src/sync/actions/observe.ts";
+import { labelOf } from "../../src/sync/actions/observe.ts";
+import { digestOf } from "../../src/sync/document/digest.ts";
 import type { Observed } from "../../src/sync/ledger/files.ts";
 import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
 import type { Deletion } from "../../src/sync/pass/deletes.ts";
@@ -49,13 +50,14 @@ function settlerOf(
   id: number,
   list: () => Reply<{ clockOffsetMs: number }>,
   once: boolean,
+  { elapsedMs, shows = true }: { readonly elapsedMs?: () => number; readonly shows?: boolean } = {},
 ): { settler: Settler; deletions: Deletion[]; warnings: string[] } {
   const deletions: Deletion[] = [];
   const warnings: string[] = [];
   const remote: Pick<Remote, "list"> = {
     list: async (_, onResource) => {
       const reply = list();
-      if (reply.kind === "done") onResource({ ...record, createdAt: new Date().toISOString() });
+      if (reply.kind === "done" && shows) onResource({ ...record, createdAt: new Date().toISOString() });
       return await Promise.resolve(reply);
     },
   };
@@ -64,6 +66,7 @@ function settlerOf(
     remote,
     collections: { id: () => "c" },
     now: Date.now,
+    random: () => 0,
     signal: stop.signal,
   } as unknown as ActionContext;
   const source = {
@@ -72,7 +75,8 @@ function settlerOf(
     lookAgain: () => undefined,
   } as unknown as ActionSource;
   const onWarning = (error: Error): number => warnings.push(error.message);
-  const settler = openSettler({ context, source, stopped: stop.signal, once, onWarning });
+  const clock = elapsedMs === undefined ? {} : { elapsedMs };
+  const settler = openSettler({ context, source, stopped: stop.signal, once, onWarning, ...clock });
   return { settler, deletions, warnings };
 }
 
@@ -99,6 +103,43 @@ describe("an extra resource that a create may have made", () => {
 
   it("is deleted when the other create is for another owner", async () => {
     expect(await doubtBeside("other")).toMatchObject([{ docId: "doc" }]);
+  });
+});
+
+describe("a create that is in doubt", () => {
+  const done = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+  const doubt = async (atMs: number): Promise<number> => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => ledger.intents.doubt(ledger.intents.create(id, "key", atMs, observed()), null));
+    return id;
+  };
+
+  it.each(["parked", "failed"] as const)(
+    "gives the resource that it made after all to its file, which is %s without one",
+    async (state) => {
+      const id = await doubt(Date.now() - 1000);
+      const trouble = { rulesKey: 1, state, sure: true, code: "no_answer", message: "no answer" };
+      await ledger.write(() => ledger.files.trouble(id, undefined, { entry: observed().entry, ...trouble }));
+      const { settler, deletions } = settlerOf(id, done, false);
+      await settler.checkDoubts();
+      settler.stop();
+      expect(deletions).toEqual([]);
+      expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "doc", state: "agreed" });
+    },
+  );
+
+  it("is looked for until it can make no resource any more, however long ago it was planned", async () => {
+    const id = await doubt(Date.now() - 86_400_000);
+    let elapsedMs = 0;
+    const { settler } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs, shows: false });
+    await settler.checkDoubts();
+    elapsedMs = 119_000;
+    await settler.checkDoubts();
+    expect(ledger.intents.doubts(id)).toHaveLength(1);
+    elapsedMs = 120_000;
+    await settler.checkDoubts();
+    settler.stop();
+    expect(ledger.intents.doubts(id)).toEqual([]);
   });
 });
 

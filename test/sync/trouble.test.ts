@@ -1,6 +1,7 @@
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ledgerFile } from "../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../src/sync/status.ts";
 import type { Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, until, type World } from "./harness.ts";
@@ -101,7 +102,7 @@ describe("a disk that is full", () => {
   it("ends one pass with words, and status stays what it was", async () => {
     world.write("a.txt", "one");
     const daemon = world.daemon({ step: full });
-    await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "ledger_unusable" });
+    await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "disk_full" });
     expect(daemon.status()).toMatchObject({ progress: { done: 0 } });
     expect(daemon.troubled(10)).toEqual([]);
     await daemon.close();
@@ -120,9 +121,40 @@ describe("a disk that is full", () => {
     world.write("b.txt", "two");
     // A person's eyes are on it all the while.
     const watching = setInterval(() => daemon.status(), 5);
-    await expect(ended).rejects.toMatchObject({ code: "ledger_unusable" });
+    await expect(ended).rejects.toMatchObject({ code: "disk_full" });
     clearInterval(watching);
     expect(daemon.status().sources).toMatchObject([{ path: world.root, inAgreement: 1 }]);
+  });
+});
+
+describe("a ledger that is damaged in the middle", () => {
+  const FILES = 200;
+  /** The page that holds the first row of the rows' table; the beginning of the file stays sound. */
+  const damage = (): void => {
+    const file = ledgerFile(world.stateDir);
+    const bytes = readFileSync(file);
+    const at = bytes.indexOf("files/f0.txt");
+    bytes.fill(0xa7, at - (at % PAGE_BYTES), at - (at % PAGE_BYTES) + PAGE_BYTES);
+    writeFileSync(file, bytes);
+  };
+  const PAGE_BYTES = 4096;
+
+  it.each(["one pass", "a running daemon"])("ends %s with words, and nothing is sent", async (how) => {
+    for (let index = 0; index < FILES; index += 1) world.write(`files/f${index}.txt`, `text ${index}`);
+    await world.sync();
+    damage();
+    world.write("files/f0.txt", "another text");
+    const before = world.service.requests.length;
+    const daemon = world.daemon();
+    const ended =
+      how === "one pass" ? daemon.syncOnce() : daemon.run({ signal: new AbortController().signal });
+    await expect(ended).rejects.toMatchObject({
+      code: "ledger_damaged",
+      subject: ledgerFile(world.stateDir),
+      hint: expect.stringContaining("`kbsync recover`") as string,
+    });
+    await daemon.close();
+    expect(world.service.requests.length).toBe(before);
   });
 });
 

@@ -45,7 +45,9 @@ export async function sendChange(
         return;
       }
       case "gone":
-        // Somebody deleted it there; the file is here, so it is made again.
+        // Somebody deleted it there; the file is here, so it is made again. When many are gone, the row stays unsure
+        // until the list has shown whether the service lost them.
+        if (!source.mayRemake()) return;
         ledger.note(() => ledger.files.remove(row.id));
         source.lookAgain(path);
         return;

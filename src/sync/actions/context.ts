@@ -7,6 +7,7 @@ import type { RelativePath } from "../plan/model.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules.ts";
+import type { Trash } from "../trash/trash.ts";
 import type { Collections } from "./collections.ts";
 
 /** What all actions share. */
@@ -17,6 +18,8 @@ export interface ActionContext {
   readonly collections: Collections;
   /** Creates that only their title and content tell apart go one after another. */
   readonly twins: Turns;
+  /** Where the texts of deleted files are kept; undefined: nowhere. */
+  readonly trash?: Trash | undefined;
   readonly now: () => number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -35,10 +38,17 @@ export interface ActionSource {
   readonly rulesKey: number;
   /** Whether something happened at the path since its work was planned; then the work is dropped and planned anew. */
   isStale(path: RelativePath): boolean;
+  /** Whether nothing may be sent for the source. */
+  isPaused(): boolean;
   /** Looks at the path again, now or at a time. */
   lookAgain(path: RelativePath, atMs?: number): void;
   /** Looks at a path again whose file changed while it was read; later, if that happens again and again. */
   lookAgainTorn(path: RelativePath): void;
+  /**
+   * A resource turned out to be gone. Whether it may be made again at once; if not, the whole source is looked at when the
+   * service's list has shown whether most are gone.
+   */
+  mayRemake(): boolean;
   /** Finds out by the list whether a create acted. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
   /** A create was sent more than once: the list may show an extra resource some time later. */

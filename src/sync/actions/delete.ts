@@ -1,15 +1,16 @@
 import type { Deletion } from "../pass/deletes.ts";
+import { keepBefore } from "./keep.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { tell } from "./prepare.ts";
 import { countTries } from "./trouble.ts";
 
 /**
  * Deletes a resource whose intent is in the ledger. One that is gone already is as good. Returns false when the service
- * will not do it: the intent stays then, with its words, and is to be sent again later.
+ * will not do it, or when the text could not be kept: the intent stays then, with its words, and is to be sent again later.
  */
 export async function sendDelete(
   context: ActionContext,
-  source: ActionSource,
+  source: Pick<ActionSource, "id" | "root"> & Partial<Pick<ActionSource, "isPaused">>,
   intent: Deletion,
 ): Promise<boolean> {
   const { ledger, remote } = context;
@@ -19,11 +20,20 @@ export async function sendDelete(
     entry: { path: intent.path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 },
     known: undefined,
   };
+  const kept = await keepBefore(context, source, intent);
+  if (kept.kind === "paused") return true;
+  if (kept.kind === "wait") {
+    ledger.note(() => ledger.intents.refuse(intent.id, kept.message));
+    tell(context, source, look, "delete", startedMs, intent.docId, "parked", kept.message);
+    return false;
+  }
   for (;;) {
+    // The intent stays in the ledger, and the look that resuming begins with sends it.
+    if (source.isPaused?.() === true) return true;
     const reply = await remote.delete(intent.docId, context.signal);
     if (reply.kind === "done" || reply.kind === "gone") {
       ledger.note(() => ledger.intents.remove(intent.id));
-      tell(context, source, look, "delete", startedMs, intent.docId);
+      tell(context, source, look, "delete", startedMs, intent.docId, "done", kept.message);
       return true;
     }
     if (reply.kind === "refused" || (await tries.isOver(reply))) {

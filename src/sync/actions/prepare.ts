@@ -166,7 +166,7 @@ function note(
 /** Records what became of a file. */
 export function tell(
   context: ActionContext,
-  source: ActionSource,
+  source: Pick<ActionSource, "id">,
   look: Look,
   action: ActionKind | "read" | "adopt",
   startedMs: number,

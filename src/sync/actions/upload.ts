@@ -1,4 +1,4 @@
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { Reply } from "../remote/answer.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import type { Departure } from "./prepare.ts";
@@ -7,16 +7,19 @@ import type { Departure } from "./prepare.ts";
 export async function uploadIfFile(
   context: ActionContext,
   source: ActionSource,
-  { document, look, observed }: Departure,
+  { document, observed }: Departure,
   key: string,
   before: string | undefined,
 ): Promise<Reply<string> | { readonly kind: "torn" }> {
   if (document.kind === "link") return { kind: "done", value: document.url };
   if (document.kind === "content") return { kind: "done", value: "" };
   if (before !== undefined) return { kind: "done", value: before };
+  const { path, link } = observed.entry;
   const file = {
-    absolutePath: join(source.root, look.entry.path),
-    name: basename(look.entry.path),
+    root: source.root,
+    path,
+    ...(link !== undefined && { link }),
+    name: basename(path),
     sizeBytes: observed.entry.sizeBytes,
     hash: observed.hash,
     mediaType: document.mediaType,

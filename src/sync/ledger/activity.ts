@@ -12,7 +12,8 @@ export interface Activity {
   /** Where the file was before, of a move. */
   readonly from: RelativePath | undefined;
   readonly docId: string | undefined;
-  readonly action: ActionKind | "read" | "adopt";
+  /** `audit`: the service's list showed another state than the ledger, and what was done about it. */
+  readonly action: ActionKind | "read" | "adopt" | "audit";
   readonly outcome: Outcome;
   readonly durationMs: number;
   readonly message: string | undefined;
@@ -28,6 +29,8 @@ export interface ActivityLog {
   add(activity: Activity): void;
   /** The newest entries, newest first. */
   recent(limit: number): Activity[];
+  /** The newest entries of a file or of all below a folder, newest first; undefined is the whole source. */
+  recentAt(source: number, below: RelativePath | undefined, limit: number): Activity[];
 }
 
 /** Prepares the statements over activity. */
@@ -37,9 +40,18 @@ export function openActivity(db: Sqlite): ActivityLog {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const prune = db.prepare("DELETE FROM activity WHERE id <= (SELECT max(id) FROM activity) - ?");
-  const recent = db.prepare<[number], { [K in keyof Activity]: Activity[K] | null }>(
-    `SELECT at_ms AS atMs, source, path, from_path AS "from", doc_id AS docId, action, outcome, duration_ms AS durationMs,
-       message FROM activity ORDER BY id DESC LIMIT ?`,
+  const columns = `at_ms AS atMs, source, path, from_path AS "from", doc_id AS docId, action, outcome,
+    duration_ms AS durationMs, message`;
+  const recent = db.prepare<[number], ActivityRow>(
+    `SELECT ${columns} FROM activity ORDER BY id DESC LIMIT ?`,
+  );
+  // No index: the table is bounded, and read for a person who asks. "0" follows "/" in the order of bytes.
+  const isBelow = (column: string): string =>
+    `(${column} = @below OR (${column} >= @below || '/' AND ${column} < @below || '0'))`;
+  const recentAt = db.prepare<[{ source: number; below: string | null; limit: number }], ActivityRow>(
+    `SELECT ${columns} FROM activity
+     WHERE source = @source AND (@below IS NULL OR ${isBelow("path")} OR ${isBelow("from_path")})
+     ORDER BY id DESC LIMIT @limit`,
   );
   let sincePrune = 0;
   return {
@@ -60,13 +72,16 @@ export function openActivity(db: Sqlite): ActivityLog {
       sincePrune = 0;
       prune.run(ROWS_MAX);
     },
-    recent: (limit) =>
-      recent.all(limit).map(
-        (row) =>
-          // The columns are as `add` wrote them; SQL's null stands for undefined.
-          Object.fromEntries(
-            Object.entries(row).map(([name, value]) => [name, value ?? undefined]),
-          ) as unknown as Activity,
-      ),
+    recent: (limit) => recent.all(limit).map(activityOf),
+    recentAt: (source, below, limit) => recentAt.all({ source, below: below ?? null, limit }).map(activityOf),
   };
+}
+
+type ActivityRow = { readonly [K in keyof Activity]: Activity[K] | null };
+
+function activityOf(row: ActivityRow): Activity {
+  // The columns are as `add` wrote them; SQL's null stands for undefined.
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, value ?? undefined]),
+  ) as unknown as Activity;
 }

@@ -37,20 +37,30 @@ export interface SkippedFile {
 
 /** The rows of files. Changes are plain statements: run them inside a group commit. */
 export interface Files {
-  /** All rows of a source, in no order. No other statement may run on the ledger before it ends. */
-  all(source: number): IterableIterator<KnownFile>;
-  /** Rows at or below any of the paths; a row may come twice when paths overlap. */
-  below(source: number, paths: readonly RelativePath[]): KnownFile[];
+  /**
+   * All rows of a source, in no order, read in pages while they are asked for: what is written meanwhile may or may not
+   * be seen, and nothing else is lost or doubled by it.
+   */
+  all(source: number): Iterable<KnownFile>;
+  /** Rows at or below any of the paths, read as `all` does; a row may come twice when paths overlap. */
+  below(source: number, paths: readonly RelativePath[]): Iterable<KnownFile>;
   /** The row of a path, held ones left out. */
   living(source: number, path: RelativePath): KnownFile | undefined;
   byInode(source: number, ino: number): KnownFile[];
   get(id: number): LedgerFile | undefined;
+  /** At most `limit` rows of a source, whichever. */
+  some(source: number, limit: number): KnownFile[];
   ownsDoc(docId: string): boolean;
   isEmpty(source: number): boolean;
   insert(source: number, docId: string | null, state: FileState, observed: Observed): void;
   /** The service acknowledged this: the row says so. */
   agree(id: number, docId: string, observed: Observed): void;
   setState(id: number, state: FileState): void;
+  /**
+   * Sets a row aside whose file is gone. One that was not in agreement must be read if its file comes back, whatever its
+   * times say; of an unsure one it is not even known which bytes the service has.
+   */
+  hold(id: number): void;
   /** Puts rows under other paths, rings included; each is looked at again whatever its times say. */
   repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
   /**
@@ -73,23 +83,34 @@ export interface Files {
   /** Deletes that the service will not do are among them. */
   troubled(limit: number): TroubledFile[];
   skipped(limit: number): SkippedFile[];
+  /** Files of a source that are not in agreement, those at or below a path; skipped ones are not among them. */
+  troubledAt(source: number, below: RelativePath | undefined): (Trouble & { readonly path: RelativePath })[];
 }
 
 const KNOWN = `id, path, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey`;
 
+/** Rows of a page: read in some milliseconds, for the loop waits meanwhile. */
+const PAGE_ROWS = 1000;
+
 /** Prepares the statements over files. */
 export function openFiles(db: Sqlite): Files {
   const shapes = openShapes(db);
-  const all = db.prepare<[number], KnownFile>(`SELECT ${KNOWN} FROM files WHERE source = ?`);
+  // By a range of numbers, whichever source they belong to: a page costs the same wherever the rows of this one lie.
+  const page = db.prepare<[number, number, number], KnownFile>(
+    `SELECT ${KNOWN} FROM files WHERE id > ? AND id <= ? AND +source = ?`,
+  );
+  const lastId = db.prepare<[], number | null>("SELECT max(id) FROM files").pluck();
   const at = db.prepare<[number, string], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND path = ? AND state NOT IN ('held', 'doomed')`,
   );
-  const under = db.prepare<[number, string, string], KnownFile>(
-    `SELECT ${KNOWN} FROM files WHERE source = ? AND path >= ? AND path < ? AND state NOT IN ('held', 'doomed')`,
+  const under = db.prepare<[number, string, string, number], KnownFile>(
+    `SELECT ${KNOWN} FROM files WHERE source = ? AND path >= ? AND path < ? AND state NOT IN ('held', 'doomed')
+     ORDER BY path LIMIT ?`,
   );
   const held = db.prepare<[number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND state IN ('held', 'doomed') AND state <> 'agreed'`,
   );
+  const some = db.prepare<[number, number], KnownFile>(`SELECT ${KNOWN} FROM files WHERE source = ? LIMIT ?`);
   const byInode = db.prepare<[number, number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
   );
@@ -113,6 +134,10 @@ export function openFiles(db: Sqlite): Files {
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
+  const hold = db.prepare(
+    `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
+       hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
+  );
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
@@ -145,18 +170,42 @@ export function openFiles(db: Sqlite): Files {
      FROM files JOIN sources ON sources.id = files.source
      WHERE state = 'skipped' AND state <> 'agreed' AND active = 1 ORDER BY files.source, files.path LIMIT ?`,
   );
+  const isBelow = "(@below IS NULL OR path = @below OR (path >= @below || '/' AND path < @below || '0'))";
+  const troubledAt = db.prepare<
+    [{ source: number; below: string | null }],
+    Trouble & { readonly path: RelativePath }
+  >(
+    `SELECT path, CASE WHEN state IN ('held', 'doomed', 'unsure') THEN state ELSE coalesce(error_code, state) END AS code,
+       CASE state WHEN 'held' THEN coalesce((SELECT hold_reason FROM sources WHERE id = @source), 'held before')
+         WHEN 'doomed' THEN 'to be deleted, as agreed' WHEN 'unsure' THEN 'an update had no answer yet'
+         ELSE coalesce(error_message, '') END AS message
+     FROM files WHERE source = @source AND state <> 'agreed' AND state <> 'skipped' AND ${isBelow}
+     UNION ALL
+     SELECT path, 'delete_refused', error_message FROM intents
+     WHERE source = @source AND kind = 'delete' AND error_message IS NOT NULL AND ${isBelow}
+     ORDER BY path`,
+  );
 
   return {
-    all: (source) => all.iterate(source),
-    below: (source, paths) => {
-      const rows: KnownFile[] = held.all(source);
+    all: function* (source) {
+      const last = lastId.get() ?? 0;
+      for (let from = 0; from < last; from += PAGE_ROWS) yield* page.all(from, from + PAGE_ROWS, source);
+    },
+    below: function* (source, paths) {
+      yield* held.all(source);
       for (const path of paths) {
         const exact = at.get(source, path);
-        if (exact !== undefined) rows.push(exact);
+        if (exact !== undefined) yield exact;
         // "0" follows "/" in the order of bytes: the range is what lies below the folder.
-        rows.push(...under.all(source, `${path}/`, `${path}0`));
+        let from = `${path}/`;
+        for (;;) {
+          const rows = under.all(source, from, `${path}0`, PAGE_ROWS);
+          yield* rows;
+          const last = rows.at(-1);
+          if (last === undefined || rows.length < PAGE_ROWS) break;
+          from = `${last.path}\0`; // The next path there can be: no path of a disk holds a NUL.
+        }
       }
-      return rows;
     },
     living: (source, path) => at.get(source, path),
     byInode: (source, ino) => byInode.all(source, ino),
@@ -166,6 +215,7 @@ export function openFiles(db: Sqlite): Files {
       const { shapeId, ...file } = row;
       return { ...file, shape: shapes.get(shapeId) };
     },
+    some: (source, limit) => some.all(source, limit),
     ownsDoc: (docId) => owns.get(docId, docId) !== undefined,
     isEmpty: (source) => any.get(source) === undefined,
     insert: (source, docId, state, observed) => {
@@ -176,6 +226,9 @@ export function openFiles(db: Sqlite): Files {
     },
     setState: (id, state) => {
       setState.run(state, id);
+    },
+    hold: (id) => {
+      hold.run(id);
     },
     repath: (moves) => {
       // First out of the way, then home: within a swap or a ring each path is taken until its owner has left. No path
@@ -194,6 +247,7 @@ export function openFiles(db: Sqlite): Files {
     },
     troubled: (limit) => troubled.all(limit),
     skipped: (limit) => skipped.all(limit),
+    troubledAt: (source, below) => troubledAt.all({ source, below: below ?? null }),
   };
 }
 
@@ -245,16 +299,30 @@ export function openShapes(db: Sqlite): Shapes {
     `SELECT kind, tier, owner_id AS ownerId, strategy, chunk_chars AS chunkSize, overlap_chars AS chunkOverlap
      FROM shapes WHERE id = ?`,
   );
+  // Every row that is written asks for its shape. A shape is never changed nor removed, and a ledger whose transaction
+  // was rolled back writes no more: what was found once holds.
+  const ids = new Map<string, number>();
+  const found = new Map<number, Shape>();
   return {
-    idOf: ({ kind, tier, ownerId, settings }) => {
-      const values = [kind, tier, ownerId, settings.strategy, settings.chunkSize, settings.chunkOverlap];
-      return find.get(...values) ?? Number(add.run(...values).lastInsertRowid);
+    idOf: ({ kind, tier, ownerId, settings: { strategy, chunkSize, chunkOverlap } }) => {
+      const name = `${kind} ${tier} ${strategy} ${chunkSize} ${chunkOverlap} ${ownerId}`;
+      let id = ids.get(name);
+      if (id !== undefined) return id;
+      const values = [kind, tier, ownerId, strategy, chunkSize, chunkOverlap];
+      id = find.get(...values) ?? Number(add.run(...values).lastInsertRowid);
+      ids.set(name, id);
+      return id;
     },
     get: (id) => {
-      const row = id === null ? undefined : get.get(id);
+      if (id === null) return NO_SHAPE;
+      const known = found.get(id);
+      if (known !== undefined) return known;
+      const row = get.get(id);
       if (row === undefined) return NO_SHAPE;
       const { kind, tier, ownerId, ...settings } = row;
-      return { kind, tier, ownerId, settings };
+      const shape = { kind, tier, ownerId, settings };
+      found.set(id, shape);
+      return shape;
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { RelativePath, ScanEntry } from "../plan/model.ts";
+import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
 import { observedColumns, openShapes, type Observed } from "./files.ts";
 import type { Sqlite } from "./open.ts";
 
@@ -24,6 +24,19 @@ export interface DeleteIntent {
   readonly docId: string;
 }
 
+/** A deleted file whose text is to be kept before its resource goes. */
+export interface Keep {
+  /** How often it may still fail before the resource goes all the same. */
+  readonly tries: number;
+  readonly title: string;
+  readonly kind: DocumentKind;
+  /** SHA-256 of the file's bytes; empty when unknown. */
+  readonly hash: string;
+  readonly entry: ScanEntry;
+  /** Of an upload its address at the service, of a link the address that it holds. */
+  readonly url: string | undefined;
+}
+
 /** The notes of what left without an answer. Changes are plain statements: run them inside a group commit. */
 export interface Intents {
   /** Returns the intent's id. */
@@ -34,11 +47,21 @@ export interface Intents {
   /** The create is settled, but an attempt of it may have made, or still make, an extra resource. */
   doubt(id: number, docId: string | null): void;
   delete(source: number, path: RelativePath, docId: string): number;
+  /**
+   * The resource of a file's row is to be deleted, because the file is gone; call it before the row is removed. It is
+   * tried `keepTries` times to keep the file's text before.
+   */
+  deleteFile(fileId: number, keepTries: number): number;
+  /** What is to be kept of a resource before it is deleted; undefined: nothing. */
+  keepOf(id: number): Keep | undefined;
+  setKeepTries(id: number, tries: number): void;
   refuse(id: number, message: string): void;
   remove(id: number): void;
   creates(source: number): CreateIntent[];
   /** Creates of all configured sources. */
   allCreates(): CreateIntent[];
+  /** The same, with the doubts among them. */
+  allOpen(): CreateIntent[];
   doubts(source: number): CreateIntent[];
   deletes(source: number): DeleteIntent[];
 }
@@ -66,12 +89,26 @@ export function openIntents(db: Sqlite): Intents {
   const columns = `id, source, path, key, at_ms AS atMs, attempts, doc_id AS docId, size_bytes AS sizeBytes,
     mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
     extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
+  const rememberFile = db.prepare(
+    `INSERT INTO intents (kind, source, path, doc_id, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape,
+       file_url, keep_tries)
+     SELECT 'delete', source, path, doc_id, '', 0, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape, file_url, ?
+     FROM files WHERE id = ?`,
+  );
+  const keepOf = db.prepare<[number], Row & { tries: number }>(
+    `SELECT ${columns}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
+  );
+  const setKeepTries = db.prepare("UPDATE intents SET keep_tries = ? WHERE id = ?");
   const open = db.prepare<[number, string], Row>(
     `SELECT ${columns} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
   );
   const allCreates = db.prepare<[], Row>(
     `SELECT ${columns} FROM intents
      WHERE kind = 'create' AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
+  );
+  const allOpen = db.prepare<[], Row>(
+    `SELECT ${columns} FROM intents
+     WHERE kind IN ('create', 'doubt') AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
   );
   const deletes = db.prepare<[number], DeleteIntent>(
     "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
@@ -120,6 +157,17 @@ export function openIntents(db: Sqlite): Intents {
       doubt.run(docId, id);
     },
     delete: (source, path, docId) => Number(remember.run(source, path, docId).lastInsertRowid),
+    deleteFile: (fileId, keepTries) => Number(rememberFile.run(keepTries, fileId).lastInsertRowid),
+    keepOf: (id) => {
+      const row = keepOf.get(id);
+      if (row === undefined) return undefined;
+      const { tries, title, hash } = row;
+      const { entry, shape, fileUrl } = intentOf(row).observed;
+      return { tries, title, kind: shape.kind, hash, entry, url: fileUrl };
+    },
+    setKeepTries: (id, tries) => {
+      setKeepTries.run(tries, id);
+    },
     refuse: (id, message) => {
       refuse.run(message, id);
     },
@@ -128,6 +176,7 @@ export function openIntents(db: Sqlite): Intents {
     },
     creates: (source) => open.all(source, "create").map(intentOf),
     allCreates: () => allCreates.all().map(intentOf),
+    allOpen: () => allOpen.all().map(intentOf),
     doubts: (source) => open.all(source, "doubt").map(intentOf),
     deletes: (source) => deletes.all(source),
   };

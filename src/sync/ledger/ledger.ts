@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openActivity, type ActivityLog } from "./activity.ts";
 import { groupCommits, type GroupCommit } from "./commit.ts";
+import { openDrift, type Drift } from "./drift.ts";
 import { openFiles, type Files } from "./files.ts";
 import { openIntents, type Intents } from "./intents.ts";
 import { openSqlite, type Sqlite } from "./open.ts";
+import { openOperator, type Operator } from "./operator.ts";
+import { openTrashRows, type TrashRows } from "./trash.ts";
 import { openSources, type Sources } from "./sources.ts";
 
 /**
@@ -18,6 +21,11 @@ export interface Ledger extends GroupCommit {
   readonly files: Files;
   readonly intents: Intents;
   readonly activity: ActivityLog;
+  readonly trash: TrashRows;
+  readonly drift: Drift;
+  readonly operator: Operator;
+  /** Notes that the ledger belongs to the service it was opened for. Done by `openLedger` unless it was told not to. */
+  claim(): void;
   /** Copies the log back into the file and closes it. */
   close(): void;
 }
@@ -25,6 +33,8 @@ export interface Ledger extends GroupCommit {
 export interface LedgerOptions {
   /** Told before and after each transaction; may throw to simulate a crash. */
   readonly step?: (name: string) => void;
+  /** Leaves a new ledger without a service until `claim` is called, for who may not write anything. */
+  readonly unclaimed?: boolean;
   /** A transaction failed; nothing can be written any more. */
   readonly onFailure?: (error: Error) => void;
 }
@@ -42,16 +52,21 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   const file = ledgerFile(stateDir);
   const db = openSqlite(file);
   try {
-    claim(db, file, service);
+    refuseForeign(db, file, service);
+    if (options.unclaimed !== true) claim(db, service);
   } catch (error) {
     db.close();
     throw error;
   }
   // Closing another handle of the log drops no lock of SQLite's: those lie on the database and on its shared memory.
   const wal = openSync(`${file}-wal`, "r+");
+  const refuseIfMoved = watchPlace(file, wal);
   const commits = groupCommits(db, file, {
     wal,
-    step: options.step ?? (() => undefined),
+    step: (name) => {
+      options.step?.(name);
+      if (name === "commit") refuseIfMoved();
+    },
     onFailure: options.onFailure ?? (() => undefined),
   });
   const end = (): void => {
@@ -65,6 +80,10 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     files: openFiles(db),
     intents: openIntents(db),
     activity: openActivity(db),
+    trash: openTrashRows(db),
+    drift: openDrift(db),
+    operator: openOperator(db),
+    claim: () => claim(db, service),
     close: () => {
       try {
         commits.flush();
@@ -77,6 +96,23 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   };
 }
 
+/**
+ * Sees to it that what is written can be found again: SQLite goes on writing to files that somebody has removed, and all
+ * of it would be gone with the process. Two looks at inodes cost a thousandth of the flush that follows.
+ */
+function watchPlace(file: string, wal: number): () => void {
+  const { dev, ino } = statSync(file);
+  return () => {
+    const now = statSync(file, { throwIfNoEntry: false });
+    if (now?.dev === dev && now.ino === ino && fstatSync(wal).nlink > 0) return;
+    throw new KbsyncError(`the ledger ${file} was removed or replaced while kbsync was running`, {
+      code: "ledger_unusable",
+      subject: file,
+      hint: "Put it back if it was moved, and start again. `kbsync recover` makes a new one from what the service holds.",
+    });
+  };
+}
+
 /** What a full disk keeps from being copied is in the log, and is copied next time. */
 function copyBack(db: Sqlite): void {
   try {
@@ -86,18 +122,20 @@ function copyBack(db: Sqlite): void {
   }
 }
 
-function claim(db: Sqlite, file: string, service: string): void {
-  const read = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck();
-  const write = db.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
-  const before = read.get("service");
-  if (before === undefined) {
+function claim(db: Sqlite, service: string): void {
+  const write = db.prepare("INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING");
+  db.transaction(() => {
     write.run("service", service);
     write.run("ledger_id", randomUUID());
-  } else if (before !== service) {
-    throw new KbsyncError(`the ledger ${file} belongs to the service ${before}, not to ${service}`, {
-      code: "ledger_other_service",
-      subject: file,
-      hint: "use another stateDir for another service",
-    });
-  }
+  })();
+}
+
+function refuseForeign(db: Sqlite, file: string, service: string): void {
+  const owner = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck().get("service");
+  if (owner === undefined || owner === service) return;
+  throw new KbsyncError(`the ledger ${file} belongs to the service ${owner}, not to ${service}`, {
+    code: "ledger_other_service",
+    subject: file,
+    hint: "use another stateDir for another service",
+  });
 }

@@ -1,5 +1,8 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { shortageAt, shortageWords } from "../../lib/full-disk.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 export type Sqlite = Database.Database;
@@ -11,17 +14,23 @@ export type Sqlite = Database.Database;
 const CHECKPOINT_PAGES = 4000;
 /** Page cache in KiB: the indexes of some 100,000 files, so that acknowledging one reads nothing from disk. */
 const CACHE_KIB = 16_384;
+/** Tables that every version of a ledger has. */
+const OWN_TABLES = ["meta", "sources", "files", "intents"];
 
 /**
  * Opens a ledger file, creating or bringing it up to date. Throws `ledger_newer` for one that a later version wrote,
- * `ledger_damaged` for a file that is no sound database, `ledger_unusable` for one that cannot be opened or written.
+ * `ledger_foreign` for another program's database, `ledger_damaged` for a file that is no sound database,
+ * `disk_full` and `ledger_unusable` for one that cannot be opened or written. Whatever it refuses it leaves as it was.
  * `readonly` opens an existing one for reading beside a running daemon.
  */
 export function openSqlite(file: string, { readonly = false } = {}): Sqlite {
   let db: Sqlite | undefined;
   try {
-    db = new Database(file, { readonly, fileMustExist: readonly });
-    if (readonly && Number(db.pragma("user_version", { simple: true })) < MIGRATIONS.length) {
+    if (!readonly && !existsSync(file)) create(file);
+    refuseEmpty(file);
+    db = new Database(file, { readonly, fileMustExist: true });
+    const version = recognise(db, file);
+    if (readonly && version < MIGRATIONS.length) {
       // An older version wrote it, and no daemon of this one has been on it yet.
       openSqlite(file).close();
     }
@@ -32,7 +41,7 @@ export function openSqlite(file: string, { readonly = false } = {}): Sqlite {
     db.pragma("foreign_keys = ON");
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`cache_size = -${CACHE_KIB}`);
-    migrate(db, file, readonly);
+    if (!readonly) migrate(db, version);
     return db;
   } catch (error) {
     db?.close();
@@ -40,8 +49,46 @@ export function openSqlite(file: string, { readonly = false } = {}): Sqlite {
   }
 }
 
-function migrate(db: Sqlite, file: string, readonly: boolean): void {
+/**
+ * Makes a ledger beside its place and puts it there whole. So a ledger without a byte in it is never one whose making
+ * was cut off: it has lost what it said, and must not be taken for a new one.
+ */
+function create(file: string): void {
+  const beside = `${file}.new`;
+  for (const left of [beside, `${beside}-journal`]) rmSync(left, { force: true });
+  const db = new Database(beside);
+  try {
+    migrate(db, 0);
+  } finally {
+    db.close();
+  }
+  // The log of a ledger that was deleted would be taken for this one's, and put the old pages into it.
+  for (const part of ["-wal", "-shm"]) rmSync(`${file}${part}`, { force: true });
+  renameSync(beside, file);
+  // Only then is it sure to be there after the power failed, and the log of its transactions with it.
+  const folder = openSync(dirname(file), "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function refuseEmpty(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.size === 0) throw damaged(file, "it is empty");
+}
+
+/** Version of a ledger. Throws for any other database, so that no table of ours is ever made in it. */
+function recognise(db: Sqlite, file: string): number {
   const version = Number(db.pragma("user_version", { simple: true }));
+  const names = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+  if (OWN_TABLES.some((name) => !names.includes(name))) {
+    throw new KbsyncError(`${file} is no ledger of kbsync's: it is another program's database`, {
+      code: "ledger_foreign",
+      subject: file,
+      hint: "It was left as it is. Move it away, or use another stateDir.",
+    });
+  }
   if (version > MIGRATIONS.length) {
     throw new KbsyncError(
       `the ledger ${file} has version ${version}; this program knows versions up to ${MIGRATIONS.length}`,
@@ -52,7 +99,11 @@ function migrate(db: Sqlite, file: string, readonly: boolean): void {
       },
     );
   }
-  if (readonly || version === MIGRATIONS.length) return;
+  return version;
+}
+
+function migrate(db: Sqlite, version: number): void {
+  if (version === MIGRATIONS.length) return;
   db.transaction(() => {
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
     db.pragma(`user_version = ${MIGRATIONS.length}`);
@@ -64,17 +115,37 @@ export function ledgerFailure(error: unknown, file: string): KbsyncError {
   if (error instanceof KbsyncError) return error;
   const code = codeOf(error) ?? "";
   if (code === "SQLITE_NOTADB" || code.startsWith("SQLITE_CORRUPT")) {
-    return new KbsyncError(`the ledger ${file} is damaged: ${messageOf(error)}`, {
-      code: "ledger_damaged",
+    return damaged(file, messageOf(error), error);
+  }
+  const shortage = shortageAt(file, error);
+  if (shortage !== undefined) {
+    const { what, hint } = shortageWords(shortage);
+    return new KbsyncError(`the ledger ${file} cannot be written: ${what}`, {
+      code: "disk_full",
       subject: file,
-      hint: "keep the file, move it away and start again",
+      retryable: true,
+      hint,
       cause: error,
     });
   }
   return new KbsyncError(`the ledger ${file} cannot be used: ${messageOf(error)}`, {
     code: "ledger_unusable",
     subject: file,
-    hint: "check that the state folder is writable and its disk not full",
+    hint: "Check that the state folder is writable and its disk sound, or name another with --state-dir or stateDir.",
     cause: error,
+  });
+}
+
+/** Whether an error is SQLite's own, as any look into a ledger may bring it up. */
+export function isLedgerFailure(error: unknown): boolean {
+  return codeOf(error)?.startsWith("SQLITE_") === true;
+}
+
+function damaged(file: string, words: string, cause?: unknown): KbsyncError {
+  return new KbsyncError(`the ledger ${file} is damaged: ${words}`, {
+    code: "ledger_damaged",
+    subject: file,
+    hint: "It was left as it is. `kbsync recover` keeps it and makes a new one from what the service holds.",
+    cause,
   });
 }

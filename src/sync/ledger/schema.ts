@@ -8,6 +8,9 @@
  *   is a create that was sent again: it may have made an extra one. A `delete` is a resource that is to go; its row in
  *   `files` is gone already. Updates need none: the file's state is `unsure` while one is on its way.
  * - `shapes`: the parts of a recipe that repeat in every row, once each.
+ * - `trash`: texts of deleted files that are kept for some days.
+ * - `paused`: sources for which nothing is sent.
+ * - `losses`, `adopted`: what comparing with the service's own list found, and what it need not look for again.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -150,5 +153,60 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE sources ADD COLUMN degraded TEXT;
   -- Deletes that the service will not do.
   CREATE INDEX intents_refused ON intents (source) WHERE kind = 'delete' AND error_message IS NOT NULL;
+  `,
+  `
+  -- What a halted source stands before: that is what a person agrees to. No root: the folder is missing, and there is
+  -- nothing to agree to.
+  ALTER TABLE sources ADD COLUMN halt_dev INTEGER;
+  ALTER TABLE sources ADD COLUMN halt_ino INTEGER;
+  ALTER TABLE sources ADD COLUMN halt_files INTEGER NOT NULL DEFAULT 0;
+  -- Deletes begun a short while ago: many small batches are one large one, across restarts too.
+  CREATE TABLE deletes_lately (
+    source INTEGER NOT NULL REFERENCES sources (id),
+    at_ms REAL NOT NULL,
+    files INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX deletes_lately_source ON deletes_lately (source);
+
+  -- How often it is still tried to keep a deleted file's text before its resource goes without; 0: it is not kept.
+  ALTER TABLE intents ADD COLUMN keep_tries INTEGER NOT NULL DEFAULT 0;
+  -- Texts of deleted files, each a file of that name in the folder \`trash\` beside the ledger. \`hash\` is of the kept
+  -- bytes; \`is_exact\` says that they are the deleted file's own.
+  CREATE TABLE trash (
+    id INTEGER PRIMARY KEY,
+    source INTEGER NOT NULL REFERENCES sources (id),
+    path TEXT NOT NULL,
+    doc_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    is_exact INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    deleted_ms REAL NOT NULL,
+    until_ms REAL NOT NULL
+  ) STRICT;
+  CREATE INDEX trash_path ON trash (source, path);
+  `,
+  `
+  -- Sources whose resources are missing or changed at the service in such number that nothing is sent until a person
+  -- agrees, or until they are back.
+  CREATE TABLE losses (
+    source INTEGER PRIMARY KEY REFERENCES sources (id),
+    reason TEXT NOT NULL,
+    agreed INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  -- Sources whose place at the service was looked through for resources that a former ledger made.
+  CREATE TABLE adopted (source INTEGER PRIMARY KEY REFERENCES sources (id)) STRICT;
+  INSERT INTO adopted SELECT DISTINCT source FROM files UNION SELECT source FROM intents;
+  -- A text that was found changed at the service, as it was found: if sending ours again leaves it so, it is the
+  -- service's way to keep that text, and no change of anybody's.
+  ALTER TABLE files ADD COLUMN found_digest TEXT;
+  -- When this ledger began, by our clock: what was made before is none of its doing.
+  INSERT INTO meta VALUES ('born_ms', CAST(unixepoch('subsec') * 1000 AS INTEGER));
+  `,
+  `
+  -- Sources for which a person said that nothing is to be sent.
+  CREATE TABLE paused (source INTEGER PRIMARY KEY REFERENCES sources (id)) STRICT;
   `,
 ];

@@ -14,8 +14,17 @@ export interface SourceRow {
   readonly halted: string | null;
   /** Why deletes are held. */
   readonly holdReason: string | null;
-  /** A person agreed to what the brakes held as a whole. */
+  /** The other root before which the source stands still; undefined while it does not, and while its folder is missing. */
+  readonly haltRoot: RootIdentity | undefined;
+  /** Files missing from that root. */
+  readonly haltFiles: number;
+  /**
+   * A person agreed: to what a halted source stands before, or, for one that is no longer in the configuration, to the
+   * delete of all its resources.
+   */
   readonly approved: boolean;
+  /** In the configuration. */
+  readonly active: boolean;
   readonly agreed: number;
   readonly unsure: number;
   readonly failed: number;
@@ -31,6 +40,14 @@ export interface SourceRow {
   readonly degraded: string | null;
   /** Deletes that the service will not do. */
   readonly deletesRefused: number;
+  /** What the service has lost of this source, so that nothing is sent for it; null when it has lost nothing. */
+  readonly lost: string | null;
+}
+
+/** A source that is no longer in the configuration. */
+export interface RemovedSource extends SourceRow {
+  /** Resources that it still has at the service. */
+  readonly kept: number;
 }
 
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
@@ -42,57 +59,116 @@ export interface Sources {
   get(id: number): SourceRow;
   /** All rows of sources in the configuration. */
   active(): SourceRow[];
+  /** Sources that are no longer in the configuration and of which something is left, with what that is. */
+  removed(): RemovedSource[];
+  /** Those with files or intents, be they in the configuration or not. */
+  withFiles(): SourceRow[];
+  /** Whether a source has neither files nor intents. */
+  isEmpty(id: number): boolean;
+  /** Gives the row of a source another folder. The row of that folder, if there is one, gets the old one. */
+  repath(id: number, path: string): void;
   /** Sources that are no longer in the configuration keep their rows; nothing is deleted for them. */
   keepActive(ids: readonly number[]): void;
   setRoot(id: number, root: RootIdentity): void;
-  setHold(id: number, hold: { halted: string | null; reason: string | null }): void;
+  /** `halted` with `root` and `files` says before what the source stands still; without a root its folder is missing. */
+  setHold(id: number, hold: Hold): void;
   setBacklog(id: number, backlog: number, backlogAgreed: number): void;
   setUnreadable(id: number, count: number): void;
   setDegraded(id: number, reason: string | null): void;
-  /** A person agrees to the deletes held now, and to the root as it is. */
+  /** Deletes begun since a time. */
+  deletedSince(id: number, sinceMs: number): number;
+  /** Counts deletes that begin, and forgets those from before `sinceMs` or from the future of a clock that was wrong. */
+  countDeletes(id: number, atMs: number, files: number, sinceMs: number): void;
+  /**
+   * A person agrees to the deletes held now and to the other root that the source stands before, if there is one. To a
+   * missing folder nobody can agree: what comes in its place is not known.
+   */
   approve(id: number): void;
   approvalUsed(id: number): void;
   collectionId(tier: Tier): string | undefined;
   setCollectionId(tier: Tier, collectionId: string): void;
 }
 
-type Row = Omit<SourceRow, "root" | "approved"> & {
+/** Why nothing is sent for a source, and why deletes are held. */
+export interface Hold {
+  readonly halted: string | null;
+  readonly reason: string | null;
+  readonly root?: RootIdentity | undefined;
+  readonly files?: number;
+}
+
+type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active"> & {
   dev: number | null;
   ino: number | null;
+  haltDev: number | null;
+  haltIno: number | null;
   approved: number;
+  active: number;
 };
 
 /** The row of a folder that was never synced, as it would be before its first pass. */
 export function freshRow(id: number, path: string, ownerId: string, tier: Tier): SourceRow {
   const files = { agreed: 0, unsure: 0, failed: 0, skipped: 0, parked: 0, held: 0, deletesRefused: 0 };
   const work = { backlog: 0, backlogAgreed: 0, unreadable: 0 };
-  const words = { halted: null, holdReason: null, degraded: null };
-  return { id, path, ownerId, tier, root: undefined, approved: false, ...files, ...work, ...words };
+  const words = { halted: null, holdReason: null, degraded: null, lost: null };
+  const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
+  return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words };
 }
 
 /** Prepares the statements over sources. */
 export function openSources(db: Sqlite): Sources {
   const columns = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, hold_reason AS holdReason,
-    approved, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, unreadable, degraded,
+    approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, unreadable, degraded,
     (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
-      AS deletesRefused`;
+      AS deletesRefused, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost`;
   const upsert = db.prepare<[string, string, string], Row>(
     `INSERT INTO sources (path, owner_id, tier, active) VALUES (?, ?, ?, 1)
-     ON CONFLICT (path) DO UPDATE SET owner_id = excluded.owner_id, tier = excluded.tier, active = 1 RETURNING ${columns}`,
+     -- One that is put back into the configuration goes on as if nothing had happened: a word on its end is void.
+     ON CONFLICT (path) DO UPDATE SET owner_id = excluded.owner_id, tier = excluded.tier,
+       approved = CASE active WHEN 1 THEN approved ELSE 0 END, active = 1 RETURNING ${columns}`,
   );
   const get = db.prepare<[number], Row>(`SELECT ${columns} FROM sources WHERE id = ?`);
   const peek = db.prepare<[string], Row>(`SELECT ${columns} FROM sources WHERE path = ?`);
   const active = db.prepare<[], Row>(`SELECT ${columns} FROM sources WHERE active = 1 ORDER BY id`);
+  const removed = db.prepare<[], Row & { kept: number; creates: number }>(
+    `SELECT ${columns}, agreed
+       + (SELECT count(*) FROM files WHERE source = sources.id AND state <> 'agreed' AND doc_id IS NOT NULL)
+       + (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'delete') AS kept,
+       (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'create') AS creates
+     FROM sources WHERE active = 0 ORDER BY id`,
+  );
+  const hasFiles = `(EXISTS (SELECT 1 FROM files WHERE source = sources.id)
+    OR EXISTS (SELECT 1 FROM intents WHERE source = sources.id))`;
+  const withFiles = db.prepare<[], Row>(`SELECT ${columns} FROM sources WHERE ${hasFiles} ORDER BY id`);
+  const isEmpty = db
+    .prepare<[number], number>(`SELECT 1 FROM sources WHERE id = ? AND NOT ${hasFiles}`)
+    .pluck();
+  const repath = db.prepare("UPDATE sources SET path = ? WHERE id = ?");
   const keepActive = db.prepare("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
   const setRoot = db.prepare("UPDATE sources SET root_dev = ?, root_ino = ? WHERE id = ?");
-  const setHold = db.prepare("UPDATE sources SET halted = ?, hold_reason = ? WHERE id = ?");
+  const setHold = db.prepare(
+    "UPDATE sources SET halted = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ? WHERE id = ?",
+  );
   const setBacklog = db.prepare("UPDATE sources SET backlog = ?, backlog_agreed = ? WHERE id = ?");
   const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
   const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
   const doom = db.prepare(
     "UPDATE files SET state = 'doomed' WHERE source = ? AND state = 'held' AND state <> 'agreed'",
   );
-  const setApproved = db.prepare("UPDATE sources SET approved = ? WHERE id = ?");
+  const setApproved = db.prepare(
+    "UPDATE sources SET approved = 1 WHERE id = ? AND (active = 0 OR (halted IS NOT NULL AND halt_dev IS NOT NULL))",
+  );
+  const agreeToLoss = db.prepare("UPDATE losses SET agreed = 1 WHERE source = ?");
+  const approvalUsed = db.prepare("UPDATE sources SET approved = 0 WHERE id = ?");
+  const deletedSince = db
+    .prepare<[number, number], number>(
+      "SELECT coalesce(sum(files), 0) FROM deletes_lately WHERE source = ? AND at_ms > ?",
+    )
+    .pluck();
+  const countDeletes = db.prepare("INSERT INTO deletes_lately (source, at_ms, files) VALUES (?, ?, ?)");
+  const forgetDeletes = db.prepare(
+    "DELETE FROM deletes_lately WHERE source = ? AND (at_ms <= ? OR at_ms > ?)",
+  );
   const collection = db
     .prepare<[string], string>("SELECT collection_id FROM collections WHERE tier = ?")
     .pluck();
@@ -101,10 +177,12 @@ export function openSources(db: Sqlite): Sources {
      ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
   );
 
-  const sourceOf = ({ dev, ino, approved, ...row }: Row): SourceRow => ({
+  const sourceOf = ({ dev, ino, haltDev, haltIno, approved, active: isActive, ...row }: Row): SourceRow => ({
     ...row,
     approved: approved !== 0,
-    root: dev === null || ino === null ? undefined : { dev, ino },
+    active: isActive !== 0,
+    root: identityOf(dev, ino),
+    haltRoot: identityOf(haltDev, haltIno),
   });
   const known = (row: Row | undefined): SourceRow => {
     if (row === undefined) throw new Error("the ledger lost a source's row");
@@ -119,14 +197,29 @@ export function openSources(db: Sqlite): Sources {
     },
     get: (id) => known(get.get(id)),
     active: () => active.all().map(sourceOf),
+    removed: () =>
+      removed
+        .all()
+        .filter(({ kept, creates }) => kept + creates > 0)
+        .map(({ creates: _open, kept, ...row }) => Object.assign(sourceOf(row), { kept })),
+    withFiles: () => withFiles.all().map(sourceOf),
+    isEmpty: (id) => isEmpty.get(id) !== undefined,
+    repath: (id, path) => {
+      const other = peek.get(path);
+      const before = known(get.get(id)).path;
+      // Out of the way first, for two rows cannot share a folder. No path of a disk holds a NUL.
+      if (other !== undefined) repath.run(`\0${other.id}`, other.id);
+      repath.run(path, id);
+      if (other !== undefined) repath.run(before, other.id);
+    },
     keepActive: (ids) => {
       keepActive.run(JSON.stringify(ids));
     },
     setRoot: (id, { dev, ino }) => {
       setRoot.run(dev, ino, id);
     },
-    setHold: (id, { halted, reason }) => {
-      setHold.run(halted, reason, id);
+    setHold: (id, { halted, reason, root, files }) => {
+      setHold.run(halted, reason, root?.dev ?? null, root?.ino ?? null, files ?? 0, id);
     },
     setBacklog: (id, backlog, backlogAgreed) => {
       setBacklog.run(backlog, backlogAgreed, id);
@@ -137,16 +230,27 @@ export function openSources(db: Sqlite): Sources {
     setDegraded: (id, reason) => {
       setDegraded.run(reason, id);
     },
+    deletedSince: (id, sinceMs) => deletedSince.get(id, sinceMs) ?? 0,
+    countDeletes: (id, atMs, files, sinceMs) => {
+      forgetDeletes.run(id, sinceMs, atMs);
+      countDeletes.run(id, atMs, files);
+    },
     approve: (id) => {
+      // As long as nothing is sent because the service lost much, that is what a person is shown and agrees to.
+      if (agreeToLoss.run(id).changes > 0) return;
       doom.run(id);
-      setApproved.run(1, id);
+      setApproved.run(id);
     },
     approvalUsed: (id) => {
-      setApproved.run(0, id);
+      approvalUsed.run(id);
     },
     collectionId: (tier) => collection.get(tier),
     setCollectionId: (tier, id) => {
       setCollection.run(tier, id);
     },
   };
+}
+
+function identityOf(dev: number | null, ino: number | null): RootIdentity | undefined {
+  return dev === null || ino === null ? undefined : { dev, ino };
 }

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readDocument } from "../document/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Difference, KnownFile, Look, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
-import { moveSuspects, pairByHash, sameIdentity } from "../plan/moves.ts";
+import type { KnownFile, Look, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import { type Followed, moveSuspects, pairByHash, sameIdentity } from "../plan/moves.ts";
 import { scopeTest } from "../plan/reconcile.ts";
 import type { Rules } from "../rules.ts";
 import { scanPaths } from "../scan.ts";
@@ -33,9 +33,12 @@ export async function widen(place: Place, scan: Scan, missing: Iterable<Relative
       if (sameIdentity(known, entry) && !inScope(known.path)) elsewhere.add(known.path);
     }
   }
-  const known = new Set(ledger.files.below(source, scope).map(({ path }) => path));
-  if (scan.entries.some(({ path }) => !known.has(path))) {
-    for (const path of missing) if (!inScope(path)) elsewhere.add(path);
+  const waiting = [...missing].filter((path) => !inScope(path));
+  if (
+    waiting.length > 0 &&
+    scan.entries.some(({ path }) => ledger.files.living(source, path) === undefined)
+  ) {
+    for (const path of waiting) elsewhere.add(path);
   }
   if (elsewhere.size === 0 || scan.root === undefined) return scan;
   const more = await scanPaths(rules.source.absolutePath, rules, [...elsewhere], { signal });
@@ -71,38 +74,15 @@ export async function findMovesByHash(
   return pairByHash(rows, read);
 }
 
-/**
- * Gives moved rows their new paths in the ledger, all at once, so that no path is ever claimed twice. Returns what is
- * left to look at and to delete.
- */
+/** Gives moved rows their new paths in the ledger, all at once, so that no path is ever claimed twice. */
 export async function applyMoves(
   { ledger }: Place,
-  difference: Difference,
-  looks: readonly Look[],
-  byHash: readonly Move[],
-): Promise<{ readonly looks: readonly Look[]; readonly gone: readonly KnownFile[] }> {
-  const moves = [...difference.moves, ...byHash];
-  if (moves.length === 0) return { looks, gone: difference.gone };
-  const targets = new Set(moves.map(({ entry }) => entry.path));
-  const moved = new Set(moves.map(({ known }) => known.id));
-  const gone = difference.gone.filter(({ id }) => !moved.has(id));
-  const displaced = new Set(gone.filter(({ path, state }) => targets.has(path) && state !== "held"));
+  { moves, displaced, overwritten }: Followed,
+): Promise<void> {
+  if (moves.length === 0) return;
   await ledger.write(() => {
-    for (const { id, path } of difference.forgotten) if (targets.has(path)) ledger.files.remove(id);
-    // Renamed over: the old file's path is another's now, so its resource goes whatever the brakes say of others.
+    for (const { id } of overwritten) ledger.files.remove(id);
     for (const { id } of displaced) ledger.files.setState(id, "doomed");
     ledger.files.repath(moves.map(({ known, entry }) => ({ id: known.id, to: entry.path })));
   });
-  const hashMoves = new Map(byHash.map((move) => [move.entry.path, move]));
-  return {
-    looks: looks.map((look) => {
-      const move = hashMoves.get(look.entry.path);
-      return move === undefined ? look : { entry: look.entry, known: move.known, from: move.known.path };
-    }),
-    gone: gone.map((known) => (displaced.has(known) ? doomedRow(known) : known)),
-  };
-}
-
-function doomedRow(known: KnownFile): KnownFile {
-  return { ...known, state: "doomed" };
 }

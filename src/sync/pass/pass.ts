@@ -3,14 +3,19 @@ import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
 import { EXTRACTOR_VERSION } from "../document/recipe.ts";
-import { brake, losesAll } from "../plan/brakes.ts";
+import type { SourceRow } from "../ledger/sources.ts";
+import { brake, type BrakeFacts, type Braked, isSameRoot, losesAll, mayHold } from "../plan/brakes.ts";
 import type { Difference, KnownFile, Look, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
-import { reconcile, scopeTest } from "../plan/reconcile.ts";
+import { followMoves } from "../plan/moves.ts";
+import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
 import type { Rules } from "../rules.ts";
 import { scanPaths, scanSource } from "../scan.ts";
 import type { DirtySet, Due } from "../settle.ts";
+import type { BusyPaths } from "../under-way.ts";
 import { openDeletes, type Deletion } from "./deletes.ts";
+import { leftOutOf } from "./left-out.ts";
 import { applyMoves, findMovesByHash, widen, type Place } from "./moved-files.ts";
+import { inSlices } from "./slices.ts";
 
 /** What a pass found to be done. */
 export interface PassPlan {
@@ -26,8 +31,23 @@ export interface PassPlan {
 export interface Passes {
   /** Scans what is due, writes moves, holds and delete intents to the ledger, and says what is to be read and sent. */
   plan(due: Due): Promise<PassPlan>;
-  /** The difference of the whole source, with nothing written. */
-  preview(): Promise<{ readonly scan: Scan; readonly difference: Difference }>;
+  /** Files that would be read and sent of what is due, with nothing written. */
+  unsent(due: Due): Promise<Unsent>;
+  /** What a pass over the whole source would find, with nothing written. `before` is the source's row. */
+  preview(before: SourceRow): Promise<PassPreview>;
+}
+
+/** What a pass would find. */
+export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
+  readonly looks: readonly Look[];
+  readonly braked: Braked;
+}
+
+/** What a pass would have to do. */
+export interface Unsent {
+  readonly looks: readonly Look[];
+  /** Whether a path was looked at. */
+  readonly inScope: (path: RelativePath) => boolean;
 }
 
 export interface PassOptions {
@@ -36,7 +56,8 @@ export interface PassOptions {
   readonly sync: SyncConfig;
   readonly once: boolean;
   readonly dirty: DirtySet;
-  readonly isBusy: (path: RelativePath) => boolean;
+  /** Paths with work under way, as of the moment it is asked. */
+  readonly busyPaths: () => BusyPaths;
   /** The path under which the same file is on its way to the service, if it is. */
   readonly travelsAs: (entry: ScanEntry) => RelativePath | undefined;
   readonly signal: AbortSignal;
@@ -55,20 +76,29 @@ export function openPasses({
   sync,
   once,
   dirty,
-  isBusy,
+  busyPaths,
   travelsAs,
   signal,
 }: PassOptions): Passes {
   const { ledger, now } = context;
   const { id, root, rules, rulesKey } = source;
   const place: Place = { source: id, rules, ledger, signal };
-  const deletes = openDeletes({ source: id, ledger, sync, now, once });
+  const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries: context.trash?.tries ?? 0 });
   let first = true;
 
-  const compare = (scan: Scan, whole: boolean, retryParked: boolean): Difference => {
+  const compare = async (scan: Scan, whole: boolean, allParked = first || !whole): Promise<Difference> => {
     ledger.flush();
     const known = whole ? ledger.files.all(id) : ledger.files.below(id, scan.scope ?? []);
-    return reconcile(scan, known, { rulesKey, retryParked, busy: isBusy });
+    // As of now: a row that is acknowledged meanwhile would otherwise be one whose file was not seen.
+    const busy = busyPaths();
+    // One whose time came while it could not be looked at has no time any more: a whole pass tries it.
+    const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));
+    const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
+    try {
+      return await inSlices(reconcileInSteps(scan, known, options), signal);
+    } finally {
+      busy.close();
+    }
   };
 
   /** What needs no request. */
@@ -114,8 +144,28 @@ export function openPasses({
   const nothing = (halted: boolean): PassPlan => ({ looks: [], deletions: [], halted, newFiles: false });
 
   const rootless = (scan: Scan): PassPlan => {
-    deletes.hold([], rootReason(scan), true);
+    deletes.halt(rootReason(scan), undefined, 0);
     return nothing(true);
+  };
+
+  /** What the brakes judge by, the rules' part in what is missing included. */
+  const factsOf = async (before: SourceRow, gone: readonly KnownFile[]): Promise<BrakeFacts> => {
+    const facts = deletes.facts(before);
+    return mayHold(gone, facts) ? deletes.facts(before, await leftOutOf(rules, gone)) : facts;
+  };
+
+  /** Where the last looks met something unreadable; undefined before the first look at the whole source. */
+  let unreadable: ReadonlySet<RelativePath> | undefined;
+  /** How many places are unreadable as of this scan: a part of the source that is open again counts no longer. */
+  const countUnreadable = (scan: Scan): number => {
+    const found = scan.unreadable.map(({ path }) => path);
+    if (scan.scope === undefined) unreadable = new Set(found);
+    else if (unreadable === undefined) return ledger.sources.get(id).unreadable;
+    else {
+      const isInScope = scopeTest(scan.scope);
+      unreadable = new Set([...[...unreadable].filter((path) => !isInScope(path)), ...found]);
+    }
+    return unreadable.size;
   };
 
   return {
@@ -128,27 +178,31 @@ export function openPasses({
       if (!whole) scan = await widen(place, scan, deletes.waiting());
       if (scan.root === undefined) return rootless(scan);
 
-      const retryParked = first || !whole;
-      let difference = compare(scan, whole, retryParked);
+      let difference = await compare(scan, whole);
       const before = ledger.sources.get(id);
-      const facts = deletes.facts(before);
       const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
-      // One scan alone may miss a file that moves while it runs, and only a whole one tells that a folder was emptied.
-      if (missing.size > 0 && (once || (!whole && losesAll(difference.gone, facts)))) {
+      // One scan alone may miss a file that moves while it runs, and only a whole one tells that a folder was emptied or
+      // how much of it another root holds.
+      const mayBeEmpty = (): boolean =>
+        losesAll(deletes.missingWith(difference.gone), deletes.facts(before)) ||
+        !isSameRoot(scan.root, before.root);
+      if (missing.size > 0 && (once || (!whole && mayBeEmpty()))) {
         scan = await scanSource(root, rules, { signal });
         if (scan.root === undefined) return rootless(scan);
         whole = true;
-        difference = compare(scan, whole, retryParked);
+        difference = await compare(scan, whole);
       }
+      const facts = await factsOf(before, difference.gone);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
-        deletes.hold(judged.held, judged.reason, true);
+        deletes.halt(judged.reason, scan.root, judged.held.length);
         return nothing(true);
       }
 
       const rested = difference.looks.filter((look) => mayBegin(look, due));
       const byHash = await findMovesByHash(place, rested, difference.gone);
-      const applied = await applyMoves(place, difference, rested, byHash);
+      const applied = followMoves(difference, rested, byHash);
+      await applyMoves(place, applied);
       applyQuietly(difference);
       const looks = unhold(applied.looks);
       const [gone, missedOnce] = once
@@ -156,29 +210,50 @@ export function openPasses({
         : [applied.gone, []];
       for (const { path } of missedOnce) source.lookAgain(path);
 
-      const braked = brake(
-        scan,
-        deletes.ripe(gone, scopeTest(scan.scope), dirty.isQuiet(), (path, atMs) =>
-          source.lookAgain(path, atMs),
-        ),
-        facts,
-      );
-      const deletions = await deletes.begin(braked.deletes);
-      deletes.hold(braked.held, braked.reason, false);
+      const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
+      const together = losesAll(gone.length, facts);
+      // A person's word holds for this look: at a second one it would be used up, and the limits would hold what was agreed to.
+      const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
+      const ripe = isAgreed
+        ? gone
+        : deletes.ripe(gone, scopeTest(scan.scope), dirty.isQuiet(), lookAgain, together);
+      const braked = brake(scan, ripe, facts);
+      const deletions = await deletes.begin(braked);
+      deletes.hold(braked.held, braked.reason);
+      const unreadableNow = countUnreadable(scan);
       const { root: identity } = scan;
-      const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
+      const rootIsNew = !isSameRoot(before.root, identity);
       ledger.note(() => {
         // As long as deletes are held because of another root, it is not the agreed one.
         if (rootIsNew && braked.held.length === 0) ledger.sources.setRoot(id, identity);
-        if (whole) ledger.sources.setUnreadable(id, scan.unreadable.length);
-        if (whole && facts.approved) ledger.sources.approvalUsed(id);
+        if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
+        if (whole && before.approved) ledger.sources.approvalUsed(id);
       });
       if (whole) first = false;
       return { looks, deletions, halted: false, newFiles: looks.some(({ known }) => known === undefined) };
     },
-    preview: async () => {
+    unsent: async (due) => {
+      const whole = due.all || due.paths.length > PATHS_MAX;
+      const scan = whole
+        ? await scanSource(root, rules, { signal })
+        : await scanPaths(root, rules, due.paths, { signal });
+      // Of a folder that is missing nothing is known.
+      if (scan.root === undefined) return { looks: [], inScope: () => false };
+      return { looks: (await compare(scan, whole, true)).looks, inScope: scopeTest(scan.scope) };
+    },
+    preview: async (before) => {
       const scan = await scanSource(root, rules, { signal });
-      return { scan, difference: compare(scan, true, true) };
+      const difference = await compare(scan, true, true);
+      const facts = await factsOf(before, difference.gone);
+      const judged = brake(scan, difference.gone, facts);
+      if (judged.halted) {
+        const reason = scan.root === undefined ? rootReason(scan) : judged.reason;
+        return { looks: [], refused: [], skipped: [], braked: { ...judged, reason } };
+      }
+      const byHash = await findMovesByHash(place, difference.looks, difference.gone);
+      const { looks, gone } = followMoves(difference, difference.looks, byHash);
+      const { refused, skipped } = difference;
+      return { looks, refused, skipped, braked: brake(scan, gone, facts) };
     },
   };
 }

@@ -18,6 +18,8 @@ export interface Later {
   readonly reason: string;
   /** `request`: something about this request; `service`: the service as a whole is not there; `key`: the key is refused. */
   readonly blame: "request" | "service" | "key";
+  /** Nobody was there to send it to. */
+  readonly unreached?: boolean;
   /** The service's wish. */
   readonly retryAfterMs?: number | undefined;
 }
@@ -51,6 +53,10 @@ export function readAnswer<T>(
 ): Reply<T> {
   const { status } = answer;
   const json = parseJson(answer.text);
+  if (status >= 200 && status < 300 && isSuccess(json)) {
+    const value = schema.safeParse(json);
+    if (value.success) return { kind: "done", value: value.data };
+  }
   const envelope = Envelope.safeParse(json);
   const words =
     envelope.data?.message ?? `HTTP ${status}${json === undefined ? "" : `: ${clip(answer.text)}`}`;
@@ -65,8 +71,6 @@ export function readAnswer<T>(
 
   if (status >= 200 && status < 300) {
     if (envelope.data?.success === false) return { kind: "refused", code, message: words };
-    const value = schema.safeParse(json);
-    if (envelope.data?.success === true && value.success) return { kind: "done", value: value.data };
     return later(
       "maybe",
       "request",
@@ -98,6 +102,10 @@ export function readAnswer<T>(
 export function header(answer: Pick<RawAnswer, "headers">, name: string): string | undefined {
   const value = answer.headers[name];
   return Array.isArray(value) ? value[0] : value;
+}
+
+function isSuccess(json: unknown): boolean {
+  return typeof json === "object" && json !== null && "success" in json && json.success === true;
 }
 
 function parseJson(text: string): unknown {

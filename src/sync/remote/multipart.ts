@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
+import { absolutePathOf, liesInside, type FilePlace } from "../document/place.ts";
 
 /** A form with one file in it, as `POST` body. */
 export interface UploadBody {
@@ -23,8 +24,7 @@ const SLICE_BYTES = 1024 * 1024;
  * out. The bytes are hashed on their way; the last ones leave only if they are those that `hash` names.
  */
 export function uploadBody(
-  file: {
-    readonly absolutePath: string;
+  file: FilePlace & {
     readonly name: string;
     readonly sizeBytes: number;
     readonly hash: string;
@@ -52,8 +52,9 @@ async function* stream(
   tail: Buffer,
 ): AsyncGenerator<Buffer, void, undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(file.absolutePath, flags).catch(torn);
+  const handle = await open(absolutePathOf(file), flags).catch(torn);
   try {
+    if (!liesInside(handle.fd, file)) throw new TornFile("the file lies elsewhere since it was read");
     yield head;
     const hasher = createHash("sha256");
     let sent = 0;

@@ -5,7 +5,13 @@ import type { Later } from "./answer.ts";
 /** How sending goes, for status. */
 export type PaceState =
   | { readonly kind: "open" }
-  | { readonly kind: "waiting"; readonly untilMs: number; readonly reason: string }
+  | {
+      readonly kind: "waiting";
+      readonly untilMs: number;
+      readonly reason: string;
+      /** When it is given up, by the same clock; undefined: never. */
+      readonly givesUpMs?: number;
+    }
   | { readonly kind: "key_refused"; readonly untilMs: number; readonly reason: string };
 
 /** Which failure of the service a request left after: what an older one tells is old news. */
@@ -50,6 +56,11 @@ export interface PacerOptions {
 
 /** After so many failures in a row it is worth a warning; single ones are ordinary. */
 const WARN_FAILURES = 3;
+/**
+ * Patience with an address where nobody is, where there is an end to it: a service that restarts is back within this
+ * time, and a wrong address or a machine that is off does not become right by waiting.
+ */
+const UNREACHED_PATIENCE_MS = 10_000;
 /** A refused key is tried again this often: it may have been renewed. */
 const KEY_RETRY_MS = 60_000;
 
@@ -59,6 +70,8 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
   let failures = 0;
   let state: PaceState = { kind: "open" };
   let failingSinceMs = 0;
+  /** The last failure found nobody there. */
+  let unreached = false;
   /** Failures ever; while the gate is closed only the probe carries the newest. */
   let newest: Ticket = 0;
   let probing = false;
@@ -90,10 +103,15 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
           hint: "check that the service runs and its address is right",
         });
   };
+  /** When it is given up; infinite: never. */
+  const givesUpMs = (): number => {
+    const ms = patienceMs();
+    return failingSinceMs + (unreached && ms !== Infinity ? Math.min(ms, UNREACHED_PATIENCE_MS) : ms);
+  };
   const giveUpIfHopeless = (): void => {
     const error = trouble();
     if (error === undefined || patienceMs() === Infinity) return;
-    if (error.code === "key_refused" || now() - failingSinceMs >= patienceMs()) throw error;
+    if (error.code === "key_refused" || now() >= givesUpMs()) throw error;
   };
 
   return {
@@ -113,7 +131,11 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
         waiters.push(proceed);
         signal.addEventListener("abort", proceed, { once: true });
         if (restMs > 0)
-          timer ??= setTimeout(() => ((timer = undefined), wake()), Math.min(restMs, 2 ** 31 - 1));
+          timer ??= setTimeout(
+            () => ((timer = undefined), wake()),
+            // The end of patience may come before the next try.
+            Math.max(0, Math.min(restMs, givesUpMs() - now(), 2 ** 31 - 1)),
+          );
         await promise;
         signal.removeEventListener("abort", proceed);
       }
@@ -128,7 +150,7 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       timer = undefined;
       wake();
     },
-    failed: (ticket, { blame, reason, retryAfterMs }) => {
+    failed: (ticket, { blame, reason, retryAfterMs, unreached: nobody = false }) => {
       const nowMs = now();
       // Requests that left together fail together: that is one failure of the service, not one of each. But whichever
       // of them brings the service's wish, it holds.
@@ -138,6 +160,7 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
         return;
       }
       newest += 1;
+      unreached = nobody;
       if (state.kind === "open") failingSinceMs = nowMs;
       probing = false;
       failures += 1;
@@ -164,6 +187,7 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
     },
     width: () => Math.max(1, Math.floor(width)),
     failures: () => failures,
-    state: () => state,
+    state: () =>
+      state.kind !== "waiting" || givesUpMs() === Infinity ? state : { ...state, givesUpMs: givesUpMs() },
   };
 }

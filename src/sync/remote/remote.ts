@@ -6,7 +6,10 @@ import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { SearchAnswer } from "../../wire/search.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
+import type { FilePlace } from "../document/place.ts";
 import { readAnswer, type Later, type RawAnswer, type Reply } from "./answer.ts";
+import { download, fileAddress, type Sink } from "./download.ts";
+import { exchange, type ExchangeRequest } from "./exchange.ts";
 import { splitList } from "./list-stream.ts";
 import { TornFile, uploadBody } from "./multipart.ts";
 import type { Pacer } from "./pacer.ts";
@@ -15,6 +18,8 @@ import type { Pacer } from "./pacer.ts";
 export interface ServiceAddress {
   readonly apiUrl: string;
   readonly dbUrl: string;
+  /** Host of uploaded files, where it is another one: the key is sent to these three alone. */
+  readonly resourcesUrl?: string;
   readonly pauthkey: string;
 }
 
@@ -31,13 +36,12 @@ export interface NewResource {
 /** What an update sends: only what is given changes. */
 export interface ResourceChange {
   readonly title: string;
-  readonly description: string;
+  readonly description?: string;
   readonly content?: string;
   readonly url?: string;
 }
 
-export interface UploadSource {
-  readonly absolutePath: string;
+export interface UploadSource extends FilePlace {
   readonly name: string;
   readonly sizeBytes: number;
   readonly hash: string;
@@ -58,6 +62,15 @@ export interface Remote {
   create(resource: NewResource, key: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
   update(docId: string, change: ResourceChange, signal: AbortSignal): Promise<Reply<unknown>>;
   delete(docId: string, signal: AbortSignal): Promise<Reply<unknown>>;
+  /**
+   * The whole record of a resource that is about to be deleted. The specification shows one by its id in the answers of
+   * update and delete alone, so this updates it, to the title that it has.
+   */
+  take(docId: string, title: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
+  /** Whether an address lies at one of the service's hosts; no other is ever asked for a file that nothing but the list names. */
+  hostsFile(url: string): boolean;
+  /** Fetches an uploaded file into a sink. */
+  download(url: string, sizeBytes: number, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>>;
   /** `torn`: the file changed, or could not be read any more, while it was sent. */
   upload(
     file: UploadSource,
@@ -86,6 +99,8 @@ export interface RemoteOptions {
   readonly connections: number;
   readonly timeoutMs: number;
   readonly now: () => number;
+  /** Whether nothing that changes the service may leave for now of who uses this signal. */
+  readonly isHeld?: (signal: AbortSignal) => boolean;
   /** Told before a request leaves and after its answer came; may throw to simulate a crash. */
   readonly step?: (name: string) => void;
   /** Default: `connectPool`. */
@@ -100,8 +115,8 @@ export const connectPool: Connect = (origin, limits) => new Pool(origin, limits)
 
 /** Resources a page of the list; a service without pages ignores it. */
 const PAGE_RESOURCES = 1000;
-/** Longest answer that is taken into memory. A create's holds the text that was sent; a list is read as it comes. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Longest refusal of a list that is taken into memory; the list itself is read as it comes. */
+const REFUSAL_BYTES_MAX = 1024 * 1024;
 /** Failures before the request was written: the service cannot have acted on it. */
 const NOT_SENT = new Set([
   "ECONNREFUSED",
@@ -123,6 +138,10 @@ const ListEnd = z.object({
   data: z.object({ resources: z.array(z.unknown()), nextCursor: z.string().nullish() }),
 });
 
+/** Requests that change something at the service. What became of one may be asked whenever. */
+const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
+const HELD: Later = { kind: "later", acted: "no", blame: "service", reason: "paused" };
+
 /** Opens the connection to a service. Nothing is sent yet. */
 export function openRemote({
   address,
@@ -130,6 +149,7 @@ export function openRemote({
   connections,
   timeoutMs,
   now,
+  isHeld,
   step,
   connect = connectPool,
 }: RemoteOptions): Remote {
@@ -148,6 +168,11 @@ export function openRemote({
   };
   const api = poolOf(address.apiUrl);
   const db = poolOf(address.dbUrl);
+  const hosts = (url: string): boolean =>
+    URL.canParse(url) &&
+    [address.apiUrl, address.dbUrl, address.resourcesUrl ?? address.apiUrl].some(
+      (own) => new URL(own).origin === new URL(url).origin,
+    );
   const auth = { [KEY_HEADER]: address.pauthkey, accept: "application/json" };
   const json = { ...auth, "content-type": "application/json" };
 
@@ -155,13 +180,18 @@ export function openRemote({
   const attempt = async <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
-    exchange: () => Promise<R>,
+    ask: () => Promise<R>,
   ): Promise<R | Later> => {
     const ticket = await pacer.enter(signal);
+    // Asked after the gate: what waited there while its source was paused must not leave either.
+    if (CHANGES.has(name) && isHeld?.(signal) === true) {
+      pacer.left(ticket);
+      return HELD;
+    }
     told(name);
     let reply: R | Later;
     try {
-      reply = await exchange();
+      reply = await ask();
     } catch (error) {
       if (signal.aborted || error instanceof TornFile) {
         pacer.left(ticket);
@@ -172,6 +202,7 @@ export function openRemote({
         kind: "later",
         acted: NOT_SENT.has(code) ? "no" : "maybe",
         blame: NOT_SENT.has(code) ? "service" : "request",
+        unreached: NOT_SENT.has(code),
         reason: messageOf(error) || code,
       };
     }
@@ -181,13 +212,11 @@ export function openRemote({
     return reply;
   };
 
-  const send = async (
+  const send = (
     to: { pool: Dispatcher; prefix: string },
-    options: Omit<Dispatcher.RequestOptions, "origin">,
-  ): Promise<RawAnswer> => {
-    const answer = await to.pool.request({ ...options, path: to.prefix + options.path });
-    return { status: answer.statusCode, headers: answer.headers, text: await textOf(answer.body) };
-  };
+    { path, ...request }: ExchangeRequest,
+    signal: AbortSignal,
+  ): Promise<RawAnswer> => exchange(to.pool, { ...request, path: to.prefix + path }, signal);
 
   const page = async (
     query: URLSearchParams,
@@ -198,7 +227,8 @@ export function openRemote({
     const answer = await db.pool.request({ method: "GET", path, headers: auth, signal });
     const head = { status: answer.statusCode, headers: answer.headers };
     if (answer.statusCode !== 200) {
-      const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "address", now());
+      // A 404 in the service's own words: it does not know the collection, which then holds nothing.
+      const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "resource", now());
       return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
     }
     let broken = 0;
@@ -233,7 +263,7 @@ export function openRemote({
           owner_id: ownerId,
         });
         const headers = { ...json, [IDEMPOTENCY_HEADER]: key };
-        const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body, signal });
+        const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
         const reply = readAnswer(answer, CreateAnswer, "address", now());
         return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
       }),
@@ -241,21 +271,47 @@ export function openRemote({
     update: (docId, change, signal) =>
       attempt("update", signal, async () => {
         const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
-        const answer = await send(db, {
-          method: "PUT",
-          path,
-          headers: json,
-          body: JSON.stringify(change),
-          signal,
-        });
+        const body = JSON.stringify(change);
+        const answer = await send(db, { method: "PUT", path, headers: json, body }, signal);
         return readAnswer(answer, Done, "resource", now());
       }),
 
     delete: (docId, signal) =>
       attempt("delete", signal, async () => {
         const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
-        const answer = await send(db, { method: "DELETE", path, headers: auth, signal });
+        const answer = await send(db, { method: "DELETE", path, headers: auth }, signal);
         return readAnswer(answer, Done, "resource", now());
+      }),
+
+    take: (docId, title, signal) =>
+      attempt("take", signal, async () => {
+        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+        const body = JSON.stringify({ title });
+        const answer = await send(db, { method: "PUT", path, headers: json, body }, signal);
+        const reply = readAnswer(answer, CreateAnswer, "resource", now());
+        return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
+      }),
+
+    hostsFile: hosts,
+
+    download: (url, sizeBytes, sink, signal) =>
+      attempt("download", signal, async () => {
+        const {
+          href,
+          origin,
+          pathname,
+          search: query,
+        } = fileAddress(url, address.resourcesUrl ?? address.apiUrl);
+        const isOurs = hosts(href);
+        const headers: Record<string, string> = isOurs ? { [KEY_HEADER]: address.pauthkey } : {};
+        const request = { path: `${pathname}${query}`, headers, signal };
+        try {
+          return await download(poolOf(origin).pool, request, sizeBytes, sink);
+        } catch (error) {
+          // Another host that does not answer is no reason to take the service for absent.
+          if (isOurs || !NOT_SENT.has(codeOf(error) ?? "")) throw error;
+          return { kind: "refused", code: codeOf(error) ?? "", message: messageOf(error) };
+        }
       }),
 
     upload: async (file, key, signal) => {
@@ -269,13 +325,9 @@ export function openRemote({
             "content-length": String(form.contentLength),
           };
           const path = ROUTES.upload;
-          const answer = await send(api, {
-            method: "POST",
-            path,
-            headers,
-            body: form.chunks as never,
-            signal,
-          });
+          // The connections take any iterable for a body; their types name streams alone.
+          const body = form.chunks as never;
+          const answer = await send(api, { method: "POST", path, headers, body }, signal);
           const reply = readAnswer(answer, UploadAnswer, "address", now());
           return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
         });
@@ -304,7 +356,7 @@ export function openRemote({
 
     collections: (signal) =>
       attempt("collections", signal, async () => {
-        const answer = await send(db, { method: "GET", path: ROUTES.collections, headers: auth, signal });
+        const answer = await send(db, { method: "GET", path: ROUTES.collections, headers: auth }, signal);
         // An addition of ours: a service without it answers as it answers any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
           return { kind: "done", value: undefined };
@@ -323,7 +375,7 @@ export function openRemote({
             ? { doc_id: where.docId }
             : { collection_id: where.collectionId, owner_id: where.ownerId };
         const body = JSON.stringify({ query, top_k: topK, ...scope });
-        const answer = await send(api, { method: "POST", path: ROUTES.query, headers: json, body, signal });
+        const answer = await send(api, { method: "POST", path: ROUTES.query, headers: json, body }, signal);
         return readAnswer(answer, SearchAnswer, "resource", now());
       }),
 
@@ -339,7 +391,7 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   let bytes = 0;
   for await (const piece of body) {
     bytes += piece.length;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`);
+    if (bytes > REFUSAL_BYTES_MAX) throw new Error(`the answer is longer than ${REFUSAL_BYTES_MAX} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString("utf8");

@@ -152,8 +152,30 @@ describe("the ledger", () => {
         ledger.files.insert(source, `doc${index}`, "agreed", observed(path));
       }
     });
-    const found = ledger.files.below(source, ["d"]).map(({ path }) => path);
+    const found = Array.from(ledger.files.below(source, ["d"]), ({ path }) => path);
     expect(found.toSorted()).toEqual(["d", "d/a", "d/b/c", "d/é", "d/\u{1F600}"].toSorted());
+    ledger.close();
+  });
+
+  it("reads many rows in pages, those of other sources left out, while others are written", async () => {
+    const ledger = openLedger(dir, "s");
+    const source = withSource(ledger);
+    const other = ledger.sources.open("/other", "o", "fastest").id;
+    const paths = Array.from({ length: 2500 }, (_, index) => `d/${String(index).padStart(4, "0")}`);
+    await ledger.write(() => {
+      for (const [index, path] of paths.entries()) {
+        ledger.files.insert(other, `other${index}`, "agreed", observed(path));
+        ledger.files.insert(source, `doc${index}`, "agreed", observed(path));
+      }
+    });
+    for (const rows of [ledger.files.all(source), ledger.files.below(source, ["d"])]) {
+      const seen: string[] = [];
+      for (const { id, path } of rows) {
+        seen.push(path);
+        if (seen.length % 500 === 0) await ledger.write(() => ledger.files.setState(id, "unsure"));
+      }
+      expect(seen.toSorted()).toEqual(paths);
+    }
     ledger.close();
   });
 

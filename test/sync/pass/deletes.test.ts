@@ -17,7 +17,7 @@ beforeEach(() => {
   ledger = openLedger(folder, "service");
   nowMs = 0;
   const sync = { ...ConfigFile.parse({ sync: { settleMs: 100 } }).sync, concurrency: 1 };
-  deletes = openDeletes({ source: 1, ledger, sync, now: () => nowMs, once: false });
+  deletes = openDeletes({ source: 1, ledger, sync, now: () => nowMs, once: false, keepTries: 0 });
 });
 afterEach(() => {
   ledger.close();
@@ -66,5 +66,26 @@ describe("a missing file", () => {
     expect(pass(4000, ["a"], false, false)).toBe(false);
     expect(pass(6000, ["a"])).toBe(false);
     expect(pass(11_000, ["a"])).toBe(true);
+  });
+
+  it("is not ripe before all others are, where the folder is being emptied", () => {
+    const rows = [row("a"), { ...row("b"), id: 2 }];
+    const ripeAt = (atMs: number, gone: KnownFile[]): string[] => {
+      nowMs = atMs;
+      const scope = scopeTest(undefined);
+      return deletes.ripe(gone, scope, true, () => undefined, true).map(({ path }) => path);
+    };
+    expect(ripeAt(0, rows.slice(0, 1))).toEqual([]);
+    expect(ripeAt(90, rows)).toEqual([]);
+    // The first is ripe by itself.
+    expect(ripeAt(110, rows)).toEqual([]);
+    expect(ripeAt(190, rows)).toEqual(["a", "b"]);
+  });
+
+  it("is counted with those that other passes found missing", () => {
+    expect(deletes.missingWith([row("a")])).toBe(1);
+    pass(0, ["a"]);
+    expect(deletes.missingWith([row("a")])).toBe(1);
+    expect(deletes.missingWith([{ ...row("b"), id: 2 }])).toBe(2);
   });
 });

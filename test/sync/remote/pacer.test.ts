@@ -76,3 +76,41 @@ describe("the request that goes ahead", () => {
     expect(pacer.state()).toMatchObject({ untilMs: 1250 });
   });
 });
+
+describe("patience", () => {
+  const patient = (): Pacer =>
+    openPacer({
+      widthMax: 8,
+      patienceMs: () => 30_000,
+      now: () => nowMs,
+      random: () => 0,
+      onWidth: () => undefined,
+      onTrouble: () => undefined,
+    });
+
+  it.each([
+    ["with a service that answers that it cannot", {}, 30_000],
+    ["with an address where nobody is", { unreached: true }, 10_000],
+  ])("%s ends after its time, also between two tries", async (_name, more, patienceMs) => {
+    const gate = patient();
+    gate.failed(await gate.enter(signal), failure({ ...more, retryAfterMs: 3_600_000 }));
+    expect(gate.state()).toMatchObject({ kind: "waiting", givesUpMs: patienceMs });
+    nowMs = patienceMs - 1;
+    let ended: unknown;
+    const waiting = gate.enter(signal).catch((error: unknown) => (ended = error));
+    await new Promise(setImmediate);
+    expect(ended).toBeUndefined();
+    // The wait's own timer rings after the millisecond that is left.
+    nowMs = patienceMs;
+    await waiting;
+    expect(ended).toMatchObject({ code: "service_unreachable" });
+  });
+
+  it("has no end for a daemon that runs", async () => {
+    pacer.failed(await pacer.enter(signal), failure({ unreached: true, retryAfterMs: 1000 }));
+    expect(pacer.state()).toEqual({ kind: "waiting", untilMs: 1000, reason: "busy" });
+    nowMs = 86_400_000;
+    pacer.succeeded(await pacer.enter(signal));
+    expect(pacer.state()).toEqual({ kind: "open" });
+  });
+});

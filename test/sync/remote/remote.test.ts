@@ -213,14 +213,18 @@ describe("requests", () => {
     writeFileSync(absolutePath, bytes);
     const hash = createHash("sha256").update(bytes).digest("hex");
     const file = {
-      absolutePath,
+      root: dir,
+      path: 'odd "name"\n.pdf',
       name: 'odd "name"\n.pdf',
       sizeBytes: bytes.length,
       hash,
       mediaType: "application/pdf",
     };
     const reply = await remote.upload(file, "key", signal);
-    expect(reply.kind === "done" && service.uploads.get(reply.value)).toEqual({ bytes: bytes.length, hash });
+    expect(reply.kind === "done" && service.uploads.get(reply.value)).toMatchObject({
+      bytes: bytes.length,
+      hash,
+    });
     expect(service.requests[0]?.headers["content-length"]).toBeDefined();
 
     writeFileSync(absolutePath, Buffer.alloc(2_500_000, "fdp "));

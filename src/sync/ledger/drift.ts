@@ -1,0 +1,138 @@
+import type { Tier } from "../../wire/primitives.ts";
+import type { DocumentKind, FileState, RelativePath } from "../plan/model.ts";
+import type { Sqlite } from "./open.ts";
+
+/** A file's resource as the service acknowledged it, as far as comparing it with the service's list needs. */
+export interface AcknowledgedFile {
+  readonly id: number;
+  readonly source: number;
+  readonly path: RelativePath;
+  readonly docId: string;
+  readonly state: FileState;
+  readonly kind: DocumentKind;
+  readonly title: string;
+  readonly label: string;
+  readonly digest: string;
+  readonly hash: string;
+  readonly fileUrl: string | null;
+  /** The text as it was found changed before it was sent again; null when that never happened. */
+  readonly foundDigest: string | null;
+}
+
+/** A place of resources at the service: one owner's part of a collection. */
+export interface DriftPlace {
+  readonly tier: Tier;
+  readonly ownerId: string;
+}
+
+/** What the comparison with the service's list reads and notes. Changes are plain statements: run them inside a group commit. */
+export interface Drift {
+  byDoc(docId: string): AcknowledgedFile | undefined;
+  /** The row of a path with a resource, held ones left out. */
+  byPath(source: number, path: RelativePath): AcknowledgedFile | undefined;
+  /** Rows with a resource in that place, of all sources in the configuration, by ascending id above `afterId`. */
+  page(place: DriftPlace, afterId: number, limit: number): AcknowledgedFile[];
+  setFoundDigest(id: number, digest: string): void;
+  /** The newest entry of the activity, which later ones are told from. */
+  lastActivity(): number;
+  /** Resources and paths of what was done after an entry of the activity, and after a time. */
+  doneSince(entry: number, atMs: number): { readonly docIds: string[]; readonly places: string[] };
+  /** Resources that this ledger deleted, as far back as its activity goes. */
+  deletedDocs(): string[];
+  /** Why a source is held because of what the service lost; `agreed`: a person said to send it again (`Sources.approve`). */
+  loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
+  setLoss(source: number, reason: string | undefined): void;
+  isAdopted(source: number): boolean;
+  setAdopted(source: number, adopted: boolean): void;
+  bornMs(): number;
+  auditedMs(): number | undefined;
+  setAuditedMs(atMs: number): void;
+}
+
+/** Names a path of a source in one word. */
+export function placeKey(source: number, path: RelativePath): string {
+  return `${source}\n${path}`;
+}
+
+/** Prepares the statements. */
+export function openDrift(db: Sqlite): Drift {
+  const columns = `files.id, source, files.path, doc_id AS docId, state, shapes.kind AS kind, title, label, digest, hash,
+    file_url AS fileUrl, found_digest AS foundDigest`;
+  const byDoc = db.prepare<[string], AcknowledgedFile>(
+    `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape WHERE doc_id = ?`,
+  );
+  const byPath = db.prepare<[number, string], AcknowledgedFile>(
+    `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape
+     WHERE source = ? AND files.path = ? AND state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
+  );
+  // In the order of the rows: an index by source would have to be sorted anew for every page.
+  const page = db.prepare<[number, string, string, number], AcknowledgedFile>(
+    `SELECT ${columns} FROM files NOT INDEXED CROSS JOIN shapes ON shapes.id = files.shape
+     WHERE files.id > ? AND doc_id IS NOT NULL AND shapes.tier = ? AND shapes.owner_id = ?
+       AND source IN (SELECT id FROM sources WHERE active = 1)
+     ORDER BY files.id LIMIT ?`,
+  );
+  const setFound = db.prepare("UPDATE files SET found_digest = ? WHERE id = ?");
+  const lastActivity = db.prepare<[], number | null>("SELECT max(id) FROM activity").pluck();
+  const done = db.prepare<[number, number], { source: number; path: string; docId: string | null }>(
+    "SELECT source, path, doc_id AS docId FROM activity WHERE (id > ? OR at_ms > ?) AND outcome = 'done' AND action <> 'audit'",
+  );
+  const deleted = db
+    .prepare<[], string>(
+      "SELECT doc_id FROM activity WHERE action = 'delete' AND outcome = 'done' AND doc_id IS NOT NULL",
+    )
+    .pluck();
+  const loss = db.prepare<[number], { reason: string; agreed: number }>(
+    "SELECT reason, agreed FROM losses WHERE source = ?",
+  );
+  const setLoss = db.prepare(
+    `INSERT INTO losses (source, reason) VALUES (?, ?)
+     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason`,
+  );
+  const clearLoss = db.prepare("DELETE FROM losses WHERE source = ?");
+  const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
+  const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
+  const unadopt = db.prepare("DELETE FROM adopted WHERE source = ?");
+  const meta = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck();
+  const setMeta = db.prepare(
+    "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+  );
+
+  return {
+    byDoc: (docId) => byDoc.get(docId),
+    byPath: (source, path) => byPath.get(source, path),
+    page: ({ tier, ownerId }, afterId, limit) => page.all(afterId, tier, ownerId, limit),
+    setFoundDigest: (id, digest) => {
+      setFound.run(digest, id);
+    },
+    lastActivity: () => lastActivity.get() ?? 0,
+    doneSince: (entry, atMs) => {
+      const rows = done.all(entry, atMs);
+      return {
+        docIds: rows.flatMap(({ docId }) => docId ?? []),
+        places: rows.map(({ source, path }) => placeKey(source, path)),
+      };
+    },
+    deletedDocs: () => deleted.all(),
+    loss: (source) => {
+      const row = loss.get(source);
+      return row && { reason: row.reason, agreed: row.agreed !== 0 };
+    },
+    setLoss: (source, reason) => {
+      if (reason === undefined) clearLoss.run(source);
+      else setLoss.run(source, reason);
+    },
+    isAdopted: (source) => isAdopted.get(source) !== undefined,
+    setAdopted: (source, adopted) => {
+      (adopted ? adopt : unadopt).run(source);
+    },
+    bornMs: () => Number(meta.get("born_ms") ?? 0),
+    auditedMs: () => {
+      const text = meta.get("audited_ms");
+      return text === undefined ? undefined : Number(text);
+    },
+    setAuditedMs: (atMs) => {
+      setMeta.run("audited_ms", String(atMs));
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { FileState, RelativePath } from "../plan/model.ts";
+import type { Sqlite } from "./open.ts";
+
+/** What the ledger says of a path, for a person. */
+export interface FileFacts {
+  readonly id: number;
+  readonly docId: string | null;
+  readonly state: FileState;
+  readonly sizeBytes: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+  /** SHA-256 of the bytes that the service acknowledged, hex; empty when unknown. */
+  readonly hash: string;
+  readonly title: string;
+  readonly fileUrl: string | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly tries: number;
+  /** When a file that was put aside is tried again. */
+  readonly retryAtMs: number | null;
+}
+
+/** Something that left, or is to leave, and is not acknowledged. */
+export interface OpenIntent {
+  readonly kind: "create" | "doubt" | "delete";
+  readonly docId: string | null;
+  /** Null for a delete: it has no time. */
+  readonly atMs: number | null;
+  readonly attempts: number;
+  /** Why the service would not do it. */
+  readonly message: string | null;
+}
+
+/** Rows of a path, those whose delete is held last: a path may have several of them. */
+export function fileFacts(db: Sqlite, source: number, path: RelativePath): FileFacts[] {
+  const rows = db
+    .prepare<[number, string], FactsRow>(
+      `SELECT id, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, hash, title,
+         file_url AS fileUrl, error_code AS code, error_message AS message, tries, retry_at_ms AS retryAtMs
+       FROM files WHERE source = ? AND path = ? ORDER BY state IN ('held', 'doomed'), id`,
+    )
+    .all(source, path);
+  return rows.map(factsOf);
+}
+
+type FactsRow = Omit<FileFacts, "error"> & { readonly code: string | null; readonly message: string | null };
+
+function factsOf({ code, message, ...row }: FactsRow): FileFacts {
+  return { ...row, error: code === null ? null : { code, message: message ?? "" } };
+}
+
+/** The open intents of a path. */
+export function openIntentsAt(db: Sqlite, source: number, path: RelativePath): OpenIntent[] {
+  return db
+    .prepare<[number, string], OpenIntent>(
+      `SELECT kind, doc_id AS docId, nullif(at_ms, 0) AS atMs, attempts, error_message AS message
+       FROM intents WHERE source = ? AND path = ? ORDER BY id`,
+    )
+    .all(source, path);
+}

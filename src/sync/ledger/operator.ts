@@ -1,0 +1,79 @@
+import type { RelativePath } from "../plan/model.ts";
+import type { Sqlite } from "./open.ts";
+
+/** Files and deletes of a source that are tried again because a person asked for it. */
+export interface TriedAgain {
+  /** Files that the service would not take, or that could not become a resource. */
+  readonly failed: number;
+  /** Files that were put aside for some time. */
+  readonly parked: number;
+  /** Files that are left out; counted only where a path was named. */
+  readonly skipped: number;
+  /** Deletes that the service would not do. */
+  readonly deletes: number;
+}
+
+/** What a person decided about sources, beside approvals. Changes are plain statements: run them inside a group commit. */
+export interface Operator {
+  /** Sources for which nothing is sent. */
+  paused(): ReadonlySet<number>;
+  setPaused(source: number, paused: boolean): void;
+  /**
+   * Has files that are not in agreement read again whatever their times say, and those put aside now. `below` is a file
+   * or a folder; undefined all of the source.
+   */
+  again(source: number, below: RelativePath | undefined): TriedAgain;
+  /** Has files read again that were put aside until a time that has come. */
+  unpark(source: number, nowMs: number): void;
+}
+
+/** Rows at a path or below it; without a path all of them. "0" follows "/" in the order of bytes. */
+const BELOW = "(@below IS NULL OR path = @below OR (path >= @below || '/' AND path < @below || '0'))";
+
+/** Prepares the statements. */
+export function openOperator(db: Sqlite): Operator {
+  const paused = db.prepare<[], number>("SELECT source FROM paused").pluck();
+  const pause = db.prepare("INSERT INTO paused (source) VALUES (?) ON CONFLICT DO NOTHING");
+  const resume = db.prepare("DELETE FROM paused WHERE source = ?");
+  const states = `state IN ('failed', 'parked', 'skipped') AND state <> 'agreed' AND (state <> 'skipped' OR @below IS NOT NULL)`;
+  const count = db.prepare<[Scope], { state: "failed" | "parked" | "skipped"; count: number }>(
+    `SELECT state, count(*) AS count FROM files WHERE source = @source AND ${states} AND ${BELOW} GROUP BY state`,
+  );
+  const again = db.prepare<[Scope]>(
+    `UPDATE files SET rules_key = 0, tries = 0, retry_at_ms = NULL WHERE source = @source AND ${states} AND ${BELOW}`,
+  );
+  const unpark = db.prepare(
+    "UPDATE files SET rules_key = 0 WHERE source = ? AND state = 'parked' AND state <> 'agreed' AND retry_at_ms <= ?",
+  );
+  const deletes = db
+    .prepare<[Scope], number>(
+      `SELECT count(*) FROM intents WHERE source = @source AND kind = 'delete' AND error_message IS NOT NULL AND ${BELOW}`,
+    )
+    .pluck();
+
+  return {
+    paused: () => new Set(paused.all()),
+    setPaused: (source, isPaused) => {
+      (isPaused ? pause : resume).run(source);
+    },
+    again: (source, below) => {
+      const scope: Scope = { source, below: below ?? null };
+      const counts = Object.fromEntries(count.all(scope).map(({ state, count: files }) => [state, files]));
+      again.run(scope);
+      return {
+        failed: counts["failed"] ?? 0,
+        parked: counts["parked"] ?? 0,
+        skipped: counts["skipped"] ?? 0,
+        deletes: deletes.get(scope) ?? 0,
+      };
+    },
+    unpark: (source, nowMs) => {
+      unpark.run(source, nowMs);
+    },
+  };
+}
+
+interface Scope {
+  readonly source: number;
+  readonly below: RelativePath | null;
+}

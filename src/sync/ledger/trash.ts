@@ -1,0 +1,90 @@
+import type { DocumentKind, RelativePath } from "../plan/model.ts";
+import type { Sqlite } from "./open.ts";
+
+/** The text of a deleted file, kept. */
+export interface KeptFile {
+  readonly id: number;
+  readonly source: number;
+  /** The source's folder. */
+  readonly root: string;
+  readonly path: RelativePath;
+  readonly docId: string;
+  /** File in the trash folder. */
+  readonly name: string;
+  readonly title: string;
+  readonly kind: DocumentKind;
+  /** SHA-256 of the kept bytes. */
+  readonly hash: string;
+  /** Whether they are the very bytes of the deleted file. */
+  readonly isExact: boolean;
+  readonly sizeBytes: number;
+  readonly deletedMs: number;
+  readonly untilMs: number;
+}
+
+/** The rows of kept texts. Changes are plain statements: run them inside a group commit. */
+export interface TrashRows {
+  /** A text of the same resource is kept once. */
+  add(kept: Omit<KeptFile, "id" | "root">): void;
+  has(docId: string): boolean;
+  /** At or below a path of a source ("" is all of it), newest first. `root` is the source's folder. */
+  below(root: string, path: RelativePath): KeptFile[];
+  /** The folders of sources, be they in the configuration or not. */
+  roots(): string[];
+  /** Of all sources, oldest first, with no more than `limit`. */
+  oldest(limit: number): KeptFile[];
+  /** Those whose days are over, with no more than `limit`. */
+  expired(nowMs: number, limit: number): KeptFile[];
+  totalBytes(): number;
+  knows(name: string): boolean;
+  remove(id: number): void;
+}
+
+type Row = Omit<KeptFile, "isExact"> & { isExact: number };
+
+/** Prepares the statements over kept texts. */
+export function openTrashRows(db: Sqlite): TrashRows {
+  const columns = `trash.id, source, sources.path AS root, trash.path, doc_id AS docId, name, title, kind, hash,
+    is_exact AS isExact, size_bytes AS sizeBytes, deleted_ms AS deletedMs, until_ms AS untilMs`;
+  const from = "FROM trash JOIN sources ON sources.id = trash.source";
+  const add = db.prepare(
+    `INSERT INTO trash (source, path, doc_id, name, title, kind, hash, is_exact, size_bytes, deleted_ms, until_ms)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  );
+  const has = db.prepare<[string], number>("SELECT 1 FROM trash WHERE doc_id = ?").pluck();
+  const all = db.prepare<[string], Row>(
+    `SELECT ${columns} ${from} WHERE sources.path = ? ORDER BY deleted_ms DESC, trash.id DESC`,
+  );
+  // "0" follows "/" in the order of bytes: the range is what lies below the folder.
+  const below = db.prepare<[string, string, string, string], Row>(
+    `SELECT ${columns} ${from} WHERE sources.path = ? AND (trash.path = ? OR (trash.path >= ? AND trash.path < ?))
+     ORDER BY deleted_ms DESC, trash.id DESC`,
+  );
+  const roots = db.prepare<[], string>("SELECT path FROM sources ORDER BY path").pluck();
+  const oldest = db.prepare<[number], Row>(`SELECT ${columns} ${from} ORDER BY deleted_ms, trash.id LIMIT ?`);
+  const expired = db.prepare<[number, number], Row>(
+    `SELECT ${columns} ${from} WHERE until_ms <= ? ORDER BY until_ms LIMIT ?`,
+  );
+  const total = db.prepare<[], number>("SELECT coalesce(sum(size_bytes), 0) FROM trash").pluck();
+  const knows = db.prepare<[string], number>("SELECT 1 FROM trash WHERE name = ?").pluck();
+  const remove = db.prepare("DELETE FROM trash WHERE id = ?");
+  const keptOf = ({ isExact, ...row }: Row): KeptFile => ({ ...row, isExact: isExact !== 0 });
+
+  return {
+    add: (kept) => {
+      const { source, path, docId, name, title, kind, hash, isExact, sizeBytes, deletedMs, untilMs } = kept;
+      add.run(source, path, docId, name, title, kind, hash, isExact ? 1 : 0, sizeBytes, deletedMs, untilMs);
+    },
+    has: (docId) => has.get(docId) !== undefined,
+    below: (root, path) =>
+      (path === "" ? all.all(root) : below.all(root, path, `${path}/`, `${path}0`)).map(keptOf),
+    roots: () => roots.all(),
+    oldest: (limit) => oldest.all(limit).map(keptOf),
+    expired: (nowMs, limit) => expired.all(nowMs, limit).map(keptOf),
+    totalBytes: () => total.get() ?? 0,
+    knows: (name) => knows.get(name) !== undefined,
+    remove: (id) => {
+      remove.run(id);
+    },
+  };
+}

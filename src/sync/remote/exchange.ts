@@ -1,0 +1,110 @@
+import type { Dispatcher } from "undici";
+import type { RawAnswer } from "./answer.ts";
+
+/** A request as it is handed to the connections. */
+export type ExchangeRequest = Pick<Dispatcher.DispatchOptions, "method" | "path" | "headers" | "body">;
+
+/** Longest answer that is taken into memory. A create's holds the text that was sent; a list is read as it comes. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+
+/**
+ * Sends one request and resolves with the whole answer. Rejects with the signal's reason, or with what broke the
+ * connection or the request's body. It hands its own handler to the connections: undici's `request` makes a stream of
+ * every answer and puts two listeners on the signal, which for answers of a few hundred bytes is half of all the work.
+ */
+export function exchange(
+  connections: Dispatcher,
+  request: ExchangeRequest,
+  signal: AbortSignal,
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(abortReason(signal));
+      return;
+    }
+    connections.dispatch(request, new Exchange(signal, resolve, reject));
+  });
+}
+
+/** A request under way: owns its place among those that the signal ends. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #signal: AbortSignal;
+  readonly #underWay: Set<Exchange>;
+  readonly #resolve: (answer: RawAnswer) => void;
+  readonly #reject: (reason: unknown) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #headers: RawAnswer["headers"] = {};
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(signal: AbortSignal, resolve: (answer: RawAnswer) => void, reject: (reason: unknown) => void) {
+    this.#signal = signal;
+    this.#underWay = underWayOf(signal);
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#underWay.add(this);
+  }
+
+  /** The signal was aborted. A request that still waits for a connection is cut off when its turn comes. */
+  abort(): void {
+    const reason = abortReason(this.#signal);
+    this.#reject(reason);
+    this.#controller?.abort(reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#signal.aborted) controller.abort(abortReason(this.#signal));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: RawAnswer["headers"],
+  ): void {
+    // An interim answer (1xx) is followed by the real one.
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > ANSWER_BYTES_MAX)
+      controller.abort(new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`));
+    else this.#pieces.push(piece);
+  }
+
+  onResponseEnd(): void {
+    this.#underWay.delete(this);
+    const [only] = this.#pieces;
+    const text = (
+      this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces)
+    ).toString("utf8");
+    this.#resolve({ status: this.#status, headers: this.#headers, text });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#underWay.delete(this);
+    this.#reject(error);
+  }
+}
+
+const bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
+
+/** What a signal ends. One listener serves all: a signal looks through its listeners whenever one is added. */
+function underWayOf(signal: AbortSignal): Set<Exchange> {
+  const known = bySignal.get(signal);
+  if (known !== undefined) return known;
+  const fresh = new Set<Exchange>();
+  bySignal.set(signal, fresh);
+  signal.addEventListener("abort", () => {
+    for (const one of fresh) one.abort();
+  });
+  return fresh;
+}
+
+function abortReason(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

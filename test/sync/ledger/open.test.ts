@@ -1,0 +1,139 @@
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
+import { readStatus } from "../../../src/sync/status.ts";
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-ledger-"));
+  file = ledgerFile(folder);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const failure = (facts: Record<string, unknown>): Error => expect.objectContaining(facts) as Error;
+
+/** A ledger with rows enough for many pages. */
+async function writeLedger(): Promise<void> {
+  const ledger = openLedger(folder, "service");
+  const source = ledger.sources.open("/docs", "owner", "fastest");
+  await ledger.write(() => {
+    for (let index = 0; index < 500; index += 1) {
+      ledger.files.insert(source.id, `doc-${index}`, "agreed", {
+        entry: { path: `folder/file-${index}.txt`, sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: index + 1 },
+        rulesKey: 1,
+        hash: "h".repeat(64),
+        digest: "d".repeat(22),
+        title: `title ${index}`,
+        label: "l".repeat(22),
+        extractorVersion: 1,
+        shape: {
+          kind: "content",
+          tier: "fastest",
+          ownerId: "owner",
+          settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
+        },
+        fileUrl: undefined,
+      });
+    }
+  });
+  ledger.close();
+}
+
+describe("a ledger that is no sound database", () => {
+  it.each<[string, () => void]>([
+    ["random bytes", () => writeFileSync(file, Buffer.alloc(20_000, 0xa7))],
+    ["a text", () => writeFileSync(file, "words, more than a header's worth of them. ".repeat(50))],
+    ["a short text", () => writeFileSync(file, "words\n")],
+    ["empty", () => writeFileSync(file, "")],
+    ["cut off in a page", () => truncateSync(file, 20_000)],
+    ["cut off between pages", () => truncateSync(file, 5 * 4096)],
+  ])("is refused in words and left as it is: %s", async (_, damage) => {
+    await writeLedger();
+    damage();
+    const before = readFileSync(file);
+    const expected = failure({
+      code: "ledger_damaged",
+      subject: file,
+      message: expect.stringContaining(`the ledger ${file} is damaged: `) as string,
+      hint: expect.stringContaining("`kbsync recover`") as string,
+    });
+    expect(() => openLedger(folder, "service")).toThrow(expected);
+    expect(() => readStatus(folder, 10)).toThrow(expected);
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+});
+
+describe("a ledger that is another's", () => {
+  it.each([0, 2, 99])(
+    "is refused and gets no table of ours: another program's database, of version %s",
+    (version) => {
+      const db = new Database(file);
+      db.exec("CREATE TABLE recipes (name TEXT)");
+      db.pragma(`user_version = ${version}`);
+      db.close();
+      const before = readFileSync(file);
+      expect(() => openLedger(folder, "service")).toThrow(failure({ code: "ledger_foreign", subject: file }));
+      expect(() => readStatus(folder, 10)).toThrow(failure({ code: "ledger_foreign" }));
+      expect(readFileSync(file).equals(before)).toBe(true);
+    },
+  );
+
+  it("is refused with both versions named: a later version's", async () => {
+    await writeLedger();
+    const db = new Database(file);
+    const known = Number(db.pragma("user_version", { simple: true }));
+    db.pragma("user_version = 99");
+    db.close();
+    const message = `the ledger ${file} has version 99; this program knows versions up to ${known}`;
+    expect(() => openLedger(folder, "service")).toThrow(failure({ code: "ledger_newer", message }));
+  });
+});
+
+describe("making a ledger", () => {
+  it("goes on over what a making that was cut off has left", async () => {
+    writeFileSync(`${file}.new`, "half of it");
+    await writeLedger();
+    expect(readdirSync(folder)).toEqual(["ledger.db"]);
+    expect(readStatus(folder, 10)?.sources).toMatchObject([{ path: "/docs", inAgreement: 500 }]);
+  });
+});
+
+describe("a ledger that is taken away from under a daemon", () => {
+  it.each<[string, () => void]>([
+    ["removed", () => rmSync(file)],
+    ["removed with its log", () => ["", "-wal", "-shm"].forEach((end) => rmSync(`${file}${end}`))],
+    ["its log removed", () => rmSync(`${file}-wal`)],
+    [
+      "replaced by a copy",
+      () => {
+        copyFileSync(file, `${file}.copy`);
+        rmSync(file);
+        copyFileSync(`${file}.copy`, file);
+      },
+    ],
+  ])("takes no write any more: %s", async (_, takeAway) => {
+    await writeLedger();
+    const ledger = openLedger(folder, "service");
+    await ledger.write(() => ledger.sources.setCollectionId("fastest", "c1"));
+    takeAway();
+    await expect(ledger.write(() => ledger.sources.setCollectionId("fastest", "c2"))).rejects.toThrow(
+      failure({
+        code: "ledger_unusable",
+        message: expect.stringContaining("was removed or replaced") as string,
+      }),
+    );
+    ledger.abandon();
+  });
+});
