@@ -84,12 +84,16 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   };
 
   async function close(): Promise<void> {
-    db.close();
-    await reader.call("close", undefined);
-    // Last, so that SQLite folds the write-ahead log into the file.
-    await writer.call("close", undefined);
-    await Promise.all([writer.terminate(), reader.terminate()]);
-    if (temporary !== undefined) rmSync(temporary, { recursive: true });
+    try {
+      db.close();
+      await reader.call("close", undefined);
+      // Last, so that SQLite folds the write-ahead log into the file.
+      await writer.call("close", undefined);
+    } finally {
+      // A thread that is left over would keep the process from ever ending.
+      await Promise.all([writer.terminate(), reader.terminate()]);
+      if (temporary !== undefined) rmSync(temporary, { recursive: true });
+    }
   }
 }
 

@@ -99,8 +99,10 @@ export function openWriter(path: string): Writer {
   function writeBatch(): void {
     const done: { waiting: Waiting; value: unknown }[] = [];
     const until = performance.now() + BATCH_MS_MAX;
+    let begun = false;
     try {
       if (inbox.length > 0) begin.run();
+      begun = true;
       while (inbox.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
         const waiting = inbox.shift();
         if (waiting !== undefined) runOne(waiting, done);
@@ -113,6 +115,8 @@ export function openWriter(path: string): Writer {
       if (db.inTransaction) rollback.run();
       const failure = storeFailure(error, path);
       for (const { waiting } of done) waiting.reject(failure);
+      // Where no transaction begins, none of those that wait can be written, and trying on would have no end.
+      if (!begun) for (const waiting of inbox.splice(0)) waiting.reject(failure);
       return;
     }
     for (const { waiting, value } of done) waiting.resolve(value as never); // run and resolve come from one enqueue
@@ -138,10 +142,15 @@ export function openWriter(path: string): Writer {
 
   /** Copies the log into the database, so that it stays bounded; readers are not disturbed. */
   function checkpoint(): void {
-    // NOOP only looks: how many pages the log holds, and how many of them are copied already.
-    const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
-    const bytes = (log.log - log.checkpointed) * pageBytes;
-    if (bytes > (inbox.length > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE)) db.pragma("wal_checkpoint(PASSIVE)");
+    try {
+      // NOOP only looks: how many pages the log holds, and how many of them are copied already.
+      const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
+      const bytes = (log.log - log.checkpointed) * pageBytes;
+      if (bytes > (inbox.length > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE)) db.pragma("wal_checkpoint(PASSIVE)");
+    } catch {
+      // What a full disk keeps from being copied stays in the log, where all of it is read, and is copied after a later
+      // write. What is wrong with the disk is told by the writes, each to who waits for it.
+    }
   }
 
   return {

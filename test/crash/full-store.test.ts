@@ -1,0 +1,65 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openSqliteStore } from "../../src/kb/store/sqlite/open.ts";
+import type { NewResource, Store } from "../../src/kb/store/store.ts";
+import { DEFAULT_SETTINGS } from "../../src/wire/primitives.ts";
+import { NOW, wordsOnly } from "../kb/store/store-fixture.ts";
+import { canMount, mountDisk, type SmallDisk } from "./mount.ts";
+
+const mayMount = canMount();
+const NEEDS_MOUNT = mayMount ? "" : " (skipped: this user may not mount a disk)";
+
+describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
+  let disk: SmallDisk;
+  let store: Store;
+  beforeEach(async () => {
+    // The log is copied into the database from 4 MB on: room for it, and none for the copy.
+    disk = mountDisk({ sizeKib: 9 * 1024 });
+    store = await openSqliteStore({ path: join(disk.path, "kb.sqlite") });
+  });
+  afterEach(async () => {
+    await store.close();
+    disk.unmount();
+  });
+
+  let made = 0;
+  const create = async (accountId: string): Promise<unknown> => {
+    made += 1;
+    const content = `text ${made} `.repeat(20_000);
+    const id = made.toString(16).padStart(24, "0");
+    const resource: NewResource = {
+      accountId,
+      id,
+      tier: "fastest",
+      ownerId: "ann",
+      origin: "content",
+      title: `title ${made}`,
+      description: "",
+      url: null,
+      content,
+      settings: DEFAULT_SETTINGS,
+      createdAt: NOW,
+    };
+    return store.createResource(resource, wordsOnly(content));
+  };
+
+  it("says so to every write, goes on reading, and writes again once there is space", async () => {
+    const account = await store.ensureAccount("local");
+    let failures = 0;
+    for (let tries = 0; tries < 80 && failures < 10; tries += 1) {
+      const error: unknown = await create(account.id).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      if (error === undefined) continue;
+      failures += 1;
+      expect(error).toMatchObject({ code: "disk_full" });
+    }
+    expect(failures).toBe(10);
+    const [collection] = await store.collections(account.id);
+    expect(collection?.resources).toBeGreaterThan(0);
+    disk.grow(64 * 1024);
+    await create(account.id);
+    expect((await store.collections(account.id))[0]?.resources).toBe((collection?.resources ?? 0) + 1);
+  });
+});

@@ -1,0 +1,183 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../e2e/program.ts";
+import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
+import { wholeNumberOf } from "./chance.ts";
+import type { FatalOrders } from "./daemon-process.ts";
+import { endGrounds, type Ground, openGround } from "./ground.ts";
+import { openOrdered, type Orders, runDaemon } from "./live-daemon.ts";
+import { type CrashService, startService } from "./service.ts";
+
+/** How often each step is died at: its first times, half as many by the watching daemon, which takes longer. */
+const TIMES = wholeNumberOf("KBSYNC_CRASH_TIMES", 2);
+/** Agreement comes within a second or two; extra resources of creates sent twice are looked for after 30 s. */
+const AGREE_MS = 45_000;
+const PROCESS = fileURLToPath(new URL("daemon-process.ts", import.meta.url));
+
+/** Every step that a first sync takes a daemon through, and every one that changes do. */
+const FIRST_STEPS = ["collections", "collections:answered", "list", "list:answered"];
+const STEPS = ["commit", "committed", "list", "list:answered", "create", "create:answered"].concat([
+  "upload",
+  "upload:answered",
+  "update",
+  "update:answered",
+  "delete",
+  "delete:answered",
+]);
+
+let service: CrashService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(async () => {
+  await endGrounds();
+  await service.end();
+});
+
+const pdf = (text: string): Buffer => buildPdf([textPage([text])]);
+let grounds = 0;
+
+/** A folder that no daemon has seen. */
+async function openFirst(bare: boolean): Promise<Ground> {
+  grounds += 1;
+  const ground = await openGround({ service, ownerId: `steps-${grounds}`, bare });
+  for (const name of ["edited", "renamed", "deleted", "kept", "resettled/a", "retitled/a"]) {
+    ground.write(`${name}.txt`, `text of ${name}`);
+  }
+  ground.write("edited.pdf", pdf("first edition"));
+  ground.write("renamed.pdf", pdf("a paper"));
+  ground.write("resettled/b.pdf", pdf("a paper to be chunked anew"));
+  loseAnAnswer(ground);
+  return ground;
+}
+
+/** A folder in agreement, then one change of every kind, of texts and of files that are uploaded. */
+async function openChanged(bare: boolean): Promise<Ground> {
+  const ground = await openFirst(bare);
+  await agree(ground, "sync");
+  await ground.addForeign({
+    title: "created.txt",
+    description: "from created.txt",
+    content: "somebody else's",
+  });
+  ground.write("edited.txt", "another text of edited");
+  ground.write("edited.pdf", pdf("second edition"));
+  renameSync(join(ground.root, "renamed.txt"), join(ground.root, "new name.txt"));
+  renameSync(join(ground.root, "renamed.pdf"), join(ground.root, "new name.pdf"));
+  rmSync(join(ground.root, "deleted.txt"));
+  ground.write("created.txt", "a new text");
+  ground.write("twin of created.txt", "a new text");
+  ground.write("created.pdf", pdf("a new paper"));
+  ground.configure({ chunkChars: 300, word: "of" });
+  loseAnAnswer(ground);
+  return ground;
+}
+
+/** The answer to the next create is lost, so that a daemon lists what there is and settles it. */
+function loseAnAnswer({ proxy }: Ground): void {
+  let lost = false;
+  proxy.fault = ({ operation }) => {
+    if (operation !== "create" || lost) return undefined;
+    lost = true;
+    return { kind: "swallow" };
+  };
+}
+
+function ordersOf({ configFile }: Ground, mode: Orders["mode"]): Orders {
+  return { configFile, keyFile: service.keyFile, mode };
+}
+
+/** Runs a daemon in this process until it rests and service and folder agree, and ends it. */
+async function agree(
+  ground: Ground,
+  mode: Orders["mode"],
+  step: (name: string) => void = () => undefined,
+): Promise<void> {
+  const orders = ordersOf(ground, mode);
+  const daemon = openOrdered(orders, step);
+  const stop = new AbortController();
+  const ended = runDaemon(daemon, orders, stop.signal);
+  if (mode === "run") {
+    await Promise.race([ended, daemon.whenIdle().then(async () => agreement(ground))]);
+    stop.abort();
+  }
+  await ended;
+}
+
+/** Resolves when service and folder agree; after a while in any case, for the caller to tell what is wrong. */
+async function agreement(ground: Ground): Promise<void> {
+  await until("agreement", async () => (await ground.disagreements()).length === 0, AGREE_MS).catch(
+    () => undefined,
+  );
+}
+
+/** Runs a daemon of its own process until it dies as ordered; false when it brought about agreement instead. */
+async function dies(ground: Ground, orders: FatalOrders): Promise<boolean> {
+  const child = spawn(process.execPath, [PROCESS, JSON.stringify(orders)], {
+    stdio: ["ignore", "inherit", "inherit"],
+    // The sources are compiled once, not once a death.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "kbsync-crash-compiled") },
+  });
+  const closed = once(child, "close") as Promise<[number | null, string | null]>;
+  await Promise.race([closed, agreement(ground)]);
+  if (orders.mode === "run") child.kill("SIGTERM");
+  const [code, signal] = await closed;
+  if (signal === null) expect(code, "exit code of a daemon that was not killed").toBe(0);
+  return signal === "SIGKILL";
+}
+
+const DAEMONS = [
+  { name: "one pass against the embedded service", mode: "sync", bare: false, times: TIMES },
+  {
+    name: "a watching daemon against the bare specification",
+    mode: "run",
+    bare: true,
+    times: Math.ceil(TIMES / 2),
+  },
+] as const;
+
+describe.each(DAEMONS)("kill -9 at every named step of $name", ({ mode, bare, times }) => {
+  /** What is wrong after a death and a restart, for the first times of a step. */
+  const wrongAfter = async (open: typeof openFirst, step: string): Promise<string[]> => {
+    const wrong: string[] = [];
+    for (let nth = 1; nth <= times; nth += 1) {
+      const ground = await open(bare);
+      const died = await dies(ground, { ...ordersOf(ground, mode), step, nth });
+      await agree(ground, mode);
+      const lines = await ground.disagreements();
+      const before = ground.proxy.requests.length;
+      await agree(ground, "sync");
+      lines.push(...ground.proxy.writesSince(before).map(({ operation }) => `sent again: ${operation}`));
+      wrong.push(...lines.map((line) => `killed at ${step} number ${nth}: ${line}`));
+      await ground.end();
+      if (died) continue;
+      if (nth === 1) wrong.push(`there was no ${step}`);
+      break;
+    }
+    return wrong;
+  };
+
+  it("dies at every step there is", async () => {
+    const passed = new Set<string>();
+    for (const open of [openFirst, openChanged]) {
+      const ground = await open(bare);
+      await agree(ground, mode, (name) => passed.add(name));
+      expect(await ground.disagreements()).toEqual([]);
+      await ground.end();
+    }
+    expect([...passed].sort()).toEqual([...new Set([...FIRST_STEPS, ...STEPS])].sort());
+  });
+
+  it.concurrent.each(STEPS)("leaves one resource a file at %s, among changes of every kind", async (step) => {
+    expect(await wrongAfter(openChanged, step)).toEqual([]);
+  });
+
+  it.concurrent.each(FIRST_STEPS)("leaves one resource a file at %s, in a first sync", async (step) => {
+    expect(await wrongAfter(openFirst, step)).toEqual([]);
+  });
+});

@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+/** The built program against kill -9, a network that fails and disks that are full: processes, sockets and mounts are real. */
+export default defineConfig({
+  test: {
+    include: ["test/crash/**/*.test.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    // Each file starts programs of its own; side by side they would wait for each other's processors.
+    fileParallelism: false,
+  },
+});
