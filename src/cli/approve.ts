@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { approveHeld } from "../sync/approve.ts";
+import { type Approval, approveHeld } from "../sync/approve.ts";
 import { absolute, openOperator, printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import type { CommonOptions } from "./options.ts";
-import { thousands } from "./progress.ts";
+import { counted } from "./progress.ts";
 
 interface ApproveOptions extends CommonOptions {
   readonly json?: boolean;
@@ -30,9 +30,18 @@ async function approve(context: Context, source: string | undefined, options: Ap
     printJson(context, { approved: approvals });
     return;
   }
-  if (approvals.length === 0) context.stdout.write("nothing is held\n");
-  const when = told === undefined ? "the next pass does them" : "the daemon does them now";
-  for (const { source: folder, held, reason } of approvals) {
-    context.stdout.write(`approved: ${folder}, ${thousands(held)} deletes (${reason}); ${when}\n`);
-  }
+  context.stdout.write(approveWords(approvals, told !== undefined));
+}
+
+/** What was agreed to, a line each; where no delete waits, a source goes on that stood still. */
+export function approveWords(approvals: readonly Approval[], isRunning: boolean): string {
+  if (approvals.length === 0) return "nothing is held\n";
+  const lines = approvals.map(({ source, held, reason }) => {
+    const what = held === 0 ? "" : `, ${counted(held, "delete")}`;
+    const deed =
+      held === 0 ? (isRunning ? "goes on" : "goes on there") : `does ${held === 1 ? "it" : "them"}`;
+    const when = isRunning ? `the daemon ${deed} now` : `the next pass ${deed}`;
+    return `approved: ${source}${what} (${reason}); ${when}\n`;
+  });
+  return lines.join("");
 }

@@ -6,8 +6,8 @@ const REST_MS = 10_000;
 
 /**
  * Gives the memory of a first pass back once the daemon has come to rest: V8 collects when something is allocated, and a
- * daemon at rest allocates nothing, so it would keep for months what it needed for a minute. Holds the loop for some
- * ten milliseconds, once.
+ * daemon at rest allocates nothing, so it would keep for months what it needed for a minute. Holds the loop for
+ * less than a tenth of a second, once.
  */
 export function collectAtRest(): void {
   setTimeout(collect, REST_MS).unref();

@@ -55,6 +55,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   control_busy: EXIT.service,
   control_lost: EXIT.service,
   control_silent: EXIT.service,
+  control_slow: EXIT.service,
   daemon_stopping: EXIT.service,
   key_missing: EXIT.service,
   key_refused: EXIT.service,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Daemon, DaemonStatus } from "../sync/daemon.ts";
 import type { RemovedStatus, SourceStatus, TroubledFile } from "../sync/status.ts";
 import type { Context } from "./context.ts";
-import { duration, type ProgressState, startProgress, thousands } from "./progress.ts";
+import { counted, duration, type ProgressState, startProgress, thousands } from "./progress.ts";
 
 /** How often progress is looked at, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
@@ -51,7 +51,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   const work =
     progress.sent === 0
       ? "nothing to send"
-      : `${thousands(progress.sent)} ${progress.sent === 1 ? "change" : "changes"} in ${duration(elapsedMs / 1000)}`;
+      : `${counted(progress.sent, "change")} in ${duration(elapsedMs / 1000)}`;
   // What was in agreement with a folder that is not there now cannot be said to be.
   const agreed = sum(
     sources.filter(({ halted }) => !halted),
@@ -62,7 +62,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   if (waiting > 0) parts.push(`${thousands(waiting)} waiting`);
   if (failed > 0) parts.push(`${thousands(failed)} failed`);
   if (unreadable > 0) parts.push(`${thousands(unreadable)} unreadable`);
-  if (held > 0) parts.push(`${thousands(held)} deletes held`);
+  if (held > 0) parts.push(`${counted(held, "delete")} held`);
   const reasons = sources.flatMap((source) => {
     const words = [holdLine(source), source.paused ? PAUSED_WORDS : undefined];
     return words.flatMap((each) => (each === undefined ? [] : [`  ${source.path}: ${each}\n`]));
@@ -85,7 +85,7 @@ export function holdLine({
 
 /** What is said of a source that left the configuration. */
 export function removedLine({ resources, approved }: RemovedStatus): string {
-  const count = `${thousands(resources)} ${resources === 1 ? "resource" : "resources"}`;
+  const count = counted(resources, "resource");
   return approved
     ? `removed from the configuration, ${count} to be deleted, as agreed`
     : `removed from the configuration, ${count} kept (kbsync approve PATH deletes ${resources === 1 ? "it" : "them"})`;

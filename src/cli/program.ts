@@ -73,7 +73,7 @@ function buildProgram(context: Context): Command {
     .showHelpAfterError("(add --help for what there is)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 some files failed or wait, 2 usage or configuration, 3 service unreachable or refuses, 4 deletes held or a folder missing, 124 not in time (wait), 130 stopped.",
+      "\nExit codes: 0 done, 1 some files failed or wait, 2 usage or configuration, 3 service unreachable or refuses, 4 deletes held or a folder missing, 74 no space left, 124 not in time (wait), 130 stopped.",
     );
   addUp(program, context);
   addRun(program, context);

@@ -4,7 +4,7 @@ import { retryFiles } from "../sync/offline.ts";
 import { absolute, nothingSynced, openOperator, printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import type { CommonOptions } from "./options.ts";
-import { thousands } from "./progress.ts";
+import { counted } from "./progress.ts";
 
 interface RetryOptions extends CommonOptions {
   readonly json?: boolean;
@@ -35,8 +35,8 @@ export function retryWords(sources: readonly Retried[], isRunning: boolean): str
   const files = sources.reduce((sum, { failed, parked, skipped }) => sum + failed + parked + skipped, 0);
   const deletes = sources.reduce((sum, source) => sum + source.deletes, 0);
   const parts: string[] = [];
-  if (files > 0) parts.push(`${thousands(files)} ${files === 1 ? "file" : "files"}`);
-  if (deletes > 0) parts.push(`${thousands(deletes)} ${deletes === 1 ? "delete" : "deletes"}`);
+  if (files > 0) parts.push(counted(files, "file"));
+  if (deletes > 0) parts.push(counted(deletes, "delete"));
   if (parts.length === 0) return "nothing failed there, and nothing waits\n";
   const verb = files + deletes === 1 ? "is" : "are";
   return `${parts.join(" and ")} ${verb} tried again ${isRunning ? "now" : "by the next pass"}\n`;

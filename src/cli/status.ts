@@ -15,7 +15,7 @@ import { findService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { FILES_SHOWN, holdLine, removedLine, PAUSED_WORDS, troubleLines } from "./follow.ts";
 import type { CommonOptions } from "./options.ts";
-import { duration, thousands } from "./progress.ts";
+import { counted, duration, thousands } from "./progress.ts";
 import { type StateFolder, stateFolder } from "./state-folder.ts";
 
 interface StatusOptions extends CommonOptions {
@@ -117,7 +117,7 @@ export function statusText({ daemon, service, sources, removed, failures }: Stat
     const counts = [`${thousands(source.inAgreement)} of ${thousands(source.files)} files in agreement`];
     if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
     if (source.failed > 0) counts.push(`${thousands(source.failed)} failed`);
-    if (source.held > 0) counts.push(`${thousands(source.held)} deletes held`);
+    if (source.held > 0) counts.push(`${counted(source.held, "delete")} held`);
     if (source.skipped > 0) counts.push(`${thousands(source.skipped)} skipped`);
     if (source.unreadable > 0) counts.push(`${thousands(source.unreadable)} unreadable`);
     lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
@@ -136,7 +136,7 @@ function daemonText(daemon: Status["daemon"]): string {
   const { pid, idle, progress, filesPerSecond, secondsLeft } = daemon;
   const parts = [`process ${pid}`];
   if (idle) parts.push("everything noticed is done");
-  else parts.push(`${thousands(Math.max(0, progress.total - progress.done))} files to do`);
+  else parts.push(`${counted(Math.max(0, progress.total - progress.done), "file")} to do`);
   if (!idle && filesPerSecond !== null) parts.push(`${thousands(Math.round(filesPerSecond))}/s`);
   if (!idle && secondsLeft !== null) parts.push(`${duration(secondsLeft)} left`);
   return `daemon   ${parts.join(", ")}`;

@@ -7,7 +7,7 @@ import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { openLog } from "./log.ts";
 import type { CommonOptions } from "./options.ts";
-import { thousands } from "./progress.ts";
+import { counted, thousands } from "./progress.ts";
 import { printProof } from "./proof.ts";
 import { makeStateFolder } from "./state-folder.ts";
 import { loadSources } from "./up.ts";
@@ -88,13 +88,15 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
   for (const { path, resources, lost, listed } of sources) {
     if (!listed)
       lines.push(`${path}: nothing to compare yet, for the service has not told the collection's id`);
-    else lines.push(`${path}: ${thousands(resources)} resources compared`);
+    else lines.push(`${path}: ${counted(resources, "resource")} compared`);
     if (lost !== null) lines.push(`${path}: ${lost} Nothing is sent; \`kbsync approve\` sends them again.`);
   }
-  if (foreign > 0) lines.push(`${thousands(foreign)} resources of others there, left alone`);
+  if (foreign > 0) lines.push(`${counted(foreign, "resource")} of others there, left alone`);
   const found = findings.filter(({ kind }) => kind !== "foreign").length + unnamed;
   lines.push(
-    found === 0 ? "all agree" : `${thousands(found)} differ, ${thousands(found - left)} of them put right`,
+    found === 0
+      ? "all agree"
+      : `${counted(found, "differs", "differ")}, ${thousands(found - left)} of them put right`,
   );
   return `${lines.join("\n")}\n`;
 }

@@ -4,7 +4,7 @@ import { absolute, openOperator, printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { CommonOptions } from "./options.ts";
-import { thousands } from "./progress.ts";
+import { counted, thousands } from "./progress.ts";
 import { paceWords } from "./status.ts";
 
 interface WaitOptions extends CommonOptions {
@@ -42,8 +42,7 @@ const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.t
 export function waitWords({ end, reasons, troubled, service }: ResultOf<"wait">): string {
   if (end === "agreed") return "";
   if (end === "timeout") {
-    const left =
-      troubled === 0 ? "" : `, ${thousands(troubled)} ${troubled === 1 ? "file is" : "files are"} waited for`;
+    const left = troubled === 0 ? "" : `, ${counted(troubled, "file is", "files are")} waited for`;
     const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
     return `not in time${left}${why}\n`;
   }

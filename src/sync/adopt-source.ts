@@ -10,7 +10,14 @@ import { auditedOf, listPlace } from "./audit/list.ts";
 import { readDocument } from "./document/read.ts";
 import type { AcknowledgedFile } from "./ledger/drift.ts";
 import type { Observed } from "./ledger/files.ts";
-import { matchFiles, uploadGroups, type Match } from "./plan/adoption.ts";
+import type { CreateIntent } from "./ledger/intents.ts";
+import {
+  leaveTravelling,
+  matchFiles,
+  uploadGroups,
+  type Match,
+  type TravellingCreate,
+} from "./plan/adoption.ts";
 import { alterationsOf, type AuditedResource } from "./plan/audit.ts";
 import type { ScanEntry } from "./plan/model.ts";
 import type { Rules } from "./rules.ts";
@@ -37,6 +44,12 @@ export interface AdoptReport {
   readonly missing: number;
   /** Resources of the place that no file takes; they are left alone. */
   readonly surplus: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
+}
+
+/** The same, for who has it done again. */
+export interface SourceAdoption extends AdoptReport {
+  /** False: a part of the folder could not be looked at or read, so that its files must look for theirs another time. */
+  readonly complete: boolean;
 }
 
 /** A file that looks for its resource. */
@@ -67,7 +80,7 @@ export async function adoptSource(
   context: ActionContext,
   source: AdoptingSource,
   { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
-): Promise<AdoptReport> {
+): Promise<SourceAdoption> {
   const { ledger } = context;
   ledger.flush();
   const found = await listFound(context, source, signal);
@@ -76,12 +89,14 @@ export async function adoptSource(
     await ledger.write(() => ledger.drift.setAdopted(source.id, true));
     return { ...NOTHING, source: source.root };
   }
-  const { entries, seeking } = await whoSeeks(context, source, found, { whole, signal });
+  const { entries, seeking, isWholeFolder } = await whoSeeks(context, source, found, { whole, signal });
 
   let confirmed = 0;
   let differing = 0;
   const candidates: Candidate[] = [];
-  for await (const candidate of readAll(source, entries, signal)) {
+  let unread = 0;
+  const readAllHere = readAll(source, entries, () => (unread += 1), signal);
+  for await (const candidate of readAllHere) {
     const row = seeking.get(candidate.path);
     const altered = whole && row !== undefined ? found.altered.get(row.id) : undefined;
     if (row === undefined || altered === undefined) {
@@ -112,12 +127,13 @@ export async function adoptSource(
   await ledger.write(() => {
     // Only the service's word on the one resource says that it is gone: sending the file finds that out.
     for (const { id } of missing) ledger.files.setState(id, "unsure");
-    ledger.drift.setAdopted(source.id, true);
+    ledger.drift.setAdopted(source.id, isWholeFolder && unread === 0);
   });
   const exact = matches.filter(isEqualMatch).length;
   return {
     source: source.root,
     listed: true,
+    complete: isWholeFolder && unread === 0,
     adopted: confirmed + exact,
     differing: differing + matches.length - exact,
     missing: missing.length,
@@ -125,8 +141,9 @@ export async function adoptSource(
   };
 }
 
-const NOTHING: Omit<AdoptReport, "source"> = {
+const NOTHING: Omit<SourceAdoption, "source"> = {
   listed: true,
+  complete: true,
   adopted: 0,
   differing: 0,
   missing: 0,
@@ -145,7 +162,7 @@ interface Found {
 
 async function listFound(
   context: ActionContext,
-  { rules }: AdoptingSource,
+  { id, rules }: AdoptingSource,
   signal: AbortSignal,
 ): Promise<Found | undefined> {
   const { ledger } = context;
@@ -168,7 +185,18 @@ async function listFound(
     found = { unowned: [], sound: openNumberSet(), altered: new Map() };
     return see;
   };
-  return (await listPlace(context, { tier, ownerId }, begin, signal)) && found;
+  const listed = await listPlace(context, { tier, ownerId }, begin, signal);
+  if (listed === undefined) return undefined;
+  ledger.flush();
+  const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
+  const unowned = leaveTravelling(found.unowned, others.map(travellingOf), listed.clockOffsetMs);
+  return { ...found, unowned };
+}
+
+/** What another source is making; its answer may be on its way. */
+function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCreate {
+  const { label, digest, fileUrl: url, shape } = observed;
+  return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };
 }
 
 /**
@@ -183,6 +211,8 @@ async function whoSeeks(
 ): Promise<{
   readonly entries: readonly ScanEntry[];
   readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
+  /** Whether every part of the folder could be looked at. */
+  readonly isWholeFolder: boolean;
 }> {
   const scan = await scanSource(source.root, source.rules, { signal });
   const entries = new Map(scan.entries.map((entry) => [entry.path, entry]));
@@ -198,7 +228,10 @@ async function whoSeeks(
       else if (entries.has(row.path)) seeking.set(row.path, row);
     }
     const last = page.at(-1);
-    if (last === undefined || page.length < PAGE_ROWS) return { entries: [...entries.values()], seeking };
+    if (last === undefined || page.length < PAGE_ROWS) {
+      const isWholeFolder = scan.root !== undefined && scan.unreadable.length === 0;
+      return { entries: [...entries.values()], seeking, isWholeFolder };
+    }
     afterId = last.id;
     await nextTurn();
   }
@@ -207,12 +240,14 @@ async function whoSeeks(
 async function* readAll(
   { root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
+  onUnread: () => void,
   signal: AbortSignal,
 ): AsyncGenerator<Candidate> {
   for (const [index, entry] of entries.entries()) {
     signal.throwIfAborted();
     const read = await readDocument(join(root, entry.path), entry, rules, { signal });
-    // What cannot be read, or changes now, is looked at by the next pass like any other file.
+    // What cannot be read, or changes now, looks for its resource another time.
+    if (read.kind === "unreadable" || read.kind === "torn") onUnread();
     if (read.kind === "document" && read.document.sizeBytes > 0)
       yield candidateOf(observe(read.document, rulesKey));
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();

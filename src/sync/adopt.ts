@@ -7,7 +7,7 @@ import { parkMs } from "./plan/retry.ts";
 
 /**
  * Before a source of a new ledger makes its first resources, its place at the service is listed once: the ledger may be
- * new because the old one was lost, and then what is there is adopted.
+ * new because the old one was lost, or an old one may have been put back, and then what is there is adopted.
  *
  * The list needs the collection's id, which the bare specification tells only in a create's answer. The first file that
  * is sent serves for that, alone, and nothing follows it before the list: a made-up resource that asks for the id would
@@ -41,14 +41,20 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const { context, source, once, signal, isBusy, lookAt, onWarning } = options;
   const { ledger, collections, now } = context;
   let isPending = !ledger.drift.isAdopted(source.id);
+  /** A part of the folder could not be read when the place was listed: what is made after that may be there already. */
+  let isPartial = false;
   let refusals = 0;
 
   let waiting = 0;
 
   const adopt = async (looks: readonly Look[]): Promise<readonly Look[]> => {
-    const { adopted, differing } = await adoptSource(context, source, { whole: false, signal });
+    // Of an old ledger the rows are in question as well.
+    const whole = ledger.drift.isDistrusted(source.id);
+    const found = await adoptSource(context, source, { whole, signal });
+    const { adopted, differing, missing, complete } = found;
     isPending = false;
-    if (adopted + differing === 0) return looks;
+    isPartial = !complete;
+    if (adopted + differing + missing === 0) return looks;
     lookAt(now());
     return [];
   };
@@ -56,7 +62,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     ledger.flush();
     const makes = looks.filter(isMade);
     const { agreed, unsure } = ledger.sources.get(source.id);
-    if (makes.length === 0 && agreed + unsure === 0) return looks;
+    if (makes.length === 0 && (isPartial || agreed + unsure === 0)) return looks;
     // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
     if (isBusy()) return [];
     const { collection } = source.rules.source;
@@ -79,7 +85,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     waiting: () => waiting,
     admit: async (looks) => {
       waiting = 0;
-      if (!isPending) return looks;
+      if (!isPending && !isPartial) return looks;
       waiting = looks.length;
       const admitted = await choose(looks);
       waiting = isPending ? waiting - admitted.length : 0;

@@ -5,7 +5,10 @@ import { changeLedger, chosenSources } from "./offline.ts";
 /** What a person agreed to. */
 export interface Approval {
   readonly source: string;
-  /** Deletes that were held, or files missing from the folder before which the source stands still. */
+  /**
+   * Deletes that were held, or files missing from the folder before which the source stands still; 0 for a word on what
+   * the service has lost, which is sent again.
+   */
   readonly held: number;
   readonly reason: string;
 }
@@ -21,7 +24,7 @@ export function approvalsOf(rows: readonly (SourceRow | RemovedSource)[]): Appro
   return rows.flatMap((row) => {
     const { path, held, halted, holdReason, haltRoot, haltFiles, lost } = row;
     if ("kept" in row) return [{ source: path, held: row.kept, reason: REMOVED_REASON }];
-    if (lost !== null) return [{ source: path, held, reason: lost }];
+    if (lost !== null) return [{ source: path, held: 0, reason: lost }];
     if (halted !== null && haltRoot !== undefined)
       return [{ source: path, held: Math.max(held, haltFiles), reason: halted }];
     return held === 0 ? [] : [{ source: path, held, reason: holdReason ?? "deletes held before" }];

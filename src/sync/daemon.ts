@@ -135,7 +135,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
       for (const { id, rules } of sources.open(true)) {
         const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
         // A ledger that is new has made what it knows before it could see any list; an old one knows what is no more.
-        const whole = ledger.drift.isAdopted(id);
+        const whole = ledger.drift.isAdopted(id) || ledger.drift.isDistrusted(id);
         reports.push(await adoptSource(context, source, { whole, signal }));
       }
       ledger.flush();

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import PQueue from "p-queue";
 
 /** A piece of work that was prepared and may be sent. */
@@ -32,8 +33,11 @@ export interface WorkQueue<Job> {
 
 /** Jobs prepared together: they share one transaction for their intents. Reading so many holds the loop for some ms. */
 const BATCH_JOBS = 128;
-/** The next are prepared when fewer than this are ready, so that a batch is read and flushed while others are on their way. */
-const READY_LOW = 64;
+/**
+ * So many are prepared ahead of those on their way. A flush to a busy disk takes tens of milliseconds, in which what is
+ * ready must not run out; batches whose intents wait for the same flush share it.
+ */
+const AHEAD_JOBS = 512;
 /** Bytes in memory of all that is prepared or on its way; one larger file goes alone. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
@@ -49,12 +53,14 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
   const ready = fifo<Send>();
   /** Lanes that were added and have not left. */
   let lanesOpen = 0;
+  /** Jobs being read, or whose intents are on their way to the disk. */
+  let preparing = 0;
   let bytes = 0;
   let stopped = false;
   let pump: Promise<void> | undefined;
   let waiting: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
 
-  /** Resolves when the condition holds; only the pump waits here. */
+  /** Resolves when the condition holds; the pump alone waits here, and who stops it once it has ended. */
   const until = async (isOver: () => boolean): Promise<void> => {
     if (isOver()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -107,17 +113,30 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
   };
   const waits = (): boolean => !stopped && first.length() + last.length() > 0;
   const hasRoom = (need: number): boolean => stopped || bytes === 0 || bytes + need <= BYTES_MAX;
-  const work = async (): Promise<void> => {
-    while (waits()) {
-      await until(() => stopped || ready.length() < READY_LOW);
-      const { jobs, need } = takeBatch();
-      await until(() => hasRoom(need));
-      if (stopped) break;
+  const prepareBatch = async (jobs: readonly Job[], need: number): Promise<void> => {
+    preparing += jobs.length;
+    bytes += need;
+    try {
       for (const send of await prepare(jobs)) {
         bytes += send.bytes;
         ready.push(send);
       }
-      openLanes();
+    } catch (error) {
+      onError(error);
+    }
+    preparing -= jobs.length;
+    bytes -= need;
+    openLanes();
+    wake();
+  };
+  const work = async (): Promise<void> => {
+    while (waits()) {
+      await until(() => stopped || preparing + ready.length() < AHEAD_JOBS);
+      const { jobs, need } = takeBatch();
+      await until(() => hasRoom(need));
+      if (stopped) break;
+      void prepareBatch(jobs, need);
+      await nextTurn();
     }
   };
   const ensureWork = (): void => {
@@ -143,6 +162,7 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
       stopped = true;
       wake();
       await pump;
+      await until(() => preparing === 0);
       openLanes();
       // What is ready and has not begun passes through without doing anything.
       await lanes.onIdle();

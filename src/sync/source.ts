@@ -1,8 +1,8 @@
 import { prepareLook, type Prepared } from "./actions/prepare.ts";
-import { sendDelete } from "./actions/delete.ts";
 import { send } from "./actions/send.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
 import { openAdoption } from "./adopt.ts";
+import { openAgenda } from "./agenda.ts";
 import { openLossGuard, type Check, type LossGuard } from "./audit/loss.ts";
 import type { SyncConfig } from "../config/schema.ts";
 import type { SourceRow } from "./ledger/sources.ts";
@@ -11,12 +11,10 @@ import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
 import type { Look, RelativePath } from "./plan/model.ts";
 import { sameIdentity } from "./plan/moves.ts";
 import type { WorkQueue } from "./queue.ts";
-import { openAlarm } from "./alarm.ts";
 import { openPause } from "./pause.ts";
 import { openSettler } from "./recover.ts";
-import { openRefusedDeletes } from "./refused-deletes.ts";
 import type { Rules } from "./rules.ts";
-import { openDirtySet } from "./settle.ts";
+import { openSourceDeletes } from "./source-deletes.ts";
 import { isBelow } from "./source-path.ts";
 import { openUnderWay } from "./under-way.ts";
 
@@ -83,6 +81,8 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   pending(below: RelativePath | undefined): RelativePath[];
   isPending(path: RelativePath): boolean;
   isUnderWay(path: RelativePath): boolean;
+  /** What cannot be looked at: at a path, below it, or on the way to it. */
+  unreadable(below: RelativePath | undefined): RelativePath[];
   checkDoubts(): Promise<void>;
   stop(): void;
 }
@@ -107,8 +107,6 @@ export interface SourceOptions {
 
 /** How soon a folder that is missing or another one is looked at again. */
 const ROOT_RETRY_MS = 10_000;
-/** In one pass, what is to be looked at later than this is left to the next. */
-const ONCE_PATIENCE_MS = 5000;
 /** A create that was sent again is looked for in the list this soon. */
 const DOUBT_SOON_MS = 1000;
 
@@ -117,20 +115,18 @@ export function openSource(options: SourceOptions): SourceSync {
   const { row, rules, sync, context, once, queue } = options;
   const { ledger, now } = context;
   const stopping = new AbortController();
-  const dirty = openDirtySet(sync.settleMs);
   const underWay = openUnderWay();
+  const agenda = openAgenda({ settleMs: sync.settleMs, underWay, now, once });
+  const { dirty } = agenda;
+  const hint = (path: RelativePath | undefined): void => agenda.hint(path);
+  const lookAt = (atMs: number): void => agenda.lookAt(atMs);
   const pause = openPause(options.paused);
-  const refusedDeletes = openRefusedDeletes();
   let recovered = false;
   let passing = false;
   /** The whole source was looked at in this run: before that, nobody knows whether it rests. */
   let looked = false;
   /** A rescan is due that nothing hinted at. */
   let periodic = false;
-  /** Looks asked for, and the newest of them that is answered. */
-  let asked = 0;
-  let answered = 0;
-  const alarm = openAlarm(now);
 
   const source: ActionSource = {
     id: row.id,
@@ -143,29 +139,14 @@ export function openSource(options: SourceOptions): SourceSync {
       return underWay.isOutdated(path);
     },
     isPaused: () => pause.isPaused(),
-    lookAgain: (path, atMs = now() + sync.settleMs) => {
-      if (once && atMs > now() + ONCE_PATIENCE_MS) return;
-      if (underWay.has(path) && atMs <= now() + sync.settleMs) {
-        underWay.outdate(path);
-        return;
-      }
-      dirty.again(path, atMs, now());
-      alarm.set(atMs);
-    },
-    lookAgainTorn: (path) => {
-      dirty.torn(path, now());
-      source.lookAgain(path);
-    },
+    lookAgain: (path, atMs) => agenda.lookAgain(path, atMs),
+    lookAgainTorn: (path) => agenda.lookAgainTorn(path),
     mayRemake: () => guard.mayRemake(),
     settle: (intent) => settler.settle(intent),
     doubt: () => {
       if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);
     },
-    deleteLater: (deletion) => beginDeletes([deletion]),
-  };
-  const lookAt = (atMs: number): void => {
-    dirty.markAll(atMs, now());
-    alarm.set(atMs);
+    deleteLater: (deletion) => deletes.begin([deletion]),
   };
   const guard = openLossGuard({
     source: row.id,
@@ -207,21 +188,20 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     signal: stopping.signal,
   });
-
-  const hint = (path: RelativePath | undefined): void => {
-    const nowMs = now();
-    if (path === undefined) dirty.markAll(nowMs, nowMs);
-    else if (underWay.has(path)) underWay.outdate(path);
-    else dirty.mark(path, nowMs);
-    alarm.set(path === undefined ? nowMs : nowMs + sync.settleMs);
-  };
-  const beginDeletes = (deletions: readonly Deletion[]): void => {
-    underWay.beginDeletes(deletions);
-    queue.push(
-      deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
-      { last: true },
-    );
-  };
+  const deletes = openSourceDeletes({
+    row,
+    context,
+    source,
+    underWay,
+    once,
+    isHeld: () => pause.isPaused() || guard.isClosed(),
+    push: (deletions) =>
+      queue.push(
+        deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
+        { last: true },
+      ),
+    wakeAt: (atMs) => agenda.wakeAt(atMs),
+  });
   const beginLooks = (looks: readonly Look[]): void => {
     underWay.begin(looks);
     if (looks.length > 0) {
@@ -233,17 +213,17 @@ export function openSource(options: SourceOptions): SourceSync {
   const pass = async (): Promise<void> => {
     const due = dirty.take(now());
     if (due === undefined) return;
-    const answers = asked;
+    const answers = agenda.asked();
     if (pause.isPaused()) {
       pause.note(await passes.unsent(due));
       if (due.all) looked = true;
-      answered = answers;
+      agenda.answer(answers);
       return;
     }
     if (!(await guard.ready())) {
       looked ||= due.all;
       // Before the list has told whether something is lost, nobody knows what is to be sent.
-      if (ledger.drift.loss(row.id) !== undefined) answered = answers;
+      if (ledger.drift.loss(row.id) !== undefined) agenda.answer(answers);
       lookAt(guard.nextLookMs());
       return;
     }
@@ -251,21 +231,17 @@ export function openSource(options: SourceOptions): SourceSync {
     if (due.all) looked = true;
     if (plan.halted && !once) dirty.markAll(now() + ROOT_RETRY_MS, now());
     if (plan.halted) {
-      answered = answers;
+      agenda.answer(answers);
       return;
     }
     const admitted = await adoption.admit(plan.looks);
     beginLooks(admitted);
-    beginDeletes(plan.deletions);
-    // Deletes that an earlier process left undone.
-    if (due.all) {
-      const open = ledger.intents.deletes(row.id);
-      beginDeletes(open.filter(({ id }) => !underWay.isDeleting(id) && !refusedDeletes.has(id)));
-    }
+    deletes.begin(plan.deletions);
+    if (due.all) deletes.beginLeft();
     if (plan.newFiles && periodic && due.all) options.onUnhinted();
     if (due.all) periodic = false;
     // What was not admitted comes again by another look.
-    if (admitted.length === plan.looks.length) answered = answers;
+    if (admitted.length === plan.looks.length) agenda.answer(answers);
   };
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -276,13 +252,10 @@ export function openSource(options: SourceOptions): SourceSync {
         passing = false;
         continue;
       }
-      if (nextMs !== undefined) alarm.set(nextMs);
-      if (!pause.isPaused()) {
-        beginDeletes(refusedDeletes.due(now()).filter(({ id }) => !underWay.isDeleting(id)));
-        for (const { id, atMs } of refusedDeletes.times()) if (!underWay.isDeleting(id)) alarm.set(atMs);
-      }
+      if (nextMs !== undefined) agenda.wakeAt(nextMs);
+      if (!pause.isPaused()) deletes.beginDue();
       options.onChange();
-      await alarm.rings();
+      await agenda.time();
     }
   };
 
@@ -315,12 +288,7 @@ export function openSource(options: SourceOptions): SourceSync {
         },
       };
     },
-    delete: async (deletion) => {
-      // Its intent is in the ledger: the look that resuming begins with sends it.
-      if (pause.isPaused() || guard.isClosed()) return;
-      if (await sendDelete(context, source, deletion)) refusedDeletes.remove(deletion.id);
-      else if (!once) alarm.set(refusedDeletes.add(deletion, now()));
-    },
+    delete: (deletion) => deletes.send(deletion),
     done: (job) => {
       if (job.kind === "delete") underWay.endDelete(job.deletion);
       else if (underWay.end(job.look.entry)) hint(job.look.entry.path);
@@ -335,7 +303,7 @@ export function openSource(options: SourceOptions): SourceSync {
     }),
     guard,
     isBusy: (path) => underWay.has(path),
-    deleteLater: (deletion) => beginDeletes([deletion]),
+    deleteLater: (deletion) => deletes.begin([deletion]),
     isIdle: () => recovered && looked && !passing && dirty.isQuiet() && underWay.isEmpty(),
     isPaused: () => pause.isPaused(),
     pause: () => {
@@ -351,31 +319,24 @@ export function openSource(options: SourceOptions): SourceSync {
       ledger.note(() => ledger.operator.unpark(row.id, now()));
       hint(undefined);
     },
-    retryDeletes: (below) => {
-      refusedDeletes.hurry(below, now());
-      alarm.set(now());
-    },
-    ask: (below) => {
-      asked += 1;
-      if (below === undefined) hint(undefined);
-      else if (underWay.has(below)) underWay.outdate(below);
-      // Also one that has a job, so that a pass is due which answers.
-      if (below !== undefined) dirty.again(below, now(), now());
-      alarm.set(now());
-      return asked;
-    },
-    answered: () => answered,
+    retryDeletes: (below) => deletes.retry(below),
+    ask: (below) => agenda.ask(below),
+    answered: () => agenda.answered(),
     pending: (below) => {
       const paths = new Set([...underWay.paths(), ...dirty.marked(), ...pause.paths()]);
       return [...paths].filter((path) => isBelow(path, below));
     },
     isUnderWay: (path) => underWay.touches(path),
+    unreadable: (below) =>
+      [...passes.unreadable()].filter(
+        (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
+      ),
     isPending: (path) => underWay.touches(path) || dirty.isMarked(path) || pause.has(path),
     checkDoubts: () => settler.checkDoubts(),
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));
       settler.stop();
-      alarm.stop();
+      agenda.stop();
     },
   };
   return self;

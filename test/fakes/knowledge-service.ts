@@ -57,6 +57,8 @@ export type Fault =
   | { readonly kind: "html" }
   /** The service acts when the promise is done, and answers then. */
   | { readonly kind: "wait"; readonly until: Promise<void> }
+  /** The service acts at once, and answers when the promise is done. */
+  | { readonly kind: "answer-late"; readonly until: Promise<void> }
   /** The service acts when the promise is done; the connection ends at once. */
   | { readonly kind: "act-late"; readonly until: Promise<void> };
 
@@ -138,6 +140,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
         ? act(request, target, bytes)
         : ([401, { success: false, message: "unknown key", error: { code: "unauthorized" } }] as const);
     if (fault?.kind === "act-late") return;
+    if (fault?.kind === "answer-late") await fault.until;
     const text = JSON.stringify(answer);
     if (fault?.kind === "lose-answer") {
       incoming.socket.destroy();

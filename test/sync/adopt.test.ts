@@ -107,6 +107,23 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
 );
 
 describe("a lost ledger", () => {
+  it("lets files look for their resources that could not be read before", async () => {
+    mix();
+    await world.sync();
+    const before = ids();
+    loseLedger();
+    // So large an ignore file is not read: what it would leave out is unknown, and nothing below it is looked at.
+    world.write("b/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
+    await world.sync();
+    rmSync(join(world.root, "b/.kbsyncignore"));
+    await world.sync();
+    expect(ids()).toEqual(before);
+    expect(world.service.live()).toHaveLength(4);
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(world.service.requests.length).toBe(number);
+  });
+
   it("sends no file again that is equal", async () => {
     mix();
     await world.sync();
@@ -351,4 +368,65 @@ describe("recover", () => {
       }
     },
   );
+});
+
+describe("an old ledger that nobody told of", () => {
+  /** Puts the ledger, or the whole state folder, back as it was before `change`. */
+  const restoreAfter = async (
+    names: (name: string) => boolean,
+    change: () => Promise<void>,
+  ): Promise<void> => {
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    await change();
+    for (const name of readdirSync(world.stateDir).filter(names)) rmSync(join(world.stateDir, name));
+    for (const name of readdirSync(backup).filter(names))
+      cpSync(join(backup, name), join(world.stateDir, name));
+    rmSync(backup, { recursive: true });
+  };
+
+  it.each([
+    ["the ledger alone", (name: string) => name.startsWith("ledger.db")],
+    ["the whole state folder", () => true],
+  ])("makes nothing a second time where %s was put back", async (_what, names) => {
+    for (const name of ["same", "edited", "resettled", "deleted"]) world.write(`${name}.txt`, `text ${name}`);
+    await world.sync();
+    const sources = [world.source({ rules: [{ match: "resettled.txt", settings: { chunkSize: 300 } }] })];
+    await restoreAfter(names, async () => {
+      mix();
+      world.write("edited.txt", "edited since");
+      rmSync(join(world.root, "deleted.txt"));
+      await world.sync({ sources });
+    });
+    const before = ids();
+    const number = world.service.requests.length;
+    const warnings: string[] = [];
+    await world.sync({ sources, onWarning: ({ message }) => warnings.push(message) });
+    expect(warnings).toEqual([expect.stringContaining("older than")]);
+    expect(ids()).toEqual(before);
+    expect(sentSince(number).filter((operation) => ["create", "upload"].includes(operation))).toEqual([]);
+    const after = world.service.requests.length;
+    await world.sync({ sources, onWarning: ({ message }) => warnings.push(message) });
+    expect([world.service.requests.length, warnings.length]).toEqual([after, 1]);
+  });
+
+  it("is known as such until it was compared, through a crash at the list", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    await restoreAfter(
+      (name) => name.startsWith("ledger.db"),
+      async () => {
+        world.write("b.txt", "text b");
+        await world.sync();
+      },
+    );
+    const before = ids();
+    const step = (name: string): void => {
+      if (name === "list:answered") throw new Error("crash");
+    };
+    await world.sync({ step }).catch(() => undefined);
+    await world.sync();
+    expect(ids()).toEqual(before);
+    expect(world.service.count("create")).toBe(2);
+  });
 });

@@ -1,9 +1,10 @@
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditReport } from "../../src/sync/audit/report.ts";
 import { approveHeld } from "../../src/sync/approve.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
+import { readStatus } from "../../src/sync/status.ts";
 import type { FakeResource } from "../fakes/knowledge-service.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
@@ -278,6 +279,22 @@ describe("a service that lost most of what it had", () => {
     const before = world.service.requests.length;
     await world.sync();
     expect(world.service.requests.length).toBe(before);
+  });
+
+  it("can leave the configuration, and a person agrees to the end of what is left of it", async () => {
+    writeFiles(10);
+    await world.sync();
+    forgetAll();
+    await audit({ repair: true });
+    const other = join(world.root, "..", "other");
+    mkdirSync(other);
+    const sources = [{ ...world.source(), path: other, absolutePath: other }];
+    await world.sync(prompt({ sources }));
+    expect(approveHeld(world.stateDir, world.root)).toMatchObject([
+      { held: 10, reason: "removed from the configuration" },
+    ]);
+    await world.sync(prompt({ sources }));
+    expect(readStatus(world.stateDir, 0)?.removed).toEqual([]);
   });
 
   it("goes on by itself when they are back", async () => {

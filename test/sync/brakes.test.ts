@@ -2,7 +2,8 @@ import { mkdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeFileSync } f
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { approveHeld } from "../../src/sync/approve.ts";
-import type { Daemon } from "../../src/sync/daemon.ts";
+import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
+import { REAL_WORLD } from "../../src/sync/daemon/options.ts";
 import type { SourceStatus } from "../../src/sync/status.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
@@ -263,4 +264,34 @@ describe("a daemon that watches", () => {
     expect(state(daemon)).toMatchObject({ held: 0, holdReason: null });
     await end();
   });
+});
+
+it("another folder in the place of a watched one is not agreed to by a look at one new file", async () => {
+  fill(8);
+  await sync();
+  let hint: (path: string | undefined) => void = () => undefined;
+  const deaf: DaemonOptions["world"] = {
+    ...REAL_WORLD,
+    watch: ({ onDirty, onReady }) => {
+      hint = onDirty;
+      onReady();
+      return Promise.resolve({
+        degraded: () => undefined,
+        renew: () => undefined,
+        close: () => Promise.resolve(),
+      });
+    },
+  };
+  const { daemon, end } = await watch({ world: deaf });
+  try {
+    renameSync(world.root, `${world.root}-before`);
+    mkdirSync(world.root);
+    writeFileSync(join(world.root, "new.txt"), "new");
+    hint("new.txt");
+    await until(() => state(daemon)?.halted === true || live() === 9);
+    expect(state(daemon)?.holdReason).toContain("was replaced");
+    expect([live(), deletes()]).toEqual([8, 0]);
+  } finally {
+    await end();
+  }
 });

@@ -325,6 +325,61 @@ describe("wait", () => {
     expect(await wait(daemon, path)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
   });
 
+  it("does not take the end of an older resource of the path for the file as it is now", async () => {
+    world.write("a.txt", "old");
+    const daemon = await run();
+    let refusing = true;
+    let arrived = false;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    world.service.fault = ({ operation }) => {
+      if (operation === "delete" && refusing)
+        return { kind: "answer", status: 422, body: '{"success":false,"message":"not now"}' };
+      if (operation !== "create") return undefined;
+      arrived = true;
+      return { kind: "wait", until: released };
+    };
+    unlinkSync(join(world.root, "a.txt"));
+    await until(() => daemon.status().sources[0]?.failed === 1);
+    world.write("a.txt", "new");
+    let isOver = false;
+    const waited = wait(daemon, "a.txt").finally(() => (isOver = true));
+    await until(() => arrived);
+    refusing = false;
+    await daemon.retry();
+    await until(() =>
+      world.activity.some(({ action, outcome }) => action === "delete" && outcome === "done"),
+    );
+    // What the end of the delete sets going is done by the time that two more commits are on disk.
+    await daemon.retry();
+    await daemon.retry();
+    expect(isOver).toBe(false);
+    release();
+    expect(await waited).toMatchObject({ agreed: true });
+    expect(world.service.live()).toMatchObject([{ content: "new" }]);
+  });
+
+  it("tells of what cannot be looked at: below a folder, and on the way to a file", async () => {
+    world.write("open/a.txt", "a");
+    world.write("shut/inner/b.txt", "b");
+    const daemon = await run();
+    // An ignore file that is too large to read: what it leaves out is not known, as for a folder without leave to enter.
+    world.write("shut/inner/.kbsyncignore", Buffer.alloc(2 * 1024 * 1024, 0x23));
+    expect(await wait(daemon, "shut")).toMatchObject({
+      agreed: false,
+      reasons: [{ path: "shut/inner", code: "unreadable" }],
+    });
+    expect(await wait(daemon, "shut/inner/b.txt")).toMatchObject({
+      agreed: false,
+      reasons: [{ path: "shut/inner", code: "unreadable" }],
+    });
+    expect(await wait(daemon, "open")).toMatchObject({ agreed: true });
+    unlinkSync(join(world.root, "shut/inner/.kbsyncignore"));
+    expect(await wait(daemon, "shut")).toMatchObject({ agreed: true });
+  });
+
   it("tells of deletes that are held, of a folder that is away, and of a pause", async () => {
     for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
     const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 } });
@@ -364,6 +419,17 @@ function deafWorld(): NonNullable<NonNullable<Parameters<World["daemon"]>[0]>["w
     },
   };
 }
+
+it("a person's word on deletes is in the ledger by the time that it is answered", async () => {
+  for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
+  const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 } });
+  for (let index = 0; index < 8; index += 1) unlinkSync(join(world.root, `${index}.txt`));
+  await until(() => daemon.status().sources[0]?.held === 8);
+  expect(daemon.approve()).toMatchObject([{ source: world.root, held: 8 }]);
+  const states = new Set(readStatus(world.stateDir, 10)?.troubled.map(({ state }) => state));
+  expect(states).toEqual(new Set(["doomed"]));
+  await until(() => titles().length === 2);
+});
 
 describe("retry", () => {
   it("tries failed files again, and says how many", async () => {

@@ -50,14 +50,18 @@ function settlerOf(
   id: number,
   list: () => Reply<{ clockOffsetMs: number }>,
   once: boolean,
-  { elapsedMs, shows = true }: { readonly elapsedMs?: () => number; readonly shows?: boolean } = {},
+  {
+    elapsedMs,
+    shows = true,
+    createdMs = () => Date.now(),
+  }: { readonly elapsedMs?: () => number; readonly shows?: boolean; readonly createdMs?: () => number } = {},
 ): { settler: Settler; deletions: Deletion[]; warnings: string[] } {
   const deletions: Deletion[] = [];
   const warnings: string[] = [];
   const remote: Pick<Remote, "list"> = {
     list: async (_, onResource) => {
       const reply = list();
-      if (reply.kind === "done" && shows) onResource({ ...record, createdAt: new Date().toISOString() });
+      if (reply.kind === "done" && shows) onResource({ ...record, createdAt: new Date(createdMs()).toISOString() });
       return await Promise.resolve(reply);
     },
   };
@@ -103,6 +107,27 @@ describe("an extra resource that a create may have made", () => {
 
   it("is deleted when the other create is for another owner", async () => {
     expect(await doubtBeside("other")).toMatchObject([{ docId: "doc" }]);
+  });
+});
+
+describe("a clock that was set between a create and its recovery", () => {
+  const HOUR_MS = 3_600_000;
+
+  it("is told by what the list said of it before", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    // Set back by an hour since: the intent seems to lie in the future, and the service to be an hour ahead.
+    const intentMs = Date.now() + HOUR_MS;
+    await ledger.write(() => {
+      ledger.intents.setClockOffset(0);
+      ledger.intents.create(id, "key", intentMs, observed());
+    });
+    const list = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: HOUR_MS } });
+    const { settler } = settlerOf(id, list, false, { createdMs: () => intentMs + 10 });
+    await settler.recover();
+    settler.stop();
+    expect(ledger.files.ownsDoc("doc")).toBe(true);
+    ledger.flush();
+    expect(ledger.intents.clockOffset()).toBe(HOUR_MS);
   });
 });
 

@@ -356,3 +356,65 @@ describe("a source whose folder has another path in the configuration", () => {
     expect(ids()).toEqual(before);
   });
 });
+
+it("a new source does not take what the other one of its owner is just making", async () => {
+  await world.end();
+  world = await openWorld({ collections: true });
+  base = dirname(world.root);
+  write("a/licence.txt", "the same words in both");
+  write("a/own.txt", "of the first alone");
+  write("b/licence.txt", "the same words in both");
+  const made = Promise.withResolvers<void>();
+  const listed = Promise.withResolvers<void>();
+  let lists = 0;
+  let creates = 0;
+  world.service.fault = ({ operation, body }) => {
+    if (operation === "list") lists += 1;
+    if (operation === "list" && lists === 2) return { kind: "wait", until: made.promise };
+    if (operation !== "create") return undefined;
+    creates += 1;
+    if (lists === 2 && creates > 1) listed.resolve();
+    if (body?.["title"] !== "licence.txt" || creates > 1) return undefined;
+    made.resolve();
+    return { kind: "answer-late", until: listed.promise };
+  };
+  const status = await sync([at("b"), at("a")], { settings: { concurrency: 8 } });
+  expect(status.sources.map(({ inAgreement, failed }) => [inAgreement, failed])).toEqual([
+    [1, 0],
+    [2, 0],
+  ]);
+  expect(live().toSorted()).toEqual(["owner licence.txt", "owner licence.txt", "owner own.txt"]);
+});
+
+it("two sources of one owner that were making equal files in a crash end with one resource each", async () => {
+  const sources = [at("a"), at("b")];
+  write("a/own.txt", "of a");
+  write("b/own.txt", "of b");
+  await sync(sources);
+  write("a/licence.txt", "the same words in both");
+  write("b/licence.txt", "the same words in both");
+  let crashed = false;
+  const crash = (name: string): void => {
+    crashed ||= name === "create:answered";
+    if (crashed) throw new Error("crash");
+  };
+  await sync(sources, { step: crash }).catch(() => undefined);
+  expect(live().filter((each) => each.endsWith("licence.txt"))).toHaveLength(1);
+  await sync(sources);
+  expect(live().filter((each) => each.endsWith("licence.txt"))).toHaveLength(2);
+});
+
+it("an audit of one source says nothing of another one of its owner", async () => {
+  const sources = [at("a"), at("b")];
+  write("a/a.txt", "of a");
+  write("b/b.txt", "of b");
+  await sync(sources);
+  const lost = world.service.live().find(({ title }) => title === "b.txt");
+  if (lost !== undefined) lost.isDeleted = true;
+  const { url, key: pauthkey } = world.service;
+  const daemon = world.daemon({ sources, service: { apiUrl: url, dbUrl: url, pauthkey, listLagMs: 0 } });
+  const one = await daemon.audit({ folder: join(base, "a") });
+  const other = await daemon.audit({ folder: join(base, "b") });
+  await daemon.close();
+  expect([one.findings.length, one.agrees, other.findings.length, other.agrees]).toEqual([0, true, 1, false]);
+});

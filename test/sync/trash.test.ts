@@ -136,6 +136,20 @@ describe("the text of a deleted file", () => {
     expect(kept()).toEqual([]);
   });
 
+  it.each([
+    ["a file has", () => writeFileSync(path("d"), "now a file")],
+    ["a link that leads to itself has", () => symlinkSync("d", path("d"))],
+  ])("is kept when %s taken the place of its folder", async (_name, take) => {
+    world.write("d/a.txt", "text a");
+    world.write("b.txt", "text b");
+    await sync();
+    rmSync(path("d"), { recursive: true });
+    take();
+    await sync();
+    expect(kept()).toEqual(["d/a.txt"]);
+    expect(world.service.live().filter(({ title }) => title === "a.txt")).toEqual([]);
+  });
+
   it("is kept once, whatever a crash between its keeping and its delete", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");

@@ -292,3 +292,18 @@ it("tells the hash on disk beside the acknowledged one, whatever size and times 
   expect(after.ledger?.hash).toBe(before.ledger?.hash);
   expect(after.content?.hash).not.toBe(before.content?.hash);
 });
+
+it("tells content and recipe of a followed link as of a file", async () => {
+  world.write("a.md", "# Hello\n");
+  symlinkSync("a.md", join(world.root, "link.md"));
+  const sources = [world.source({ followSymlinks: true })];
+  await world.sync({ sources });
+  const found = await why("link.md", { followSymlinks: true });
+  expect(found).toMatchObject({
+    disk: { kind: "link", target: "a.md" },
+    content: { outcome: "document", hash: found.ledger?.hash },
+    recipe: { title: "Hello" },
+    ledger: { state: "agreed" },
+    next: { action: "nothing" },
+  });
+});

@@ -74,7 +74,8 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     }
     if (found === undefined) return;
     for await (const drifted of found.drifted()) {
-      const source = sourceOf(drifted.row.source);
+      // Other sources share the place, and a person may have asked for one alone.
+      const source = group.find(({ id }) => id === drifted.row.source);
       const again = resending.get(drifted.row.source);
       if (source !== undefined) report.drifted(pathOf(source), drifted, again !== undefined);
       await again?.add(drifted);
@@ -82,6 +83,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     for (const again of resending.values()) await again.finish();
     for (const claimed of found.claims.claimed) {
       const owner = ownerOf(claimed) ?? { source: first, path: "" };
+      if (!group.includes(owner.source)) continue;
       const mayGo = repair && resending.has(owner.source.id) && (byPerson || claimed.claim === "upload");
       const what = { path: owner.path, docId: claimed.resource.docId, words: WORDS[claimed.claim] };
       const goes = mayGo && (await deleteExtra(context, owner.source, what));

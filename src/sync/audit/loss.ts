@@ -136,6 +136,9 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   };
 }
 
+/** Failed questions after one resource before it counts as lost: what is then not sent is only held. */
+const ASK_TRIES = 3;
+
 /** Resources asked for by their id before most are taken for lost. */
 const SAMPLE = 5;
 
@@ -171,9 +174,11 @@ async function exists(
   { docId, title }: AcknowledgedFile,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (;;) {
+  for (let tries = 1; ;) {
     const reply = await remote.update(docId, { title }, signal);
     if (reply.kind !== "later") return reply.kind === "done";
+    // The gate has waited. A service that fails on this one alone must not keep the audit for ever.
+    if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return false;
   }
 }
 

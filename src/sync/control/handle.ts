@@ -1,6 +1,7 @@
+import { KbsyncError } from "../../lib/failure.ts";
 import type { Daemon, DaemonActivity } from "../daemon.ts";
 import type { ControlHandler } from "./server.ts";
-import type { CommandName, EventOf, Request, ResultOf } from "./protocol.ts";
+import { type CommandName, type EventOf, LOG_LINES_MAX, type Request, type ResultOf } from "./protocol.ts";
 
 /** What is told of the daemon that the daemon does not know itself. */
 export interface DaemonFacts {
@@ -10,7 +11,7 @@ export interface DaemonFacts {
 
 /** Answers requests with a daemon. */
 export function handleWith(daemon: Daemon, facts: DaemonFacts): ControlHandler {
-  return async (request, { signal, emit }) => {
+  return async (request, { signal, emit, drained }) => {
     switch (request.command) {
       case "status":
         return result("status", statusOf(daemon, facts));
@@ -37,7 +38,7 @@ export function handleWith(daemon: Daemon, facts: DaemonFacts): ControlHandler {
       case "about":
         return result("about", { ...daemon.about(request.path), service: daemon.status().service });
       case "log":
-        return tellLog(daemon, request, signal, emit);
+        return tellLog(daemon, request, { signal, emit, drained });
       case "wait":
         return wait(daemon, request, signal, emit);
     }
@@ -59,30 +60,50 @@ function statusOf(daemon: Daemon, facts: DaemonFacts): ResultOf<"status"> {
   };
 }
 
-/** What was done lately; with `follow` all that is done until the client goes. */
+/** What was done lately; with `follow` all that is done until the client goes. Throws `control_slow`. */
 async function tellLog(
   daemon: Daemon,
   { limit, path, follow }: Extract<Request, { command: "log" }>,
-  signal: AbortSignal,
-  emit: (event: EventOf<"log">) => void,
+  { signal, emit, drained }: Parameters<ControlHandler>[1],
 ): Promise<ResultOf<"log">> {
-  // Both in one turn of the loop, so that nothing comes in between and nothing twice.
-  for (const activity of daemon.recent({ limit, path })) emit(activity);
-  if (!follow) return {};
   const isAsked = (activity: DaemonActivity): boolean =>
     path === undefined ||
     [activity.path, activity.from]
       .map((each) => (each === undefined ? undefined : `${activity.source}/${each}`))
       .some((each) => each === path || each?.startsWith(`${path}/`) === true || path === activity.source);
-  const stop = daemon.follow((activity) => {
-    if (isAsked(activity)) emit(activity);
-  });
+  // Both in one turn of the loop, so that nothing comes in between and nothing twice.
+  const left = [...daemon.recent({ limit, path })];
+  let isCaughtUp = false;
+  const stop = follow
+    ? daemon.follow((activity) => {
+        if (!isAsked(activity)) return;
+        if (isCaughtUp) emit(activity);
+        else if (left.length <= LATE_MAX) left.push(activity);
+      })
+    : () => undefined;
   try {
-    await aborted(signal);
+    for (const activity of left) {
+      emit(activity);
+      await drained();
+      signal.throwIfAborted();
+    }
+    if (left.length > LATE_MAX) throw tooSlow();
+    isCaughtUp = true;
+    if (follow) await aborted(signal);
   } finally {
     stop();
   }
   return {};
+}
+
+/** Activities that are kept for a client which has not read the earlier ones yet. */
+const LATE_MAX = 2 * LOG_LINES_MAX;
+
+function tooSlow(): KbsyncError {
+  return new KbsyncError("more is done than the reader of the log takes", {
+    code: "control_slow",
+    retryable: true,
+  });
 }
 
 async function wait(

@@ -8,7 +8,12 @@ import { failureOf, PROTOCOL, Request, REQUEST_BYTES_MAX } from "./protocol.ts";
 /** Answers a request: events as they come, then the result. Ends when the signal aborts. Throws what the client is to be told. */
 export type ControlHandler = (
   request: Request,
-  how: { readonly signal: AbortSignal; readonly emit: (event: unknown) => void },
+  how: {
+    readonly signal: AbortSignal;
+    readonly emit: (event: unknown) => void;
+    /** Resolves when there is room for more events, or nobody there any more. For who has many to tell at once. */
+    readonly drained: () => Promise<void>;
+  },
 ) => Promise<unknown>;
 
 /** An open control socket. */
@@ -67,7 +72,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     const cut = setTimeout(() => {
       for (const socket of clients) socket.destroy();
     }, CLOSE_MS);
-    await Promise.all([...clients].map((socket) => once(socket, "close")));
+    await Promise.all([...clients].map(closed));
     clearTimeout(cut);
   };
   return {
@@ -77,6 +82,13 @@ export async function openControl(options: ControlOptions): Promise<Control> {
       await closing;
     },
   };
+}
+
+/** Resolves when a client's socket is closed, in whatever way: one that went away first fails before it closes. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once("close", () => resolve());
+  });
 }
 
 /** Listens in the state folder, or outside where that cannot be. */
@@ -125,6 +137,20 @@ function serve(socket: Socket, options: ControlOptions, stopping: AbortSignal): 
     socket.write(lineOf(message));
     if (socket.writableLength > UNREAD_BYTES_MAX) socket.destroy();
   };
+  const drained = (): Promise<void> =>
+    new Promise((resolve) => {
+      if (socket.destroyed || !socket.writableNeedDrain) {
+        resolve();
+        return;
+      }
+      const done = (): void => {
+        socket.off("drain", done);
+        socket.off("close", done);
+        resolve();
+      };
+      socket.on("drain", done);
+      socket.on("close", done);
+    });
   const end = (message: object): void => {
     clearTimeout(slow);
     if (socket.writable) socket.end(lineOf(message));
@@ -141,7 +167,8 @@ function serve(socket: Socket, options: ControlOptions, stopping: AbortSignal): 
     }
     const signal = AbortSignal.any([gone.signal, stopping]);
     try {
-      const result = await options.handle(request.data, { signal, emit: (event) => write({ event }) });
+      const emit = (event: unknown): void => write({ event });
+      const result = await options.handle(request.data, { signal, emit, drained });
       // Whether it came to its end or was broken off by the stop, it cannot tell by itself.
       stopping.throwIfAborted();
       end({ result });

@@ -1,3 +1,4 @@
+import { KbsyncError } from "../../lib/failure.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { movedSources } from "../moved-sources.ts";
 import { openRemovals, type Removals } from "../removal.ts";
@@ -64,7 +65,7 @@ export function openDaemonSources(
   };
   const openRows = (): { readonly source: WatchedSource; readonly row: SourceRow }[] => {
     try {
-      ledger.claim();
+      if (ledger.claim()) parts.warn(oldLedger(ledgerFile(stateDir)));
       for (const { id, path } of movedSources(ledger, watched)) ledger.sources.repath(id, path);
       const rows = watched.map((source) => ({
         source,
@@ -107,4 +108,16 @@ export function openDaemonSources(
     isIdle: () => sources.every((source) => source.isIdle()) && removals?.isIdle() !== false,
     watches,
   };
+}
+
+function oldLedger(file: string): KbsyncError {
+  return new KbsyncError(
+    `the ledger ${file} is older than what was written here last; was it put back from a backup?`,
+    {
+      code: "ledger_old",
+      subject: file,
+      retryable: true,
+      hint: "Before anything is made, what the service holds is listed, and files get the resources that are theirs.",
+    },
+  );
 }

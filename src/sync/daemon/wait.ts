@@ -92,10 +92,14 @@ export async function waitFor(
   }
 }
 
-/** Told of each file that was done, with the time its work began by the timers' clock. */
+/**
+ * Told of each file that was done, with the time its work began by the timers' clock. Not of deletes: what is deleted may
+ * be an older resource of a path that has a file again.
+ */
 function listen(parts: Parts, onDone: (source: string, path: string, startedMs: number) => void): () => void {
-  const listener: Parameters<typeof parts.listeners.add>[0] = ({ source, path, outcome, durationMs }) => {
-    if (outcome === "done") onDone(source, path, performance.now() - durationMs);
+  const listener: Parameters<typeof parts.listeners.add>[0] = (activity) => {
+    const { source, path, action, outcome, durationMs } = activity;
+    if (outcome === "done" && action !== "delete") onDone(source, path, performance.now() - durationMs);
   };
   parts.listeners.add(listener);
   return () => parts.listeners.delete(listener);
@@ -124,8 +128,8 @@ function reasonsAt(
     for (const path of source.pending(below))
       reasons.push(reason(path, "paused", "the source is paused: `kbsync resume` goes on"));
   }
-  if (below === undefined && row.unreadable > 0)
-    reasons.push(reason("", "unreadable", `${row.unreadable} files or folders cannot be looked at`));
+  for (const path of source.unreadable(below))
+    reasons.push(reason(path, "unreadable", "it cannot be looked at, so nothing is known of what is in it"));
   if (below !== undefined && reasons.length === 0 && !acknowledged.has(`${root}\n${below}`))
     reasons.push(...fileReasons(ledger, source, below, reason));
   return reasons;

@@ -29,6 +29,8 @@ export interface ActivityLog {
   add(activity: Activity): void;
   /** The newest entries, newest first. */
   recent(limit: number): Activity[];
+  /** Resources that were made for a source after a time, as far back as the record goes. */
+  madeSince(source: number, atMs: number): string[];
   /** The newest entries of a file or of all below a folder, newest first; undefined is the whole source. */
   recentAt(source: number, below: RelativePath | undefined, limit: number): Activity[];
 }
@@ -53,6 +55,13 @@ export function openActivity(db: Sqlite): ActivityLog {
      WHERE source = @source AND (@below IS NULL OR ${isBelow("path")} OR ${isBelow("from_path")})
      ORDER BY id DESC LIMIT @limit`,
   );
+  // No index, as above.
+  const madeSince = db
+    .prepare<[number, number], string>(
+      `SELECT doc_id FROM activity
+       WHERE source = ? AND at_ms > ? AND action = 'create' AND outcome = 'done' AND doc_id IS NOT NULL`,
+    )
+    .pluck();
   let sincePrune = 0;
   return {
     add: ({ atMs, source, path, from, docId, action, outcome, durationMs, message }) => {
@@ -72,6 +81,7 @@ export function openActivity(db: Sqlite): ActivityLog {
       sincePrune = 0;
       prune.run(ROWS_MAX);
     },
+    madeSince: (source, atMs) => madeSince.all(source, atMs),
     recent: (limit) => recent.all(limit).map(activityOf),
     recentAt: (source, below, limit) => recentAt.all({ source, below: below ?? null, limit }).map(activityOf),
   };

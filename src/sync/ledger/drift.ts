@@ -44,6 +44,10 @@ export interface Drift {
   setLoss(source: number, reason: string | undefined): void;
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
+  /** The ledger is an old one: the rows of adopted sources are to be compared with the service's list, as `recover` does. */
+  distrust(): void;
+  /** Whether the rows of a source are those of an old ledger, until it is adopted again. */
+  isDistrusted(source: number): boolean;
   bornMs(): number;
   auditedMs(): number | undefined;
   setAuditedMs(atMs: number): void;
@@ -93,6 +97,11 @@ export function openDrift(db: Sqlite): Drift {
   const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
   const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
   const unadopt = db.prepare("DELETE FROM adopted WHERE source = ?");
+  const distrust = db.prepare(
+    "INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM adopted WHERE true ON CONFLICT DO NOTHING",
+  );
+  const unadoptAll = db.prepare("DELETE FROM adopted");
+  const trust = db.prepare("DELETE FROM meta WHERE name = 'distrusted ' || CAST(? AS INTEGER)");
   const meta = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck();
   const setMeta = db.prepare(
     "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -125,7 +134,13 @@ export function openDrift(db: Sqlite): Drift {
     isAdopted: (source) => isAdopted.get(source) !== undefined,
     setAdopted: (source, adopted) => {
       (adopted ? adopt : unadopt).run(source);
+      if (adopted) trust.run(source);
     },
+    distrust: () => {
+      distrust.run();
+      unadoptAll.run();
+    },
+    isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
     bornMs: () => Number(meta.get("born_ms") ?? 0),
     auditedMs: () => {
       const text = meta.get("audited_ms");

@@ -58,6 +58,9 @@ export interface Intents {
   refuse(id: number, message: string): void;
   remove(id: number): void;
   creates(source: number): CreateIntent[];
+  /** The service's clock minus ours when a list told it last; undefined: none has. */
+  clockOffset(): number | undefined;
+  setClockOffset(ms: number): void;
   /** Creates of all configured sources. */
   allCreates(): CreateIntent[];
   /** The same, with the doubts among them. */
@@ -112,6 +115,13 @@ export function openIntents(db: Sqlite): Intents {
   );
   const deletes = db.prepare<[number], DeleteIntent>(
     "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
+  );
+
+  const clockOffset = db
+    .prepare<[], string>("SELECT value FROM meta WHERE name = 'clock_offset_ms'")
+    .pluck();
+  const setClockOffset = db.prepare(
+    "INSERT INTO meta VALUES ('clock_offset_ms', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
   );
 
   const intentOf = (row: Row): CreateIntent => ({
@@ -173,6 +183,13 @@ export function openIntents(db: Sqlite): Intents {
     },
     remove: (id) => {
       remove.run(id);
+    },
+    clockOffset: () => {
+      const text = clockOffset.get();
+      return text === undefined ? undefined : Number(text);
+    },
+    setClockOffset: (ms) => {
+      setClockOffset.run(String(ms));
     },
     creates: (source) => open.all(source, "create").map(intentOf),
     allCreates: () => allCreates.all().map(intentOf),

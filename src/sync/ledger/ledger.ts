@@ -7,6 +7,7 @@ import { groupCommits, type GroupCommit } from "./commit.ts";
 import { openDrift, type Drift } from "./drift.ts";
 import { openFiles, type Files } from "./files.ts";
 import { openIntents, type Intents } from "./intents.ts";
+import { openMark } from "./mark.ts";
 import { openSqlite, type Sqlite } from "./open.ts";
 import { openOperator, type Operator } from "./operator.ts";
 import { openTrashRows, type TrashRows } from "./trash.ts";
@@ -24,8 +25,12 @@ export interface Ledger extends GroupCommit {
   readonly trash: TrashRows;
   readonly drift: Drift;
   readonly operator: Operator;
-  /** Notes that the ledger belongs to the service it was opened for. Done by `openLedger` unless it was told not to. */
-  claim(): void;
+  /**
+   * Notes that the ledger belongs to the service it was opened for. Done by `openLedger` unless it was told not to. True:
+   * it is older than what was last written here, so its sources are to be compared with the service's list before
+   * anything is made.
+   */
+  claim(): boolean;
   /** Copies the log back into the file and closes it. */
   close(): void;
 }
@@ -53,7 +58,6 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   const db = openSqlite(file);
   try {
     refuseForeign(db, file, service);
-    if (options.unclaimed !== true) claim(db, service);
   } catch (error) {
     db.close();
     throw error;
@@ -66,14 +70,26 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     step: (name) => {
       options.step?.(name);
       if (name === "commit") refuseIfMoved();
+      if (name === "committed") mark.written();
     },
     onFailure: options.onFailure ?? (() => undefined),
   });
+  const mark = openMark(db, { stateDir, ledger: file }, (change) => commits.write(change));
+  const drift = openDrift(db);
+  const claim = (): boolean => {
+    const isOld = mark.begin();
+    db.transaction(() => {
+      if (isOld) drift.distrust();
+      noteService(db, service);
+    })();
+    return isOld;
+  };
   const end = (): void => {
     commits.abandon();
     db.close();
     closeSync(wal);
   };
+  if (options.unclaimed !== true) claim();
   return {
     ...commits,
     sources: openSources(db),
@@ -81,13 +97,15 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     intents: openIntents(db),
     activity: openActivity(db),
     trash: openTrashRows(db),
-    drift: openDrift(db),
+    drift,
     operator: openOperator(db),
-    claim: () => claim(db, service),
+    claim,
     close: () => {
       try {
         commits.flush();
+        const tellMark = mark.end();
         copyBack(db);
+        tellMark();
       } finally {
         end();
       }
@@ -122,12 +140,10 @@ function copyBack(db: Sqlite): void {
   }
 }
 
-function claim(db: Sqlite, service: string): void {
+function noteService(db: Sqlite, service: string): void {
   const write = db.prepare("INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING");
-  db.transaction(() => {
-    write.run("service", service);
-    write.run("ledger_id", randomUUID());
-  })();
+  write.run("service", service);
+  write.run("ledger_id", randomUUID());
 }
 
 function refuseForeign(db: Sqlite, file: string, service: string): void {

@@ -158,7 +158,10 @@ export function openSources(db: Sqlite): Sources {
   const setApproved = db.prepare(
     "UPDATE sources SET approved = 1 WHERE id = ? AND (active = 0 OR (halted IS NOT NULL AND halt_dev IS NOT NULL))",
   );
-  const agreeToLoss = db.prepare("UPDATE losses SET agreed = 1 WHERE source = ?");
+  const agreeToLoss = db.prepare(
+    // Of one that left the configuration nothing is sent again: a word on it is one on its end.
+    "UPDATE losses SET agreed = 1 WHERE source = ? AND EXISTS (SELECT 1 FROM sources WHERE id = source AND active = 1)",
+  );
   const approvalUsed = db.prepare("UPDATE sources SET approved = 0 WHERE id = ?");
   const deletedSince = db
     .prepare<[number, number], number>(

@@ -29,8 +29,10 @@ export interface Deletes {
   missingWith(gone: readonly KnownFile[]): number;
   /** Paths of rows that are missing and not yet ripe. */
   waiting(): Iterable<RelativePath>;
-  /** What the brakes judge by. `leftOut` are missing rows, by id, that the rules leave out. */
-  facts(row: SourceRow, leftOut?: ReadonlySet<number>): BrakeFacts;
+  /** What the brakes judge by. */
+  facts(row: SourceRow, more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately">>): BrakeFacts;
+  /** Resources that files of the source got within the last minutes and still have. */
+  madeLately(): ReadonlySet<string>;
   /** Writes the intents of the deletes that the brakes let through; the rows are gone then. */
   begin(braked: Pick<Braked, "deletes" | "counted">): Promise<readonly Deletion[]>;
   /** Sets rows aside until a person agrees, or clears the reason when none is left. The source stands still no more. */
@@ -91,7 +93,7 @@ export function openDeletes(options: {
       return missing.size + more;
     },
     waiting: () => [...missing.values()].map(({ path }) => path),
-    facts: (row, leftOut = NONE) => ({
+    facts: (row, { leftOut = NONE, madeLately } = {}) => ({
       rootBefore: row.root,
       filesBefore: row.agreed + row.unsure + row.held,
       deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
@@ -101,7 +103,12 @@ export function openDeletes(options: {
       approval:
         row.approved && row.haltRoot !== undefined ? { root: row.haltRoot, files: row.haltFiles } : undefined,
       leftOut,
+      madeLately,
     }),
+    madeLately: () => {
+      const made = ledger.activity.madeSince(source, now() - LATELY_MS);
+      return new Set(made.filter((docId) => ledger.drift.byDoc(docId)?.source === source));
+    },
     begin: async ({ deletes, counted }) => {
       if (deletes.length === 0) return [];
       const deletions: Deletion[] = [];

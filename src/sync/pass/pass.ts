@@ -4,7 +4,16 @@ import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
 import { EXTRACTOR_VERSION } from "../document/recipe.ts";
 import type { SourceRow } from "../ledger/sources.ts";
-import { brake, type BrakeFacts, type Braked, isSameRoot, losesAll, mayHold } from "../plan/brakes.ts";
+import {
+  brake,
+  type BrakeFacts,
+  type Braked,
+  isSameRoot,
+  losesAll,
+  losesAllBefore,
+  mayHold,
+  REPLACED_FILES_MIN,
+} from "../plan/brakes.ts";
 import type { Difference, KnownFile, Look, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { followMoves } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
@@ -31,6 +40,8 @@ export interface PassPlan {
 export interface Passes {
   /** Scans what is due, writes moves, holds and delete intents to the ledger, and says what is to be read and sent. */
   plan(due: Due): Promise<PassPlan>;
+  /** Where the last looks met something that cannot be looked at. */
+  unreadable(): Iterable<RelativePath>;
   /** Files that would be read and sent of what is due, with nothing written. */
   unsent(due: Due): Promise<Unsent>;
   /** What a pass over the whole source would find, with nothing written. `before` is the source's row. */
@@ -85,6 +96,8 @@ export function openPasses({
   const place: Place = { source: id, rules, ledger, signal };
   const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries: context.trash?.tries ?? 0 });
   let first = true;
+  /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
+  let judgedRoot: Scan["root"];
 
   const compare = async (scan: Scan, whole: boolean, allParked = first || !whole): Promise<Difference> => {
     ledger.flush();
@@ -149,9 +162,15 @@ export function openPasses({
   };
 
   /** What the brakes judge by, the rules' part in what is missing included. */
-  const factsOf = async (before: SourceRow, gone: readonly KnownFile[]): Promise<BrakeFacts> => {
-    const facts = deletes.facts(before);
-    return mayHold(gone, facts) ? deletes.facts(before, await leftOutOf(rules, gone)) : facts;
+  const factsOf = async (
+    { root: identity }: Scan,
+    before: SourceRow,
+    gone: readonly KnownFile[],
+  ): Promise<BrakeFacts> => {
+    const isSure = identity?.born === true || gone.length < REPLACED_FILES_MIN;
+    const madeLately = isSure ? undefined : deletes.madeLately();
+    const facts = deletes.facts(before, { madeLately });
+    return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
   };
 
   /** Where the last looks met something unreadable; undefined before the first look at the whole source. */
@@ -186,18 +205,21 @@ export function openPasses({
       const mayBeEmpty = (): boolean =>
         losesAll(deletes.missingWith(difference.gone), deletes.facts(before)) ||
         !isSameRoot(scan.root, before.root);
-      if (missing.size > 0 && (once || (!whole && mayBeEmpty()))) {
+      // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
+      const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
+      if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
         scan = await scanSource(root, rules, { signal });
         if (scan.root === undefined) return rootless(scan);
         whole = true;
         difference = await compare(scan, whole);
       }
-      const facts = await factsOf(before, difference.gone);
+      const facts = await factsOf(scan, before, difference.gone);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
         deletes.halt(judged.reason, scan.root, judged.held.length);
         return nothing(true);
       }
+      if (whole) judgedRoot = scan.root;
 
       const rested = difference.looks.filter((look) => mayBegin(look, due));
       const byHash = await findMovesByHash(place, rested, difference.gone);
@@ -211,7 +233,7 @@ export function openPasses({
       for (const { path } of missedOnce) source.lookAgain(path);
 
       const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
-      const together = losesAll(gone.length, facts);
+      const together = losesAll(gone.length, facts) || losesAllBefore(gone, facts);
       // A person's word holds for this look: at a second one it would be used up, and the limits would hold what was agreed to.
       const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
       const ripe = isAgreed
@@ -232,6 +254,7 @@ export function openPasses({
       if (whole) first = false;
       return { looks, deletions, halted: false, newFiles: looks.some(({ known }) => known === undefined) };
     },
+    unreadable: () => unreadable ?? [],
     unsent: async (due) => {
       const whole = due.all || due.paths.length > PATHS_MAX;
       const scan = whole
@@ -244,7 +267,7 @@ export function openPasses({
     preview: async (before) => {
       const scan = await scanSource(root, rules, { signal });
       const difference = await compare(scan, true, true);
-      const facts = await factsOf(before, difference.gone);
+      const facts = await factsOf(scan, before, difference.gone);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
         const reason = scan.root === undefined ? rootReason(scan) : judged.reason;

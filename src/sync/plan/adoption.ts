@@ -1,5 +1,7 @@
+import { spelledAddress } from "./address.ts";
 import { sameness } from "./audit.ts";
 import type { DocumentKind, RelativePath } from "./model.ts";
+import { CLOCK_SLACK_MS } from "./settlement.ts";
 
 /**
  * Finding the resources of files when the ledger that knew them is lost. Pure. A file and a resource belong together
@@ -103,6 +105,52 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
     matches.push({ file, resource, exact: false });
   }
   return { matches, files: rest, resources: resources.filter(({ docId }) => !taken.has(docId)) };
+}
+
+/** A create of another source that has no answer yet. */
+export interface TravellingCreate {
+  /** When its intent was written, by our clock. */
+  readonly atMs: number;
+  readonly attempts: number;
+  readonly label: string;
+  readonly digest: string;
+  readonly url: string | undefined;
+  /** Its address is that of an upload, which no other resource has. */
+  readonly isUpload: boolean;
+}
+
+/**
+ * Resources without those that creates of other sources may just have made: of equal ones the newest, as many as
+ * attempts were made, and none from before the first of them. `clockOffsetMs` is the service's clock minus ours.
+ */
+export function leaveTravelling<R extends AdoptableResource>(
+  resources: readonly R[],
+  creates: readonly TravellingCreate[],
+  clockOffsetMs: number,
+): readonly R[] {
+  if (creates.length === 0) return resources;
+  const keyOf = (address: string | undefined, same: string): string =>
+    address !== undefined && uploads.has(address) ? `u\n${address}` : `s\n${same}`;
+  const uploads = new Set(
+    creates.flatMap((create) => (create.isUpload ? (spelledAddress(create.url) ?? []) : [])),
+  );
+  const travelling = Map.groupBy(creates, ({ label, url, digest }) =>
+    keyOf(spelledAddress(url), sameness(label, url, digest)),
+  );
+  const left = new Set<string>();
+  const groups = Map.groupBy(resources, ({ label, url, digest }) =>
+    keyOf(spelledAddress(url), sameness(label, url, digest)),
+  );
+  for (const [key, group] of groups) {
+    const made = travelling.get(key) ?? [];
+    const attempts = made.reduce((sum, create) => sum + create.attempts, 0);
+    const sinceMs = Math.min(...made.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
+    const newest = group
+      .filter(({ createdMs }) => createdMs === undefined || createdMs >= sinceMs)
+      .toSorted((a, b) => byAge(b, a));
+    for (const { docId } of newest.slice(0, attempts)) left.add(docId);
+  }
+  return resources.filter(({ docId }) => !left.has(docId));
 }
 
 /** An update can turn a text into another text and an address into another address, but not one into the other. */

@@ -16,6 +16,11 @@ export interface BrakeFacts {
   readonly approval: HaltApproval | undefined;
   /** Missing rows, by id, whose path the rules leave out: their file may well be there. */
   readonly leftOut: ReadonlySet<number>;
+  /**
+   * Resources that rows of this source got within the last minutes and still have. Undefined where the root's identity
+   * is sure, or so few are missing that nothing hangs on it.
+   */
+  readonly madeLately: ReadonlySet<string> | undefined;
 }
 
 /** A person's word on a source that stood still: this root, with so many files missing, and no more. */
@@ -41,6 +46,12 @@ export const LATELY_MS = 10 * 60_000;
 
 /** An empty folder is suspect when it held at least this many files; one file alone is deleted as any other. */
 const EMPTIED_FILES_MIN = 2;
+
+/**
+ * So many files that were known before may go at once though others have come, where the root's identity does not tell a
+ * folder from another one that was made in its place. Fewer are renamed and rewritten in one stroke every day.
+ */
+export const REPLACED_FILES_MIN = 4;
 
 /** Decides which deletes may go. Pure. `gone` are rows with a resource whose file is gone. */
 export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Braked {
@@ -72,6 +83,10 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
 
+  if (isNew.length > 0 && losesAllBefore(open, facts)) {
+    const reason = rulesReason(open, facts) ?? "all files that were known are gone, and others have come";
+    return { deletes: doomed, counted: 0, held: open, reason, halted: false };
+  }
   if (isMass(open.length, facts)) {
     const reason = told ?? rulesReason(open, facts) ?? massReason(open.length, facts);
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
@@ -97,10 +112,10 @@ type LimitFacts = Pick<
  * Whether missing files may come to be held, for the limits or because none is left: then it is worth finding out which
  * of them the rules leave out.
  */
-export function mayHold(gone: readonly KnownFile[], facts: LimitFacts): boolean {
+export function mayHold(gone: readonly KnownFile[], facts: LimitFacts & KnownBefore): boolean {
   const open = gone.filter(({ state }) => state !== "doomed");
   const isNew = open.some(({ state }) => state !== "held");
-  return isNew && (losesAll(open.length, facts) || isMass(open.length, facts));
+  return isNew && (losesAll(open.length, facts) || losesAllBefore(open, facts) || isMass(open.length, facts));
 }
 
 /**
@@ -109,6 +124,27 @@ export function mayHold(gone: readonly KnownFile[], facts: LimitFacts): boolean 
  */
 export function losesAll(missing: number, { filesBefore }: Pick<BrakeFacts, "filesBefore">): boolean {
   return missing >= filesBefore && filesBefore >= EMPTIED_FILES_MIN;
+}
+
+/** What tells files that were known before from those that have just come. */
+type KnownBefore = Pick<BrakeFacts, "filesBefore" | "madeLately">;
+
+/**
+ * Whether every file that was known some minutes ago is missing, and these are more than a few. New ones in their place,
+ * acknowledged already, do not show that the folder is still the same.
+ */
+export function losesAllBefore(
+  missing: readonly KnownFile[],
+  { filesBefore, madeLately }: KnownBefore,
+): boolean {
+  if (madeLately === undefined) return false;
+  const known = missing.filter(({ docId, state }) => state !== "doomed" && !isIn(madeLately, docId));
+  if (known.every(({ state }) => state === "held")) return false;
+  return known.length >= REPLACED_FILES_MIN && known.length >= filesBefore - madeLately.size;
+}
+
+function isIn(docs: ReadonlySet<string>, docId: string | null): boolean {
+  return docId !== null && docs.has(docId);
 }
 
 /** Whether two looks saw the very same folder. */

@@ -39,6 +39,8 @@ export interface RootIdentity {
   readonly dev: number;
   /** Inode number, mixed with the time of birth where that is known: a number alone is used again at once. */
   readonly ino: number;
+  /** True: the time of birth is mixed in, so that another folder is never taken for this one. */
+  readonly born?: true;
 }
 
 /** A file that is left out because there is nothing in it for a knowledge base: that is no failure. */

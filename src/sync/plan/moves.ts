@@ -1,5 +1,6 @@
 import type { Difference, KnownFile, Look, Move, RelativePath, ScanEntry } from "./model.ts";
 import { STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
+import { openTextMap, type TextMap } from "./text-map.ts";
 
 /** What a file is told by apart from its name. An inode number alone is not enough: it is used again at once. */
 interface Identity {
@@ -43,7 +44,7 @@ export function* pairInSteps(
   const movedRows = new Set<number>();
   const takenPaths = new Set<RelativePath>();
   let items = 0;
-  for (const [key, entry] of entries) {
+  for (const [key, entry] of entries.entries()) {
     if (++items % STEP_ITEMS === 0) yield;
     const row = rows.get(key);
     if (row === undefined || row.path === entry.path) continue;
@@ -96,7 +97,7 @@ export function pairByHash(
     }
     const rowsByName = takeAll(singles(candidates, ({ known }) => nameOf(known.path)));
     const targetsByName = takeAll(singles(targets, ({ entry }) => nameOf(entry.path)));
-    for (const [name, { known }] of rowsByName) {
+    for (const [name, { known }] of rowsByName.entries()) {
       const entry = targetsByName.get(name)?.entry;
       if (entry !== undefined) moves.push({ known, entry });
     }
@@ -148,13 +149,13 @@ function mayMove(row: KnownFile): boolean {
   return row.docId !== null && row.state !== "doomed";
 }
 
-function onlyOnes<T extends Identity>(items: readonly T[]): Steps<ReadonlyMap<string, T>> {
+function onlyOnes<T extends Identity>(items: readonly T[]): Steps<TextMap<T>> {
   return singles(items, ({ ino, sizeBytes, mtimeMs }) => `${ino}:${sizeBytes}:${mtimeMs}`);
 }
 
 /** The items whose key no other item has. */
-function* singles<T>(items: readonly T[], keyOf: (item: T) => string): Steps<ReadonlyMap<string, T>> {
-  const found = new Map<string, T>();
+function* singles<T>(items: readonly T[], keyOf: (item: T) => string): Steps<TextMap<T>> {
+  const found = openTextMap<T>();
   const doubled = new Set<string>();
   for (const [index, item] of items.entries()) {
     if (index % STEP_ITEMS === STEP_ITEMS - 1) yield;

@@ -1,5 +1,6 @@
 import { pairInSteps, sameIdentity } from "./moves.ts";
 import { sortInSteps, STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
+import { openTextMap, type TextMap } from "./text-map.ts";
 import {
   type Difference,
   EMPTY_FILE,
@@ -40,7 +41,7 @@ export function* reconcileInSteps(
   const busy = options.busy ?? (() => false);
   const inScope = scopeTest(scan.scope);
   const unseen = unseenTest(scan);
-  const entries = new Map<RelativePath, ScanEntry>();
+  const entries = openTextMap<ScanEntry>();
   let items = 0;
   for (const entry of scan.entries) {
     if (++items % STEP_ITEMS === 0) yield;
@@ -172,7 +173,7 @@ function placeBlocked(blocked: readonly Blocked[]): {
  */
 function placeHeld(
   rows: readonly KnownFile[],
-  entries: Map<RelativePath, ScanEntry>,
+  entries: TextMap<ScanEntry>,
   { rulesKey }: ReconcileOptions,
 ): { back: KnownFile[]; restored: Move[]; displaced: KnownFile[] } {
   const back: KnownFile[] = [];

@@ -47,7 +47,7 @@ export interface Settlement {
 }
 
 /** How far our clock and the service's may differ beyond what its Date header told (which is in whole seconds). */
-const CLOCK_SLACK_MS = 5000;
+export const CLOCK_SLACK_MS = 5000;
 
 /** Gathers a list's resources, one by one, and settles the creates at its end. */
 export interface Settling {

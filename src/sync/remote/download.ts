@@ -1,7 +1,8 @@
 import type { Dispatcher } from "undici";
 import { codeOf, messageOf } from "../../lib/failure.ts";
 import { isLoopback } from "../plan/address.ts";
-import type { Reply } from "./answer.ts";
+import { parseRetryAfter } from "../plan/retry.ts";
+import { header, type Reply } from "./answer.ts";
 
 /** A file's address as it is reachable now: a service on this machine alone may have another port than it had then. */
 export function fileAddress(url: string, resourcesUrl: string): URL {
@@ -25,14 +26,17 @@ export async function download(
   request: { readonly path: string; readonly headers: Record<string, string>; readonly signal: AbortSignal },
   sizeBytes: number,
   sink: Sink,
+  nowMs: number,
 ): Promise<Reply<undefined>> {
   const answer = await connections.request({ method: "GET", ...request });
   const { statusCode, body } = answer;
   if (statusCode !== 200) {
     await body.dump();
     const reason = `HTTP ${statusCode} for the uploaded file`;
-    if (statusCode >= 500 || statusCode === 408 || statusCode === 429)
-      return { kind: "later", acted: "no", blame: "request", reason };
+    if (statusCode >= 500 || statusCode === 408 || statusCode === 429) {
+      const retryAfterMs = parseRetryAfter(header(answer, "retry-after"), header(answer, "date"), nowMs);
+      return { kind: "later", acted: "no", blame: "request", reason, retryAfterMs };
+    }
     return { kind: "refused", code: `http_${statusCode}`, message: reason };
   }
   let bytes = 0;

@@ -145,6 +145,11 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       if (state.kind === "open" || ticket !== newest) return;
       failures = 0;
       probing = false;
+      // The service wished to be left alone while the probe was on its way: the next one goes when that is over.
+      if (state.untilMs > now()) {
+        wake();
+        return;
+      }
       state = { kind: "open" };
       clearTimeout(timer);
       timer = undefined;
@@ -165,10 +170,10 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       probing = false;
       failures += 1;
       setWidth(narrow(width));
-      state =
-        blame === "key"
-          ? { kind: "key_refused", untilMs: nowMs + KEY_RETRY_MS, reason }
-          : { kind: "waiting", untilMs: nowMs + delayMs(failures, retryAfterMs, random()), reason };
+      const delay = blame === "key" ? KEY_RETRY_MS : delayMs(failures, retryAfterMs, random());
+      // A wish that came while the probe was on its way holds, whatever became of the probe.
+      const untilMs = Math.max(nowMs + delay, state.kind === "open" ? 0 : state.untilMs);
+      state = { kind: blame === "key" ? "key_refused" : "waiting", untilMs, reason };
       clearTimeout(timer);
       timer = undefined;
       const error = trouble();

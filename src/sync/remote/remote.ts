@@ -306,7 +306,7 @@ export function openRemote({
         const headers: Record<string, string> = isOurs ? { [KEY_HEADER]: address.pauthkey } : {};
         const request = { path: `${pathname}${query}`, headers, signal };
         try {
-          return await download(poolOf(origin).pool, request, sizeBytes, sink);
+          return await download(poolOf(origin).pool, request, sizeBytes, sink, now());
         } catch (error) {
           // Another host that does not answer is no reason to take the service for absent.
           if (isOurs || !NOT_SENT.has(codeOf(error) ?? "")) throw error;

@@ -9,7 +9,7 @@ import type { RootIdentity } from "../plan/model.ts";
 export function rootIdentityOf({ dev, ino, birthtimeMs }: Stats): RootIdentity {
   if (!tellsBirth() || !(birthtimeMs > 0)) return { dev, ino };
   // 48 bits, so that it is a whole number for SQLite and for us.
-  return { dev, ino: Number.parseInt(hash("sha256", `${ino} ${birthtimeMs}`).slice(0, 12), 16) };
+  return { dev, ino: Number.parseInt(hash("sha256", `${ino} ${birthtimeMs}`).slice(0, 12), 16), born: true };
 }
 
 let told: boolean | undefined;

@@ -198,13 +198,18 @@ export function openTrash(options: TrashOptions): Trash {
 /** Names of kept files: half of a SHA-256, for a document id may hold anything. */
 const NAME_CHARS = 32;
 
-/** Whether the very file is at its path: the rules leave it out, or its source was removed; nothing is lost with it. */
+/**
+ * Whether the very file is at its path: the rules leave it out, or its source was removed; nothing is lost with it. Where
+ * that cannot be told (a file has taken the place of its folder, a folder cannot be entered) the text is kept: once too
+ * often does no harm.
+ */
 function isThere(path: string, { entry }: Keep): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return (
-    stats !== undefined &&
-    sameIdentity(entry, { ino: stats.ino, sizeBytes: stats.size, mtimeMs: stats.mtimeMs })
-  );
+  try {
+    const { ino, size, mtimeMs } = lstatSync(path);
+    return sameIdentity(entry, { ino, sizeBytes: size, mtimeMs });
+  } catch {
+    return false;
+  }
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -9,7 +9,7 @@ import { openSqlite, type Sqlite } from "../ledger/open.ts";
 import { openOperator } from "../ledger/operator.ts";
 import { openSources, type SourceRow } from "../ledger/sources.ts";
 import { rulesKeyOf } from "../pass/pass.ts";
-import type { Difference, Recipe, RelativePath } from "../plan/model.ts";
+import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules.ts";
 import { scanPaths } from "../scan.ts";
@@ -69,8 +69,8 @@ export async function explain(
   try {
     const known = db && knownOf(db, source, path);
     const facts = { rules, path, signal, files: db && openFiles(db), row: known?.row };
-    const difference = isFolder ? undefined : await differenceAt(facts);
-    const read = difference && (await readAt(facts, difference));
+    const { difference, entry } = isFolder ? NOTHING : await differenceAt(facts);
+    const read = difference && (await readAt(facts, difference, entry));
     const document = read?.kind === "document" ? read.document : undefined;
     return {
       source: source.absolutePath,
@@ -132,11 +132,21 @@ interface Facts {
   readonly row: SourceRow | undefined;
 }
 
+/** What a look at a path gives. */
+interface Looked {
+  /** Undefined: there is no folder to look in. */
+  readonly difference: Difference | undefined;
+  /** The file as the scan sees it; of a followed link it is the target. Undefined where there is none. */
+  readonly entry: ScanEntry | undefined;
+}
+const NOTHING: Looked = { difference: undefined, entry: undefined };
+
 /** Disk against ledger for this path alone, and for a path that the same file had before. */
-async function differenceAt({ rules, path, signal, files, row }: Facts): Promise<Difference | undefined> {
+async function differenceAt({ rules, path, signal, files, row }: Facts): Promise<Looked> {
   const { absolutePath } = rules.source;
   const first = await scanPaths(absolutePath, rules, [path], { signal });
-  const ino = first.entries.find((entry) => entry.path === path)?.ino;
+  const entry = first.entries.find((each) => each.path === path);
+  const ino = entry?.ino;
   const before =
     ino === undefined || row === undefined
       ? []
@@ -144,26 +154,23 @@ async function differenceAt({ rules, path, signal, files, row }: Facts): Promise
   // Each once: a row that came twice would be taken for two.
   const paths = [...new Set([path, ...before])];
   const scan = paths.length === 1 ? first : await scanPaths(absolutePath, rules, paths, { signal });
-  if (scan.root === undefined) return undefined;
+  if (scan.root === undefined) return NOTHING;
   const known = row === undefined ? [] : (files?.below(row.id, paths) ?? []);
-  return reconcile(scan, known, { rulesKey: rulesKeyOf(rules), retryParked: true });
+  return { difference: reconcile(scan, known, { rulesKey: rulesKeyOf(rules), retryParked: true }), entry };
 }
 
 /** Reads the file where there is one that may be a document, also if nothing says that it changed. */
 async function readAt(
   { rules, path, signal }: Facts,
   difference: Difference,
+  entry: ScanEntry | undefined,
 ): Promise<ReadOutcome | undefined> {
-  const looked = difference.looks.find(({ entry }) => entry.path === path)?.entry;
-  const absolutePath = join(rules.source.absolutePath, path);
-  const onDisk = lookAt(absolutePath);
   const isLeftOut =
     !rules.wants(path).wanted ||
     difference.refused.some((each) => each.path === path) ||
-    difference.skipped.some(({ entry }) => entry.path === path);
-  if (isLeftOut || (looked === undefined && onDisk.kind !== "file")) return undefined;
-  const { sizeBytes = 0, mtimeMs = 0, ctimeMs = 0, ino = 0 } = onDisk;
-  return readDocument(absolutePath, looked ?? { path, sizeBytes, mtimeMs, ctimeMs, ino }, rules, { signal });
+    difference.skipped.some((each) => each.entry.path === path);
+  if (isLeftOut || entry === undefined) return undefined;
+  return readDocument(join(rules.source.absolutePath, path), entry, rules, { signal });
 }
 
 function contentOf(read: ReadOutcome): Explanation["content"] {

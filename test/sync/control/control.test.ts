@@ -16,6 +16,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { askDaemon } from "../../../src/sync/control/client.ts";
+import { handleWith } from "../../../src/sync/control/handle.ts";
+import type { Daemon, DaemonActivity } from "../../../src/sync/daemon.ts";
 import { openControl, type Control, type ControlHandler } from "../../../src/sync/control/server.ts";
 import { until } from "../harness.ts";
 
@@ -176,6 +178,56 @@ describe("a request", () => {
     expect(events).toEqual(["a", "b\nc"]);
   });
 
+  it("gets all of an answer that is larger than what may wait for its reader", async () => {
+    const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 };
+    await openAt(
+      handleWith(
+        {
+          recent: () => Array.from({ length: 10_000 }, () => ({ ...activity, path: "p".repeat(1000) })),
+        } as unknown as Daemon, // what `log` asks of it
+        { version: "1.2.3", startedMs: 0 },
+      ),
+    );
+    let count = 0;
+    await askDaemon(
+      base,
+      { command: "log", limit: 10_000, follow: false },
+      { signal: never, onEvent: () => (count += 1) },
+    );
+    expect(count).toBe(10_000);
+  });
+
+  it("that follows a log misses nothing that is done while what was before is told", async () => {
+    const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 };
+    let tell: ((activity: DaemonActivity) => void) | undefined;
+    await openAt(
+      handleWith(
+        {
+          recent: () => Array.from({ length: 5000 }, () => ({ ...activity, path: "p".repeat(1000) })),
+          follow: (listener: (activity: DaemonActivity) => void) => {
+            tell = listener;
+            setImmediate(() => listener({ ...activity, path: "news" } as DaemonActivity));
+            return () => undefined;
+          },
+        } as unknown as Daemon, // what `log` asks of it
+        { version: "1.2.3", startedMs: 0 },
+      ),
+    );
+    const paths: string[] = [];
+    const leaving = new AbortController();
+    const asked = askDaemon(
+      base,
+      { command: "log", limit: 5000, follow: true },
+      { signal: leaving.signal, onEvent: ({ path }) => paths.push(path) },
+    ).catch((error: unknown) => error);
+    await until(() => paths.length === 5001);
+    expect(paths.at(-1)).toBe("news");
+    tell?.({ ...activity, path: "more" } as DaemonActivity);
+    await until(() => paths.at(-1) === "more");
+    leaving.abort(new Error("enough"));
+    await asked;
+  });
+
   it("that fails throws here what was thrown there", async () => {
     await openAt(() => {
       throw new KbsyncError("/x is no source", { code: "source_unknown", subject: "/x", hint: "try /docs" });
@@ -218,6 +270,21 @@ describe("a request", () => {
     await until(() => begun);
     await opened.close();
     expect(await ended).toMatchObject({ code: "daemon_stopping" });
+  });
+
+  it("of a client that is gone at that moment keeps no daemon from stopping", async () => {
+    let begun = 0;
+    const opened = await openAt(async (_request, { signal }) => {
+      begun += 1;
+      await once(signal, "abort");
+      return {};
+    });
+    const clients = await Promise.all(Array.from({ length: 5 }, () => raw(opened.path)));
+    for (const { socket } of clients) socket.write('{"command":"rescan"}\n');
+    await until(() => begun === clients.length);
+    // In one turn: the daemon has not heard of it when it tells them that it stops.
+    for (const { socket } of clients) socket.destroy();
+    await expect(opened.close()).resolves.toBeUndefined();
   });
 
   it("is told when the daemon dies without a word, and when it is of another version", async () => {

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import type { Observed } from "../../../src/sync/ledger/files.ts";
 import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
+import { LATELY_MS } from "../../../src/sync/plan/brakes.ts";
 import type { KnownFile } from "../../../src/sync/plan/model.ts";
 import { scopeTest } from "../../../src/sync/plan/reconcile.ts";
 
@@ -34,6 +36,23 @@ const row = (path: string): KnownFile => ({
   ctimeMs: 1,
   ino: 1,
   rulesKey: 1,
+});
+
+const observedAt = (path: string): Observed => ({
+  entry: row(path),
+  rulesKey: 1,
+  hash: "",
+  digest: "",
+  title: path,
+  label: "",
+  extractorVersion: 1,
+  shape: {
+    kind: "content",
+    tier: "fastest",
+    ownerId: "owner",
+    settings: { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 },
+  },
+  fileUrl: undefined,
 });
 
 /** A pass over these paths at a time, in which `a` is missing if it is looked at. Whether its delete is ripe then. */
@@ -88,4 +107,26 @@ describe("a missing file", () => {
     expect(deletes.missingWith([row("a")])).toBe(1);
     expect(deletes.missingWith([{ ...row("b"), id: 2 }])).toBe(2);
   });
+});
+
+it("what was made lately is told of this source alone, as long as it is there", async () => {
+  const other = await new Promise<number>((resolve) => {
+    void ledger.write(() => {
+      ledger.sources.open("/docs", "owner", "fastest");
+      resolve(ledger.sources.open("/other", "owner", "fastest").id);
+    });
+  });
+  const make = (source: number, docId: string, atMs: number, isThere = true): void => {
+    const activity = { source, path: docId, from: undefined, docId, durationMs: 0, message: undefined };
+    ledger.activity.add({ ...activity, atMs, action: "create", outcome: "done" });
+    if (isThere) ledger.files.insert(source, docId, "agreed", observedAt(docId));
+  };
+  await ledger.write(() => {
+    make(1, "before", 0);
+    make(1, "lately", LATELY_MS);
+    make(1, "gone again", LATELY_MS, false);
+    make(other, "other's", LATELY_MS);
+  });
+  nowMs = LATELY_MS + 1;
+  expect([...deletes.madeLately()]).toEqual(["lately"]);
 });

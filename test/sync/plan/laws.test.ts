@@ -444,6 +444,7 @@ describe("laws of the brakes", () => {
     holdReason: fc.constantFrom(undefined, "held before"),
     approval: fc.constantFrom(undefined, { root: { dev: 1, ino: 1 }, files: 5 }),
     leftOut: fc.constantFrom(new Set<number>(), new Set([1, 2])),
+    madeLately: fc.constantFrom(undefined, new Set<string>(), new Set(["doc1", "doc2"])),
   });
   const missing = rowsOf(["agreed", "unsure", "parked", "held", "doomed"]).map((rows) =>
     rows.filter(({ docId }) => docId !== null),

@@ -67,6 +67,22 @@ describe("requests that left before the service asked to wait", () => {
 });
 
 describe("the request that goes ahead", () => {
+  it.each([
+    { ends: "fails", end: (probe: number) => pacer.failed(probe, failure()) },
+    { ends: "succeeds", end: (probe: number) => pacer.succeeded(probe) },
+  ])("$ends without taking back a wish that came meanwhile", async ({ end }) => {
+    const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
+    pacer.failed(first, failure());
+    nowMs = 1000;
+    const probe = await pacer.enter(signal);
+    pacer.failed(second, failure({ retryAfterMs: 30_000 }));
+    end(probe);
+    expect(pacer.state()).toMatchObject({ kind: "waiting", untilMs: 31_000 });
+    nowMs = 31_000;
+    pacer.succeeded(await pacer.enter(signal));
+    expect(pacer.state()).toEqual({ kind: "open" });
+  });
+
   it("makes room for another when it tells nothing, and closes the gate again when it fails", async () => {
     pacer.failed(await pacer.enter(signal), failure());
     nowMs = 1000;

@@ -1,0 +1,68 @@
+import { sendDelete } from "./actions/delete.ts";
+import type { ActionContext, ActionSource } from "./actions/context.ts";
+import type { Deletion } from "./pass/deletes.ts";
+import type { RelativePath } from "./plan/model.ts";
+import { openRefusedDeletes } from "./refused-deletes.ts";
+import type { UnderWay } from "./under-way.ts";
+
+/** The deletes of one source whose intents are in the ledger: each sent until it is done. */
+export interface SourceDeletes {
+  begin(deletions: readonly Deletion[]): void;
+  /** Begins with those that a process, or a pause, left undone. */
+  beginLeft(): void;
+  /** Begins with those that the service would not do and whose time has come; the others' time is set. */
+  beginDue(): void;
+  /** Sends one, as its job does. */
+  send(deletion: Deletion): Promise<void>;
+  /** Has those sent now that the service would not do, at or below a path. */
+  retry(below: RelativePath | undefined): void;
+}
+
+export interface SourceDeletesOptions {
+  readonly row: { readonly id: number };
+  readonly context: ActionContext;
+  readonly source: ActionSource;
+  readonly underWay: Pick<UnderWay, "beginDeletes" | "isDeleting">;
+  /** One pass: what the service refuses is left to the next. */
+  readonly once: boolean;
+  /** Whether nothing may be sent. */
+  readonly isHeld: () => boolean;
+  /** Puts them into the queue, after everything else. */
+  readonly push: (deletions: readonly Deletion[]) => void;
+  /** `beginDue` is to be called at this time. */
+  readonly wakeAt: (atMs: number) => void;
+}
+
+/** Opens the deletes of a source; none is under way. */
+export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes {
+  const { row, context, source, underWay, once, wakeAt } = options;
+  const { ledger, now } = context;
+  const refused = openRefusedDeletes();
+
+  const begin = (deletions: readonly Deletion[]): void => {
+    underWay.beginDeletes(deletions);
+    options.push(deletions);
+  };
+
+  return {
+    begin,
+    beginLeft: () => {
+      const open = ledger.intents.deletes(row.id);
+      begin(open.filter(({ id }) => !underWay.isDeleting(id) && !refused.has(id)));
+    },
+    beginDue: () => {
+      begin(refused.due(now()).filter(({ id }) => !underWay.isDeleting(id)));
+      for (const { id, atMs } of refused.times()) if (!underWay.isDeleting(id)) wakeAt(atMs);
+    },
+    send: async (deletion) => {
+      // Its intent is in the ledger: the look that going on begins with sends it.
+      if (options.isHeld()) return;
+      if (await sendDelete(context, source, deletion)) refused.remove(deletion.id);
+      else if (!once) wakeAt(refused.add(deletion, now()));
+    },
+    retry: (below) => {
+      refused.hurry(below, now());
+      wakeAt(now());
+    },
+  };
+}

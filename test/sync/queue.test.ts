@@ -1,0 +1,163 @@
+import { expect, it } from "vitest";
+import { openQueue, type Send, type WorkQueue } from "../../src/sync/queue.ts";
+import { until } from "./harness.ts";
+
+interface Stage {
+  readonly queue: WorkQueue<number>;
+  /** Jobs in the order in which they began, and those that wait for `release`. */
+  readonly begun: number[];
+  readonly underWay: Map<number, () => void>;
+  readonly dropped: number[];
+  readonly errors: unknown[];
+  readonly batches: number[];
+  /** Most at once so far. */
+  most(): number;
+  release(count: number): void;
+}
+
+/** A queue of numbers: each is a job of as many bytes as `bytesOf` says, and runs until it is released. */
+function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage {
+  const begun: number[] = [];
+  const underWay = new Map<number, () => void>();
+  const dropped: number[] = [];
+  const errors: unknown[] = [];
+  const batches: number[] = [];
+  let most = 0;
+  const sendOf = (job: number): Send => ({
+    bytes: bytesOf(job),
+    run: async () => {
+      begun.push(job);
+      if (job < 0) throw new Error(`job ${job}`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      underWay.set(job, resolve);
+      most = Math.max(most, underWay.size);
+      await promise;
+      underWay.delete(job);
+    },
+    drop: () => dropped.push(job),
+  });
+  const queue = openQueue<number>({
+    width,
+    bytesOf,
+    prepare: async (jobs) => {
+      batches.push(jobs.length);
+      await Promise.resolve();
+      return jobs.map(sendOf);
+    },
+    onError: (error) => errors.push(error),
+  });
+  const release = (count: number): void => {
+    for (const resolve of [...underWay.values()].slice(0, count)) resolve();
+  };
+  return { queue, begun, underWay, dropped, errors, batches, most: () => most, release };
+}
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** Releases whatever is under way until so many jobs have begun. */
+async function runUntilBegun(world: Stage, count: number): Promise<void> {
+  await until(() => {
+    world.release(Infinity);
+    return world.begun.length >= count;
+  });
+}
+
+it("runs as many at once as the width allows, in the order they came", async () => {
+  const world = stage(3);
+  world.queue.push(range(300));
+  await until(() => world.underWay.size === 3);
+  await runUntilBegun(world, 300);
+  expect(world.most()).toBe(3);
+  expect(world.begun).toEqual(range(300));
+});
+
+it("follows a width that changes", async () => {
+  const world = stage(8);
+  world.queue.push(range(200));
+  await until(() => world.underWay.size === 8);
+  world.queue.setWidth(2);
+  world.release(8);
+  await until(() => world.underWay.size === 2);
+  const before = world.begun.length;
+  world.release(1);
+  await until(() => world.begun.length === before + 1);
+  expect(world.underWay.size).toBe(2);
+  world.queue.setWidth(5);
+  await until(() => world.underWay.size === 5);
+  await runUntilBegun(world, 200);
+});
+
+it("never stands still when the width shrinks as jobs end", async () => {
+  const world = stage(16);
+  world.queue.push(range(400));
+  for (const width of [1, 9, 2, 16, 1, 1, 3]) {
+    await until(() => world.underWay.size > 0);
+    world.release(Infinity);
+    world.queue.setWidth(width);
+  }
+  await runUntilBegun(world, 400);
+  expect(world.begun.toSorted((a, b) => a - b)).toEqual(range(400));
+});
+
+it("runs what is pushed as last after all else", async () => {
+  const world = stage(1);
+  world.queue.push([100], { last: true });
+  world.queue.push(range(300));
+  world.queue.push([101], { last: true });
+  await runUntilBegun(world, 302);
+  expect(world.begun).toEqual([...range(300), 100, 101]);
+});
+
+it("prepares a few ahead and no more, however many wait", async () => {
+  const world = stage(1);
+  world.queue.push(range(100_000));
+  await until(() => world.underWay.size === 1);
+  const prepared = (): number => world.batches.reduce((sum, count) => sum + count, 0);
+  const AHEAD_MAX = 1000;
+  expect(prepared()).toBeLessThanOrEqual(AHEAD_MAX);
+  await runUntilBegun(world, 300);
+  expect(prepared()).toBeLessThanOrEqual(300 + AHEAD_MAX);
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it("holds no more than its bytes, and lets one larger job through alone", async () => {
+  const megabyte = 1024 * 1024;
+  const world = stage(64, (job) => (job === 5 ? 200 : 10) * megabyte);
+  world.queue.push(range(20));
+  const held = (): number => [...world.underWay.keys()].reduce((sum, job) => sum + (job === 5 ? 200 : 10), 0);
+  let mostHeld = 0;
+  let largeBeside = 0;
+  await until(() => {
+    mostHeld = Math.max(mostHeld, world.underWay.has(5) ? 0 : held());
+    if (world.underWay.has(5)) largeBeside = Math.max(largeBeside, world.underWay.size - 1);
+    world.release(1);
+    return world.begun.length === 20;
+  });
+  expect(mostHeld).toBeLessThanOrEqual(64);
+  expect(largeBeside).toBe(0);
+});
+
+it("drops what has not begun when it stops, and waits for what has", async () => {
+  const world = stage(2);
+  world.queue.push(range(100));
+  await until(() => world.underWay.size === 2);
+  let stopped = false;
+  const stopping = world.queue.stop().then(() => (stopped = true));
+  await until(() => world.batches.length > 0);
+  expect(stopped).toBe(false);
+  world.release(Infinity);
+  await stopping;
+  expect(world.begun).toEqual([0, 1]);
+  expect(world.dropped).toEqual(range(100).slice(2));
+  world.queue.push([7]);
+  expect(world.begun).toEqual([0, 1]);
+});
+
+it("tells what a job threw, and goes on with the others", async () => {
+  const world = stage(1);
+  world.queue.push([-1, 1, -2, 2]);
+  await runUntilBegun(world, 4);
+  expect(world.errors).toEqual([new Error("job -1"), new Error("job -2")]);
+});
