@@ -262,5 +262,6 @@ function sourceAt(root: string): WatchedSource {
     exclude: [],
     rules: [],
     maxFileBytes: 32 * 1024 * 1024,
+    followSymlinks: false,
   };
 }
