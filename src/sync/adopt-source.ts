@@ -187,6 +187,8 @@ async function listFound(
   };
   const listed = await listPlace(context, { tier, ownerId }, begin, signal);
   if (listed === undefined) return undefined;
+  // Creates come next: should the clock be set before one of them is settled, their times mean something still.
+  ledger.note(() => ledger.intents.setClockOffset(listed.clockOffsetMs));
   ledger.flush();
   const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
   const unowned = leaveTravelling(found.unowned, others.map(travellingOf), listed.clockOffsetMs);

@@ -35,6 +35,8 @@ export interface SettlerOptions {
   readonly elapsedMs?: () => number;
 }
 
+/** A change of the clocks' difference that is worth a note: the service tells its time in whole seconds. */
+const CLOCK_NOTE_MS = 2000;
 /** A request that got no answer may be worked on still: the list is asked this long after it. */
 const GATHER_MS = 250;
 /** While a collection's id is unknown, doubts wait this long for it to be told. */
@@ -67,6 +69,18 @@ export function openSettler({
   let doubtTimer: NodeJS.Timeout | undefined;
   /** When doubts were first looked at, by their keys: the ledger gives ids again. */
   let doubtedSinceMs = new Map<string, number>();
+
+  /** As it was when the intents of former processes were written: our clock may have been set since. */
+  const offsetBeforeMs = ledger.intents.clockOffset();
+  let notedOffsetMs = offsetBeforeMs;
+  /** The service's clock minus ours, the least that may hold: what is too old for one of the two may be ours all the same. */
+  const clockOffset = (nowMs: number): number => {
+    if (Math.abs(nowMs - (notedOffsetMs ?? Infinity)) > CLOCK_NOTE_MS) {
+      notedOffsetMs = nowMs;
+      ledger.note(() => ledger.intents.setClockOffset(nowMs));
+    }
+    return Math.min(nowMs, offsetBeforeMs ?? nowMs);
+  };
 
   /** Lists what the creates may have made, until the service has answered; undefined if a collection's id is unknown. */
   const compare = async (creates: readonly CreateIntent[]): Promise<Settlement | undefined> => {
@@ -113,7 +127,7 @@ export function openSettler({
       };
       const reply = await remote.list({ collectionId, ownerId }, see, context.signal);
       ledger.flush();
-      if (reply.kind === "done") return settling.finish(reply.value.clockOffsetMs);
+      if (reply.kind === "done") return settling.finish(clockOffset(reply.value.clockOffsetMs));
       if (reply.kind === "gone" && !collections.isConfigured(tier)) {
         // A collection that the service does not know any more holds nothing, unless it has another id by now.
         if ((await collections.renew(tier, context.signal)) === collectionId) return settling.finish(0);

@@ -1,6 +1,7 @@
 import type { SourceConfig } from "../config/schema.ts";
 import type { Settings } from "../wire/primitives.ts";
 import type { RelativePath, Unreadable } from "./plan/model.ts";
+import { openRealRoot, type RealRoot } from "./document/place.ts";
 import type { FolderPath } from "./rules/folder-path.ts";
 import { openFollowedLinks, type FollowedLinks } from "./rules/followed-links.ts";
 import { compileGlob } from "./rules/globs.ts";
@@ -36,6 +37,8 @@ export interface FolderRules {
  */
 export interface Rules {
   readonly source: WatchedSource;
+  /** What the source's folder is in truth, as last looked up. */
+  readonly realRoot: RealRoot;
   /** The links that scans followed, for the watcher; empty unless the source follows links. */
   readonly links: FollowedLinks;
   /** Whether a file of this path is synced. The folders above it are asked first. */
@@ -105,6 +108,7 @@ export function openRules(source: WatchedSource): Rules {
 
   return {
     source,
+    realRoot: openRealRoot(source.absolutePath),
     links: openFollowedLinks(),
     wants: (path) => ask(path, false),
     entersFolder: (path) => ask(path, true),

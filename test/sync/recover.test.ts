@@ -61,7 +61,8 @@ function settlerOf(
   const remote: Pick<Remote, "list"> = {
     list: async (_, onResource) => {
       const reply = list();
-      if (reply.kind === "done" && shows) onResource({ ...record, createdAt: new Date(createdMs()).toISOString() });
+      if (reply.kind === "done" && shows)
+        onResource({ ...record, createdAt: new Date(createdMs()).toISOString() });
       return await Promise.resolve(reply);
     },
   };
@@ -121,7 +122,10 @@ describe("a clock that was set between a create and its recovery", () => {
       ledger.intents.setClockOffset(0);
       ledger.intents.create(id, "key", intentMs, observed());
     });
-    const list = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: HOUR_MS } });
+    const list = (): Reply<{ clockOffsetMs: number }> => ({
+      kind: "done",
+      value: { clockOffsetMs: HOUR_MS },
+    });
     const { settler } = settlerOf(id, list, false, { createdMs: () => intentMs + 10 });
     await settler.recover();
     settler.stop();

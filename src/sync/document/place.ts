@@ -5,6 +5,35 @@ import type { ScanEntry } from "../plan/model.ts";
 export interface FilePlace extends Pick<ScanEntry, "path" | "link"> {
   /** The source's folder. */
   readonly root: string;
+  /** Default: looked up. */
+  readonly realRoot?: RealRoot;
+}
+
+/**
+ * What a source's folder is in truth. It is remembered, for looking it up costs as much as reading a small file, and
+ * asked for again whenever a file seems to lie elsewhere, for a root may be a link that moves.
+ */
+export interface RealRoot {
+  /** As it was when it was looked up last; undefined before that. */
+  readonly remembered: () => string | undefined;
+  /** Undefined: there is no such folder now, so no file lies in it. */
+  readonly lookUp: () => string | undefined;
+}
+
+/** Opens the memory of a folder's real path. Nothing is looked up yet. */
+export function openRealRoot(root: string): RealRoot {
+  let known: string | undefined;
+  return {
+    remembered: () => known,
+    lookUp: () => {
+      try {
+        known = realpathSync(root);
+        return known;
+      } catch {
+        return undefined;
+      }
+    },
+  };
 }
 
 /** The path to open the file by. */
@@ -15,12 +44,6 @@ export function absolutePathOf({ root, path, link }: FilePlace): string {
 /** Where Linux tells what a descriptor stands for. */
 const DESCRIPTORS = "/proc/self/fd";
 
-/** Real paths of roots: asked for again whenever a file seems to lie elsewhere, for a root may be a link that moves. */
-const realRoots = new Map<string, string>();
-
-/** More roots than a configuration can have sources need not be remembered. */
-const REAL_ROOTS_MAX = 1000;
-
 /**
  * Whether an open file lies where it should, inside the source. O_NOFOLLOW looks at a path's last part alone: a folder
  * that was exchanged for a link after the scan would lead anywhere. So the kernel is asked what was opened in truth.
@@ -28,16 +51,15 @@ const REAL_ROOTS_MAX = 1000;
  */
 export function liesInside(
   fd: number,
-  { root, path, link }: FilePlace,
+  { root, path, link, realRoot = openRealRoot(root) }: FilePlace,
   { descriptors = DESCRIPTORS } = {},
 ): boolean {
   const opened = openedPath(fd, descriptors);
-  // Asked for one after the other: looking a root up again costs as much as reading a small file.
-  for (const realRootOf of [(): string | undefined => realRoots.get(root), () => freshRealRoot(root)]) {
-    const realRoot = realRootOf();
-    if (realRoot === undefined) continue;
-    const expected = link?.real ?? below(realRoot, path);
-    if (!expected.startsWith(below(realRoot, ""))) continue;
+  for (const folderOf of [realRoot.remembered, realRoot.lookUp]) {
+    const folder = folderOf();
+    if (folder === undefined) continue;
+    const expected = link?.real ?? below(folder, path);
+    if (!expected.startsWith(below(folder, ""))) continue;
     if (opened === undefined ? isAt(fd, expected) : opened === expected) return true;
   }
   return false;
@@ -60,17 +82,6 @@ function isAt(fd: number, path: string): boolean {
     return there.ino === opened.ino && there.dev === opened.dev;
   } catch {
     return false; // gone meanwhile, so the file we hold is not it
-  }
-}
-
-function freshRealRoot(root: string): string | undefined {
-  try {
-    const real = realpathSync(root);
-    if (realRoots.size >= REAL_ROOTS_MAX) realRoots.clear();
-    realRoots.set(root, real);
-    return real;
-  } catch {
-    return undefined; // a root that is gone holds no file
   }
 }
 

@@ -221,7 +221,8 @@ function understand(asked: Asked, stats: Stats, known: string | undefined, bytes
 }
 
 function isPlaced({ entry: { path, link }, rules }: Asked, fd: number): boolean {
-  return liesInside(fd, { root: rules.source.absolutePath, path, ...(link !== undefined && { link }) });
+  const root = rules.source.absolutePath;
+  return liesInside(fd, { root, realRoot: rules.realRoot, path, ...(link !== undefined && { link }) });
 }
 
 /** Whether a file changed between two looks. The change time also tells a write whose writer set the old mtime back. */

@@ -117,9 +117,7 @@ export function openIntents(db: Sqlite): Intents {
     "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
   );
 
-  const clockOffset = db
-    .prepare<[], string>("SELECT value FROM meta WHERE name = 'clock_offset_ms'")
-    .pluck();
+  const clockOffset = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'clock_offset_ms'").pluck();
   const setClockOffset = db.prepare(
     "INSERT INTO meta VALUES ('clock_offset_ms', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
   );

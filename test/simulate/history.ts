@@ -1,0 +1,153 @@
+/** The operations of the service, as faults name them. */
+export type Operation =
+  | "upload"
+  | "create"
+  | "update"
+  | "delete"
+  | "list"
+  | "collections"
+  | "download"
+  | "other";
+
+/** What goes wrong with one request. */
+export type FaultKind =
+  /** The service never sees it; the connection breaks. */
+  | "request-lost"
+  /** The service acts; the connection breaks. */
+  | "answer-lost"
+  /** The service acts; half of its answer comes. */
+  | "answer-cut"
+  /** The service acts; the answer is a page of a proxy, with status 200. */
+  | "answer-page"
+  /** A proxy answers 200 with its page; the service never sees the request. */
+  | "page-alone"
+  /** The service acts and answers 500 all the same. */
+  | "acted-500"
+  | "500"
+  | "502"
+  /** Retry-After in seconds. */
+  | "429"
+  /** Retry-After as a date. */
+  | "429-date"
+  | "503"
+  | "401"
+  | "400"
+  /** A gateway's own 404. */
+  | "404-page"
+  /** 200 with `success: false`. */
+  | "unsuccess"
+  /** The service acts; the answer comes after the client gave up waiting. */
+  | "answer-late"
+  /** The connection breaks; the service acts some time later. */
+  | "acts-late";
+
+/** What goes wrong for some time. */
+export type StormKind =
+  /** Nobody listens. */
+  | "down"
+  /** A part of all requests meets this fault. */
+  | Extract<
+      FaultKind,
+      "request-lost" | "answer-lost" | "500" | "502" | "429" | "429-date" | "503" | "401" | "answer-page"
+    >
+  /** The list shows what was written so long ago. */
+  | "list-lags";
+
+/** Something that happens in a simulated world. What is not possible when its time comes is left out. */
+export type Happening = { readonly atMs: number } & (
+  | { readonly kind: "write"; readonly path: string; readonly text: string }
+  | { readonly kind: "append"; readonly path: string; readonly text: string }
+  | { readonly kind: "rename"; readonly path: string; readonly to: string }
+  | { readonly kind: "swap"; readonly path: string; readonly to: string }
+  | { readonly kind: "copy"; readonly path: string; readonly to: string }
+  | { readonly kind: "remove"; readonly paths: readonly string[] }
+  /** `back`: the modification time is set to what it was before the last write, as a restored file's. */
+  | { readonly kind: "touch"; readonly path: string; readonly agoMs: number }
+  | { readonly kind: "spoil"; readonly path: string; readonly code: "EACCES" | "EIO"; readonly forMs: number }
+  | { readonly kind: "root"; readonly state: "missing" | "emptied" | "other"; readonly forMs: number }
+  /** A person agrees to what is held, if anything is. */
+  | { readonly kind: "approve" }
+  /** A person has the daemon send nothing for some time. */
+  | { readonly kind: "pause"; readonly forMs: number }
+  /** Somebody copies the state folder. */
+  | { readonly kind: "backup" }
+  /** The service loses a part of what it holds. */
+  | { readonly kind: "reset"; readonly share: number }
+  /** The machine's clock is set. */
+  | { readonly kind: "clock"; readonly byMs: number }
+  /**
+   * The daemon's process dies at its nth effect from now.
+   */
+  | {
+      readonly kind: "crash";
+      readonly effects: number;
+      readonly kept: Kept;
+      readonly restMs: number;
+      readonly next: Mode;
+    }
+  /** The daemon is stopped in an orderly way. */
+  | { readonly kind: "stop"; readonly restMs: number; readonly next: Mode }
+  /** The configuration is another one from the next start on. */
+  | { readonly kind: "configure"; readonly chunkSize: number }
+  | {
+      readonly kind: "fault";
+      readonly operation: Operation | "any";
+      readonly fault: FaultKind;
+      /** Seconds of a Retry-After, or milliseconds until a late act or answer. */
+      readonly amount: number;
+    }
+  | {
+      readonly kind: "storm";
+      readonly storm: StormKind;
+      readonly forMs: number;
+      readonly share: number;
+      readonly amount: number;
+    }
+  /** Hints of changes are lost; `told`: the watcher notices it at the end and has the whole source looked at. */
+  | { readonly kind: "deaf"; readonly forMs: number; readonly told: boolean }
+  /** Some folder cannot be watched: hints are lost, and the watcher says so. */
+  | { readonly kind: "degraded"; readonly forMs: number }
+);
+
+/** How the daemon runs: until it is stopped, or for one pass. */
+export type Mode = "run" | "once";
+
+/**
+ * What a crash leaves of the ledger: all that was committed (kill -9); of what was not flushed a part, from 0 to below 1
+ * (power loss); nothing, for somebody deletes it; or the last backup, which somebody puts in its place and has `recover`
+ * compare with the service.
+ */
+export type Kept = "all" | number | "none" | "backup";
+
+/** What a world is like from its first moment to its last. */
+export interface Conditions {
+  /** Additions to the bare specification. */
+  readonly collections: boolean;
+  readonly pages: boolean;
+  readonly keys: boolean;
+  /** The service refuses a list with a parameter it does not know. */
+  readonly strictList: boolean;
+  /** The service's clock minus ours. */
+  readonly skewMs: number;
+  readonly settleMs: number;
+  readonly concurrency: number;
+  readonly rescanMinutes: number;
+  readonly requestTimeoutMs: number;
+  /** Longest time of one call into the disk. */
+  readonly slowDiskMs: number;
+  /** Longest way of a request or an answer. */
+  readonly slowNetMs: number;
+  /** How often the ledger is compared with the list; 0: never. */
+  readonly auditHours: number;
+  readonly mode: Mode;
+  /** Resources of others, some of them in the daemon's own collection and under its owner. */
+  readonly strangers: boolean;
+}
+
+/** A whole history: everything that a simulation does follows from it. */
+export interface History {
+  readonly seed: number;
+  readonly conditions: Conditions;
+  /** By time. */
+  readonly happenings: readonly Happening[];
+}

@@ -1,0 +1,140 @@
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { MUTANTS } from "./mutants.ts";
+import type { Order, Report } from "./worker.ts";
+
+const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
+/** A seed takes a tenth of a second; a worker that tells nothing for so long is in a loop without end. */
+const SILENCE_MS_MAX = 300_000;
+/** After so many failing seeds no more are run: the first ones tell enough. */
+const FAILURES_MAX = 5;
+/** A mutant that so many seeds do not find is not found. */
+const MUTANT_SEEDS_MAX = 2000;
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "300" },
+    from: { type: "string", default: "1" },
+    seed: { type: "string" },
+    replay: { type: "string" },
+    workers: { type: "string", default: "2" },
+    twice: { type: "boolean", default: false },
+    mutants: { type: "boolean", default: false },
+    mutant: { type: "string" },
+  },
+});
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+const showProgress = (text: string): void => {
+  if (process.stderr.isTTY) process.stderr.write(`\r${text}\u001B[K`);
+};
+
+/** Runs a worker to its end; `onReport` may end it by giving false. Throws when it dies or is silent for too long. */
+async function work(order: Order, onReport: (report: Report) => boolean): Promise<void> {
+  const child = spawn(process.execPath, ["--no-warnings", WORKER, JSON.stringify(order)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let last = order.from - order.stride;
+  let silence: NodeJS.Timeout | undefined;
+  let ended = false;
+  const watch = (): void => {
+    clearTimeout(silence);
+    silence = setTimeout(() => child.kill("SIGKILL"), SILENCE_MS_MAX);
+  };
+  watch();
+  const exit = new Promise<number | null>((resolve) => {
+    child.on("exit", (code) => resolve(code));
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    watch();
+    const report = JSON.parse(line) as Report;
+    if (report.kind !== "line") last = report.seed;
+    if (!onReport(report)) {
+      ended = true;
+      child.kill();
+      break;
+    }
+  }
+  clearTimeout(silence);
+  const code = await exit;
+  if (!ended && code !== 0)
+    throw new Error(`the worker ended with ${String(code)} at seed ${last + order.stride}`);
+}
+
+/** Runs seeds in several processes. Returns how many ran and how many failed. */
+async function runSeeds(from: number, count: number): Promise<{ done: number; failed: number }> {
+  const workers = Math.max(1, Math.min(Number(values.workers), count));
+  let done = 0;
+  let failed = 0;
+  const onReport = (report: Report): boolean => {
+    if (report.kind === "line") say(report.text);
+    if (report.kind === "failed") {
+      failed += 1;
+      showProgress("");
+      say(`seed ${report.seed} failed: ${report.words.join("\n  ")}`);
+    }
+    if (report.kind !== "line") done += 1;
+    showProgress(`${done} of ${count} seeds, ${failed} failed`);
+    return failed < FAILURES_MAX;
+  };
+  await Promise.all(
+    Array.from({ length: workers }, (_, at) =>
+      work({ from: from + at, count: count - at, stride: workers, twice: values.twice }, onReport),
+    ),
+  );
+  showProgress("");
+  return { done, failed };
+}
+
+/** Runs the seeds with one deliberate bug until it is found. */
+async function findMutant(name: string, does: string): Promise<boolean> {
+  let seeds = 0;
+  let found: { readonly seed: number; readonly words: string } | undefined;
+  await work({ from: 1, count: MUTANT_SEEDS_MAX, stride: 1, mutant: name, stopAtFailure: true }, (report) => {
+    if (report.kind === "line") return true;
+    seeds += 1;
+    showProgress(`${name}: ${seeds} seeds`);
+    if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
+    return found === undefined;
+  });
+  showProgress("");
+  say(
+    `${name} (${does}): ${found === undefined ? `NOT FOUND after ${seeds} seeds` : `found by seed ${found.seed} after ${seeds} seeds: ${found.words.slice(0, 160)}`}`,
+  );
+  return found !== undefined;
+}
+
+if (values.mutants || values.mutant !== undefined) {
+  const chosen = MUTANTS.filter(({ name }) => values.mutant === undefined || name === values.mutant);
+  if (chosen.length === 0) throw new Error(`no mutant ${values.mutant ?? ""}`);
+  let missed = 0;
+  const waiting = [...chosen];
+  const next = async (): Promise<void> => {
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+      if (!(await findMutant(mutant.name, mutant.does))) missed += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.workers) }, next));
+  say(`${chosen.length} mutants, ${missed} not found`);
+  process.exitCode = missed === 0 ? 0 : 1;
+} else if (values.seed !== undefined || values.replay !== undefined) {
+  let failed = 0;
+  const replay = values.replay === undefined ? {} : { replay: values.replay };
+  await work({ from: Number(values.seed ?? 0), count: 1, stride: 1, verbose: true, ...replay }, (report) => {
+    if (report.kind === "line") say(report.text);
+    if (report.kind === "failed") {
+      failed += 1;
+      say(`seed ${report.seed} failed: ${report.words.join("\n  ")}`);
+    }
+    return true;
+  });
+  process.exitCode = failed === 0 ? 0 : 1;
+} else {
+  const { done, failed } = await runSeeds(Number(values.from), Number(values.seeds));
+  say(`${done} seeds, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}

@@ -1,0 +1,297 @@
+import type { Patch } from "./tuning.ts";
+
+/** A deliberate bug, to show that the simulation finds it. */
+export interface Mutant {
+  readonly name: string;
+  /** What it does, in words. */
+  readonly does: string;
+  readonly patches: readonly Patch[];
+}
+
+const patch = (file: string, find: Patch["find"], replace: string): Patch => ({
+  file: `sync/${file}`,
+  find,
+  replace,
+});
+
+/** Each must be found. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: "no-intent",
+    does: "a create leaves without an intent in the ledger",
+    patches: [
+      patch(
+        "actions/prepare.ts",
+        "const id = ledger.intents.create(source.id, key, startedMs, observed);",
+        "const id = ledger.intents.create(source.id, key, startedMs, observed); ledger.intents.remove(id);",
+      ),
+    ],
+  },
+  {
+    name: "intent-retired-early",
+    does: "an intent is removed when its request leaves, not when the answer is committed",
+    patches: [
+      patch(
+        "actions/create.ts",
+        "    const reply =\n      uploaded.kind",
+        "    ledger.note(() => ledger.intents.remove(intent.id));\n    const reply =\n      uploaded.kind",
+      ),
+    ],
+  },
+  {
+    name: "no-flush",
+    does: "a request leaves before its intent is on disk",
+    patches: [
+      patch(
+        "ledger/commit.ts",
+        "    unflushed.push(...waiters);\n    flushToDisk();",
+        "    unflushed.push(...waiters);\n    for (const { resolve } of waiters) resolve();\n    flushToDisk();",
+      ),
+    ],
+  },
+  {
+    name: "no-list",
+    does: "after a lost answer a create is sent again without asking the list",
+    patches: [
+      patch(
+        "actions/create.ts",
+        '(await source.settle(intent)) === "adopted"',
+        "Number.isNaN(intent.attempts)",
+      ),
+    ],
+  },
+  {
+    name: "attempts-uncounted",
+    does: "a create that is sent again is not noted as such, so that no extra resource is looked for",
+    patches: [
+      patch(
+        "actions/create.ts",
+        "          await ledger.write(() => ledger.intents.again(intent.id));\n",
+        "",
+      ),
+      patch("actions/create.ts", "intent = withAttempt(intent);", "void withAttempt;"),
+    ],
+  },
+  {
+    name: "doubts-forgotten",
+    does: "an extra resource is looked for once only, at once",
+    patches: [patch("recover.ts", /\(doubtedSinceMs\.get\(key\) \?\? nowMs\) >= DOUBT_MS/, "nowMs >= 0")],
+  },
+  {
+    name: "adopt-by-title",
+    does: "a resource of the same title is adopted, whatever it holds and however old it is",
+    patches: [
+      patch("plan/settlement.ts", "createdMs === undefined || createdMs >= earliest", "earliest !== 0"),
+      patch("recover.ts", 'digest: url === undefined ? digestOf(record.content ?? "") : "",', 'digest: "",'),
+      patch("recover.ts", "digest: observed.digest,", 'digest: digestOf("") === "" ? "x" : "",'),
+    ],
+  },
+  {
+    name: "adopt-owned",
+    does: "a resource that another file has is adopted",
+    patches: [patch("plan/settlement.ts", "!isOwned(docId)", '(docId !== "" || isOwned(docId))')],
+  },
+  {
+    name: "no-adoption",
+    does: "a new ledger makes resources without looking for those that are there",
+    patches: [
+      patch("adopt.ts", "let isPending = !ledger.drift.isAdopted(source.id);", "let isPending = false;"),
+    ],
+  },
+  {
+    name: "adoption-once",
+    does: "files that cannot be read when a new ledger looks for resources never look for theirs",
+    patches: [
+      patch("adopt.ts", "isPartial = !complete;", "isPartial = complete === undefined;"),
+      patch(
+        "adopt-source.ts",
+        "ledger.drift.setAdopted(source.id, isWholeFolder && unread === 0);",
+        "ledger.drift.setAdopted(source.id, true);",
+      ),
+    ],
+  },
+  {
+    name: "refill",
+    does: "a service that lost most of its resources gets them all again, unasked",
+    patches: [
+      patch("plan/audit.ts", "if (missing + altered < LOSS_FILES_MIN ||", "if (missing + altered >= 0 ||"),
+    ],
+  },
+  {
+    name: "clock-trusted",
+    does: "times of intents are compared by the clock as it is now, though it may have been set",
+    patches: [patch("recover.ts", "return Math.min(nowMs, offsetBeforeMs ?? nowMs);", "return nowMs;")],
+  },
+  {
+    name: "delete-unreadable",
+    does: "what cannot be looked at counts as deleted",
+    patches: [
+      patch(
+        "plan/reconcile.ts",
+        "inScope(row.path) && !unseen(row.path)",
+        "inScope(row.path) && unseen !== undefined",
+      ),
+    ],
+  },
+  {
+    name: "no-mass-brake",
+    does: "a mass of deletes is not held",
+    patches: [
+      patch(
+        "plan/brakes.ts",
+        "  if (isMass(open.length, facts)) {",
+        "  if (isMass(open.length, facts) && open.length < 0) {",
+      ),
+    ],
+  },
+  {
+    name: "any-root",
+    does: "another folder in the root's place is taken for it",
+    patches: [
+      patch(
+        "plan/brakes.ts",
+        "rootBefore !== undefined && rootBefore.dev !== scan.root.dev",
+        "rootBefore?.dev === -1",
+      ),
+      patch(
+        "plan/brakes.ts",
+        "if (replaced && open.length >= facts.filesBefore)",
+        "if (replaced && open.length < 0)",
+      ),
+    ],
+  },
+  {
+    name: "delete-first",
+    does: "a replaced resource is deleted before the new one is there",
+    patches: [
+      patch(
+        "actions/create.ts",
+        "  let intent = first;\n",
+        "  let intent = first;\n  if (departure.row?.docId) await remote.delete(departure.row.docId, context.signal);\n",
+      ),
+    ],
+  },
+  {
+    name: "deletes-forgotten",
+    does: "deletes that a process left undone are not done by the next",
+    patches: [
+      patch(
+        "source-deletes.ts",
+        "const open = ledger.intents.deletes(row.id);",
+        "const open = ledger.intents.deletes(-1);",
+      ),
+    ],
+  },
+  {
+    name: "unsure-agreed",
+    does: "an update that is on its way leaves its row in agreement",
+    patches: [
+      patch(
+        "actions/prepare.ts",
+        'if (row !== undefined) ledger.files.setState(row.id, "unsure");',
+        "void row;",
+      ),
+      patch("actions/change.ts", 'if (reply.acted === "maybe") sure = false;', "void sure;"),
+    ],
+  },
+  {
+    name: "torn-reads",
+    does: "a file's facts are taken after it was read, and not before as well",
+    patches: [
+      patch(
+        "document/read.ts",
+        'if (filled < before.size || moved(before, await handle.stat())) return { kind: "torn" };\n    return understand(asked, before,',
+        "const after = await handle.stat(); void moved;\n    return understand(asked, after,",
+      ),
+    ],
+  },
+  {
+    name: "unsuccess-done",
+    does: "`success: false` in a 200 counts as done",
+    patches: [
+      patch(
+        "remote/answer.ts",
+        'if (envelope.data?.success === false) return { kind: "refused", code, message: words };\n    return later',
+        'if (envelope.data?.success === false && schema.safeParse({}).success) return { kind: "done", value: {} as T };\n    return later',
+      ),
+    ],
+  },
+  {
+    name: "page-done",
+    does: "a proxy's page with status 200 counts as done",
+    patches: [
+      patch(
+        "remote/answer.ts",
+        'if (envelope.data?.success === false) return { kind: "refused", code, message: words };\n    return later',
+        'if (schema.safeParse({}).success) return { kind: "done", value: {} as T };\n    return later',
+      ),
+    ],
+  },
+  {
+    name: "page-gone",
+    does: "a proxy's 404 is taken for the service's word that a resource is gone",
+    patches: [
+      patch(
+        "remote/answer.ts",
+        'if (subject === "resource" && envelope.data?.success === false)',
+        'if (subject === "resource")',
+      ),
+    ],
+  },
+  {
+    name: "refusals-retried",
+    does: "what the service refuses is sent again and again",
+    patches: [
+      patch(
+        "remote/answer.ts",
+        '(status >= 400 && status < 500)) return { kind: "refused", code, message: words };',
+        '(status >= 400 && status < 500)) return later("no", "request");',
+      ),
+    ],
+  },
+  {
+    name: "retry-after-ignored",
+    does: "Retry-After is not honoured",
+    patches: [
+      patch("remote/answer.ts", /retryAfterMs: parseRetryAfter\([^\n]*\),/, "retryAfterMs: undefined,"),
+    ],
+  },
+  {
+    name: "no-gate",
+    does: "failures of the service do not close the gate",
+    patches: [
+      patch(
+        "remote/pacer.ts",
+        'if (state.kind === "open") return newest;',
+        "if (newest >= 0) return newest;",
+      ),
+    ],
+  },
+  {
+    name: "parked-for-ever",
+    does: "a parked file whose time came while it could not be looked at is never tried again",
+    patches: [
+      patch(
+        "pass/pass.ts",
+        "const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));",
+        "const retryParked = allParked;",
+      ),
+    ],
+  },
+  {
+    name: "moves-unread",
+    does: "a file that moved counts as unchanged, and any file of its size as the same",
+    patches: [
+      patch(
+        "plan/decide.ts",
+        '  if (contentDiffers(read, row)) return "update";\n  if (moved) return "move";',
+        '  if (moved) return "move";\n  if (contentDiffers(read, row)) return "update";',
+      ),
+      patch(
+        "plan/moves.ts",
+        "return singles(items, ({ ino, sizeBytes, mtimeMs }) => `${ino}:${sizeBytes}:${mtimeMs}`);",
+        "return singles(items, ({ sizeBytes }) => `${sizeBytes}`);",
+      ),
+    ],
+  },
+];

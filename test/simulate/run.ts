@@ -1,0 +1,149 @@
+import type { Happening, History } from "./history.ts";
+import { realTurn } from "./virtual/globals.ts";
+import { hashOf } from "./virtual/random.ts";
+import type { Failure } from "./world/judge.ts";
+import { wordsOf } from "./world/runner.ts";
+import { approve, happen, openWorld, type World } from "./world/world.ts";
+
+/** What a simulation came to. */
+export interface Outcome {
+  readonly failure: Failure | undefined;
+  /** Stands for everything that happened, in its order. */
+  readonly trace: string;
+  readonly requests: number;
+}
+
+const MINUTE_MS = 60_000;
+/** When, after the storm, agreement is looked for; the last is the bound: two parks of an hour and a rescan. */
+const LOOKS_AFTER_MS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 190].map((minutes) => minutes * MINUTE_MS);
+/** For so long everything must stay as it is once it agrees: later than the last look for extra resources. */
+const STAY_MS = 5 * MINUTE_MS;
+/** Requests of one audit over some dozen resources, in pages of seven. */
+const RESTING_REQUESTS_MAX = 12;
+
+/** Runs a history to its end. One at a time. `tell` gets every line of the trace. */
+export async function simulate(
+  history: History,
+  tell: (line: string) => void = () => undefined,
+): Promise<Outcome> {
+  let hash = 0;
+  const world = openWorld(history, (line) => {
+    hash = hashOf(line, hash);
+    tell(line);
+  });
+  const { judge, machine, stage } = world;
+  const onRejection = (error: unknown): void => {
+    if (stage.process.alive) judge.fail("unhandled", `a rejection that nobody handles: ${wordsOf(error)}`);
+  };
+  process.on("unhandledRejection", onRejection);
+  try {
+    await storm(world, history);
+    await agree(world, history);
+    await rest(world);
+  } finally {
+    machine.kill(stage.process, "all");
+    // The dead process goes as far as it can before the next simulation is on the stage.
+    await realTurn();
+    process.off("unhandledRejection", onRejection);
+    machine.close();
+  }
+  return {
+    failure: judge.failure(),
+    trace: (hash >>> 0).toString(16).padStart(8, "0"),
+    requests: judge.requests(),
+  };
+}
+
+/** Lets everything of the history happen. */
+async function storm(world: World, { conditions, happenings }: History): Promise<void> {
+  const { clock, runner, network, note } = world;
+  runner.start(conditions.mode);
+  for (const happening of happenings) {
+    const run = (): void => happen(world, happening);
+    if (ON_DISK.has(happening.kind)) clock.onDisk(happening.atMs, run);
+    else clock.at(happening.atMs, { alive: true }, run);
+  }
+  await pass(world, happenings.reduce((end, each) => Math.max(end, endOf(each)), 0) + 1);
+  runner.spare();
+  network.calm();
+  note(() => "the storm is over");
+}
+
+/** Folder and service come to agree within a bounded time, with a person's help where it is asked for, and stay so. */
+async function agree(world: World, history: History): Promise<void> {
+  const { clock, runner, judge } = world;
+  const overMs = clock.nowMs();
+  let agreed = false;
+  for (const lookMs of LOOKS_AFTER_MS) {
+    await help(world, history);
+    await pass(world, overMs + lookMs);
+    agreed = judge.differences().length === 0 && runner.running()?.status().idle === true;
+    if (agreed || judge.failure() !== undefined) break;
+  }
+  if (!agreed) {
+    const status = JSON.stringify(runner.running()?.status());
+    judge.fail(
+      "disagreement",
+      `folder and service do not agree: ${judge.differences().join("; ") || `the daemon works on: ${status}`}`,
+    );
+  }
+  await pass(world, clock.nowMs() + STAY_MS);
+  const later = judge.differences();
+  if (later.length > 0) judge.fail("unstable", `they agreed and do not any more: ${later.join("; ")}`);
+}
+
+/** A person has what failed tried again, agrees to what is held, and compares where the service itself lost something. */
+async function help(world: World, { happenings }: History): Promise<void> {
+  const { runner, judge, note } = world;
+  judge.changed();
+  const daemon = runner.running();
+  const troubles = (error: unknown): void => note(() => `a person is told: ${String(error)}`);
+  daemon?.retry().catch(troubles);
+  if (happenings.some(({ kind }) => kind === "reset")) daemon?.audit({ repair: true }).catch(troubles);
+  approve(world);
+  await Promise.resolve();
+}
+
+/** Running again sends nothing. */
+async function rest(world: World): Promise<void> {
+  const { clock, runner, judge } = world;
+  runner.stop(1000, "run");
+  await pass(world, clock.nowMs() + 20_000);
+  const [requests, changes] = [judge.requests(), judge.changes()];
+  await pass(world, clock.nowMs() + 10 * MINUTE_MS);
+  const sent = judge.requests() - requests;
+  // An audit or a look for extra resources lists; nothing else is to be asked.
+  if (judge.changes() > changes || sent > RESTING_REQUESTS_MAX) {
+    judge.fail("restless", `${sent} requests after a restart, with nothing to be done`);
+  }
+  const later = judge.differences();
+  if (later.length > 0) judge.fail("unstable", later.join("; "));
+  runner.stop(60 * MINUTE_MS, "run");
+  await pass(world, clock.nowMs() + 15_000);
+}
+
+/** Lets time pass, in steps, until it is over or something failed. */
+async function pass({ clock, stage, runner, judge }: World, untilMs: number): Promise<void> {
+  while (judge.failure() === undefined && clock.nowMs() < untilMs) {
+    const stepMs = Math.min(untilMs, clock.nowMs() + MINUTE_MS);
+    await clock.run(stepMs, (owner) => owner !== stage.process || runner.survives());
+  }
+}
+
+/** Happenings that others do to the disk, at whatever the daemon is just doing. */
+const ON_DISK: ReadonlySet<Happening["kind"]> = new Set([
+  "write",
+  "append",
+  "rename",
+  "swap",
+  "copy",
+  "remove",
+  "touch",
+  "spoil",
+  "root",
+]);
+
+function endOf(happening: Happening): number {
+  const forMs = "forMs" in happening ? happening.forMs : 0;
+  return happening.atMs + forMs;
+}

@@ -1,0 +1,82 @@
+import { readFileSync, writeFileSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { History } from "./history.ts";
+import { installHooks } from "./hooks.ts";
+import { MUTANTS } from "./mutants.ts";
+import { shrink, wordsOfHistory } from "./shrink.ts";
+
+/** What a worker is to do, as JSON in its one argument. */
+export interface Order {
+  readonly from: number;
+  readonly count: number;
+  /** Of `count` seeds every so many-th. */
+  readonly stride: number;
+  /** Name of the deliberate bug to run with. */
+  readonly mutant?: string;
+  /** Ends at the first failure, without looking for its least history. */
+  readonly stopAtFailure?: boolean;
+  /** Runs each seed twice and compares the traces. */
+  readonly twice?: boolean;
+  /** File of a history to run in place of the drawn ones. */
+  readonly replay?: string;
+  /** Tells every line of the trace. */
+  readonly verbose?: boolean;
+}
+
+/** What a worker tells, a line of JSON each on its standard output. */
+export type Report =
+  | { readonly kind: "line"; readonly text: string }
+  | { readonly kind: "passed"; readonly seed: number; readonly requests: number }
+  | { readonly kind: "failed"; readonly seed: number; readonly words: readonly string[] };
+
+const order = JSON.parse(process.argv[2] ?? "") as Order;
+const mutant = MUTANTS.find(({ name }) => name === order.mutant);
+if (order.mutant !== undefined && mutant === undefined) throw new Error(`no mutant ${order.mutant}`);
+installHooks(mutant?.patches);
+// What is imported from here on is the daemon in the simulation's world.
+const { drawHistory } = await import("./draw.ts");
+const { simulate } = await import("./run.ts");
+
+const report = (what: Report): void => {
+  writeSync(1, `${JSON.stringify(what)}\n`);
+};
+
+for (let seed = order.from; seed < order.from + order.count; seed += order.stride) {
+  const history =
+    order.replay === undefined
+      ? drawHistory(seed)
+      : (JSON.parse(readFileSync(order.replay, "utf8")) as History);
+  const tell = order.verbose === true ? (text: string) => report({ kind: "line", text }) : undefined;
+  const { failure, trace, requests } = await simulate(history, tell);
+  if (failure === undefined && order.twice === true) {
+    const again = await simulate(history);
+    if (again.trace !== trace) {
+      report({ kind: "failed", seed, words: [`the same seed gave the traces ${trace} and ${again.trace}`] });
+      continue;
+    }
+  }
+  if (failure === undefined) {
+    report({ kind: "passed", seed, requests });
+    continue;
+  }
+  const words = [`${failure.kind} ${failure.words}`];
+  if (order.stopAtFailure === true || order.replay !== undefined) {
+    report({ kind: "failed", seed, words });
+    break;
+  }
+  const least = await shrink(history, async (next) => (await simulate(next)).failure?.kind === failure.kind);
+  const last = await simulate(least);
+  const file = join(tmpdir(), `kbsync-simulated-${seed}.json`);
+  writeFileSync(file, JSON.stringify(least));
+  report({
+    kind: "failed",
+    seed,
+    words: [
+      ...words,
+      `least history: ${last.failure?.words ?? ""}`,
+      ...wordsOfHistory(least),
+      `to see it: npm run simulate -- --replay ${file}`,
+    ],
+  });
+}

@@ -1,0 +1,167 @@
+import { Dispatcher } from "undici";
+import type { Clock } from "../virtual/clock.ts";
+import type { SimulatedProcess } from "../virtual/stage.ts";
+import type { Operation } from "../history.ts";
+import type { Answer, SentRequest } from "./service.ts";
+
+/** What the network makes of a request: when it arrives, whether and when an answer comes back. */
+export interface Passage {
+  /** Nobody listens: the request never leaves. */
+  readonly refused: boolean;
+  /** Milliseconds to the service. */
+  readonly outMs: number;
+  /** Told on arrival; gives what the client sees of the answer, and when. */
+  arrive(): Delivery;
+}
+
+export type Delivery =
+  | { readonly kind: "answer"; readonly afterMs: number; readonly answer: Answer; readonly cut: boolean }
+  | { readonly kind: "broken"; readonly afterMs: number };
+
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly process: SimulatedProcess;
+  readonly timeoutMs: number;
+  /** A request leaves. */
+  readonly pass: (request: SentRequest) => Passage;
+  /** Told when an answer has come, before the daemon knows. */
+  readonly onDelivered: (request: SentRequest, answer: Answer) => void;
+}
+
+type Controller = Dispatcher.DispatchController;
+
+/** Connections to one host of the simulated service, in undici's place. */
+export class SimulatedConnection extends Dispatcher {
+  readonly #options: ConnectionOptions;
+
+  constructor(options: ConnectionOptions) {
+    super();
+    this.#options = options;
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const { clock, process, timeoutMs, pass, onDelivered } = this.#options;
+    const begunMs = clock.nowMs();
+    let over = false;
+    const fail = (error: Error): void => {
+      if (over) return;
+      over = true;
+      handler.onResponseError?.(controller, error);
+    };
+    const controller = openController((reason) => fail(reason));
+    handler.onRequestStart?.(controller, {});
+    if (controller.aborted) return true;
+
+    const leave = (body: Buffer): void => {
+      // A process that died while it read the body sends nothing.
+      if (over || !process.alive) return;
+      const request = { ...requestOf(options, body), begunMs, process: process.number };
+      const passage = pass(request);
+      const later = (ms: number, run: () => void): void => {
+        clock.at(clock.nowMs() + ms, process, run);
+      };
+      if (passage.refused) {
+        later(passage.outMs, () => fail(broken("ECONNREFUSED")));
+        return;
+      }
+      later(timeoutMs, () => fail(broken("UND_ERR_HEADERS_TIMEOUT")));
+      // What is on its way arrives, whether or not the process that sent it still lives.
+      clock.at(clock.nowMs() + passage.outMs, { alive: true }, () => {
+        const delivery = passage.arrive();
+        later(delivery.afterMs, () => {
+          if (over) return;
+          if (delivery.kind === "broken") {
+            fail(broken("UND_ERR_SOCKET"));
+            return;
+          }
+          onDelivered(request, delivery.answer);
+          over = true;
+          deliver(handler, controller, delivery);
+        });
+      });
+    };
+    bodyOf(options.body).then(leave, fail);
+    return true;
+  }
+
+  override async close(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  override async destroy(): Promise<void> {
+    await Promise.resolve();
+  }
+}
+
+/** What an exchange is told, and whether it was broken off. */
+function openController(onAbort: (reason: Error) => void): Controller {
+  let reason: Error | null = null;
+  return {
+    get aborted() {
+      return reason !== null;
+    },
+    get reason() {
+      return reason;
+    },
+    paused: false,
+    abort: (why: Error) => {
+      if (reason !== null) return;
+      reason = why;
+      onAbort(why);
+    },
+    pause: () => undefined,
+    resume: () => undefined,
+  };
+}
+
+function deliver(
+  handler: Dispatcher.DispatchHandler,
+  controller: Controller,
+  { answer, cut }: Extract<Delivery, { kind: "answer" }>,
+): void {
+  const bytes = Buffer.from(answer.text);
+  handler.onResponseStart?.(controller, answer.status, { ...answer.headers }, "");
+  handler.onResponseData?.(controller, cut ? bytes.subarray(0, bytes.length / 2) : bytes);
+  handler.onResponseEnd?.(controller, {});
+}
+
+async function bodyOf(body: unknown): Promise<Buffer> {
+  if (body === undefined || body === null) return Buffer.alloc(0);
+  if (typeof body === "string") return Buffer.from(body);
+  const pieces: Buffer[] = [];
+  for await (const piece of body as AsyncIterable<Buffer>) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces);
+}
+
+function requestOf(
+  { method, path, headers }: Dispatcher.DispatchOptions,
+  body: Buffer,
+): Omit<SentRequest, "begunMs" | "process"> {
+  const target = new URL(path, "http://simulated");
+  const docId = /^\/api\/rag\/resource\/([^/]+)$/.exec(target.pathname)?.[1];
+  return {
+    operation: operationOf(method, target.pathname, docId),
+    method,
+    path: target.pathname,
+    query: target.searchParams,
+    docId,
+    headers: headers as Record<string, string>,
+    body,
+  };
+}
+
+function operationOf(method: string, path: string, docId: string | undefined): Operation {
+  const name = `${method} ${path}`;
+  if (name === "POST /image/processing/upload") return "upload";
+  if (name === "POST /api/rag/resource") return "create";
+  if (name === "GET /api/rag/resource/by-collection") return "list";
+  if (name === "GET /api/rag/collections") return "collections";
+  if (method === "GET" && /^\/[0-9a-f]{24}$/.test(path)) return "download";
+  if (method === "PUT" && docId !== undefined) return "update";
+  if (method === "DELETE" && docId !== undefined) return "delete";
+  return "other";
+}
+
+function broken(code: string): Error {
+  return Object.assign(new Error(`the connection broke: ${code}`), { code });
+}

@@ -1,0 +1,219 @@
+import { dirname } from "node:path";
+import { Volume } from "memfs";
+import type { Clock } from "../virtual/clock.ts";
+import type { Random } from "../virtual/random.ts";
+
+/** Everything below it lies on the simulation's disk. */
+const VIRTUAL_ROOT = "/simulated";
+/** Folder of the source. */
+export const SOURCE_ROOT = `${VIRTUAL_ROOT}/docs`;
+const AWAY_ROOT = `${VIRTUAL_ROOT}/away`;
+/** memfs counts its descriptors down from 2^31. */
+export const VIRTUAL_FD_MIN = 2 ** 30;
+
+/** Where the source's folder is. */
+export type RootState = "here" | "missing" | "emptied" | "other";
+
+/** The disk of the simulated machine: what the daemon sees of it, and what other programs do to it. */
+export interface Disk {
+  /** A synchronous call of `node:fs` by the daemon. Takes time, in which others may change the disk. */
+  call(name: string, facts: readonly unknown[]): unknown;
+  /** Told of every path below the source that changed; "" is the root. */
+  onChange: (path: string) => void;
+
+  /** What follows is what others do. A change that is not possible as things are (no such file) does nothing: false. */
+  write(path: string, bytes: Buffer): boolean;
+  append(path: string, bytes: Buffer): boolean;
+  rename(from: string, to: string): boolean;
+  swap(a: string, b: string): boolean;
+  remove(path: string): boolean;
+  /** Sets the modification time; default now. */
+  touch(path: string, mtimeMs?: number): boolean;
+  /** Makes looking at or reading a path fail, or not any more. */
+  spoil(path: string, code: string | undefined): void;
+  setRoot(state: RootState): void;
+  root(): RootState;
+
+  /** Paths of all files of the source that is here or away, sorted. */
+  files(): readonly string[];
+  /** The bytes of a file of the source, wherever it is. */
+  bytes(path: string): Buffer | undefined;
+  isSpoilt(path: string): boolean;
+  inode(path: string): number | undefined;
+}
+
+export function isVirtualPath(path: unknown): path is string {
+  return typeof path === "string" && path.startsWith(VIRTUAL_ROOT);
+}
+
+/** Opens an empty disk. `slowMs` is the longest time of one call. */
+export function openDisk(clock: Clock, random: Random, slowMs: number): Disk {
+  const volume = new Volume();
+  volume.mkdirSync(SOURCE_ROOT, { recursive: true });
+  const spoilt = new Map<string, string>();
+  let root: RootState = "here";
+  const base = (): string => (root === "here" ? SOURCE_ROOT : AWAY_ROOT);
+  const at = (path: string): string => (path === "" ? base() : `${base()}/${path}`);
+  const exists = (path: string): boolean => volume.existsSync(at(path));
+  const isFile = (path: string): boolean => exists(path) && volume.statSync(at(path)).isFile();
+
+  const attempt = (change: () => readonly string[]): boolean => {
+    if (root !== "here") return false;
+    let changed: readonly string[];
+    try {
+      changed = change();
+    } catch {
+      return false;
+    }
+    for (const path of changed) disk.onChange(path);
+    return changed.length > 0;
+  };
+  /** A rename changes the inode's change time on Linux; memfs leaves it. */
+  const stamp = (path: string): void => {
+    const { atimeMs, mtimeMs } = volume.statSync(at(path));
+    volume.utimesSync(at(path), atimeMs / 1000, mtimeMs / 1000);
+  };
+
+  const codeFor = (name: string, absolutePath: string): string | undefined => {
+    if (spoilt.size === 0 || !absolutePath.startsWith(SOURCE_ROOT)) return undefined;
+    const path = absolutePath.slice(SOURCE_ROOT.length + 1);
+    const own = spoilt.get(path);
+    // A file that may not be read can be looked at all the same; a sick one cannot.
+    const looks = name === "lstatSync" || name === "statSync";
+    if (own !== undefined && (!looks || own === "EIO")) return own;
+    for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+      const code = spoilt.get(path.slice(0, end));
+      if (code !== undefined) return code;
+    }
+    return undefined;
+  };
+
+  const disk: Disk = {
+    onChange: () => undefined,
+    call: (name, facts) => {
+      clock.charge(random.between(0, slowMs));
+      const [path] = facts;
+      if (typeof path === "string") {
+        const code = codeFor(name, path);
+        if (code !== undefined) throw systemError(code, name, path);
+      }
+      const method: unknown = Reflect.get(volume, name);
+      if (typeof method !== "function" || !READING.has(name)) {
+        throw new Error(`the daemon calls ${name} on the watched folder, which it must only read`);
+      }
+      const found: unknown = Reflect.apply(method, volume, facts);
+      if (root === "emptied" && path === SOURCE_ROOT && isStats(found)) found.dev = 2;
+      return found;
+    },
+    write: (path, bytes) =>
+      attempt(() => {
+        if (exists(path) && !isFile(path)) return [];
+        volume.mkdirSync(dirname(at(path)), { recursive: true });
+        volume.writeFileSync(at(path), bytes);
+        return [path];
+      }),
+    append: (path, bytes) =>
+      attempt(() => {
+        if (!isFile(path)) return [];
+        volume.appendFileSync(at(path), bytes);
+        return [path];
+      }),
+    rename: (from, to) =>
+      attempt(() => {
+        if (!exists(from) || to === from || to.startsWith(`${from}/`)) return [];
+        if (exists(to) && !(isFile(from) && isFile(to))) return [];
+        volume.mkdirSync(dirname(at(to)), { recursive: true });
+        volume.renameSync(at(from), at(to));
+        stamp(to);
+        return [from, to];
+      }),
+    swap: (a, b) =>
+      attempt(() => {
+        if (!isFile(a) || !isFile(b) || a === b) return [];
+        const aside = `${a}.tmp`;
+        volume.renameSync(at(a), at(aside));
+        volume.renameSync(at(b), at(a));
+        volume.renameSync(at(aside), at(b));
+        stamp(a);
+        stamp(b);
+        return [a, b];
+      }),
+    remove: (path) =>
+      attempt(() => {
+        if (!exists(path) || path === "") return [];
+        volume.rmSync(at(path), { recursive: true });
+        return [path];
+      }),
+    touch: (path, mtimeMs = clock.wallMs()) =>
+      attempt(() => {
+        if (!isFile(path)) return [];
+        volume.utimesSync(at(path), mtimeMs / 1000, mtimeMs / 1000);
+        return [path];
+      }),
+    spoil: (path, code) => {
+      if (code === undefined) spoilt.delete(path);
+      else spoilt.set(path, code);
+    },
+    setRoot: (next) => {
+      if (next === root) return;
+      if (root !== "here") {
+        if (root !== "missing") volume.rmSync(SOURCE_ROOT, { recursive: true });
+        volume.renameSync(AWAY_ROOT, SOURCE_ROOT);
+      }
+      root = "here";
+      if (next !== "here") {
+        volume.renameSync(SOURCE_ROOT, AWAY_ROOT);
+        root = next;
+        if (next !== "missing") volume.mkdirSync(SOURCE_ROOT);
+        if (next === "other") volume.writeFileSync(`${SOURCE_ROOT}/stranger.txt`, "of another folder");
+      }
+      disk.onChange("");
+    },
+    root: () => root,
+    files: () => {
+      const found: string[] = [];
+      const walk = (folder: string): void => {
+        for (const name of volume.readdirSync(at(folder)) as string[]) {
+          const path = folder === "" ? name : `${folder}/${name}`;
+          if (volume.statSync(at(path)).isDirectory()) walk(path);
+          else found.push(path);
+        }
+      };
+      walk("");
+      return found.sort();
+    },
+    bytes: (path) => (isFile(path) ? (volume.readFileSync(at(path)) as Buffer) : undefined),
+    isSpoilt: (path) => [...spoilt.keys()].some((each) => path === each || path.startsWith(`${each}/`)),
+    inode: (path) => (exists(path) ? volume.statSync(at(path)).ino : undefined),
+  };
+  return disk;
+}
+
+/** Calls that only look. */
+const READING: ReadonlySet<string> = new Set([
+  "lstatSync",
+  "statSync",
+  "readdirSync",
+  "openSync",
+  "fstatSync",
+  "readSync",
+  "closeSync",
+  "readFileSync",
+  "existsSync",
+  "realpathSync",
+  "readlinkSync",
+  "accessSync",
+]);
+
+function isStats(found: unknown): found is { dev: number } {
+  return typeof found === "object" && found !== null && "dev" in found;
+}
+
+function systemError(code: string, syscall: string, path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: simulated, ${syscall} '${path}'`), {
+    code,
+    syscall,
+    path,
+    errno: -1,
+  });
+}

@@ -1,0 +1,276 @@
+import type { Clock } from "../virtual/clock.ts";
+import { bodyOf, type Expectations } from "./expected.ts";
+import type { Answer, Resource, SentRequest, Service } from "./service.ts";
+
+/** What must not happen, by kind, and what happened. */
+export interface Failure {
+  readonly kind: string;
+  readonly words: string;
+}
+
+/** Watches a simulation and notes the first breach of a promise. */
+export interface Judge {
+  failure(): Failure | undefined;
+  fail(kind: string, words: string): void;
+  /** A request leaves. */
+  leaves(request: SentRequest): void;
+  /** An answer came. */
+  delivered(request: SentRequest, answer: Answer): void;
+  /** Files came or went, or a process started: what was refused may be sent again. */
+  changed(): void;
+  /** Many files were removed in one go: their resources stay until a person agrees. */
+  massRemoved(paths: readonly string[]): void;
+  /** The service lost these: most of its resources are not made again until a person agrees. */
+  reset(lost: readonly Resource[], before: number): void;
+  /** A person agreed to what was held. */
+  agreed(): void;
+  /**
+   * The ledger was deleted or put back from a backup, when the processes up to this one had run; or a power loss took the
+   * end of it, so that it may not know what the service lost.
+   */
+  ledgerLost(process: number): void;
+  powerLost(): void;
+  paused(isPaused: boolean): void;
+  /** What differs between folder and service; empty when they agree. */
+  differences(): readonly string[];
+  requests(): number;
+  /** Requests that change something. */
+  changes(): number;
+}
+
+export interface JudgeOptions {
+  readonly clock: Clock;
+  readonly service: Service;
+  readonly expectations: Expectations;
+  readonly holdDeletesOver: number;
+  readonly concurrency: number;
+  readonly ownerId: string;
+  readonly chunkSize: () => number;
+  readonly isDown: () => boolean;
+  /** Whether a resource that is there can be found by the list, now and at every time of this history. */
+  readonly isListTrue: () => boolean;
+  /** The resource that the daemon's ledger has for a path. */
+  readonly ownedBy: (path: string) => string | undefined;
+  /** Whether the daemon's ledger has something to do with a resource. */
+  readonly isOwned: (docId: string) => boolean;
+}
+
+/** A file that has been there this long is known to the daemon as far as it can know it. */
+const KNOWN_AFTER_MS = 60_000;
+/** Requests within one second that no honest work needs. */
+const SECOND_REQUESTS_MAX = 150;
+/** Requests within one minute, from the second one on, to a service that does not listen. */
+const DOWN_REQUESTS_MAX = 12;
+const MINUTE_MS = 60_000;
+/** Fewer lost resources are made again without a question. */
+const LOSS_MIN = 5;
+/** So many may be made again before the loss is noticed, beside those on their way. */
+const REMADE_MAX = 3;
+/** A refused delete is sent again after some time: there is no file that could change. */
+const KEPT_WHEN_REFUSED: ReadonlySet<string> = new Set(["create", "update", "upload"]);
+const CHANGES: ReadonlySet<string> = new Set(["create", "update", "delete", "upload"]);
+
+/** Opens the watch over a world. */
+export function openJudge(options: JudgeOptions): Judge {
+  const { clock, service, expectations, isDown } = options;
+  let failure: Failure | undefined;
+  let requests = 0;
+  let changes = 0;
+  let second = { sinceMs: 0, count: 0 };
+  let downMinute = { sinceMs: -1, count: 0, first: true };
+  /** By process: nothing that begins later may leave before. */
+  const quiet = new Map<number, { readonly sinceMs: number; readonly untilMs: number }>();
+  let refusals = new Set<string>();
+  /** Paths of a mass delete that nobody agreed to, and how many of their resources went. */
+  let held = new Set<string>();
+  let heldGone = 0;
+  /** Paths whose resource the service lost, and how many were made again. */
+  let lost = new Set<string>();
+  let remade = 0;
+  let pausedSinceMs: number | undefined;
+  /** What these processes made may be left over: no ledger knows of it. */
+  let forgotten = 0;
+  let forgottenMs = 0;
+
+  const fail = (kind: string, words: string): void => {
+    failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
+  };
+  const wordOf = ({ method, path, body }: SentRequest): string =>
+    `${method} ${path} ${body.toString("latin1")}`;
+  const ours = (): readonly Resource[] =>
+    service.resources().filter(({ foreign, deleted }) => !foreign && !deleted);
+  const isSame = (a: Resource, b: Resource): boolean =>
+    a.title === b.title && a.description === b.description && bodyOf(a, service) === bodyOf(b, service);
+
+  service.onWrite = (what, resource) => {
+    const { title, description, id } = resource;
+    if (resource.foreign) fail("foreign", `${what} of ${id}, a resource of others: ${title}`);
+    if (what !== "delete") return;
+    const left = ours().filter((each) => each.description === description && each.id !== id);
+    if (left.length > 0) return;
+    const sinceMs = expectations.thereSinceMs(description);
+    // A resource that was made and changed before the file came was another file's of that name.
+    const isKnown =
+      sinceMs !== undefined && clock.nowMs() - sinceMs > KNOWN_AFTER_MS && service.writtenMs(id) >= sinceMs;
+    // Renamed over: the file's own resource is another one, which still goes by its old name.
+    const owned = isKnown ? options.ownedBy(description) : undefined;
+    if (isKnown && !ours().some((each) => each.id === owned && each.id !== id)) {
+      fail(
+        "wrong-delete",
+        `the only resource of ${description} is deleted, whose file has been there all along`,
+      );
+    }
+    if (!held.has(description)) return;
+    heldGone += 1;
+    if (heldGone > options.holdDeletesOver) {
+      fail("unheld", `${heldGone} deletes of one mass delete were not held`);
+    }
+  };
+
+  service.onCreate = (resource, { begunMs }) => {
+    if (lost.has(resource.description)) {
+      remade += 1;
+      if (remade > REMADE_MAX + options.concurrency) {
+        fail("refilled", `${remade} of the resources that the service lost were made again unasked`);
+      }
+    }
+    if (resource.late || !options.isListTrue() || forgotten > 0) return;
+    const twin = ours().find(
+      (each) =>
+        !each.late &&
+        isSame(each, resource) &&
+        service.writtenMs(each.id) < begunMs &&
+        !options.isOwned(each.id),
+    );
+    if (twin !== undefined) {
+      fail("second-create", `${resource.description} is made again, though the list has it: ${twin.id}`);
+    }
+  };
+
+  const countDown = (nowMs: number): void => {
+    if (!isDown()) downMinute = { sinceMs: -1, count: 0, first: true };
+    else if (downMinute.sinceMs === -1) downMinute = { sinceMs: nowMs, count: 0, first: true };
+    else if (nowMs - downMinute.sinceMs > MINUTE_MS) downMinute = { sinceMs: nowMs, count: 0, first: false };
+    downMinute.count += 1;
+    if (isDown() && !downMinute.first && downMinute.count > DOWN_REQUESTS_MAX) {
+      fail("tight-loop", `${downMinute.count} requests within a minute to a service that does not listen`);
+    }
+  };
+
+  const strayWords = (strays: readonly Resource[], kept: readonly Resource[]): string[] =>
+    strays
+      .filter(
+        (stray) =>
+          // What a lost ledger knew and no file has is left alone, unless its file has been sent a second time.
+          stray.process > forgotten || kept.some((each) => each.process > forgotten && isSame(each, stray)),
+      )
+      .map(({ id, description }) => `${id} of ${description} is too many`);
+
+  return {
+    failure: () => failure,
+    fail,
+    leaves: (request) => {
+      const { operation, begunMs } = request;
+      const nowMs = clock.nowMs();
+      requests += 1;
+      if (CHANGES.has(operation)) changes += 1;
+      if (refusals.has(wordOf(request))) {
+        fail("refused-again", `${operation} is sent again as it was refused, and nothing has changed since`);
+      }
+      if (pausedSinceMs !== undefined && CHANGES.has(operation) && begunMs > pausedSinceMs) {
+        fail("paused", `${operation} leaves while the daemon is paused`);
+      }
+      if (nowMs - second.sinceMs > 1000) second = { sinceMs: nowMs, count: 0 };
+      second.count += 1;
+      if (second.count > SECOND_REQUESTS_MAX) {
+        fail("tight-loop", `${second.count} requests within a second`);
+      }
+      const wish = quiet.get(request.process);
+      if (wish !== undefined && begunMs > wish.sinceMs && begunMs < wish.untilMs - 2) {
+        const restMs = Math.round(wish.untilMs - begunMs);
+        fail("not-quiet", `${operation} leaves ${restMs} ms before the Retry-After is over`);
+      }
+      countDown(nowMs);
+    },
+    delivered: (request, { status, headers }) => {
+      const { process } = request;
+      if (status === 400 && KEPT_WHEN_REFUSED.has(request.operation)) refusals.add(wordOf(request));
+      const before = quiet.get(process);
+      const wish = headers["retry-after"];
+      if (wish === undefined || (status !== 429 && status !== 503)) return;
+      const seconds = /^\d+$/.test(wish)
+        ? Number(wish)
+        : (Date.parse(wish) - Date.parse(headers["date"] ?? "")) / 1000;
+      const untilMs = clock.nowMs() + Math.min(3600, seconds) * 1000;
+      if (untilMs > (before?.untilMs ?? 0)) {
+        quiet.set(process, { sinceMs: clock.nowMs(), untilMs });
+      }
+    },
+    changed: () => {
+      refusals = new Set();
+      // One that is there again is a file like any other.
+      if (held.size > 0) {
+        held = new Set([...held].filter((path) => expectations.thereSinceMs(path) === undefined));
+      }
+    },
+    massRemoved: (paths) => {
+      held = new Set([...held, ...paths]);
+    },
+    reset: (gone, before) => {
+      if (gone.length >= LOSS_MIN && 2 * gone.length > before) {
+        lost = new Set(gone.map(({ description }) => description));
+      }
+    },
+    agreed: () => {
+      held = new Set();
+      heldGone = 0;
+      lost = new Set();
+      remade = 0;
+    },
+    ledgerLost: (process) => {
+      forgotten = process;
+      forgottenMs = clock.nowMs();
+      // Nobody remembers what was held.
+      held = new Set();
+      lost = new Set();
+      pausedSinceMs = undefined;
+    },
+    powerLost: () => {
+      lost = new Set();
+    },
+    paused: (isPaused) => {
+      pausedSinceMs = isPaused ? clock.nowMs() : undefined;
+    },
+    differences: () => {
+      const words: string[] = [];
+      const kept: Resource[] = [];
+      const left = new Map<string, Resource[]>();
+      /** Files that keep whatever resource they had, under whatever name, and show none of their own name. */
+      let keepers = 0;
+      for (const each of ours()) left.set(each.description, [...(left.get(each.description) ?? []), each]);
+      for (const { path, title, body } of expectations.all()) {
+        // The newest first: it is the one the daemon knows, should a lost ledger have left others.
+        const here = left.get(path)?.sort((a, b) => b.process - a.process) ?? [];
+        const match = here.findIndex((each) => each.title === title && bodyOf(each, service) === body);
+        const [only] = here.splice(Math.max(0, match), 1);
+        if (body === undefined && only === undefined) keepers += 1;
+        if (only !== undefined) kept.push(only);
+        if (body === undefined) continue;
+        if (only === undefined) {
+          words.push(`${path} has no resource`);
+          continue;
+        }
+        const { chunkSize } = only.settings as { chunkSize: number };
+        if (bodyOf(only, service) !== body) words.push(`${path} has another text at the service: ${only.id}`);
+        if (only.title !== title)
+          words.push(`${path} is called ${only.title} there, not ${title}: ${only.id}`);
+        if (only.ownerId !== options.ownerId) words.push(`${path} has the owner ${only.ownerId}: ${only.id}`);
+        if (chunkSize !== options.chunkSize()) words.push(`${path} has chunks of ${chunkSize}: ${only.id}`);
+      }
+      const strays = strayWords([...left.values()].flat(), kept);
+      return strays.length > keepers ? [...words, ...strays] : words;
+    },
+    requests: () => requests,
+    changes: () => changes,
+  };
+}

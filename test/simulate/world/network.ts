@@ -1,0 +1,171 @@
+import type { Clock } from "../virtual/clock.ts";
+import type { Random } from "../virtual/random.ts";
+import type { FaultKind, Happening, Operation, StormKind } from "../history.ts";
+import type { Delivery, Passage } from "./connection.ts";
+import type { Answer, SentRequest, Service } from "./service.ts";
+
+type Fault = Extract<Happening, { kind: "fault" }>;
+type Storm = Extract<Happening, { kind: "storm" }>;
+
+/** What lies between daemon and service, and breaks. */
+export interface Network {
+  /** The next request of that operation meets this. */
+  expect(fault: Fault): void;
+  begin(storm: Storm): void;
+  end(storm: Storm): void;
+  /** Nothing goes wrong from now on; what is on its way may still act late. */
+  calm(): void;
+  pass(request: SentRequest): Passage;
+  /** Whether nobody listens. */
+  isDown(): boolean;
+  /** Faults that a request met so far. */
+  met(): number;
+}
+
+export interface NetworkOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly service: Service;
+  /** Longest way of a request or an answer. */
+  readonly slowMs: number;
+  /** How long the client waits for an answer. */
+  readonly timeoutMs: number;
+  readonly tell: (line: () => string) => void;
+}
+
+const PAGE = "<html><body>One moment, please</body></html>";
+
+/** Opens a network without faults. */
+export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }: NetworkOptions): Network {
+  let expected: Fault[] = [];
+  let storms: Storm[] = [];
+  let met = 0;
+  const wayMs = (): number => random.between(1, slowMs);
+  const isDown = (): boolean => storms.some(({ storm }) => storm === "down");
+
+  const faultOf = (operation: Operation): { kind: FaultKind; amount: number } | undefined => {
+    const next = expected.find((each) => each.operation === "any" || each.operation === operation);
+    if (next !== undefined) {
+      expected = expected.filter((each) => each !== next);
+      return { kind: next.fault, amount: next.amount };
+    }
+    for (const { storm, share, amount } of storms) {
+      if (isFault(storm) && random.chance(share)) return { kind: storm, amount };
+    }
+    return undefined;
+  };
+
+  /** What is answered in place of the service; undefined where the service acts. */
+  const alone = (kind: FaultKind, amount: number): Answer | undefined => {
+    const no = (status: number, headers = {}): Answer =>
+      service.answer(status, { success: false, message: `simulated ${kind}` }, headers);
+    switch (kind) {
+      case "500":
+        return no(500);
+      case "502":
+        return { status: 502, headers: { "content-type": "text/html" }, text: PAGE };
+      case "429":
+        return no(429, { "retry-after": String(amount) });
+      case "429-date":
+        return no(429, { "retry-after": new Date(service.wallMs() + amount * 1000).toUTCString() });
+      case "503":
+        return no(503, { "retry-after": String(amount) });
+      case "401":
+        return no(401);
+      case "400":
+        return no(400);
+      case "404-page":
+        return service.answer(404, { error: "no such backend" });
+      case "unsuccess":
+        return no(200);
+      case "page-alone":
+        return { status: 200, headers: { "content-type": "text/html" }, text: PAGE };
+      case "request-lost":
+      case "answer-lost":
+      case "answer-cut":
+      case "answer-page":
+      case "acted-500":
+      case "answer-late":
+      case "acts-late":
+        return undefined;
+    }
+  };
+
+  const arrive = (request: SentRequest, fault: { kind: FaultKind; amount: number } | undefined): Delivery => {
+    const afterMs = wayMs();
+    const words = (): string => `${request.operation} ${request.docId ?? ""}`.trim();
+    if (fault !== undefined) met += 1;
+    if (isDown() || fault?.kind === "request-lost") {
+      tell(() => `${words()}: lost on its way`);
+      return { kind: "broken", afterMs };
+    }
+    if (fault?.kind === "acts-late") {
+      tell(() => `${words()}: breaks, will act in ${Math.round(fault.amount)} ms`);
+      clock.at(clock.nowMs() + fault.amount, { alive: true }, () => {
+        const { status } = service.serve(request, true);
+        tell(() => `${words()}: acts late, ${status}`);
+      });
+      return { kind: "broken", afterMs };
+    }
+    const refusal = fault && alone(fault.kind, fault.amount);
+    if (refusal !== undefined) {
+      tell(() => `${words()}: ${fault?.kind ?? ""} without acting`);
+      return { kind: "answer", afterMs, answer: refusal, cut: false };
+    }
+    const answer = service.serve(request);
+    tell(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
+    return deliveryOf(fault?.kind, fault?.amount ?? 0, answer, afterMs);
+  };
+  /** What the client sees of the answer of a service that acted. */
+  const deliveryOf = (
+    kind: FaultKind | undefined,
+    amount: number,
+    answer: Answer,
+    afterMs: number,
+  ): Delivery => {
+    const whole = { kind: "answer", afterMs, answer, cut: false } as const;
+    if (kind === "answer-lost") return { kind: "broken", afterMs };
+    if (kind === "answer-late") return { ...whole, afterMs: timeoutMs + amount };
+    if (kind === "answer-cut") return { ...whole, cut: true };
+    if (kind === "answer-page") return { ...whole, answer: { ...answer, status: 200, text: PAGE } };
+    return kind === "acted-500" ? { ...whole, answer: service.answer(500, "oops") } : whole;
+  };
+
+  const lag = (): void => {
+    service.setLag(
+      Math.max(0, ...storms.filter(({ storm }) => storm === "list-lags").map(({ amount }) => amount)),
+    );
+  };
+  return {
+    expect: (fault) => {
+      expected.push(fault);
+    },
+    begin: (storm) => {
+      storms.push(storm);
+      lag();
+    },
+    end: (storm) => {
+      storms = storms.filter((each) => each !== storm);
+      lag();
+    },
+    calm: () => {
+      expected = [];
+      storms = [];
+      lag();
+    },
+    pass: (request) => {
+      if (isDown()) {
+        met += 1;
+        return { refused: true, outMs: wayMs(), arrive: () => ({ kind: "broken", afterMs: 0 }) };
+      }
+      const fault = faultOf(request.operation);
+      return { refused: false, outMs: wayMs(), arrive: () => arrive(request, fault) };
+    },
+    isDown,
+    met: () => met,
+  };
+}
+
+function isFault(storm: StormKind): storm is Exclude<StormKind, "down" | "list-lags"> {
+  return storm !== "down" && storm !== "list-lags";
+}

@@ -1,0 +1,248 @@
+import Database from "better-sqlite3";
+import { ConfigFile } from "../../../src/config/schema.ts";
+import { recoverLedger } from "../../../src/sync/adopt-ledger.ts";
+import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
+import type { WatchedSource } from "../../../src/sync/rules.ts";
+import type { Conditions, Kept, Mode } from "../history.ts";
+import type { Clock } from "../virtual/clock.ts";
+import type { SimulatedProcess, Stage } from "../virtual/stage.ts";
+import { SimulatedConnection } from "./connection.ts";
+import { SOURCE_ROOT } from "./disk.ts";
+import type { Judge } from "./judge.ts";
+import { Crash, type Machine } from "./machine.ts";
+import type { Network } from "./network.ts";
+import { API_URL, DB_URL, RESOURCES_URL, SERVICE_KEY } from "./service.ts";
+import type { Watching } from "./watcher.ts";
+
+export const OWNER_ID = "simulated-owner";
+export const HOLD_DELETES_OVER = 6;
+export const HOLD_DELETES_PERCENT = 30;
+const MINUTE_MS = 60_000;
+
+/** The daemon's processes, one after another. */
+export interface Runner {
+  start(mode: Mode | "recover"): void;
+  /** Stops the process in an orderly way; the next one starts some time after its end. */
+  stop(restMs: number, next: Mode): void;
+  /** The process that runs dies at its nth effect from now. */
+  crash(effects: number, kept: Kept, restMs: number, next: Mode): void;
+  /** No crash that was asked for will come any more. */
+  spare(): void;
+  /** Counts an effect of the process that runs; false: it died of it. */
+  survives(): boolean;
+  /** Settings of the next process. */
+  configure(chunkSize: number): void;
+  /** Settings of the process that runs. */
+  chunkSize(): number;
+  /** The daemon that runs for good; undefined between two processes, while it stops and in a single pass. */
+  running(): Daemon | undefined;
+}
+
+export interface RunnerOptions {
+  readonly clock: Clock;
+  readonly stage: Stage;
+  readonly machine: Machine;
+  readonly network: Network;
+  readonly watching: Watching;
+  readonly judge: () => Judge;
+  readonly conditions: Conditions;
+  readonly note: (line: () => string) => void;
+}
+
+/** Opens the runner; nothing runs before it is told to. */
+export function openRunner(options: RunnerOptions): Runner {
+  const { clock, stage, machine, network, watching, judge, conditions, note } = options;
+  let current:
+    | { process: SimulatedProcess; daemon: Daemon | undefined; stop: AbortController; mode: Mode | "recover" }
+    | undefined;
+  let crash: { effects: number; kept: Kept; restMs: number; mode: Mode } | undefined;
+  let planned: { readonly restMs: number; readonly mode: Mode } | undefined;
+  let chunkSize = 1000;
+  let chunkSizeNow = chunkSize;
+
+  const startIn = (ms: number, mode: Mode | "recover"): void => {
+    clock.at(clock.nowMs() + Math.max(1, ms), { alive: true }, () => {
+      machine.bury();
+      start(mode);
+    });
+  };
+  const onEffect = (process: SimulatedProcess, name: string): void => {
+    if (crash === undefined) return;
+    crash.effects -= 1;
+    if (crash.effects > 0) return;
+    const { kept, restMs, mode } = crash;
+    crash = undefined;
+    planned = undefined;
+    const left = machine.kill(process, kept);
+    note(() => `process ${process.number} dies at ${name}, ${left} of the ledger is left`);
+    current = undefined;
+    const isLost = left === "none" || left === "backup";
+    if (isLost) judge().ledgerLost(process.number);
+    else if (left !== "all") judge().powerLost();
+    startIn(restMs, left === "backup" ? "recover" : mode);
+    throw new Crash(name);
+  };
+  const onEnd = (process: SimulatedProcess, error: unknown): void => {
+    if (!process.alive) return;
+    const mode = current?.mode;
+    note(() => `process ${process.number} ends${error === undefined ? "" : `: ${wordsOf(error)}`}`);
+    if (planned === undefined && mode === "run") {
+      judge().fail("died", `the daemon ended by itself: ${wordsOf(error)}`);
+    }
+    current = undefined;
+    machine.kill(process, "all");
+    // Whoever put an old ledger in place does not let the daemon run before it was compared.
+    const again = mode === "recover" && error !== undefined ? "recover" : "run";
+    const restMs = planned?.restMs ?? MINUTE_MS;
+    const wanted = again === "recover" ? again : (planned?.mode ?? again);
+    planned = undefined;
+    startIn(restMs, wanted);
+  };
+
+  const optionsOf = (process: SimulatedProcess): DaemonOptions => ({
+    stateDir: machine.stateDir(),
+    service: { apiUrl: API_URL, dbUrl: DB_URL, resourcesUrl: RESOURCES_URL, pauthkey: SERVICE_KEY },
+    sources: [sourceOf(chunkSizeNow)],
+    sync: {
+      ...ConfigFile.parse({
+        sync: {
+          settleMs: conditions.settleMs,
+          rescanMinutes: conditions.rescanMinutes,
+          requestTimeoutMs: conditions.requestTimeoutMs,
+          auditHours: conditions.auditHours,
+          holdDeletesOver: HOLD_DELETES_OVER,
+          holdDeletesPercent: HOLD_DELETES_PERCENT,
+        },
+      }).sync,
+      concurrency: conditions.concurrency,
+    },
+    step: (name) => process.effect(name),
+    onActivity: ({ action, path, outcome, docId, message }) =>
+      note(() => `daemon: ${action} ${path} ${outcome} ${docId ?? ""} ${message ?? ""}`.trimEnd()),
+    onWarning: (error) => note(() => `daemon warns: ${error.message}`),
+    world: {
+      watch: watching.watchFor(process),
+      random: () => stage.random.next(),
+      connect: (_origin, limits) =>
+        new SimulatedConnection({
+          clock,
+          process,
+          timeoutMs: limits.headersTimeout ?? 0,
+          pass: (request) => {
+            note(() => `${request.operation} ${request.docId ?? ""} leaves`);
+            judge().leaves(request);
+            return network.pass(request);
+          },
+          onDelivered: (request, answer) => judge().delivered(request, answer),
+        }),
+    },
+  });
+  const begin = (
+    process: SimulatedProcess,
+    mode: Mode | "recover",
+    stop: AbortController,
+  ): Promise<unknown> => {
+    const { signal } = stop;
+    if (mode === "recover") return recoverLedger(optionsOf(process), { signal });
+    const daemon = openDaemon(optionsOf(process));
+    if (mode === "run") {
+      current = { process, daemon, stop, mode };
+      return daemon.run({ signal });
+    }
+    return passOnce(daemon, signal);
+  };
+  const start = (mode: Mode | "recover"): void => {
+    const process = machine.boot(onEffect);
+    stage.process = process;
+    chunkSizeNow = chunkSize;
+    note(() => `process ${process.number} starts: ${mode}`);
+    judge().changed();
+    const stop = new AbortController();
+    current = { process, daemon: undefined, stop, mode };
+    try {
+      begin(process, mode, stop).then(
+        () => onEnd(process, undefined),
+        (error: unknown) => onEnd(process, error),
+      );
+    } catch (error) {
+      judge().fail("died", `the daemon does not start: ${wordsOf(error)}`);
+    }
+  };
+
+  return {
+    start,
+    stop: (restMs, mode) => {
+      if (current === undefined || planned !== undefined) return;
+      planned = { restMs, mode };
+      current.stop.abort(new Error("stopped"));
+    },
+    crash: (effects, kept, restMs, mode) => {
+      crash = { effects, kept, restMs, mode };
+    },
+    spare: () => {
+      crash = undefined;
+    },
+    survives: () => {
+      try {
+        stage.process.effect("a turn");
+        return true;
+      } catch (error) {
+        if (error instanceof Crash) return false;
+        throw error;
+      }
+    },
+    configure: (size) => {
+      chunkSize = size;
+    },
+    chunkSize: () => chunkSizeNow,
+    running: () => (planned === undefined ? current?.daemon : undefined),
+  };
+}
+
+async function passOnce(daemon: Daemon, signal: AbortSignal): Promise<void> {
+  try {
+    await daemon.syncOnce({ signal });
+  } finally {
+    await daemon.close();
+  }
+}
+
+function sourceOf(chunkSize: number): WatchedSource {
+  const [config] = ConfigFile.parse({ sources: [{ path: SOURCE_ROOT, settings: { chunkSize } }] }).sources;
+  if (config === undefined) throw new Error("no source");
+  return { ...config, absolutePath: SOURCE_ROOT, ownerId: OWNER_ID };
+}
+
+/** What the ledger of a process says of a path; undefined also when it is closed or has no row. */
+export function ownedBy(process: SimulatedProcess, path: string): string | undefined {
+  return ledgerOf(process)
+    ?.prepare<[string], string | undefined>(
+      "SELECT doc_id FROM files WHERE path = ? AND state NOT IN ('held', 'doomed')",
+    )
+    .pluck()
+    .get(path);
+}
+
+/** Whether the daemon can ask for the list: the ledger of a process has the collection's id. */
+export function knowsCollection(process: SimulatedProcess): boolean {
+  return ledgerOf(process)?.prepare("SELECT 1 FROM collections").get() !== undefined;
+}
+
+/** Whether the ledger of a process has a resource, as a file's or as one that is to go. Yes, when it is closed. */
+export function isOwned(process: SimulatedProcess, docId: string): boolean {
+  const ledger = ledgerOf(process);
+  if (ledger === undefined) return true;
+  const query = "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ?";
+  return ledger.prepare<[string, string]>(query).get(docId, docId) !== undefined;
+}
+
+function ledgerOf({ handles }: SimulatedProcess): Database.Database | undefined {
+  for (const handle of handles) {
+    if (handle instanceof Database && handle.open && handle.name.endsWith("ledger.db")) return handle;
+  }
+  return undefined;
+}
+
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

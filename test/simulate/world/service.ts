@@ -1,0 +1,326 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../virtual/clock.ts";
+import type { Random } from "../virtual/random.ts";
+import type { Conditions, Operation } from "../history.ts";
+
+/** A resource as the service keeps it. A deleted one stays, to be told of at the end. */
+export interface Resource {
+  readonly id: string;
+  readonly foreign: boolean;
+  readonly title: string;
+  readonly description: string;
+  readonly settings: unknown;
+  readonly url: string | undefined;
+  /** Of an upload: the hash of its bytes. */
+  readonly content: string | undefined;
+  readonly tier: string;
+  readonly collectionId: string;
+  readonly ownerId: string;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  readonly deleted: boolean;
+  /** Number of the daemon's process that asked for it; 0: of others. */
+  readonly process: number;
+  /** It was made some time after its request had broken off. */
+  readonly late: boolean;
+}
+
+/** A request as it left. */
+export interface SentRequest {
+  readonly operation: Operation;
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly docId: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** When it was begun, by the simulation's clock: its body may have been read for some time since. */
+  readonly begunMs: number;
+  /** Number of the daemon's process. */
+  readonly process: number;
+}
+
+/** Status, headers and body. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** An in-memory service that obeys the bare specification to the letter, with the additions that the conditions give it. */
+export interface Service {
+  /** Acts on a request and answers. `late`: long after the connection broke. */
+  serve(request: SentRequest, late?: boolean): Answer;
+  /** Loses a part of the daemon's resources; returns them. */
+  lose(share: number): readonly Resource[];
+  answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer;
+  /** The time of day as the service has it. */
+  wallMs(): number;
+  resources(): readonly Resource[];
+  /** The list shows what was so many milliseconds ago. */
+  setLag(ms: number): void;
+  /** Told before a resource is deleted or changed. */
+  onWrite: (what: "update" | "delete", resource: Resource) => void;
+  /** Told of each resource that a create makes. */
+  onCreate: (resource: Resource, request: SentRequest) => void;
+  addForeign(facts: Pick<Resource, "title" | "description" | "content" | "ownerId" | "tier">): void;
+  /** SHA-256 of the bytes of an upload; undefined for any other address. */
+  uploadOf(url: string): string | undefined;
+  /** When a resource was made or changed last, by the simulation's clock. */
+  writtenMs(id: string): number;
+}
+
+export const API_URL = "http://api.simulated";
+export const DB_URL = "http://db.simulated";
+export const SERVICE_KEY = "simulated-key";
+export const RESOURCES_URL = "http://files.simulated";
+const FILES_URL = `${RESOURCES_URL}/`;
+
+interface Version {
+  readonly atMs: number;
+  readonly resource: Resource;
+}
+
+/** Opens an empty service. */
+export function openService(clock: Clock, random: Random, conditions: Conditions): Service {
+  const versions = new Map<string, Version[]>();
+  const uploads = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
+  const answered = new Map<string, { body: string; answer: Answer }>();
+  let lagMs = 0;
+  const collections: Readonly<Record<string, string>> = {
+    fastest: "c".repeat(23) + "1",
+    moderate: "c".repeat(23) + "2",
+    high_accuracy: "c".repeat(23) + "3",
+  };
+
+  const newest = (id: string): Resource | undefined => versions.get(id)?.at(-1)?.resource;
+  const put = (resource: Resource): void => {
+    const before = versions.get(resource.id) ?? [];
+    versions.set(resource.id, [...before, { atMs: clock.nowMs(), resource }]);
+  };
+  const refuse = (status: number, message: string): Answer =>
+    service.answer(status, { success: false, message, error: { code: `refused_${status}` } });
+
+  const record = (resource: Resource, whole: boolean): unknown => ({
+    _id: resource.id,
+    title: resource.title,
+    description: resource.description,
+    collectionId: resource.collectionId,
+    ownerId: resource.ownerId,
+    settings: resource.settings,
+    isDeleted: resource.deleted,
+    ...(resource.url !== undefined && { url: resource.url }),
+    ...(whole && { content: resource.content ?? "", metadata: { status: "chunked" } }),
+    refreshedAt: resource.updatedMs > resource.createdMs ? new Date(resource.updatedMs).toISOString() : null,
+    createdAt: new Date(resource.createdMs).toISOString(),
+    updatedAt: new Date(resource.updatedMs).toISOString(),
+  });
+
+  const upload = ({ body, headers }: SentRequest): Answer => {
+    const bytes = fileOf(body, headers["content-type"] ?? "");
+    if (bytes === undefined) return refuse(400, "no file in the form");
+    if (bytes.length === 0) return refuse(400, "the file is empty");
+    const url = `${FILES_URL}${random.hex(24)}`;
+    uploads.set(url, { bytes, hash: createHash("sha256").update(bytes).digest("hex") });
+    return service.answer(200, { success: true, file_url: url });
+  };
+
+  const create = (request: SentRequest, late: boolean): Answer => {
+    const fields = JSON.parse(request.body.toString("utf8")) as Record<string, unknown>;
+    const { title, description, settings, content, url, collection_details: tier, owner_id: owner } = fields;
+    if (typeof title !== "string" || title === "" || typeof description !== "string") {
+      return refuse(400, "title and description");
+    }
+    if ((content === undefined) === (url === undefined)) return refuse(400, "one of content and url");
+    const collectionId = typeof tier === "string" ? collections[tier] : undefined;
+    if (typeof tier !== "string" || collectionId === undefined) return refuse(400, "collection_details");
+    if (typeof url === "string" && url.startsWith(FILES_URL) && !uploads.has(url)) {
+      return refuse(400, "never uploaded");
+    }
+    const atMs = service.wallMs();
+    const resource: Resource = {
+      id: random.hex(24),
+      foreign: false,
+      title,
+      description,
+      settings,
+      url: typeof url === "string" ? url : undefined,
+      content: typeof content === "string" ? content : undefined,
+      tier,
+      collectionId,
+      ownerId: typeof owner === "string" ? owner : "account",
+      createdMs: atMs,
+      updatedMs: atMs,
+      deleted: false,
+      process: request.process,
+      late,
+    };
+    service.onCreate(resource, request);
+    put(resource);
+    return service.answer(201, { success: true, message: "created", data: record(resource, false) });
+  };
+
+  const change = ({ operation, docId, body }: SentRequest): Answer => {
+    const before = newest(docId ?? "");
+    if (before === undefined || before.deleted) return refuse(404, "no such resource");
+    const updatedMs = Math.max(service.wallMs(), before.createdMs + 1);
+    if (operation === "delete") {
+      service.onWrite("delete", before);
+      put({ ...before, deleted: true, updatedMs });
+    } else {
+      const fields = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
+      const { title, description, content, url } = fields;
+      if (before.content === undefined ? content !== undefined : url !== undefined) {
+        return refuse(400, "the other kind of resource");
+      }
+      const isUpload = before.url?.startsWith(FILES_URL) === true;
+      if (isUpload && typeof url === "string" && !uploads.has(url)) return refuse(400, "never uploaded");
+      service.onWrite("update", before);
+      put({
+        ...before,
+        title: typeof title === "string" ? title : before.title,
+        description: typeof description === "string" ? description : before.description,
+        content: typeof content === "string" ? content : before.content,
+        url: typeof url === "string" ? url : before.url,
+        updatedMs,
+      });
+    }
+    const after = newest(before.id);
+    return service.answer(200, { success: true, message: operation, data: after && record(after, true) });
+  };
+
+  const list = ({ query }: SentRequest): Answer => {
+    if (conditions.strictList && (query.has("limit") || query.has("cursor"))) {
+      return refuse(400, "unknown parameter");
+    }
+    const asOfMs = clock.nowMs() - lagMs;
+    const found = [...versions.values()]
+      .map((each) => each.findLast(({ atMs }) => atMs <= asOfMs)?.resource)
+      .filter((resource) => resource !== undefined)
+      .filter(
+        ({ deleted, ownerId, collectionId }) =>
+          !deleted && ownerId === query.get("ownerId") && collectionId === query.get("collectionId"),
+      );
+    if (!conditions.pages) {
+      const resources = found.map((each) => record(each, true));
+      return service.answer(200, { success: true, message: "listed", data: { resources, created: 0 } });
+    }
+    const limit = Number(query.get("limit") ?? found.length);
+    const cursor = query.get("cursor") ?? "";
+    // By id and not by place: a page says where it ended, whatever came or went since.
+    const sorted = found.sort((a, b) => (a.id < b.id ? -1 : 1)).filter(({ id }) => id > cursor);
+    const page = sorted.slice(0, limit);
+    const nextCursor = sorted.length > limit ? (page.at(-1)?.id ?? null) : null;
+    const resources = page.map((each) => record(each, true));
+    return service.answer(200, {
+      success: true,
+      message: "listed",
+      data: { resources, created: 0, nextCursor },
+    });
+  };
+
+  const act = (request: SentRequest, late: boolean): Answer => {
+    switch (request.operation) {
+      case "upload":
+        return upload(request);
+      case "create":
+        return create(request, late);
+      case "update":
+      case "delete":
+        return change(request);
+      case "list":
+        return list(request);
+      case "collections": {
+        if (!conditions.collections) return refuse(404, "no such address");
+        const all = Object.entries(collections).map(([details, _id]) => ({
+          _id,
+          details,
+          resources: 0,
+          chunks: 0,
+        }));
+        return service.answer(200, { success: true, data: { collections: all } });
+      }
+      case "download": {
+        const file = uploads.get(`${RESOURCES_URL}${request.path}`);
+        if (file === undefined) return refuse(404, "no such file");
+        const headers = { "content-type": "application/octet-stream" };
+        return { status: 200, headers, text: file.bytes.toString("latin1") };
+      }
+      case "other":
+        return refuse(404, "no such address");
+    }
+  };
+
+  const service: Service = {
+    onWrite: () => undefined,
+    onCreate: () => undefined,
+    lose: (share) => {
+      const ours = service.resources().filter(({ foreign, deleted }) => !foreign && !deleted);
+      const lost = ours.filter(() => random.chance(share));
+      for (const { id } of lost) versions.delete(id);
+      return lost;
+    },
+    wallMs: () => Math.floor(clock.nowMs() + BEGIN_MS + conditions.skewMs),
+    answer: (status, body, headers = {}) => ({
+      status,
+      headers: {
+        "content-type": "application/json",
+        date: new Date(service.wallMs()).toUTCString(),
+        ...headers,
+      },
+      text: typeof body === "string" ? body : JSON.stringify(body),
+    }),
+    serve: (request, late = false) => {
+      if (request.headers["pauthkey"] !== SERVICE_KEY) return refuse(401, "unknown key");
+      const key = conditions.keys ? request.headers["idempotency-key"] : undefined;
+      const word = `${request.operation} ${key ?? ""}`;
+      const body = request.body.toString("latin1");
+      const before = key === undefined ? undefined : answered.get(word);
+      if (before !== undefined) return before.body === body ? before.answer : refuse(409, "another body");
+      const answer = act(request, late);
+      if (key !== undefined && answer.status < 300) answered.set(word, { body, answer });
+      return answer;
+    },
+    resources: () => [...versions.values()].flatMap((each) => each.at(-1)?.resource ?? []),
+    setLag: (ms) => {
+      lagMs = ms;
+    },
+    addForeign: ({ title, description, content, ownerId, tier }) => {
+      const createdMs = service.wallMs() - FOREIGN_AGE_MS;
+      const collectionId = collections[tier] ?? "";
+      put({
+        id: random.hex(24),
+        foreign: true,
+        title,
+        description,
+        settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
+        url: undefined,
+        content,
+        tier,
+        collectionId,
+        ownerId,
+        createdMs,
+        updatedMs: createdMs,
+        deleted: false,
+        process: 0,
+        late: false,
+      });
+    },
+    uploadOf: (url) => uploads.get(url)?.hash,
+    writtenMs: (id) => versions.get(id)?.at(-1)?.atMs ?? 0,
+  };
+  return service;
+}
+
+/** The service's own clock is right, whatever becomes of the daemon's. */
+const BEGIN_MS = Date.UTC(2026, 0, 1);
+/** What others put there is a day old when the simulation begins. */
+const FOREIGN_AGE_MS = 86_400_000;
+
+/** The bytes of the form's one file. */
+function fileOf(body: Buffer, contentType: string): Buffer | undefined {
+  const boundary = /boundary=(.+)$/.exec(contentType)?.[1];
+  const start = body.indexOf("\r\n\r\n");
+  const end = body.lastIndexOf(`\r\n--${boundary ?? ""}--`);
+  return boundary === undefined || start === -1 || end < start ? undefined : body.subarray(start + 4, end);
+}

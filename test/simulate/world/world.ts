@@ -1,0 +1,229 @@
+import type { Happening, History } from "../history.ts";
+import { openClock, type Clock } from "../virtual/clock.ts";
+import { realTurn } from "../virtual/globals.ts";
+import { openRandom } from "../virtual/random.ts";
+import { enterStage, type Stage } from "../virtual/stage.ts";
+import { openDisk, type Disk } from "./disk.ts";
+import { openExpectations, type Expectations } from "./expected.ts";
+import { openJudge, type Judge } from "./judge.ts";
+import { openMachine, type Machine } from "./machine.ts";
+import { openNetwork, type Network } from "./network.ts";
+import {
+  HOLD_DELETES_OVER,
+  HOLD_DELETES_PERCENT,
+  isOwned,
+  knowsCollection,
+  openRunner,
+  OWNER_ID,
+  ownedBy,
+  type Runner,
+} from "./runner.ts";
+import { openService, type Service } from "./service.ts";
+import { openWatching, type Watching } from "./watcher.ts";
+
+/** All parts of a simulated world. */
+export interface World {
+  readonly clock: Clock;
+  readonly stage: Stage;
+  readonly disk: Disk;
+  readonly service: Service;
+  readonly network: Network;
+  readonly watching: Watching;
+  readonly expectations: Expectations;
+  readonly machine: Machine;
+  readonly runner: Runner;
+  readonly judge: Judge;
+  readonly note: (line: () => string) => void;
+}
+
+/** Puts a world together, as it is before the daemon's first start. `tell` gets every line of the trace. */
+export function openWorld({ seed, conditions, happenings }: History, tell: (line: string) => void): World {
+  const clock = openClock(realTurn);
+  const machine = openMachine();
+  const random = openRandom(`daemon ${seed}`);
+  const stage: Stage = { clock, disk: undefined, random, process: machine.boot(() => undefined) };
+  enterStage(stage);
+  const disk = openDisk(clock, openRandom(`disk ${seed}`), conditions.slowDiskMs);
+  stage.disk = disk;
+  const service = openService(clock, openRandom(`service ${seed}`), conditions);
+  const watching = openWatching(clock, openRandom(`watch ${seed}`));
+  const expectations = openExpectations(clock, disk);
+  const note = (line: () => string): void => tell(`${clock.nowMs().toFixed(3)} ${line()}`);
+  const network = openNetwork({
+    clock,
+    random: openRandom(`network ${seed}`),
+    service,
+    slowMs: conditions.slowNetMs,
+    timeoutMs: conditions.requestTimeoutMs,
+    tell: note,
+  });
+  const runner = openRunner({
+    clock,
+    stage,
+    machine,
+    network,
+    watching,
+    conditions,
+    note,
+    judge: () => judge,
+  });
+  const judge = openJudge({
+    clock,
+    service,
+    expectations,
+    holdDeletesOver: HOLD_DELETES_OVER,
+    concurrency: conditions.concurrency,
+    ownerId: OWNER_ID,
+    chunkSize: () => runner.chunkSize(),
+    isDown: () => network.isDown(),
+    isListTrue: () => !happenings.some(isLag) && knowsCollection(stage.process),
+    ownedBy: (path) => ownedBy(stage.process, path),
+    isOwned: (docId) => isOwned(stage.process, docId),
+  });
+  disk.onChange = (path) => {
+    expectations.refresh();
+    judge.changed();
+    watching.changed(path);
+  };
+  if (conditions.strangers) addStrangers(service);
+  expectations.refresh();
+  return { clock, stage, disk, service, network, watching, expectations, machine, runner, judge, note };
+}
+
+function isLag(happening: Happening): boolean {
+  return happening.kind === "storm" && happening.storm === "list-lags";
+}
+
+/** What others have there: the same titles and texts, in the daemon's own place and elsewhere. */
+function addStrangers(service: Service): void {
+  for (const [title, content] of [
+    ["x.txt", "text 1"],
+    ["Title 1", "# Title 1\n\ntext 1"],
+    ["a/y.txt", "text 2"],
+  ] as const) {
+    const facts = { title, content, tier: "fastest" };
+    service.addForeign({ ...facts, description: "by hand", ownerId: OWNER_ID });
+    service.addForeign({ ...facts, description: title, ownerId: "somebody else" });
+  }
+}
+
+/** Lets something of a history happen. What is not possible as things are is left out. */
+export function happen(world: World, happening: Happening): void {
+  const { clock, disk, network, watching, runner, judge, machine, service, note } = world;
+  const afterwards = (ms: number, run: () => void): void => {
+    clock.at(clock.nowMs() + ms, { alive: true }, run);
+  };
+  note(() => JSON.stringify(happening));
+  switch (happening.kind) {
+    case "write":
+      disk.write(happening.path, Buffer.from(happening.text));
+      break;
+    case "append":
+      disk.append(happening.path, Buffer.from(happening.text));
+      break;
+    case "rename":
+      disk.rename(happening.path, happening.to);
+      break;
+    case "swap":
+      disk.swap(happening.path, happening.to);
+      break;
+    case "copy": {
+      const bytes = disk.bytes(happening.path);
+      if (bytes !== undefined) disk.write(happening.to, bytes);
+      break;
+    }
+    case "remove":
+      remove(world, happening.paths);
+      break;
+    case "touch":
+      disk.touch(happening.path, clock.wallMs() - happening.agoMs);
+      break;
+    case "spoil":
+      disk.spoil(happening.path, happening.code);
+      clock.onDisk(clock.nowMs() + happening.forMs, () => disk.spoil(happening.path, undefined));
+      break;
+    case "root":
+      disk.setRoot(happening.state);
+      clock.onDisk(clock.nowMs() + happening.forMs, () => disk.setRoot("here"));
+      break;
+    case "approve":
+      approve(world);
+      break;
+    case "pause":
+      pause(world, happening.forMs);
+      break;
+    case "backup":
+      machine.backUp();
+      break;
+    case "reset": {
+      const before = service.resources().filter(({ foreign, deleted }) => !foreign && !deleted).length;
+      judge.reset(service.lose(happening.share), before);
+      break;
+    }
+    case "clock":
+      clock.setWall(happening.byMs);
+      break;
+    case "crash":
+      runner.crash(happening.effects, happening.kept, happening.restMs, happening.next);
+      break;
+    case "stop":
+      runner.stop(happening.restMs, happening.next);
+      break;
+    case "configure":
+      runner.configure(happening.chunkSize);
+      break;
+    case "fault":
+      network.expect(happening);
+      break;
+    case "storm":
+      network.begin(happening);
+      afterwards(happening.forMs, () => network.end(happening));
+      break;
+    case "deaf":
+      watching.deafen();
+      afterwards(happening.forMs, () => watching.hearAgain(happening.told));
+      break;
+    case "degraded":
+      watching.degrade("the limit of watches is reached");
+      afterwards(happening.forMs, () => watching.degrade(undefined));
+      break;
+  }
+}
+
+function remove({ disk, expectations, judge }: World, paths: readonly string[]): void {
+  const before = expectations.all();
+  const gone = before.filter(({ path }) =>
+    paths.some((each) => path === each || path.startsWith(`${each}/`)),
+  );
+  const isMass = gone.length > HOLD_DELETES_OVER && gone.length * 100 > before.length * HOLD_DELETES_PERCENT;
+  if (isMass && disk.root() === "here") judge.massRemoved(gone.map(({ path }) => path));
+  for (const path of paths) disk.remove(path);
+}
+
+/** A person who looks at the status and agrees to what is held, but not while the folder is not in its place. */
+export function approve({ runner, disk, judge, note }: World): void {
+  const daemon = runner.running();
+  if (daemon === undefined || disk.root() !== "here") return;
+  const [status] = daemon.status().sources;
+  if (status === undefined || (status.held === 0 && status.holdReason === null)) return;
+  note(() => `a person agrees to ${status.held} deletes: ${status.holdReason ?? ""}`);
+  judge.agreed();
+  daemon.approve();
+}
+
+function pause({ runner, judge, clock }: World, forMs: number): void {
+  const daemon = runner.running();
+  if (daemon === undefined) return;
+  const goOn = (): void => {
+    judge.paused(false);
+    // Pauses outlast processes: it is the daemon of that time that is told to go on.
+    const later = runner.running();
+    if (later === undefined) clock.at(clock.nowMs() + 1000, { alive: true }, goOn);
+    else later.resume().catch(() => undefined);
+  };
+  daemon.pause().then(
+    () => judge.paused(true),
+    () => undefined, // It died before the word was on disk.
+  );
+  clock.at(clock.nowMs() + forMs, { alive: true }, goOn);
+}
