@@ -90,7 +90,6 @@ export function openJudge(options: JudgeOptions): Judge {
   let pausedSinceMs: number | undefined;
   /** What these processes made may be left over: no ledger knows of it. */
   let forgotten = 0;
-  let forgottenMs = 0;
 
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -229,7 +228,6 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     ledgerLost: (process) => {
       forgotten = process;
-      forgottenMs = clock.nowMs();
       // Nobody remembers what was held.
       held = new Set();
       lost = new Set();
