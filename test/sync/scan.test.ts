@@ -113,7 +113,7 @@ describe("scanSource", () => {
     addFiles(root, {
       "a.md": "",
       "b.md": "123456",
-      "c.docx": "x",
+      "c.doc": "x",
       "d.md": "12345",
       "e.zip": "",
       "f.mp4": "1234567",
@@ -123,7 +123,7 @@ describe("scanSource", () => {
     expect(scan.refused).toEqual([{ path: "b.md", reason: "6 bytes, larger than maxFileBytes (5)" }]);
     expect(new Map(scan.skipped.map(({ entry: { path }, reason }) => [path, reason]))).toEqual(
       new Map([
-        ["c.docx", ".docx is an office document: no text is taken from it"],
+        ["c.doc", ".doc is an office document of a format that is not read: no text is taken from it"],
         ["e.zip", ".zip is an archive: no text is taken from it"],
         ["f.mp4", ".mp4 is a film: no text is taken from it"],
       ]),

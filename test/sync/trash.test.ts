@@ -18,6 +18,7 @@ import { ledgerFile, openLedger } from "../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../src/sync/status.ts";
 import { openTrash } from "../../src/sync/trash/trash.ts";
 import { listKept, undelete } from "../../src/sync/trash/undelete.ts";
+import { docx, wordParagraph } from "./document/office-fixture.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
 let world: World;
@@ -93,6 +94,20 @@ describe("the text of a deleted file", () => {
     await sync();
     expect(await back("latin.txt")).toMatchObject([{ outcome: "restored", isExact: false }]);
     expect(read("latin.txt")).toBe("Straße und Größe, für Ärzte\n");
+  });
+
+  it("comes back as Markdown beside the path of a document whose text was taken out of it", async () => {
+    world.write("report.docx", docx(wordParagraph("Head", "heading1") + wordParagraph("Text.")));
+    world.write("b.txt", "b");
+    await sync();
+    unlinkSync(path("report.docx"));
+    await sync();
+    expect(kept()).toEqual(["report.docx.md"]);
+    expect(await back("report.docx")).toMatchObject([
+      { outcome: "restored", isExact: false, path: "report.docx.md" },
+    ]);
+    expect(read("report.docx.md")).toBe("# Head\n\nText.");
+    expect(existsSync(path("report.docx"))).toBe(false);
   });
 
   it("is, of an upload, the file's bytes", async () => {

@@ -113,13 +113,13 @@ async function embed(
 export function noticeMissingVectors(store: Store, wake: () => void): Store {
   return {
     ...store,
-    createResource: async (resource, chunking) => {
-      const created = await store.createResource(resource, chunking);
+    createResource: async (resource, chunking, alongside) => {
+      const created = await store.createResource(resource, chunking, alongside);
       if (chunking.vectors === undefined && chunking.spans.length > 0 && TIERS.includes(created.tier)) wake();
       return created;
     },
-    updateResource: async (change, chunking) => {
-      const updated = await store.updateResource(change, chunking);
+    updateResource: async (change, chunking, alongside) => {
+      const updated = await store.updateResource(change, chunking, alongside);
       const lacks = chunking !== undefined && chunking.vectors === undefined && chunking.spans.length > 0;
       if (lacks && updated !== undefined && TIERS.includes(updated.tier)) wake();
       return updated;

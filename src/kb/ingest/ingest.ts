@@ -41,8 +41,11 @@ const CHUNK_CHARS_MORE = 4 * 1024 * 1024;
 
 /** Turns a file into its text, and a text into what the store keeps of it: chunks, and vectors where the tier has them. */
 export interface Ingest {
-  /** The text of an uploaded file. Throws what the extractor does. */
-  textOf(path: string, mediaType: string): Promise<string>;
+  /**
+   * The text of an uploaded file; `asWritten` leaves text as it is, even where it is a page of HTML. Throws what the
+   * extractor does.
+   */
+  textOf(path: string, mediaType: string, asWritten?: boolean): Promise<string>;
   /**
    * Gives no vectors where the resource is to get them later: it has many chunks, or there is no model that works.
    * Throws what `busy` makes when too much is waiting already, and `too_many_chunks`; then nothing was done.
@@ -100,11 +103,11 @@ export function openIngest({ model, extractor, busy }: IngestParts): Ingest {
       }
       return embedding.run(() => embed(text, spans));
     },
-    textOf: async (path, mediaType) => {
+    textOf: async (path, mediaType, asWritten = false) => {
       // Rows hold only types that the upload found, so this finds its type back.
       const type = MEDIA_TYPES.find((known) => known === mediaType);
       assert(type !== undefined, `a stored file has the unknown media type ${mediaType}`);
-      const { text } = await extractor.extractText({ path, mediaType: type });
+      const { text } = await extractor.extractText({ path, mediaType: type, asWritten });
       return text;
     },
     close: async () => {

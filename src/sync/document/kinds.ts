@@ -1,3 +1,6 @@
+import type { Container } from "./formats/conversion.ts";
+import { beginsBinary } from "./text.ts";
+
 /** What a file's name says of how it becomes a resource, before a byte is read. */
 export type NamedKind =
   /** A PDF or an image: uploaded as it is. */
@@ -6,30 +9,41 @@ export type NamedKind =
   | { readonly kind: "link"; readonly format: "url" | "webloc" }
   /** Text, if the bytes agree. */
   | { readonly kind: "content"; readonly format: TextFormat }
+  /** A document whose text is taken out of its zip archive and sent as Markdown. */
+  | { readonly kind: "office" }
   /** A format that is never text and that no service takes. */
   | { readonly kind: "skipped"; readonly reason: string };
 
-/** Formats in which a title is looked for. Everything else is `plain`: its title is its path. */
-export type TextFormat = "markdown" | "asciidoc" | "org" | "rst" | "html" | "plain";
+/**
+ * Formats in which a title is looked for. Everything else is `plain`: its title is its path. Of `html` and `mail` the
+ * readable text is sent, as Markdown.
+ */
+export type TextFormat = "markdown" | "asciidoc" | "org" | "rst" | "html" | "mail" | "plain";
 
 const FILE: NamedKind = { kind: "file" };
 const PLAIN: NamedKind = { kind: "content", format: "plain" };
+const OFFICE: NamedKind = { kind: "office" };
 
 const TEXT_FORMATS: readonly (readonly [TextFormat, string])[] = [
   ["markdown", "md markdown mdown mkd mkdn mdx qmd rmd"],
   ["asciidoc", "adoc asciidoc"],
   ["html", "htm html xhtml"],
+  ["mail", "eml"],
   ["org", "org"],
   ["rst", "rst"],
 ];
 
+/** Office Open XML, OpenDocument and EPUB: zip archives of XML, each told from the other by what is in it. */
+const OFFICE_EXTENSIONS =
+  "docx docm dotx dotm pptx pptm potx potm ppsx ppsm xlsx xlsm xltx xltm odt ott ods ots odp otp epub";
+
 /** Formats whose bytes are never plain text, so that a folder of films need not be read to find that out. */
 const NEVER_TEXT: readonly (readonly [string, string])[] = [
   [
-    "an office document",
-    "doc docx docm dot dotx xls xlsx xlsm xlsb ppt pptx pptm pps ppsx odt ods odp odg rtf pages numbers vsd vsdx mdb accdb",
+    "an office document of a format that is not read",
+    "doc dot xls xlt xlsb ppt pot pps odg rtf pages numbers vsd vsdx mdb accdb",
   ],
-  ["a book or print format", "epub mobi azw azw3 djvu chm xps ps eps"],
+  ["a book or print format", "mobi azw azw3 djvu chm xps ps eps"],
   [
     "an archive",
     "zip gz tgz bz2 tbz xz txz zst lz lz4 lzma 7z rar tar cab iso img dmg deb rpm apk jar war ear whl nupkg vsix crx xpi",
@@ -52,6 +66,7 @@ const NEVER_TEXT: readonly (readonly [string, string])[] = [
 
 const BY_EXTENSION: ReadonlyMap<string, NamedKind> = new Map<string, NamedKind>([
   ...each("pdf png jpg jpeg webp gif bmp tif tiff", () => FILE),
+  ...each(OFFICE_EXTENSIONS, () => OFFICE),
   ...each("url", () => ({ kind: "link", format: "url" })),
   ...each("webloc", () => ({ kind: "link", format: "webloc" })),
   ...TEXT_FORMATS.flatMap(([format, extensions]) => each(extensions, () => ({ kind: "content", format }))),
@@ -76,6 +91,42 @@ export function kindOfName(name: string): NamedKind {
 function each(extensions: string, make: (extension: string) => NamedKind): [string, NamedKind][] {
   return extensions.split(" ").map((extension) => [extension, make(extension)]);
 }
+
+/** Whether the text of a file of this name is taken out of it and sent as Markdown, so that the two are not the same. */
+export function isConverted(named: NamedKind): boolean {
+  return named.kind === "office" || (named.kind === "content" && CONVERTED_TEXT.has(named.format));
+}
+const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set(["html", "mail"]);
+
+/**
+ * What has to be opened to get at a file's text, by its first kilobytes; undefined where the bytes are the text, or no
+ * text at all. HTML is what is named so, for a program can hold all of a page; a mail is named so and begins as one.
+ */
+export function containerOf(named: NamedKind, head: Buffer): Container | undefined {
+  if (startsWith(head, "PK\x03\x04")) return "zip";
+  if (named.kind !== "content") return undefined;
+  if (named.format === "html") return beginsBinary(head) ? undefined : "html";
+  return named.format === "mail" && beginsAsMail(head) ? "mail" : undefined;
+}
+
+/** Whether these bytes begin an OLE file: an office document before 2007, or one of today behind a password. */
+export function isOle(head: Uint8Array): boolean {
+  return startsWith(head, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1");
+}
+
+/** Header lines, of which some are those that mails have. */
+function beginsAsMail(head: Buffer): boolean {
+  const lines = head.subarray(0, MAIL_LOOK_BYTES).toString("latin1").split(/\r?\n/);
+  const end = lines.indexOf("");
+  const header = lines
+    .slice(0, end === -1 ? lines.length - 1 : end)
+    .filter((line) => !line.startsWith("From "));
+  const known = header.filter((line) => MAIL_HEADER.test(line));
+  return known.length >= 2 && header.every((line) => /^(?:[!-9;-~]+:|[ \t])/.test(line));
+}
+const MAIL_LOOK_BYTES = 8192;
+const MAIL_HEADER =
+  /^(?:from|to|cc|subject|date|received|message-id|mime-version|content-type|return-path|delivered-to):/i;
 
 /** The media type of a PDF or image by its first bytes; undefined for any other content. Twelve bytes suffice. */
 export function mediaTypeOf(bytes: Uint8Array): string | undefined {

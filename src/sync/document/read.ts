@@ -1,15 +1,17 @@
 import { hash, createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
-import { codeOf } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules.ts";
 import { refusalBySize } from "./bounds.ts";
 import { digestOf, fingerprint } from "./digest.ts";
-import { kindOfName, mediaTypeOf, type NamedKind } from "./kinds.ts";
+import type { Container } from "./formats/conversion.ts";
+import { CHARS_MAX, convertDocument } from "./formats/convert.ts";
+import { containerOf, isOle, kindOfName, mediaTypeOf, type NamedKind } from "./kinds.ts";
 import { linkedIno } from "./linked-ino.ts";
 import { liesInside } from "./place.ts";
-import { composeRecipe } from "./recipe.ts";
+import { composeRecipe, CONVERTER_VERSION } from "./recipe.ts";
 import { addressOf } from "./shortcut.ts";
 import { beginsBinary, decodeText } from "./text.ts";
 import { nameText } from "./title.ts";
@@ -65,7 +67,8 @@ const scratch = Buffer.allocUnsafeSlow(SMALL_BYTES);
 
 /**
  * Reads a file and finds out what it is: kind by name and bytes, hash, text, title and description. Text is held in
- * memory (at most `maxFileBytes`), a PDF or image is not. Throws only for a signal or a mistake of ours.
+ * memory (at most `maxFileBytes`), a PDF or image is not; an office document, book, mail or page is read by a child
+ * process. Throws only for a signal or a mistake of ours.
  */
 export async function readDocument(
   absolutePath: string,
@@ -77,8 +80,9 @@ export async function readDocument(
   if (named.kind === "skipped") return named;
   const asked: Asked = { absolutePath: entry.link?.real ?? absolutePath, entry, named, rules };
   try {
-    const outcome = entry.sizeBytes <= SMALL_BYTES ? readSmall(asked) : undefined;
-    return outcome ?? (await readLarge(asked, signal));
+    const small = entry.sizeBytes <= SMALL_BYTES ? readSmall(asked) : undefined;
+    const understood = small ?? (await readLarge(asked, signal));
+    return understood.kind === "enclosed" ? await convert(asked, understood, signal) : understood;
   } catch (error) {
     const code = codeOf(error);
     // ELOOP: it is a symbolic link by now. ENXIO: a socket.
@@ -96,8 +100,16 @@ interface Asked {
   readonly rules: Rules;
 }
 
+/** A document whose text is still to be taken out of it. */
+interface Enclosed {
+  readonly kind: "enclosed";
+  readonly container: Container;
+  readonly named: Exclude<Asked["named"], { kind: "link" }>;
+  readonly facts: Omit<DocumentFacts, "recipe">;
+}
+
 /** Undefined: the file has grown beyond a small one. */
-function readSmall(asked: Asked): ReadOutcome | undefined {
+function readSmall(asked: Asked): ReadOutcome | Enclosed | undefined {
   const fd = openSync(asked.absolutePath, OPEN_FLAGS);
   try {
     const before = fstatSync(fd);
@@ -118,7 +130,7 @@ function readSmall(asked: Asked): ReadOutcome | undefined {
   }
 }
 
-async function readLarge(asked: Asked, signal: AbortSignal | undefined): Promise<ReadOutcome> {
+async function readLarge(asked: Asked, signal: AbortSignal | undefined): Promise<ReadOutcome | Enclosed> {
   const handle = await open(asked.absolutePath, OPEN_FLAGS);
   try {
     const before = await handle.stat();
@@ -129,11 +141,11 @@ async function readLarge(asked: Asked, signal: AbortSignal | undefined): Promise
 
     const slice = Buffer.allocUnsafeSlow(Math.min(SLICE_BYTES, before.size));
     const head = slice.subarray(0, await fill(handle, slice, 0));
-    const uploaded = mediaTypeOf(head) !== undefined;
-    if (!uploaded && (asked.named.kind === "file" || beginsBinary(head)))
+    const uploaded = mediaTypeOf(head) !== undefined || containerOf(asked.named, head) !== undefined;
+    if (!uploaded && (asked.named.kind !== "content" || beginsBinary(head)))
       return understand(asked, before, "", head);
 
-    // Of a file to be uploaded the first slice is enough, once every byte has gone through the hash.
+    // Of a file to be uploaded, or to be read elsewhere, the first slice is enough, once every byte has been hashed.
     const bytes = uploaded ? Buffer.from(head) : Buffer.allocUnsafeSlow(before.size);
     if (!uploaded) head.copy(bytes);
     const hasher = createHash("sha256").update(head);
@@ -172,9 +184,14 @@ function refuseBySize({ named, rules }: Asked, sizeBytes: number): ReadOutcome |
 
 /**
  * Makes a document of a file's bytes. Where their hash is `known`, `bytes` may be the beginning only of a file to be
- * uploaded.
+ * uploaded, or of one to be read by a child process.
  */
-function understand(asked: Asked, stats: Stats, known: string | undefined, bytes: Buffer): ReadOutcome {
+function understand(
+  asked: Asked,
+  stats: Stats,
+  known: string | undefined,
+  bytes: Buffer,
+): ReadOutcome | Enclosed {
   const { entry, named, rules } = asked;
   const { path, link } = entry;
   const refused = refuseBySize(asked, stats.size);
@@ -204,9 +221,10 @@ function understand(asked: Asked, stats: Stats, known: string | undefined, bytes
       document: { ...facts, hash: known ?? hash("sha256", bytes), kind: "file", mediaType, recipe },
     };
   }
-  if (named.kind === "file") {
-    return { kind: "refused", reason: "its name says PDF or image, but its bytes are neither" };
-  }
+  const container = sizeBytes === 0 ? undefined : containerOf(named, bytes);
+  if (container !== undefined)
+    return { kind: "enclosed", container, named, facts: { ...facts, hash: known ?? hash("sha256", bytes) } };
+  if (named.kind !== "content") return { kind: "refused", reason: contradiction(named, bytes) };
 
   const decoded = decodeText(bytes);
   if (decoded.kind === "binary") return { kind: "skipped", reason: decoded.reason };
@@ -219,6 +237,56 @@ function understand(asked: Asked, stats: Stats, known: string | undefined, bytes
     document: { ...facts, ...prints, kind: "content", content: decoded.text, recipe },
   };
 }
+
+/** Why a name that promises a PDF, image or office document is not kept by the bytes. */
+function contradiction(named: { kind: "file" | "office" }, bytes: Buffer): string {
+  if (isOle(bytes)) {
+    return "it is behind a password, or of an office format from before 2007: save it without a password in a format of today";
+  }
+  const promised = named.kind === "file" ? "PDF or image, but its bytes are neither" : ENCLOSED_WORDS;
+  return `its name says ${promised}`;
+}
+const ENCLOSED_WORDS = "office document or book, but its bytes are none";
+
+/** Has the text taken out of a document that was read and hashed. */
+async function convert(
+  { absolutePath, entry: { path }, rules }: Asked,
+  { container, named, facts }: Enclosed,
+  signal: AbortSignal | undefined,
+): Promise<ReadOutcome> {
+  const { hash: expected, sizeBytes } = facts;
+  const request = { path: absolutePath, container, hash: expected, sizeBytes, charsMax: CHARS_MAX };
+  try {
+    const conversion = await convertDocument(request, signal);
+    switch (conversion.kind) {
+      case "changed":
+        return { kind: "torn" };
+      case "unknown":
+        return named.kind === "content"
+          ? { kind: "skipped", reason: "a zip archive: no text is taken from it" }
+          : { kind: "refused", reason: contradiction(named, Buffer.alloc(0)) };
+      case "text": {
+        const { title, markdown: content } = conversion;
+        if (content === "") return { kind: "skipped", reason: NO_TEXT[container] };
+        const naming = title === undefined ? {} : { title };
+        const recipe = composeRecipe(path, "content", naming, rules, CONVERTER_VERSION);
+        const document = { ...facts, kind: "content", content, digest: digestOf(content), recipe } as const;
+        return { kind: "document", document };
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof KbsyncError) || signal?.aborted === true) throw error;
+    if (error.code === "refused") return { kind: "refused", reason: error.message };
+    return { kind: "unreadable", code: error.code };
+  }
+}
+
+/** Why a document that was read gives nothing. */
+const NO_TEXT: Readonly<Record<Container, string>> = {
+  zip: "there is no text in the document",
+  mail: "there is no text in the mail",
+  html: "there is no text in the page: scripts may make it, and none are run",
+};
 
 function isPlaced({ entry: { path, link }, rules }: Asked, fd: number): boolean {
   const root = rules.source.absolutePath;

@@ -9,11 +9,20 @@ import type { Naming } from "./title.ts";
  */
 export const EXTRACTOR_VERSION = 1;
 
+/** The same for documents whose text is taken out of them and sent as Markdown; no other file is concerned by it. */
+export const CONVERTER_VERSION = 2;
+
 /**
  * The recipe of a document: what the text calls itself, dressed by the templates of the rules. A title or description
  * that comes out empty is the path, for a service wants both.
  */
-export function composeRecipe(path: RelativePath, kind: DocumentKind, naming: Naming, rules: Rules): Recipe {
+export function composeRecipe(
+  path: RelativePath,
+  kind: DocumentKind,
+  naming: Naming,
+  rules: Rules,
+  extractorVersion = EXTRACTOR_VERSION,
+): Recipe {
   const parts = rules.recipeParts(path);
   const ownTitle = oneLine(naming.title ?? "") || path;
   const fill = (template: string): string =>
@@ -34,7 +43,7 @@ export function composeRecipe(path: RelativePath, kind: DocumentKind, naming: Na
     tier: collection,
     ownerId,
     kind,
-    extractorVersion: EXTRACTOR_VERSION,
+    extractorVersion,
   };
 }
 

@@ -32,6 +32,7 @@ export function nameText(text: string, format: TextFormat): Naming {
       return titled(rstHeading(text));
     case "html":
       return titled(htmlTitle(text));
+    case "mail":
     case "plain":
       return {};
   }

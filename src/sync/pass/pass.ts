@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
-import { EXTRACTOR_VERSION } from "../document/recipe.ts";
+import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../document/recipe.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import {
   brake,
@@ -284,7 +284,7 @@ export function openPasses({
 /** Names everything that makes a recipe out of the same bytes: another value means that each file is read again. */
 export function rulesKeyOf({ source }: Rules): number {
   const { collection, ownerId, settings, rules } = source;
-  const text = JSON.stringify([EXTRACTOR_VERSION, collection, ownerId, settings, rules]);
+  const text = JSON.stringify([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules]);
   // 48 bits, so that it is a whole number for SQLite and for us; 0 means "never".
   return Number.parseInt(hash("sha256", text).slice(0, 12), 16) || 1;
 }

@@ -7,6 +7,7 @@ import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
 import { openTrashRows, type KeptFile } from "../ledger/trash.ts";
 import type { DocumentKind } from "../plan/model.ts";
+import { isConverted, kindOfName } from "../document/kinds.ts";
 import { belowRoot, outsideSources } from "../source-path.ts";
 import { trashFolder } from "./kept-file.ts";
 
@@ -52,7 +53,7 @@ export async function undelete(
 ): Promise<readonly PutBack[]> {
   const newest = new Map<string, KeptFile>();
   for (const kept of keptFiles(stateDir, path)) {
-    const target = join(kept.root, kept.path);
+    const target = join(kept.root, placeOf(kept));
     if (kept.deletedMs <= atMs && !newest.has(target)) newest.set(target, kept);
   }
   if (newest.size === 0) throw notKept(path, atMs);
@@ -61,6 +62,14 @@ export async function undelete(
     results.push({ ...textOf(kept), ...(await putBack(stateDir, kept, target)) });
   }
   return results;
+}
+
+/**
+ * Where a kept text goes: to its file's path. The text of an office document, a mail or a page is none: it goes beside it,
+ * as Markdown, for it would be a broken file under the old name.
+ */
+function placeOf({ path, kind, isExact }: Pick<KeptFile, "path" | "kind" | "isExact">): string {
+  return kind === "content" && !isExact && isConverted(kindOfName(basename(path))) ? `${path}.md` : path;
 }
 
 type Outcome =
@@ -185,7 +194,7 @@ function keptFiles(stateDir: string, path: string | undefined): readonly KeptFil
 
 function textOf({ root, path, deletedMs, untilMs, title, kind, sizeBytes, isExact }: KeptFile): KeptText {
   return {
-    path: `${root}${sep}${path}`,
+    path: `${root}${sep}${placeOf({ path, kind, isExact })}`,
     deletedAt: new Date(deletedMs).toISOString(),
     until: new Date(untilMs).toISOString(),
     title,

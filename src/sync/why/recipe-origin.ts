@@ -1,3 +1,4 @@
+import { CONVERTER_VERSION } from "../document/recipe.ts";
 import type { Recipe, RelativePath } from "../plan/model.ts";
 import { compileGlob } from "../rules/globs.ts";
 import type { WatchedSource } from "../rules.ts";
@@ -27,7 +28,10 @@ export function originOf(path: RelativePath, recipe: Recipe, source: WatchedSour
     settings: ruleWith("settings") ?? "the source's `settings`",
     tier: "the source's `collection`",
     ownerId: "the source's `ownerId`, or its default",
-    kind: KIND_WORDS[recipe.kind],
+    kind:
+      recipe.kind === "content" && recipe.extractorVersion === CONVERTER_VERSION
+        ? "its text is taken out of it and sent as Markdown"
+        : KIND_WORDS[recipe.kind],
   };
 }
 

@@ -1,19 +1,29 @@
 import { KbsyncError } from "../../../lib/failure.ts";
+import { openPageReader } from "../page/page-reader.ts";
+import { looksLikePage } from "../page/page-text.ts";
 import type { MediaType } from "./media-type.ts";
+import { holdsText, ocrText } from "./ocr-layout.ts";
+import { openOcr, type OcrOptions } from "./ocr.ts";
 import { openPdfPool } from "./pdf-pool.ts";
-import { decodeTextFile } from "./text-file.ts";
+import { structuredText } from "./structured-text.ts";
+import { decodeTextFile, readHead } from "./text-file.ts";
 
 /** A file on disk and what `detectMediaType` found it to be. */
 export interface ExtractableFile {
   readonly path: string;
   readonly mediaType: MediaType;
+  /** Leave text as it is, even where it is a page or a table. Default false. */
+  readonly asWritten?: boolean;
 }
 
 /** The text of a file, well-formed UTF-16 without NUL characters. */
 export interface Extraction {
-  /** Pages of a PDF are joined by a blank line; text is as it stands in the file, without the byte-order mark. */
+  /**
+   * Pages are joined by a blank line. Text is as it stands in the file, without the byte-order mark; of a page of HTML
+   * the readable part as Markdown, of a table or JSON what `structuredText` makes of it.
+   */
   readonly text: string;
-  /** Number of pages; of a PDF only. */
+  /** Number of pages; of a PDF or image only. */
   readonly pages?: number;
 }
 
@@ -29,14 +39,17 @@ export interface ExtractorOptions {
   readonly timeoutMs?: number;
   /** How long a process waits for a next PDF before it ends. Default 10 s. */
   readonly idleMs?: number;
+  /** How text in pictures is recognised. */
+  readonly ocr?: OcrOptions;
 }
 
-/** Turns files into text. PDFs are read in child processes with capped memory and time. */
+/** Turns files into text. PDFs, pictures and pages of HTML are read in child processes with capped memory and time. */
 export interface Extractor {
   /**
-   * Rejects with `unsupported_media_type` (text that is none), `not_implemented` (images), `text_too_large`, and for
-   * PDFs `encrypted_pdf`, `damaged_pdf`, `pdf_without_text`, `extraction_memory`, `extraction_timeout`; with
-   * `extraction_failed` where the file or the child process fails, and with the signal's reason.
+   * Rejects with `unsupported_media_type` (text that is none), `text_too_large`; for PDFs `encrypted_pdf`, `damaged_pdf`,
+   * `pdf_without_text`, `too_many_pages`; for images `image_too_large`, `damaged_image`, `image_without_text`,
+   * `too_many_pages`; for HTML `page_without_text`, `page_unreadable`; for PDFs and images `extraction_memory`,
+   * `extraction_timeout`; with `extraction_failed` where the file or the child process fails, and with the signal's reason.
    */
   extractText(file: ExtractableFile, signal?: AbortSignal): Promise<Extraction>;
   /** Ends the child processes; PDFs under way fail. */
@@ -46,10 +59,16 @@ export interface Extractor {
 /** No smaller than the largest text file that can be uploaded. */
 const CHARS_MAX = 32 * 1024 * 1024;
 
+/** As much of a text as tells whether it is a page of HTML. */
+const PAGE_HEAD_BYTES = 1024;
+
 /** What stands between two pages: the boundary at which every chunker likes best to cut. */
 const PAGE_BREAK = "\n\n";
 
-/** Makes an extractor. It starts no process before the first PDF, and never keeps this process alive by itself. */
+/**
+ * Makes an extractor. It starts no process before the first file that needs one, and never keeps this process alive by
+ * itself. Throws `ocr_data_missing` as `openOcr` does.
+ */
 export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const charsMax = options.charsMax ?? CHARS_MAX;
   const pool = openPdfPool({
@@ -59,43 +78,113 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     idleMs: options.idleMs ?? 10_000,
   });
 
+  const pages = openPageReader();
+  const ocr = openOcr(options.ocr);
+
   const extractPdf = async (path: string, signal: AbortSignal | undefined): Promise<Extraction> => {
-    const { texts } = await pool.extract({ path, charsMax }, signal);
-    const text = texts.filter((page) => page !== "").join(PAGE_BREAK);
+    const texts = [...(await pool.extract({ path, charsMax }, signal))];
+    const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
+    if (pictures.length > 0 && ocr.pagesMax > 0) {
+      for (const page of await ocr.readPages(path, pictures, signal)) {
+        if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
+      }
+    }
+    const text = bounded(texts.filter((page) => page !== "").join(PAGE_BREAK), charsMax, path);
     if (text !== "") return { text, pages: texts.length };
+    const sought = ocr.pagesMax > 0 ? ", and none was recognised in its pictures" : "";
     throw new KbsyncError(
-      `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing`,
+      `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing${sought}`,
       {
         code: "pdf_without_text",
         subject: path,
-        hint: "recognising text in images (OCR) comes in a later version; send a PDF with a text layer until then",
+        hint:
+          ocr.pagesMax > 0
+            ? "send a scan of 300 dots an inch, or a PDF with a text layer"
+            : "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send a PDF with a text layer",
       },
     );
   };
 
+  const extractImage = async (
+    path: string,
+    mediaType: MediaType,
+    signal: AbortSignal | undefined,
+  ): Promise<Extraction> => {
+    if (ocr.pagesMax === 0) {
+      throw new KbsyncError("text in images is not recognised by this service", {
+        code: "image_without_text",
+        subject: path,
+        hint: "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send the text as content",
+      });
+    }
+    const read = await ocr.readImage(path, mediaType, signal);
+    const texts = read.filter(({ lines }) => holdsText(lines)).map(ocrText);
+    if (texts.length > 0)
+      return { text: bounded(texts.join(PAGE_BREAK), charsMax, path), pages: read.length };
+    throw new KbsyncError("no text was recognised in the image", {
+      code: "image_without_text",
+      subject: path,
+      hint: "text needs some twenty pixels of height; kb.ocr.languages names the languages that are recognised",
+    });
+  };
+
+  const extractPage = async (path: string): Promise<Extraction> => {
+    const text = bounded(await pages.read({ path, encoding: undefined, url: "" }), charsMax, path);
+    if (text !== "") return { text };
+    throw new KbsyncError("there is no text in the page", {
+      code: "page_without_text",
+      subject: path,
+      hint: "scripts may make it, and none are run: save the page as it is shown and send that",
+    });
+  };
+
+  /** The same upload asked for twice at once, as after an answer that came too late, is read once. */
+  const underWay = new Map<string, Promise<Extraction>>();
+  const once = async (path: string, extract: () => Promise<Extraction>): Promise<Extraction> => {
+    const running = underWay.get(path);
+    if (running !== undefined) return await running;
+    const mine = extract().finally(() => underWay.delete(path));
+    underWay.set(path, mine);
+    return await mine;
+  };
+
   return {
-    extractText: async ({ path, mediaType }, signal) => {
+    extractText: async ({ path, mediaType, asWritten = false }, signal) => {
       signal?.throwIfAborted();
+      // Work that one caller may break off is shared with nobody.
+      const share =
+        signal === undefined ? once : (_path: string, extract: () => Promise<Extraction>) => extract();
       switch (mediaType) {
         case "text/plain":
-          return { text: await readText(path, charsMax, signal) };
+          if (asWritten) return { text: await readText(path, charsMax, signal) };
+          if (looksLikePage(await readHead(path, PAGE_HEAD_BYTES))) return await extractPage(path);
+          return { text: structuredText(await readText(path, charsMax, signal)) };
         case "application/pdf":
-          return await extractPdf(path, signal);
+          return await share(path, () => extractPdf(path, signal));
         case "image/png":
         case "image/jpeg":
         case "image/webp":
         case "image/gif":
         case "image/bmp":
         case "image/tiff":
-          throw new KbsyncError("text in images cannot be read yet", {
-            code: "not_implemented",
-            subject: path,
-            hint: "recognising text in images (OCR) comes in a later version",
-          });
+          return await share(path, () => extractImage(path, mediaType, signal));
       }
     },
-    close: () => pool.close(),
+    close: () => {
+      pool.close();
+      pages.close();
+      ocr.close();
+    },
   };
+}
+
+function bounded(text: string, charsMax: number, subject: string): string {
+  if (text.length <= charsMax) return text;
+  throw new KbsyncError(`the text is longer than the limit of ${charsMax} characters`, {
+    code: "text_too_large",
+    subject,
+    hint: "split the document",
+  });
 }
 
 async function readText(path: string, charsMax: number, signal: AbortSignal | undefined): Promise<string> {

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
+import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
 import { codeOf, messageOf } from "../../../lib/failure.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
@@ -11,61 +13,40 @@ export interface PdfRequest {
 }
 
 /** Why a document gave no text; the parent makes the error of it. */
-export type PdfFailure =
-  | "encrypted_pdf"
-  | "damaged_pdf"
-  | "extraction_memory"
-  | "extraction_failed"
-  | "text_too_large";
+export type PdfFailure = "encrypted_pdf" | "damaged_pdf" | "memory" | "fall" | "text_too_large";
 
-/** What the child answers: `ready` once, then for each document pages in order and one `done` or `failed`. */
-export type PdfReply =
-  | { readonly kind: "ready" }
-  | { readonly kind: "pages"; readonly texts: readonly string[] }
-  | { readonly kind: "done"; readonly pages: number; readonly rssBytes: number; readonly cpuMs: number }
-  | { readonly kind: "failed"; readonly code: PdfFailure; readonly detail: string };
+/** Texts of pages, in order: one message a page is slow, one a document is a second copy of all. */
+export type PdfPart = readonly string[];
 
-/** Pages are sent together up to this size: one message a page is slow, one a document is a second copy of all. */
+/** Pages are sent together up to this size. */
 const MESSAGE_CHARS = 256 * 1024;
 
-/** What V8 and PDF.js say when an allocation is refused. */
-const MEMORY_WORDS = /allocation failed|out of memory|Invalid (typed )?array( buffer)? length/i;
-
-class Refusal extends Error {
-  readonly code: PdfFailure;
-  constructor(code: PdfFailure, detail: string) {
-    super(detail);
-    this.code = code;
-  }
-}
+/**
+ * Tables that fonts of Chinese, Japanese and Korean texts refer to without holding them: a page set in one of these has
+ * no text without them.
+ */
+const CMAPS = fileURLToPath(new URL("cmaps/", import.meta.resolve("pdfjs-dist/package.json")));
 
 /** PDF.js carries on after most errors inside a page and only warns: a refused allocation would lose text unseen. */
 let memoryRefused = false;
 const watchWarnings = (...words: unknown[]): void => {
-  memoryRefused ||= words.some((word) => MEMORY_WORDS.test(String(word)));
+  memoryRefused ||= words.some((word) => tellsOfMemory(String(word)));
 };
 // oxlint-disable-next-line no-console -- PDF.js knows no other way to tell
 Object.assign(console, { log: watchWarnings, warn: watchWarnings, info: watchWarnings });
 
-process.on("message", (request: PdfRequest) => {
-  void extract(request);
-});
-reply({ kind: "ready" });
-
-async function extract(request: PdfRequest): Promise<void> {
+answerRequests<PdfRequest, PdfPart, PdfFailure>(async (request, give) => {
   memoryRefused = false;
-  try {
-    const pages = await sendPages(request);
-    if (memoryRefused) throw new Refusal("extraction_memory", "an allocation was refused");
-    const { user, system } = process.cpuUsage();
-    reply({ kind: "done", pages, rssBytes: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 });
-  } catch (error) {
-    reply({ kind: "failed", code: codeFor(error), detail: messageOf(error) });
-  }
-}
+  await sendPages(request, give);
+  if (memoryRefused) throw new CappedRefusal("memory", "an allocation was refused");
+}, codeFor);
 
-async function sendPages({ path, charsMax }: PdfRequest): Promise<number> {
-  const document = await getDocumentProxy(new Uint8Array(await readFile(path)), { verbosity: 1 });
+async function sendPages({ path, charsMax }: PdfRequest, give: (part: PdfPart) => void): Promise<void> {
+  const document = await getDocumentProxy(new Uint8Array(await readFile(path)), {
+    verbosity: 1,
+    cMapUrl: CMAPS,
+    cMapPacked: true,
+  });
   try {
     let texts: string[] = [];
     let unsent = 0;
@@ -78,13 +59,12 @@ async function sendPages({ path, charsMax }: PdfRequest): Promise<number> {
       unsent += text.length + 1; // so that a million empty pages are not one message
       texts.push(text);
       if (unsent >= MESSAGE_CHARS) {
-        reply({ kind: "pages", texts });
+        give(texts);
         texts = [];
         unsent = 0;
       }
     }
-    reply({ kind: "pages", texts });
-    return document.numPages;
+    give(texts);
   } finally {
     await document.loadingTask.destroy();
   }
@@ -103,18 +83,15 @@ async function readPage(
       chars += textItem.str.length;
       items.push(textItem);
     }
-    if (chars > charsMax) throw new Refusal("text_too_large", "too many characters");
+    if (chars > charsMax) throw new CappedRefusal("text_too_large", "too many characters");
   }
   return pageText(items);
 }
 
 function codeFor(error: unknown): PdfFailure {
-  if (error instanceof Refusal) return error.code;
-  if (memoryRefused || MEMORY_WORDS.test(messageOf(error))) return "extraction_memory";
+  // Thrown here alone, with these codes.
+  if (error instanceof CappedRefusal) return error.code as PdfFailure;
+  if (memoryRefused || tellsOfMemory(messageOf(error))) return "memory";
   if (error instanceof Error && error.name === "PasswordException") return "encrypted_pdf";
-  return codeOf(error) === undefined ? "damaged_pdf" : "extraction_failed"; // a code: the file could not be read
-}
-
-function reply(message: PdfReply): void {
-  process.send?.(message);
+  return codeOf(error) === undefined ? "damaged_pdf" : "fall"; // a code: the file could not be read
 }

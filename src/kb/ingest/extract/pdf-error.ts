@@ -1,30 +1,15 @@
+import type { CappedEnd, CappedLimits } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { PdfFailure, PdfRequest } from "./pdf-child.ts";
-import type { PdfLimits } from "./pdf-process.ts";
-
-/** Signals by which Node or the kernel ends a process that asks for more memory than it may have. */
-const MEMORY_SIGNALS: ReadonlySet<string> = new Set(["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"]);
 
 /** Most of PDF.js's own words that a message repeats: they can quote the document. */
 const DETAIL_CHARS_MAX = 200;
 
-/** Every way in which reading a PDF fails, by its stable code. */
-export type PdfErrorCode = PdfFailure | "extraction_timeout";
-
-/** What the end of the child tells about the document it was reading. */
-export function codeOfExit(code: number | null, killedBy: string | null, stderr: string): PdfErrorCode {
-  if (killedBy === "SIGXCPU") return "extraction_timeout";
-  const memory = /out of memory|allocation failed|heap limit/i.test(stderr);
-  if (memory || code === 134 || (killedBy !== null && MEMORY_SIGNALS.has(killedBy)))
-    return "extraction_memory";
-  return "extraction_failed";
-}
-
 /** The error a caller of `extractText` sees. `detail` goes into its cause; file names and paths stay out of the message. */
 export function pdfError(
-  code: PdfErrorCode,
+  code: PdfFailure | CappedEnd,
   request: PdfRequest,
-  limits: PdfLimits,
+  limits: CappedLimits,
   detail: string,
 ): KbsyncError {
   const subject = request.path;
@@ -51,23 +36,23 @@ export function pdfError(
         hint: "split the document",
         cause,
       });
-    case "extraction_memory":
+    case "memory":
       return new KbsyncError(`reading the PDF takes more memory than the limit of ${limits.memoryMb} MB`, {
-        code,
+        code: "extraction_memory",
         subject,
         hint: "split the document, or print it to a new PDF",
         cause,
       });
-    case "extraction_timeout":
+    case "time":
       return new KbsyncError(`reading the PDF takes longer than the limit of ${limits.timeoutMs / 1000} s`, {
-        code,
+        code: "extraction_timeout",
         subject,
         hint: "split the document, or print it to a new PDF",
         cause,
       });
-    case "extraction_failed":
+    case "fall":
       return new KbsyncError("the PDF could not be read", {
-        code,
+        code: "extraction_failed",
         subject,
         retryable: true,
         cause,

@@ -35,6 +35,23 @@ export function buildPdf(pages: readonly PageContent[], encrypted = false): Buff
   return assemble(objects, encrypted ? ENCRYPTION : "");
 }
 
+/** One line in a font that is not in the file and whose signs a predefined table names (PDF 32000-1, 9.7.5.2). */
+export function namedFontPdf(cmap: string, ordering: string, hex: string): Buffer {
+  const content = `BT /F1 24 Tf 72 700 Td <${hex}> Tj ET`;
+  return assemble(
+    [
+      "<< /Type /Catalog /Pages 2 0 R >>",
+      "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+      "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+      `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+      `<< /Type /Font /Subtype /Type0 /BaseFont /Some-Font /Encoding /${cmap} /DescendantFonts [6 0 R] >>`,
+      `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Some-Font /CIDSystemInfo << /Registry (Adobe) /Ordering (${ordering}) /Supplement 4 >> /FontDescriptor 7 0 R >>`,
+      "<< /Type /FontDescriptor /FontName /Some-Font /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 >>",
+    ].map((object) => Buffer.from(object)),
+    "",
+  );
+}
+
 const ENCRYPTION = `/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <${"41".repeat(32)}> /U <${"42".repeat(32)}> >> /ID [<${"43".repeat(16)}> <${"43".repeat(16)}>]`;
 
 function assemble(objects: readonly Buffer[], trailer: string): Buffer {

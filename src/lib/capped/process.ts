@@ -3,41 +3,50 @@ import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { siblingModule } from "../../../lib/sibling.ts";
-import type { PdfReply, PdfRequest } from "./pdf-child.ts";
-import { codeOfExit, pdfError } from "./pdf-error.ts";
+import { tellsOfMemory, type CappedReply } from "./child.ts";
 
 /** Limits of one child process. */
-export interface PdfLimits {
+export interface CappedLimits {
   /** Memory it may take beyond what Node itself takes. */
   readonly memoryMb: number;
-  /** Wall time for one document; the child is killed after it. */
+  /** Wall time for one request; the child is killed after it. */
   readonly timeoutMs: number;
 }
 
-/** The text of a PDF, page by page. */
-export interface PdfPages {
-  readonly texts: readonly string[];
+/** How a child ends that does not answer: it asked for too much memory, took too long, or fell for another reason. */
+export type CappedEnd = "memory" | "time" | "fall";
+
+/** What a child does and what its failures are for the caller. */
+export interface CappedKind<Request, Failure extends string> {
+  /** Calls `answerRequests`. */
+  readonly module: URL;
+  /** More of Node's flags, as `--allow-addons`. */
+  readonly flags?: readonly string[];
+  /** The error that a caller sees. */
+  failure(code: Failure | CappedEnd, request: Request, detail: string): Error;
 }
 
-/** A child process that reads PDFs, one at a time. */
-export interface PdfProcess {
-  /** Whether it may be given another document: alive, and neither grown nor used up. */
+/** A child process that works on requests, one at a time. */
+export interface CappedProcess<Request, Part> {
+  /** Whether it may be given another request: alive, and neither grown nor used up. */
   fit(): boolean;
-  /** Rejects with a code of `extractText`, or with the signal's reason. One that is not fit after it is to be killed. */
-  extract(request: PdfRequest, signal: AbortSignal | undefined): Promise<PdfPages>;
-  /** Ends it at once; a document under way fails with `reason`. */
+  /** The parts in order. Rejects with what `failure` makes, or with the signal's reason; it is to be killed then. */
+  ask(request: Request, signal: AbortSignal | undefined): Promise<readonly Part[]>;
+  /** Ends it at once; a request under way fails with `reason`. */
   kill(reason?: Error): void;
 }
 
+/** Signals by which Node or the kernel ends a process that asks for more memory than it may have. */
+const MEMORY_SIGNALS: ReadonlySet<string> = new Set(["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"]);
+
 /**
- * Processor time after which a child is not used again. Its own limit is this and a few documents' time on top: should
+ * Processor time after which a child is not used again. Its own limit is this and a few requests' time on top: should
  * the parent die while the child is caught in a loop, the kernel ends it.
  */
 const REUSE_CPU_MS = 60_000;
 /** Share of the memory limit for JavaScript's heap: the rest is for buffers, which V8 does not count. */
 const HEAP_SHARE = 0.6;
-/** Resident memory of Node and PDF.js before any document. */
+/** Resident memory of Node and a library before any request. */
 const FRESH_RSS_BYTES = 110 * 1024 * 1024;
 /** Most of the child's error output that is kept. */
 const STDERR_CHARS_MAX = 4000;
@@ -46,7 +55,7 @@ const STDERR_CHARS_MAX = 4000;
 const LIMITED = 'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; shift 2; exec "$@"';
 
 /** The child may read files: no writing, no processes, no native code, even if a document should take it over. */
-const CONFINED = ["--permission", "--allow-fs-read=*"];
+const CONFINED = ["--no-warnings", "--permission", "--allow-fs-read=*"];
 
 /**
  * Data segment that an empty Node process counts, in KB: V8 reserves some 500 MB of it for code without using it, and
@@ -70,15 +79,19 @@ export async function measureBaseKb(): Promise<number | undefined> {
  * Starts a child under its limits. The kernel's limit on the data segment (RLIMIT_DATA, since Linux 4.7 for every
  * private writable mapping) covers array buffers too, which `--max-old-space-size` and worker limits do not.
  */
-export function startPdfProcess(baseKb: number | undefined, limits: PdfLimits): PdfProcess {
+export function startCappedProcess<Request extends object, Part, Failure extends string>(
+  kind: CappedKind<Request, Failure>,
+  baseKb: number | undefined,
+  limits: CappedLimits,
+): CappedProcess<Request, Part> {
   const dataKb = baseKb === undefined ? "unlimited" : String(baseKb + limits.memoryMb * 1024);
   const cpuSeconds = String(Math.ceil((REUSE_CPU_MS + 4 * limits.timeoutMs) / 1000));
   const heap = `--max-old-space-size=${Math.floor(limits.memoryMb * HEAP_SHARE)}`;
-  const module = fileURLToPath(siblingModule(import.meta.url, "pdf-child"));
+  const flags = [heap, ...CONFINED, ...(kind.flags ?? [])];
   const child = spawn(
     "/bin/sh",
-    ["-c", LIMITED, "sh", dataKb, cpuSeconds, process.execPath, heap, ...CONFINED, module],
-    // An empty environment: the child reads hostile files and has no use for the service's keys.
+    ["-c", LIMITED, "sh", dataKb, cpuSeconds, process.execPath, ...flags, fileURLToPath(kind.module)],
+    // An empty environment: the child reads hostile files and has no use for the program's keys.
     { stdio: ["ignore", "ignore", "pipe", "ipc"], serialization: "advanced", env: {} },
   );
   const stderr = keepStderr(child);
@@ -94,16 +107,16 @@ export function startPdfProcess(baseKb: number | undefined, limits: PdfLimits): 
       if (reason !== undefined) abandon?.(reason);
       child.kill("SIGKILL");
     },
-    extract: async (request, signal) => {
+    ask: async (request, signal) => {
       holdOpen(child, true);
       try {
-        const asked = askOnce(child, request, limits, stderr, signal);
+        const asked = askOnce<Request, Part, Failure>(child, kind, request, limits, stderr, signal);
         abandon = asked.abandon;
-        const { texts, rssBytes, cpuMs } = await asked.answer;
+        const { parts, rssBytes, cpuMs } = await asked.answer;
         fit &&= cpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
-        return { texts };
+        return parts;
       } catch (error) {
-        fit = false; // whatever a failed document left behind does not meet the next one
+        fit = false; // whatever a failed request left behind does not meet the next one
         throw error;
       } finally {
         abandon = undefined;
@@ -113,37 +126,38 @@ export function startPdfProcess(baseKb: number | undefined, limits: PdfLimits): 
   };
 }
 
-interface Answer extends PdfPages {
+interface Answer<Part> {
+  readonly parts: readonly Part[];
   readonly rssBytes: number;
   readonly cpuMs: number;
 }
 
-function askOnce(
+function askOnce<Request extends object, Part, Failure extends string>(
   child: ChildProcess,
-  request: PdfRequest,
-  limits: PdfLimits,
+  kind: CappedKind<Request, Failure>,
+  request: Request,
+  limits: CappedLimits,
   stderr: () => string,
   signal: AbortSignal | undefined,
-): { readonly answer: Promise<Answer>; readonly abandon: (reason: Error) => void } {
-  const { promise: answer, resolve, reject } = Promise.withResolvers<Answer>();
-  const texts: string[] = [];
-  const onMessage = (reply: PdfReply): void => {
-    if (reply.kind === "pages") for (const text of reply.texts) texts.push(text);
-    if (reply.kind === "failed") settle(pdfError(reply.code, request, limits, reply.detail));
-    if (reply.kind === "done") settle(undefined, { texts, rssBytes: reply.rssBytes, cpuMs: reply.cpuMs });
+): { readonly answer: Promise<Answer<Part>>; readonly abandon: (reason: Error) => void } {
+  const { promise: answer, resolve, reject } = Promise.withResolvers<Answer<Part>>();
+  const parts: Part[] = [];
+  const onMessage = (reply: CappedReply<Part, Failure>): void => {
+    if (reply.kind === "part") parts.push(reply.part);
+    if (reply.kind === "failed") settle(kind.failure(reply.code, request, reply.detail));
+    if (reply.kind === "done") settle(undefined, { parts, rssBytes: reply.rssBytes, cpuMs: reply.cpuMs });
   };
   const onExit = (code: number | null, killedBy: string | null): void => {
     const detail = `the child process ended: ${killedBy ?? `exit code ${code}`}\n${stderr()}`;
-    settle(pdfError(codeOfExit(code, killedBy, stderr()), request, limits, detail));
+    settle(kind.failure(endOf(code, killedBy, stderr()), request, detail));
   };
-  const onError = (error: Error): void =>
-    settle(pdfError("extraction_failed", request, limits, error.message));
+  const onError = (error: Error): void => settle(kind.failure("fall", request, error.message));
   const onAbort = (): void => settle(signal?.reason);
   const timer = setTimeout(() => {
-    settle(pdfError("extraction_timeout", request, limits, `still busy after ${limits.timeoutMs} ms`));
+    settle(kind.failure("time", request, `still busy after ${limits.timeoutMs} ms`));
   }, limits.timeoutMs);
 
-  const settle = (error: unknown, result?: Answer): void => {
+  const settle = (error: unknown, result?: Answer<Part>): void => {
     clearTimeout(timer);
     child.off("message", onMessage).off("exit", onExit).off("error", onError);
     signal?.removeEventListener("abort", onAbort);
@@ -159,7 +173,15 @@ function askOnce(
   return { answer, abandon: settle };
 }
 
-/** Whether the child keeps this process alive: only while it works on a document. */
+/** What the end of a child tells about the request it was working on. */
+function endOf(code: number | null, killedBy: string | null, stderr: string): CappedEnd {
+  if (killedBy === "SIGXCPU") return "time";
+  const memory = tellsOfMemory(stderr) || /heap limit/i.test(stderr);
+  if (memory || code === 134 || (killedBy !== null && MEMORY_SIGNALS.has(killedBy))) return "memory";
+  return "fall";
+}
+
+/** Whether the child keeps this process alive: only while it works on a request. */
 function holdOpen(child: ChildProcess, held: boolean): void {
   if (held) {
     child.ref();

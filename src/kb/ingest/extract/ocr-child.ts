@@ -1,0 +1,167 @@
+import { constants, setPriority } from "node:os";
+import type { Sharp } from "sharp";
+import { createWorker, OEM, type Worker } from "tesseract.js";
+import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { codeOf, messageOf } from "../../../lib/failure.ts";
+import { linesOf, readingQuality, readingScore, type OcrLine, type OcrPage } from "./ocr-layout.ts";
+import { openDrawnPdf } from "./ocr-page-image.ts";
+import { openPicture } from "./ocr-picture.ts";
+
+/** The languages, and the folder of their data: `CODE.traineddata`, or with `.gz` where it is packed. */
+export interface OcrData {
+  readonly languages: readonly string[];
+  readonly folder: string;
+  readonly packed: boolean;
+}
+
+/** What the parent asks: pages (from 1) of a PDF, or an image whole. */
+export interface OcrRequest {
+  readonly path: string;
+  readonly mediaType: string;
+  /** Of a PDF only. */
+  readonly pages?: readonly number[];
+  readonly pixelsMax: number;
+  /** Most pages of one image file. */
+  readonly pagesMax: number;
+  readonly data: OcrData;
+}
+
+/** Why nothing was read. */
+export type OcrFailure =
+  | "image_too_large"
+  | "damaged_image"
+  | "damaged_pdf"
+  | "too_many_pages"
+  | "memory"
+  | "fall";
+
+/** Of smaller pictures the letters are those of a screen: twice the size is read better. */
+const SCREEN_PIXELS = 3_500_000;
+/** A scan says its resolution, and needs no enlarging. */
+const SCAN_DENSITY = 150;
+/** Larger pictures are made smaller before they are read: an A3 page at 300 dots an inch has 17 million. */
+const READ_PIXELS_MAX = 20_000_000;
+/** The side to which a picture is reduced to find out how it lies. */
+const TURN_SIDE_PX = 1600;
+/** Text that is read as well as this stands upright. */
+const UPRIGHT_QUALITY = 0.6;
+
+// Reading a picture may take as long as it likes; searches may not.
+setPriority(constants.priority.PRIORITY_LOW);
+
+let recogniser: Promise<Worker> | undefined;
+
+answerRequests<OcrRequest, OcrPage, OcrFailure>(async (request, give) => {
+  // Loading takes a second, and the data is the same for all requests of a process.
+  recogniser ??= startRecogniser(request.data);
+  const worker = await recogniser;
+  if (request.mediaType === "application/pdf") await readPdf(request, worker, give);
+  else await readImage(request, worker, give);
+}, codeFor);
+
+async function startRecogniser({ languages, folder, packed }: OcrData): Promise<Worker> {
+  return await createWorker([...languages], OEM.LSTM_ONLY, {
+    langPath: folder,
+    gzip: packed,
+    cacheMethod: "none",
+    errorHandler: () => undefined,
+  });
+}
+
+async function readImage(
+  { path, mediaType, pixelsMax, pagesMax }: OcrRequest,
+  worker: Worker,
+  give: (page: OcrPage) => void,
+): Promise<void> {
+  const picture = await openPicture(path, mediaType, pixelsMax);
+  if (picture.pages > pagesMax)
+    throw new CappedRefusal<OcrFailure>("too_many_pages", `${picture.pages} pages`);
+  for (let page = 0; page < picture.pages; page++) {
+    const isScreen =
+      picture.widthPx * picture.heightPx < SCREEN_PIXELS && (picture.density ?? 72) < SCAN_DENSITY;
+    give({ page: page + 1, ...(await recognise(worker, picture.decode(page), isScreen ? 2 : 1)) });
+  }
+}
+
+async function readPdf(
+  { path, pages = [], pixelsMax }: OcrRequest,
+  worker: Worker,
+  give: (page: OcrPage) => void,
+): Promise<void> {
+  const pdf = await openDrawnPdf(path, Math.min(pixelsMax, READ_PIXELS_MAX));
+  try {
+    for (const page of pages) {
+      const picture = await pdf.draw(page);
+      if (picture === undefined) give({ page, widthPx: 0, heightPx: 0, turned: 0, lines: [] });
+      else give({ page, ...(await recognise(worker, picture, 1)) });
+    }
+  } finally {
+    await pdf.close();
+  }
+}
+
+type Turn = OcrPage["turned"];
+
+/** Reads a picture; one that makes little sense is looked at from all sides, small, and read from the best one. */
+async function recognise(worker: Worker, picture: Sharp, wanted: number): Promise<Omit<OcrPage, "page">> {
+  const { data, info } = await decodeRaw(picture);
+  const scale = Math.min(wanted, Math.sqrt(READ_PIXELS_MAX / (info.width * info.height)));
+  const upright = await readTurned(worker, data, info, 0, { scale });
+  if (readingQuality(upright.lines) >= UPRIGHT_QUALITY) return upright;
+
+  const reduce = Math.min(1, TURN_SIDE_PX / Math.max(info.width, info.height)) * scale;
+  let best: { turn: Turn; score: number } = { turn: 0, score: 0 };
+  for (const turn of [0, 90, 180, 270] as const) {
+    const { lines } =
+      turn === 0 && reduce === scale
+        ? upright
+        : await readTurned(worker, data, info, turn, { scale: reduce });
+    const score = readingScore(lines);
+    if (score > best.score) best = { turn, score };
+  }
+  return best.turn === 0 ? upright : await readTurned(worker, data, info, best.turn, { scale });
+}
+
+interface RawInfo {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: 1 | 2 | 3 | 4;
+}
+
+async function decodeRaw(picture: Sharp): Promise<{ data: Buffer; info: RawInfo }> {
+  try {
+    const { data, info } = await picture.raw().toBuffer({ resolveWithObject: true });
+    return { data, info: { width: info.width, height: info.height, channels: info.channels } };
+  } catch (error) {
+    if (tellsOfMemory(messageOf(error))) throw error;
+    throw new CappedRefusal<OcrFailure>("damaged_image", messageOf(error));
+  }
+}
+
+async function readTurned(
+  worker: Worker,
+  data: Buffer,
+  raw: RawInfo,
+  turned: Turn,
+  { scale }: { scale: number },
+): Promise<{ widthPx: number; heightPx: number; turned: Turn; lines: OcrLine[] }> {
+  const { default: sharp } = await import("sharp");
+  const width = Math.max(1, Math.round(raw.width * scale));
+  const height = Math.max(1, Math.round(raw.height * scale));
+  const { data: png, info } = await sharp(data, { raw })
+    .resize(width, height, { fit: "fill", kernel: "lanczos3" })
+    .rotate(turned)
+    .png({ compressionLevel: 0 })
+    .toBuffer({ resolveWithObject: true });
+  const { data: found } = await worker.recognize(png, {}, { text: false, blocks: true });
+  return { widthPx: info.width, heightPx: info.height, turned, lines: linesOf(found.blocks ?? []) };
+}
+
+function codeFor(error: unknown): OcrFailure {
+  // Thrown here alone, with these codes.
+  if (error instanceof CappedRefusal) return error.code as OcrFailure;
+  if (tellsOfMemory(messageOf(error))) return "memory";
+  if (error instanceof Error && /^(?:InvalidPDF|Password|Format|UnknownError)/.test(error.name))
+    return "damaged_pdf";
+  return codeOf(error) === undefined ? "damaged_image" : "fall";
+}

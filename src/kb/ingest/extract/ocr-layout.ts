@@ -1,0 +1,135 @@
+/** A rectangle in pixels of the picture as it is read, the origin at the top left. */
+export interface OcrBox {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+/** A word with its place; confidence from 0 to 1. */
+export interface OcrWord {
+  readonly text: string;
+  readonly confidence: number;
+  readonly box: OcrBox;
+}
+
+/** A line of words, in reading order. */
+export interface OcrLine extends OcrWord {
+  readonly words: readonly OcrWord[];
+  /** The first line of a paragraph. */
+  readonly startsParagraph: boolean;
+}
+
+/** What was read on one picture: an image, or a page of a document. */
+export interface OcrPage {
+  /** Number of the page, from 1. */
+  readonly page: number;
+  /** Size of the picture that was read, after turning and scaling: what the boxes are in. */
+  readonly widthPx: number;
+  readonly heightPx: number;
+  /** By how many degrees it was turned clockwise to stand upright. */
+  readonly turned: 0 | 90 | 180 | 270;
+  /** In reading order; empty where there is no text. */
+  readonly lines: readonly OcrLine[];
+}
+
+interface FoundBox {
+  readonly x0: number;
+  readonly y0: number;
+  readonly x1: number;
+  readonly y1: number;
+}
+interface Found {
+  readonly text: string;
+  readonly confidence: number;
+  readonly bbox: FoundBox;
+}
+/** The part of the recogniser's result that is used. */
+export interface FoundBlock {
+  readonly paragraphs: readonly {
+    readonly lines: readonly (Found & { readonly words: readonly Found[] })[];
+  }[];
+}
+
+/** Words below this are guesses at specks and drawings; true words on bad scans lie well above. */
+const WORD_CONFIDENCE_MIN = 0.2;
+
+/** A gap between two lines that is larger than this many of their heights begins a paragraph. */
+const PARAGRAPH_GAP = 0.9;
+
+/** Lines and words of what was recognised, without guesses. */
+export function linesOf(blocks: readonly FoundBlock[]): OcrLine[] {
+  const lines: OcrLine[] = [];
+  for (const { paragraphs } of blocks) {
+    for (const paragraph of paragraphs) {
+      let begins = true;
+      for (const line of paragraph.lines) {
+        const words = line.words.map(wordOf).filter(isWord);
+        if (words.length === 0) continue;
+        const text = words.map((word) => word.text).join(" ");
+        const box = boxOf(line.bbox);
+        const startsParagraph = begins || isApart(lines.at(-1)?.box ?? box, box);
+        lines.push({ text, confidence: meanConfidence(words), box, words, startsParagraph });
+        begins = false;
+      }
+    }
+  }
+  return lines;
+}
+
+function isApart(above: OcrBox, box: OcrBox): boolean {
+  const height = Math.min(above.bottom - above.top, box.bottom - box.top);
+  return box.top - above.bottom > height * PARAGRAPH_GAP;
+}
+
+function wordOf({ text, confidence, bbox }: Found): OcrWord {
+  return { text: text.trim().toWellFormed(), confidence: confidence / 100, box: boxOf(bbox) };
+}
+
+function isWord({ text, confidence }: OcrWord): boolean {
+  return text !== "" && confidence >= WORD_CONFIDENCE_MIN;
+}
+
+function boxOf({ x0, y0, x1, y1 }: FoundBox): OcrBox {
+  return { left: x0, top: y0, right: x1, bottom: y1 };
+}
+
+function meanConfidence(words: readonly OcrWord[]): number {
+  const chars = words.reduce((sum, { text }) => sum + text.length, 0);
+  return words.reduce((sum, { text, confidence }) => sum + confidence * text.length, 0) / Math.max(chars, 1);
+}
+
+/** How much was read with confidence: what tells an upright picture from one that lies on its side. */
+export function readingScore(lines: readonly OcrLine[]): number {
+  let score = 0;
+  for (const { words } of lines) {
+    for (const { text, confidence } of words) {
+      const letters = text.replaceAll(/[^\p{L}\p{N}]+/gu, "").length;
+      // Sideways text is read as short scraps of signs, with a confidence that words seldom have.
+      if (letters >= 2 && confidence >= 0.6) score += letters * confidence;
+    }
+  }
+  return score;
+}
+
+/** Share of the letters that were read with confidence; 0 for none. */
+export function readingQuality(lines: readonly OcrLine[]): number {
+  let letters = 0;
+  for (const { text } of lines) letters += text.replaceAll(/[^\p{L}\p{N}]+/gu, "").length;
+  return letters === 0 ? 0 : readingScore(lines) / letters;
+}
+
+/** Whether what was read is text, and not scraps in a picture of something else. */
+export function holdsText(lines: readonly OcrLine[]): boolean {
+  return readingScore(lines) >= 2;
+}
+
+/** The text of a picture: one line a line, a blank line between paragraphs. */
+export function ocrText({ lines }: Pick<OcrPage, "lines">): string {
+  let text = "";
+  for (const line of lines) {
+    if (text !== "") text += line.startsParagraph ? "\n\n" : "\n";
+    text += line.text;
+  }
+  return text;
+}

@@ -1,0 +1,118 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openCappedPool } from "../../../lib/capped/pool.ts";
+import { KbsyncError } from "../../../lib/failure.ts";
+import { siblingModule } from "../../../lib/sibling.ts";
+import type { MediaType } from "./media-type.ts";
+import type { OcrData, OcrFailure, OcrRequest } from "./ocr-child.ts";
+import { ocrError } from "./ocr-error.ts";
+import type { OcrPage } from "./ocr-layout.ts";
+
+/** How text in pictures is recognised; each has a default. */
+export interface OcrOptions {
+  /** Languages by their three letters (ISO 639-2), the likeliest first. Default: English. */
+  readonly languages?: readonly string[];
+  /** Folder with the data of each language, all packed or none. Default: the package's, which is English alone. */
+  readonly dataDir?: string | undefined;
+  /** Most pages of one document whose text is recognised; 0: none is ever. Default 100, some ten minutes. */
+  readonly pagesMax?: number;
+  /** Most pixels of a picture. Default 64 million: an A4 page at 600 dots an inch has 35. */
+  readonly pixelsMax?: number;
+  /** Pictures read at once, each with a core of its own. Default 1. */
+  readonly processes?: number;
+  /**
+   * Memory of one process, beyond what Node takes, reserved and unused included: of that the recogniser's thread has some
+   * 1500 MB. Default 3584: a page takes 600 MB in truth, the largest picture 1 GB.
+   */
+  readonly memoryMb?: number;
+  /** Time for an image, or for one page of a PDF. Default 180 s: ten times what it takes where nothing else runs. */
+  readonly timeoutMs?: number;
+  /** Time for one document as a whole. Default 30 min. */
+  readonly documentMs?: number;
+  /** How long a process waits for the next picture. Default 30 s: starting one takes a second. */
+  readonly idleMs?: number;
+}
+
+/** Recognises text in pictures. */
+export interface Ocr {
+  /** Most pages of one document; 0: it is switched off. */
+  readonly pagesMax: number;
+  /**
+   * Reads an image: each page of a TIFF, the first picture of an animation. Rejects with `image_too_large`,
+   * `damaged_image`, `too_many_pages`, `extraction_memory`, `extraction_timeout`, `extraction_failed`,
+   * `extractor_busy`, or the signal's reason.
+   */
+  readImage(path: string, mediaType: MediaType, signal?: AbortSignal): Promise<readonly OcrPage[]>;
+  /** Reads these pages (from 1) of a PDF, in order; further with `damaged_pdf`. */
+  readPages(path: string, pages: readonly number[], signal?: AbortSignal): Promise<readonly OcrPage[]>;
+  close(): void;
+}
+
+/**
+ * Opens the recogniser. Its process starts with the first picture. Throws `ocr_data_missing` at once where a language's
+ * data is not there: nothing is ever fetched.
+ */
+export function openOcr(options: OcrOptions = {}): Ocr {
+  const pagesMax = options.pagesMax ?? 100;
+  const pixelsMax = options.pixelsMax ?? 64_000_000;
+  const documentMs = options.documentMs ?? 30 * 60_000;
+  const limits = { memoryMb: options.memoryMb ?? 3584, timeoutMs: options.timeoutMs ?? 180_000 };
+  const data = dataAt(options.languages ?? ["eng"], options.dataDir);
+  const pool = openCappedPool<OcrRequest, OcrPage, OcrFailure>(
+    {
+      module: siblingModule(import.meta.url, "ocr-child"),
+      // The decoders are native, and the recogniser keeps a thread.
+      flags: ["--allow-addons", "--allow-worker"],
+      failure: (code, request, detail) => ocrError(code, request, limits, detail),
+    },
+    {
+      ...limits,
+      processes: options.processes ?? 1,
+      idleMs: options.idleMs ?? 30_000,
+      busyCode: "extractor_busy",
+    },
+  );
+  const ask = { pixelsMax, pagesMax, data };
+
+  return {
+    pagesMax,
+    readImage: (path, mediaType, signal) => pool.ask({ ...ask, path, mediaType }, signal),
+    readPages: async (path, pages, signal) => {
+      const request = { ...ask, path, mediaType: "application/pdf" };
+      if (pages.length > pagesMax) throw ocrError("too_many_pages", request, limits, `${pages.length} pages`);
+      const endMs = Date.now() + documentMs;
+      const read: OcrPage[] = [];
+      // One by one, so that another document's pages and images take their turn in between.
+      for (const page of pages) {
+        if (Date.now() > endMs)
+          throw ocrError("time", request, { ...limits, timeoutMs: documentMs }, `${read.length} pages read`);
+        read.push(...(await pool.ask({ ...request, pages: [page] }, signal)));
+      }
+      return read;
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** Where the languages' data lies: in the given folder, or of English in the package. */
+function dataAt(languages: readonly string[], dataDir: string | undefined): OcrData {
+  const folder =
+    dataDir ?? join(dirname(fileURLToPath(import.meta.resolve("@tesseract.js-data/eng"))), "4.0.0_best_int");
+  for (const [packed, ending] of [
+    [true, ".traineddata.gz"],
+    [false, ".traineddata"],
+  ] as const) {
+    if (languages.every((code) => existsSync(join(folder, code + ending))))
+      return { languages, folder, packed };
+  }
+  const names = languages.map((code) => `${code}.traineddata`).join(", ");
+  throw new KbsyncError(
+    `there is no data to recognise the languages ${languages.join(", ")}: expected ${names}`,
+    {
+      code: "ocr_data_missing",
+      subject: folder,
+      hint: "Put the data of each language, English too, into the folder that kb.ocr.dataDir names: all with the ending .traineddata, or all with .traineddata.gz (github.com/tesseract-ocr/tessdata_best).",
+    },
+  );
+}

@@ -1,0 +1,14 @@
+import { layOutJson } from "./json-text.ts";
+import { recordLines } from "./table-text.ts";
+
+/** Longer texts stay as they are: laying one out takes some 40 ms a million characters, in which nothing is answered. */
+const CHARS_MAX = 2_000_000;
+
+/**
+ * Gives data a form in which a part of it makes sense by itself, as chunks are: JSON in one line gets lines, each row of a
+ * table (CSV, TSV) names its columns. Every other text stays as it is. Deterministic.
+ */
+export function structuredText(text: string): string {
+  if (text.length > CHARS_MAX) return text;
+  return layOutJson(text) ?? recordLines(text) ?? text;
+}

@@ -1,0 +1,92 @@
+/** Rows without the head that make a table; two lines with a comma each are a coincidence. */
+const ROWS_MIN = 2;
+const COLUMNS_MAX = 100;
+const NAME_CHARS_MAX = 64;
+/** Naming the columns in each row may make the text so many times as long. */
+const GROWTH_MAX = 4;
+
+/**
+ * Writes a table in CSV or TSV as one line a row: `Item: Bolt; Price: 1.5`. Empty cells are left out. Undefined for what
+ * is surely no table: every row has as many cells as the head, whose names differ and begin with a letter. Prose has a
+ * space behind its commas; a table's head has none.
+ */
+export function recordLines(text: string): string | undefined {
+  const signs = new Set(text.slice(0, firstLineEnd(text)));
+  const separator = ["\t", ";", ","].find((sign) => signs.has(sign));
+  if (separator === undefined) return undefined;
+  const rows = parseRows(text, separator);
+  const [head = [], ...body] = rows ?? [];
+  if (body.length < ROWS_MIN || !isHead(head)) return undefined;
+  const lines = body.map((cells) =>
+    cells
+      .flatMap((cell, at) => (cell.trim() === "" ? [] : [`${head[at]?.trim()}: ${oneLine(cell)}`]))
+      .join("; "),
+  );
+  const written = lines.filter((line) => line !== "").join("\n");
+  return written.length > text.length * GROWTH_MAX ? undefined : written;
+}
+
+function firstLineEnd(text: string): number {
+  const end = text.indexOf("\n");
+  return end === -1 ? text.length : end;
+}
+
+function isHead(names: readonly string[]): boolean {
+  const isName = (name: string): boolean =>
+    name.length <= NAME_CHARS_MAX && /^\p{L}[^{}[\]<>="'`\n]*$/u.test(name);
+  return (
+    names.length >= 2 &&
+    names.length <= COLUMNS_MAX &&
+    new Set(names).size === names.length &&
+    names.every(isName)
+  );
+}
+
+/** The rows (RFC 4180: quotes around cells, doubled within); undefined where one has another number of cells. */
+function parseRows(text: string, separator: string): string[][] | undefined {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  let at = text.startsWith("\uFEFF") ? 1 : 0;
+  while (at < text.length) {
+    const [cell, end] = text[at] === '"' ? quotedCell(text, at) : plainCell(text, at, separator);
+    if (end === -1) return undefined;
+    row.push(cell);
+    if (text[end] === separator) {
+      at = end + 1;
+      if (at < text.length) continue;
+      row.push(""); // the file ends right behind a separator
+    } else if (end < text.length && text[end] !== "\n" && !text.startsWith("\r\n", end)) return undefined;
+    const isBlank = row.length === 1 && row[0] === "";
+    if (!isBlank) {
+      if (row.length !== (rows[0] ?? row).length) return undefined;
+      rows.push(row);
+    }
+    row = [];
+    at = text[end] === "\r" ? end + 2 : end + 1;
+  }
+  return rows;
+}
+
+/** The cell and where it ends: at a separator, a line's end or the text's. */
+function plainCell(text: string, start: number, separator: string): [string, number] {
+  const line = text.indexOf("\n", start);
+  const lineEnd = line === -1 ? text.length : text[line - 1] === "\r" && line > start ? line - 1 : line;
+  const next = text.slice(start, lineEnd).indexOf(separator);
+  const end = next === -1 ? lineEnd : start + next;
+  return [text.slice(start, end), end];
+}
+
+function quotedCell(text: string, start: number): [string, number] {
+  let end = start + 1;
+  for (;;) {
+    end = text.indexOf('"', end);
+    if (end === -1) return ["", -1];
+    if (text[end + 1] !== '"') break;
+    end += 2;
+  }
+  return [text.slice(start + 1, end).replaceAll('""', '"'), end + 1];
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

@@ -1,0 +1,63 @@
+import { readFile, stat } from "node:fs/promises";
+import { openCappedPool } from "../../../lib/capped/pool.ts";
+import type { CappedEnd } from "../../../lib/capped/process.ts";
+import { KbsyncError } from "../../../lib/failure.ts";
+import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
+import { siblingModule } from "../../../lib/sibling.ts";
+import type { PageFailure, PageRequest } from "./page-child.ts";
+import { pageText } from "./page-text.ts";
+
+/** Pages up to this size are read in place, in a few milliseconds: less than the way to another process takes. */
+const INLINE_BYTES_MAX = 64 * 1024;
+
+const LIMITS = {
+  /** A page of a few hundred kilobytes is already a long one. */
+  processes: 1,
+  /** The tree of a page takes some ten times its bytes. */
+  memoryMb: 512,
+  /** A megabyte takes some 30 ms. */
+  timeoutMs: 20_000,
+  idleMs: 10_000,
+};
+
+/** Turns pages of HTML into text. Large ones are read in a child process with capped memory and time. */
+export interface PageReader {
+  /** The Markdown of the readable part, empty where there is none. Rejects with code `page_unreadable`. */
+  read(page: PageRequest): Promise<string>;
+  /** Ends the child process; a page under way fails. */
+  close(): void;
+}
+
+/** Starts nothing before the first large page. */
+export function openPageReader(): PageReader {
+  const pool = openCappedPool<PageRequest, string, PageFailure>(
+    { module: siblingModule(import.meta.url, "page-child"), failure: pageError },
+    { ...LIMITS, busyCode: "extractor_busy" },
+  );
+  return {
+    read: async (page) => {
+      const { size } = await stat(page.path);
+      if (size > INLINE_BYTES_MAX) return (await pool.ask(page)).join("");
+      try {
+        return pageText(await readFile(page.path), page.encoding, page.url);
+      } catch (error) {
+        throw error instanceof MarkupTooDeep ? pageError("deep", page, error.message) : error;
+      }
+    },
+    close: () => pool.close(),
+  };
+}
+
+function pageError(code: PageFailure | CappedEnd, { url }: PageRequest, detail: string): Error {
+  const words = {
+    deep: "its elements are nested beyond sense",
+    memory: `reading it takes more memory than the limit of ${LIMITS.memoryMb} MB`,
+    time: `reading it takes longer than the limit of ${LIMITS.timeoutMs / 1000} s`,
+    fall: "it could not be read",
+  }[code];
+  return new KbsyncError(`the page is not taken: ${words}`, {
+    code: "page_unreadable",
+    subject: url,
+    cause: new Error(detail),
+  });
+}

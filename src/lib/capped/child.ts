@@ -1,0 +1,53 @@
+import { messageOf } from "../failure.ts";
+
+/** What a child answers: `ready` once, then for each request any number of parts and one `done` or `failed`. */
+export type CappedReply<Part, Failure extends string> =
+  | { readonly kind: "ready" }
+  | { readonly kind: "part"; readonly part: Part }
+  | { readonly kind: "done"; readonly rssBytes: number; readonly cpuMs: number }
+  | { readonly kind: "failed"; readonly code: Failure; readonly detail: string };
+
+/** A failure that the child knows the code of. */
+export class CappedRefusal<Failure extends string> extends Error {
+  readonly code: Failure;
+  constructor(code: Failure, detail: string) {
+    super(detail);
+    this.code = code;
+  }
+}
+
+/** What V8 and most libraries say when an allocation is refused. */
+const MEMORY_WORDS =
+  /allocation failed|out of memory|cannot allocate|Invalid (typed )?array( buffer)? length/i;
+
+/** Whether words tell of memory that was refused. */
+export function tellsOfMemory(words: string): boolean {
+  return MEMORY_WORDS.test(words);
+}
+
+/**
+ * The child's side: works on each request that comes, one at a time, giving away parts as it has them. `codeFor` names
+ * what was thrown.
+ */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- they hold a child to what its parent asks for
+export function answerRequests<Request, Part, Failure extends string>(
+  work: (request: Request, give: (part: Part) => void) => Promise<void>,
+  codeFor: (error: unknown) => Failure,
+): void {
+  const reply = (message: CappedReply<Part, Failure>): void => {
+    process.send?.(message);
+  };
+  const answer = async (request: Request): Promise<void> => {
+    try {
+      await work(request, (part) => reply({ kind: "part", part }));
+      const { user, system } = process.cpuUsage();
+      reply({ kind: "done", rssBytes: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 });
+    } catch (error) {
+      reply({ kind: "failed", code: codeFor(error), detail: messageOf(error) });
+    }
+  };
+  process.on("message", (request: Request) => {
+    void answer(request);
+  });
+  reply({ kind: "ready" });
+}

@@ -1,0 +1,104 @@
+import PQueue from "p-queue";
+import { KbsyncError } from "../failure.ts";
+import { measureBaseKb, startCappedProcess } from "./process.ts";
+import type { CappedKind, CappedLimits, CappedProcess } from "./process.ts";
+
+/** Bounds of a pool. */
+export interface CappedPoolOptions extends CappedLimits {
+  /** Most requests worked on at once, each in a process of its own. */
+  readonly processes: number;
+  /** Idle processes end after this time. */
+  readonly idleMs: number;
+  /** The code of the failure when too many requests wait. Default `pool_busy`. */
+  readonly busyCode?: string;
+}
+
+/** Child processes with capped memory and time, started when needed. */
+export interface CappedPool<Request, Part> {
+  /**
+   * Waits for a free process; gives the parts of its answer in order. Rejects with what the kind's `failure` makes, with
+   * the signal's reason, with `busyCode` and, once closed, with `closed`.
+   */
+  ask(request: Request, signal?: AbortSignal): Promise<readonly Part[]>;
+  /** Ends all processes; what is under way fails. */
+  close(): void;
+}
+
+/** Requests that may wait; callers have bounds of their own, this one only keeps a mistake from growing. */
+const WAITING_MAX = 1000;
+
+/** Starts nothing until the first request. Its processes never keep this one alive by themselves. */
+export function openCappedPool<Request extends object, Part, Failure extends string>(
+  kind: CappedKind<Request, Failure>,
+  options: CappedPoolOptions,
+): CappedPool<Request, Part> {
+  const queue = new PQueue({ concurrency: options.processes });
+  const idle = new Map<CappedProcess<Request, Part>, NodeJS.Timeout>();
+  const busy = new Set<CappedProcess<Request, Part>>();
+  let baseKb: Promise<number | undefined> | undefined;
+  let closed = false;
+
+  const take = async (): Promise<CappedProcess<Request, Part>> => {
+    baseKb ??= measureBaseKb();
+    const base = await baseKb;
+    assertOpen(closed);
+    for (const [process, timer] of idle) {
+      clearTimeout(timer);
+      idle.delete(process);
+      if (process.fit()) return process;
+    }
+    return startCappedProcess<Request, Part, Failure>(kind, base, options);
+  };
+
+  const giveBack = (process: CappedProcess<Request, Part>): void => {
+    if (closed || !process.fit()) {
+      process.kill();
+      return;
+    }
+    const end = (): void => {
+      idle.delete(process);
+      process.kill();
+    };
+    idle.set(process, setTimeout(end, options.idleMs).unref());
+  };
+
+  return {
+    ask: async (request, signal) => {
+      assertOpen(closed);
+      if (queue.size >= WAITING_MAX) {
+        throw new KbsyncError(`${queue.size} documents are waiting to be read`, {
+          code: options.busyCode ?? "pool_busy",
+          retryable: true,
+        });
+      }
+      const work = async (): Promise<readonly Part[]> => {
+        const process = await take();
+        busy.add(process);
+        try {
+          return await process.ask(request, signal);
+        } finally {
+          busy.delete(process);
+          giveBack(process);
+        }
+      };
+      return await queue.add(work, signal === undefined ? {} : { signal });
+    },
+    close: () => {
+      closed = true;
+      for (const [process, timer] of idle) {
+        clearTimeout(timer);
+        process.kill();
+      }
+      idle.clear();
+      for (const process of busy) process.kill(closedError());
+    },
+  };
+}
+
+function assertOpen(closed: boolean): void {
+  if (closed) throw closedError();
+}
+
+function closedError(): KbsyncError {
+  return new KbsyncError("it is closed and reads no more documents", { code: "closed" });
+}

@@ -1,0 +1,50 @@
+/** How much work may be under way at once. */
+export interface OrderedBounds<T> {
+  readonly width: number;
+  /** What a piece weighs, in any unit, and how much all may weigh; one piece is taken however heavy. */
+  readonly weigh: (piece: T) => number;
+  readonly weightMax: number;
+}
+
+/**
+ * Does work on each piece, several at once, and gives the results in the order of the pieces, each as soon as it and
+ * those before it are there. Reads on only while there is room and somebody asks for results: whoever does not read
+ * them holds the source back. `work` must not reject.
+ */
+export async function* inOrder<T, R>(
+  pieces: AsyncIterable<T>,
+  { width, weigh, weightMax }: OrderedBounds<T>,
+  work: (piece: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const source = pieces[Symbol.asyncIterator]();
+  const open: { readonly result: Promise<R>; readonly weight: number }[] = [];
+  let weight = 0;
+  let reading: Promise<IteratorResult<T>> | undefined;
+  let isOver = false;
+  try {
+    while (!isOver || open.length > 0) {
+      const [oldest] = open;
+      const hasRoom = open.length < width && (weight < weightMax || open.length === 0);
+      if (!isOver && hasRoom) {
+        reading ??= source.next();
+        const read = await Promise.race([reading, oldest?.result.then(() => undefined) ?? reading]);
+        if (read !== undefined) {
+          reading = undefined;
+          if (read.done === true) isOver = true;
+          else {
+            open.push({ result: work(read.value), weight: weigh(read.value) });
+            weight += weigh(read.value);
+          }
+          continue;
+        }
+      }
+      open.shift();
+      weight -= oldest?.weight ?? 0;
+      if (oldest !== undefined) yield await oldest.result;
+    }
+  } finally {
+    // Whoever stops asking must not leave the source open. A read that hangs would hold this up for ever.
+    reading?.catch(() => undefined);
+    void source.return?.().catch(() => undefined);
+  }
+}

@@ -1,0 +1,31 @@
+/** How a file's bytes say that its text has to be taken out of them; a zip archive is asked further. */
+export type Container = "zip" | "mail" | "html";
+
+/** What the child process is asked. */
+export interface ConversionRequest {
+  readonly path: string;
+  readonly container: Container;
+  /** SHA-256 of the bytes, lower-case hex: another content is not read. */
+  readonly hash: string;
+  readonly sizeBytes: number;
+  /** Longest text, in UTF-16 units. */
+  readonly charsMax: number;
+}
+
+/** What came of it. */
+export type Conversion =
+  /** The text as Markdown; empty where there is none. `title` is what the document calls itself. */
+  | { readonly kind: "text"; readonly title?: string; readonly markdown: string }
+  /** An archive that is no document we know. */
+  | { readonly kind: "unknown" }
+  /** The file holds other bytes by now. */
+  | { readonly kind: "changed" };
+
+/** What one format's reader gives. */
+export interface Reading {
+  readonly title?: string | undefined;
+  readonly markdown: string;
+}
+
+/** Why the child gave nothing: `refused` comes with words for a person. */
+export type ConversionFailure = "refused" | "memory" | "fall";

@@ -1,0 +1,59 @@
+import { openCappedPool } from "../../../lib/capped/pool.ts";
+import type { CappedEnd } from "../../../lib/capped/process.ts";
+import { KbsyncError } from "../../../lib/failure.ts";
+import { siblingModule } from "../../../lib/sibling.ts";
+import type { Conversion, ConversionFailure, ConversionRequest } from "./conversion.ts";
+
+/** Longest text of a document: no service takes more than 32 MB. */
+export const CHARS_MAX = 32 * 1024 * 1024;
+
+/** Beyond what Node takes: a workbook of a million cells needs 300 MB. */
+const MEMORY_MB = 512;
+/** Reading takes milliseconds to seconds; more is a document that was made to take long. */
+const TIMEOUT_MS = 60_000;
+
+/**
+ * The child processes of this program that read documents: two keep up with what a service takes, and starting one costs
+ * 0.2 s. They start with the first document, end after ten idle seconds, and never keep the program alive.
+ */
+const pool = openCappedPool<ConversionRequest, Conversion, ConversionFailure>(
+  { module: siblingModule(import.meta.url, "convert-child"), failure: failureOf },
+  { processes: 2, memoryMb: MEMORY_MB, timeoutMs: TIMEOUT_MS, idleMs: 10_000 },
+);
+
+/**
+ * Takes the text out of a file that was read and hashed. Throws a KbsyncError with code `refused`, whose message says why
+ * the document cannot be read until it changes; any other failure is not the document's fault.
+ */
+export async function convertDocument(
+  request: ConversionRequest,
+  signal: AbortSignal | undefined,
+): Promise<Conversion> {
+  const [conversion] = await pool.ask(request, signal);
+  if (conversion === undefined) throw failureOf("fall", request, "no answer came");
+  return conversion;
+}
+
+function failureOf(
+  code: ConversionFailure | CappedEnd,
+  request: ConversionRequest,
+  detail: string,
+): KbsyncError {
+  const refused = (words: string): KbsyncError =>
+    new KbsyncError(words, { code: "refused", subject: request.path, cause: new Error(detail) });
+  switch (code) {
+    case "refused":
+      return refused(`its text cannot be read: ${detail.slice(0, 300)}`);
+    case "memory":
+      return refused(`reading its text takes more memory than the limit of ${MEMORY_MB} MB`);
+    case "time":
+      return refused(`reading its text takes longer than the limit of ${TIMEOUT_MS / 1000} s`);
+    case "fall":
+      return new KbsyncError("the process that reads documents fell", {
+        code: "READER_FELL",
+        subject: request.path,
+        retryable: true,
+        cause: new Error(detail),
+      });
+  }
+}

@@ -1,0 +1,24 @@
+import mammoth from "mammoth";
+import { htmlToMarkdown } from "../../../lib/markup/html-markdown.ts";
+import { type Archive, refuseBombs } from "./archive.ts";
+import type { Reading } from "./conversion.ts";
+import { packageTitle } from "./office-package.ts";
+
+/** Styles that are headings to a reader, beside those the library knows. */
+const STYLES = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"];
+
+/** Reads a Word document: headings, lists, tables, links, notes; pictures by their description. */
+export async function readDocx(path: string, archive: Archive): Promise<Reading> {
+  await refuseBombs(path, (name) => /\.(?:xml|rels)$/i.test(name));
+  const { value } = await mammoth.convertToHtml(
+    { path },
+    {
+      styleMap: STYLES,
+      // A picture would come as megabytes of base64.
+      convertImage: mammoth.images.imgElement(() => Promise.resolve({ src: "" })),
+      externalFileAccess: false,
+    },
+  );
+  const { title: heading, markdown } = htmlToMarkdown(value, { whole: true });
+  return { title: (await packageTitle(archive)) ?? heading, markdown };
+}

@@ -1,0 +1,49 @@
+import PostalMime, { type Address, type Attachment } from "postal-mime";
+import { htmlToMarkdown } from "../../../lib/markup/html-markdown.ts";
+import type { Reading } from "./conversion.ts";
+import { oneLine } from "./office-package.ts";
+
+/** Most recipients and attachments that are named. */
+const NAMED_MAX = 100;
+
+/** Reads an e-mail: subject, the people, the date, the body (of two the one in HTML, for its structure), attachments by name. */
+export async function readMail(bytes: Buffer): Promise<Reading> {
+  const mail = await PostalMime.parse(bytes, { maxNestingDepth: 50 });
+  const subject = oneLine(mail.subject ?? "");
+  const facts: readonly (readonly [string, string])[] = [
+    ["From", addressText(mail.from === undefined ? [] : [mail.from])],
+    ["To", addressText(mail.to ?? [])],
+    ["Cc", addressText(mail.cc ?? [])],
+    ["Date", mail.date ?? ""],
+  ];
+  const head = facts.filter(([, value]) => value !== "").map(([name, value]) => `- ${name}: ${value}`);
+  const written = mail.html === undefined ? "" : htmlToMarkdown(mail.html, { whole: true }).markdown;
+  const body = written === "" ? plainText(mail.text ?? "") : written;
+  const attached = mail.attachments.filter(({ related }) => related !== true).slice(0, NAMED_MAX);
+  const markdown = [
+    subject === "" ? "" : `# ${subject}`,
+    head.join("\n"),
+    body,
+    attached.length === 0 ? "" : ["Attachments:", ...attached.map(attachmentText)].join("\n"),
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
+  return { title: subject === "" ? undefined : subject, markdown };
+}
+
+function addressText(addresses: readonly Address[]): string {
+  return addresses
+    .flatMap((each) => each.group ?? [each])
+    .slice(0, NAMED_MAX)
+    .map(({ name, address }) => oneLine(name === "" ? address : `${name} <${address}>`))
+    .filter((text) => text !== "")
+    .join(", ");
+}
+
+function attachmentText({ filename, mimeType }: Attachment): string {
+  return `- ${oneLine(filename ?? "without a name")} (${mimeType})`;
+}
+
+function plainText(text: string): string {
+  return text.replaceAll("\r\n", "\n").trim();
+}

@@ -1,0 +1,161 @@
+import { toMarkdown } from "../../../lib/markup/markdown.ts";
+import {
+  type MarkupElement,
+  type MarkupNode,
+  childrenNamed,
+  elementsBelow,
+  firstBelow,
+  textOf,
+} from "../../../lib/markup/tree.ts";
+import type { Archive } from "./archive.ts";
+import type { Reading } from "./conversion.ts";
+import { oneLine, parsePart, requirePart } from "./office-package.ts";
+import { ConversionRefusal } from "./refusal.ts";
+
+/** Rows and cells that stand for many alike; a sheet's end is a million empty ones. */
+const REPEATS_MAX = 100;
+/** Rows of one table. */
+const ROWS_MAX = 100_000;
+
+/** Reads an OpenDocument text, sheet or presentation: headings, lists, tables, notes, slides with their numbers. */
+export async function readOpenDocument(archive: Archive): Promise<Reading> {
+  const manifest = await archive.text("META-INF/manifest.xml");
+  if (manifest?.includes("encryption-data") === true)
+    throw new ConversionRefusal("it is protected by a password");
+  const content = await requirePart(archive, "content.xml");
+  const body = firstBelow(content, "office:body");
+  if (body === undefined) throw new ConversionRefusal("it is damaged: it has no body");
+
+  const meta = await parsePart(archive, "meta.xml");
+  const named = meta === undefined ? undefined : firstBelow(meta, "dc:title");
+  const heading = firstBelow(body, "text:h");
+  const title = [named, heading]
+    .map((found) => (found === undefined ? "" : oneLine(textOf(found))))
+    .find((words) => words !== "");
+  const nodes = convertAll(body, { slides: 0 });
+  return { title, markdown: toMarkdown({ name: "body", attributes: {}, children: nodes }) };
+}
+
+interface Progress {
+  slides: number;
+}
+
+function convertAll({ children }: MarkupElement, progress: Progress): MarkupNode[] {
+  return children.flatMap((child) => convert(child, progress));
+}
+
+/** What an element is in HTML. Others are looked through: their text counts. */
+const AS_HTML: ReadonlyMap<string, string> = new Map([
+  ["text:p", "p"],
+  ["text:list", "ul"],
+  ["text:list-item", "li"],
+  ["text:list-header", "li"],
+  ["text:section", "div"],
+  ["table:table-row", "tr"],
+  ["draw:text-box", "div"],
+  ["draw:frame", "div"],
+]);
+/** Elements whose text is about the document and not in it. */
+const LEFT_OUT = new Set([
+  "text:tracked-changes",
+  "text:table-of-content",
+  "text:alphabetical-index",
+  "text:sequence-decls",
+  "text:variable-decls",
+  "office:forms",
+  "office:annotation",
+  "office:event-listeners",
+  "presentation:date-time",
+  "text:page-number",
+  "svg:title",
+  "table:calculation-settings",
+]);
+
+function convert(node: MarkupNode, progress: Progress): MarkupNode[] {
+  if (typeof node === "string") return [node];
+  const { name, attributes } = node;
+  if (LEFT_OUT.has(name)) return [];
+  switch (name) {
+    case "text:s":
+      return [" "];
+    case "text:tab":
+      return [" "];
+    case "text:line-break":
+      return [element("br", [])];
+    case "text:h": {
+      const level = Math.min(Math.max(Number(attributes["text:outline-level"]) || 1, 1), 6);
+      return [element(`h${level}`, convertAll(node, progress))];
+    }
+    case "text:a":
+      return [
+        {
+          name: "a",
+          attributes: { href: attributes["xlink:href"] ?? "" },
+          children: convertAll(node, progress),
+        },
+      ];
+    case "text:note-citation":
+      return [];
+    case "text:note-body":
+      return [" (", ...childrenInline(node, progress), ")"];
+    case "presentation:notes":
+      return withText("Notes:", convertAll(node, progress));
+    case "draw:page":
+      progress.slides += 1;
+      return [element("h2", [`Slide ${progress.slides}`]), ...convertAll(node, progress)];
+    case "table:table":
+      return tableOf(node, progress);
+    default: {
+      const children = convertAll(node, progress);
+      const html = AS_HTML.get(name);
+      return html === undefined ? children : [element(html, children)];
+    }
+  }
+}
+
+/** The text of a note stands where it is cited, in the same line. */
+function childrenInline(node: MarkupElement, progress: Progress): MarkupNode[] {
+  return node.children.flatMap((child) =>
+    typeof child !== "string" && child.name === "text:p"
+      ? convertAll(child, progress)
+      : convert(child, progress),
+  );
+}
+
+function withText(head: string, nodes: readonly MarkupNode[]): MarkupNode[] {
+  return nodes.some((node) => textOf(node).trim() !== "") ? [element("p", [head]), ...nodes] : [];
+}
+
+const ROWS = new Set(["table:table-row"]);
+
+function tableOf(table: MarkupElement, progress: Progress): MarkupNode[] {
+  const rows: MarkupNode[] = [];
+  for (const row of elementsBelow(table, ROWS)) {
+    const cells = row.children.flatMap((cell) => {
+      if (typeof cell === "string" || !/^table:(?:covered-)?table-cell$/.test(cell.name)) return [];
+      const children = convertAll(cell, progress);
+      return repeated(element("td", children), cell.attributes["table:number-columns-repeated"]);
+    });
+    // Empty rows are left out of tables anyway.
+    const isEmpty = cells.every((cell) => textOf(cell).trim() === "");
+    if (!isEmpty) rows.push(...repeated(element("tr", cells), row.attributes["table:number-rows-repeated"]));
+    if (rows.length >= ROWS_MAX) {
+      rows.splice(ROWS_MAX, Infinity, element("tr", [element("td", ["(More rows are left out.)"])]));
+      break;
+    }
+  }
+  const name = table.attributes["table:name"];
+  const isSheet =
+    childrenNamed(table, "office:forms").length > 0 || name === undefined || !/^Table\d+$/.test(name);
+  if (rows.length === 0) return [];
+  return [...(isSheet && name !== undefined ? [element("h2", [name])] : []), element("table", rows)];
+}
+
+function repeated(node: MarkupElement, times: string | undefined): MarkupElement[] {
+  const count = Math.min(Math.max(Number(times ?? 1) || 1, 1), REPEATS_MAX);
+  return Array.from({ length: textOf(node).trim() === "" ? Math.min(count, 50) : count }, () => node);
+}
+
+function element(name: string, children: readonly MarkupNode[]): MarkupElement {
+  return { name, attributes: {}, children };
+}

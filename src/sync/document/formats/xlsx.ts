@@ -1,0 +1,41 @@
+import { readFile } from "node:fs/promises";
+import readExcel from "read-excel-file/node";
+import { tableToMarkdown } from "../../../lib/markup/table.ts";
+import { type Archive, refuseBombs } from "./archive.ts";
+import type { Reading } from "./conversion.ts";
+import { packageTitle } from "./office-package.ts";
+
+/** Rows of all sheets together; what a search engine is for ends far before a data base does. */
+const ROWS_MAX = 100_000;
+
+/** Reads an Excel workbook: each sheet as a table under its name. Of formulas the values that were last computed. */
+export async function readXlsx(path: string, archive: Archive): Promise<Reading> {
+  await refuseBombs(path, (name) => /\.(?:xml|rels)$/i.test(name));
+  const sheets = await readExcel(await readFile(path));
+  const parts: string[] = [];
+  let rowsLeft = ROWS_MAX;
+  for (const { sheet, data } of sheets) {
+    const taken = data.slice(0, rowsLeft);
+    rowsLeft -= taken.length;
+    const table = tableToMarkdown(taken.map((row) => row.map(cellText)));
+    const leftOut = data.length - taken.length;
+    if (table !== "") parts.push(`## ${sheet.trim()}\n\n${table}`);
+    if (leftOut > 0) parts.push(`(${leftOut} more rows of the sheet ${sheet.trim()} are left out.)`);
+  }
+  return { title: await packageTitle(archive), markdown: parts.join("\n\n") };
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (value instanceof Date) return dateText(value);
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+    ? String(value)
+    : "";
+}
+
+/** A date without its time where it has none. */
+function dateText(date: Date): string {
+  if (Number.isNaN(date.getTime())) return "";
+  const text = date.toISOString().slice(0, 19).replace("T", " ");
+  return text.endsWith(" 00:00:00") ? text.slice(0, 10) : text;
+}

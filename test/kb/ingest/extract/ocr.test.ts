@@ -1,0 +1,223 @@
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import sharp, { type Sharp } from "sharp";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openExtractor, type Extraction } from "../../../../src/kb/ingest/extract/extract.ts";
+import { detectMediaType } from "../../../../src/kb/ingest/extract/media-type.ts";
+import { ocrText } from "../../../../src/kb/ingest/extract/ocr-layout.ts";
+import { openOcr } from "../../../../src/kb/ingest/extract/ocr.ts";
+import { buildPdf, textPage } from "./pdf-fixture.ts";
+import { bitmap, bitmapHeader, MARGIN_PX, picture, scannedPage } from "./picture-fixture.ts";
+
+const samples = join(import.meta.dirname, "../../../../../shared/data/images");
+const LINES = ["Minutes of the harbour board", "", "The new crane lifts forty tons."];
+const TEXT = "Minutes of the harbour board\n\nThe new crane lifts forty tons.";
+
+/** A picture takes half a second, on a machine with other work many times that. */
+const SLOW = { timeout: 120_000 };
+
+let folder = "";
+let files = 0;
+let drawn: Sharp;
+const extractor = openExtractor();
+const ocr = openOcr();
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kbsync-ocr-"));
+  drawn = await picture(LINES);
+}, SLOW.timeout);
+afterAll(async () => {
+  extractor.close();
+  ocr.close();
+  await rm(folder, { recursive: true });
+});
+
+async function write(bytes: Uint8Array): Promise<string> {
+  const path = join(folder, `picture ${files++}`);
+  await writeFile(path, bytes);
+  return path;
+}
+
+async function extract(bytes: Uint8Array, with_ = extractor): Promise<Extraction> {
+  const path = await write(bytes);
+  return await with_.extractText({ path, mediaType: await detectMediaType(path) });
+}
+
+describe("text in pictures", SLOW, () => {
+  it.each<[string, (drawn: Sharp) => Promise<Buffer>]>([
+    ["PNG", (strip) => strip.png().toBuffer()],
+    ["JPEG", (strip) => strip.jpeg().toBuffer()],
+    ["WebP", (strip) => strip.webp().toBuffer()],
+    ["GIF", (strip) => strip.gif().toBuffer()],
+    ["TIFF", (strip) => strip.tiff().toBuffer()],
+    ["BMP", (strip) => bitmap(strip)],
+    ["a transparent PNG", (strip) => strip.clone().toColourspace("srgb").unflatten().png().toBuffer()],
+    ["a picture that lies on its side", (strip) => strip.rotate(90).png().toBuffer()],
+    ["a picture upside down", (strip) => strip.rotate(180).png().toBuffer()],
+  ])("is read: %s", async (_name, encode) => {
+    expect(await extract(await encode(drawn.clone()))).toEqual({ text: TEXT, pages: 1 });
+  });
+
+  it("of a screen is read although it is small", async () => {
+    const small = await drawn.clone().resize({ width: 500 }).png().toBuffer();
+    expect((await extract(small)).text).toBe(TEXT);
+  });
+
+  it("is read as lines of words with their places and how sure it is", async () => {
+    const path = await write(await drawn.clone().withMetadata({ density: 300 }).png().toBuffer());
+    const [page] = await ocr.readImage(path, "image/png");
+    const { width, height } = await sharp(path).metadata();
+    expect(page).toMatchObject({ page: 1, widthPx: width, heightPx: height, turned: 0 });
+    const [first, second] = page?.lines ?? [];
+    expect(first?.words.map(({ text }) => text)).toEqual(["Minutes", "of", "the", "harbour", "board"]);
+    expect(first?.confidence).toBeGreaterThan(0.8);
+    expect(first?.confidence).toBeLessThanOrEqual(1);
+    const left = first?.words[0]?.box.left ?? 0;
+    expect(Math.abs(left - MARGIN_PX)).toBeLessThan(6);
+    expect(first?.words.every(({ box }, at, all) => box.left > (all[at - 1]?.box.right ?? 0))).toBe(true);
+    expect(first?.box.top).toBeGreaterThan(MARGIN_PX - 12);
+    expect(first?.box.bottom).toBeLessThan(MARGIN_PX + 40);
+    expect(second?.box.top).toBeGreaterThan(first?.box.bottom ?? Infinity);
+    expect(second?.startsParagraph).toBe(true);
+  });
+
+  it("of each page of a TIFF", async () => {
+    const page = await drawn.clone().png().toBuffer();
+    const both = await sharp([page, page], { join: { animated: true } })
+      .tiff()
+      .toBuffer();
+    expect(await extract(both)).toEqual({ text: `${TEXT}\n\n${TEXT}`, pages: 2 });
+    const one = openExtractor({ ocr: { pagesMax: 1 } });
+    await expect(extract(both, one)).rejects.toMatchObject({ code: "too_many_pages" });
+    one.close();
+  });
+});
+
+describe("scanned PDFs", SLOW, () => {
+  it("are read, pages with a text layer among them", async () => {
+    const scan = await scannedPage(drawn);
+    const pdf = buildPdf([textPage(["typed"]), scan, textPage([]), textPage(["again"])]);
+    expect(await extract(pdf)).toEqual({ text: `typed\n\n${TEXT}\n\nagain`, pages: 4 });
+  });
+
+  it("of more pages than are read are refused before one is", async () => {
+    const pdf = buildPdf(Array.from({ length: 1000 }, () => textPage([])));
+    const startedMs = Date.now();
+    await expect(extract(pdf)).rejects.toMatchObject({
+      code: "too_many_pages",
+      message: expect.stringContaining("1000 pages") as string,
+      hint: expect.stringContaining("kb.ocr.pagesMax") as string,
+    });
+    expect(Date.now() - startedMs).toBeLessThan(30_000);
+  });
+
+  it("of a thousand typed pages cost no recognition", async () => {
+    const pdf = buildPdf(Array.from({ length: 1000 }, (_, at) => textPage([`page ${at}`])));
+    const { text, pages } = await extract(pdf);
+    expect(pages).toBe(1000);
+    expect(text.endsWith("page 999")).toBe(true);
+  });
+
+  it("asked for twice at once are read once", async () => {
+    const path = await write(buildPdf([await scannedPage(drawn)]));
+    const file = { path, mediaType: "application/pdf" } as const;
+    const [one, two] = await Promise.all([extractor.extractText(file), extractor.extractText(file)]);
+    expect(two).toBe(one);
+  });
+});
+
+describe("pictures that are none, or too much", SLOW, () => {
+  const bomb = (): Promise<Buffer> =>
+    sharp({
+      create: { width: 10_000, height: 10_000, channels: 3, background: "#fff" },
+      limitInputPixels: false,
+    })
+      .png({ compressionLevel: 9, palette: true, colours: 2 })
+      .toBuffer();
+
+  it.each<[string, () => Promise<Uint8Array>, string]>([
+    ["10,000 × 10,000 pixels", bomb, "image_too_large"],
+    [
+      "the header of such a bitmap",
+      () => Promise.resolve(bitmapHeader(10_000, -10_000, 0)),
+      "image_too_large",
+    ],
+    [
+      "a picture cut off",
+      async () => (await drawn.clone().png().toBuffer()).subarray(0, 3000),
+      "damaged_image",
+    ],
+    [
+      "a header and no more",
+      () => Promise.resolve(Buffer.from("89504e470d0a1a0a0000000d49484452", "hex")),
+      "damaged_image",
+    ],
+    [
+      "one colour",
+      () =>
+        sharp({ create: { width: 300, height: 300, channels: 3, background: "#3a7" } })
+          .png()
+          .toBuffer(),
+      "image_without_text",
+    ],
+  ])("%s", async (_name, make, code) => {
+    const bytes = await make();
+    const refused = extract(bytes);
+    await expect(refused).rejects.toMatchObject({ code, hint: expect.stringMatching(/./) as string });
+    await expect(refused).rejects.not.toThrow(folder);
+    // The next one is read all the same.
+    expect((await extract(await drawn.clone().png().toBuffer())).text).toBe(TEXT);
+  });
+
+  it("take no longer than they may", async () => {
+    const hasty = openExtractor({ ocr: { timeoutMs: 200 } });
+    await expect(extract(await drawn.clone().png().toBuffer(), hasty)).rejects.toMatchObject({
+      code: "extraction_timeout",
+    });
+    hasty.close();
+  });
+});
+
+describe("languages", () => {
+  it("without data are told at once, with where to put it", () => {
+    expect(() => openOcr({ languages: ["eng", "deu"] })).toThrow(
+      expect.objectContaining({
+        code: "ocr_data_missing",
+        hint: expect.stringContaining("kb.ocr.dataDir") as string,
+      }),
+    );
+  });
+});
+
+describe.skipIf(!existsSync(samples))(
+  "sample pictures (skipped where ../shared/data/images is absent)",
+  SLOW,
+  () => {
+    it.each([
+      ["ocrmypdf/crom.png", 0.9],
+      ["tesseract/phototest.tif", 0.9],
+      ["tesseract/phototest-rotated-L.png", 0.9],
+      ["tesseract/eurotext.tif", 0.9],
+    ])("%s: at least %d of the known words", async (name, least) => {
+      const path = join(samples, name);
+      const truth = readFileSync(path.replace(/\.\w+$/, ".truth.txt"), "utf8");
+      const pages = await ocr.readImage(path, await detectMediaType(path));
+      expect(recall(truth, pages.map(ocrText).join("\n"))).toBeGreaterThanOrEqual(least);
+    });
+
+    /** Share of the known words that were read, each as often as it is there. */
+    function recall(truth: string, read: string): number {
+      const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+      const left = new Map<string, number>();
+      for (const word of wordsOf(read)) left.set(word, (left.get(word) ?? 0) + 1);
+      const known = wordsOf(truth);
+      const found = known.filter((word) => {
+        const count = left.get(word) ?? 0;
+        left.set(word, count - 1);
+        return count > 0;
+      });
+      return found.length / known.length;
+    }
+  },
+);

@@ -1,0 +1,79 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { inOrder } from "../../src/lib/in-order.ts";
+
+const BOUNDS = { width: 3, weigh: () => 1, weightMax: Infinity };
+
+async function* numbers(count: number, onRead: (at: number) => void = () => undefined) {
+  for (let at = 0; at < count; at++) {
+    onRead(at);
+    yield at;
+  }
+}
+
+describe("inOrder", () => {
+  it("gives the results in the order of the pieces, whatever order they end in, and never more at once", () =>
+    fc.assert(
+      fc.asyncProperty(fc.scheduler(), fc.integer({ min: 0, max: 12 }), async (scheduler, count) => {
+        let running = 0;
+        let most = 0;
+        const results: number[] = [];
+        const all = (async () => {
+          for await (const result of inOrder(numbers(count), BOUNDS, async (piece) => {
+            most = Math.max(most, ++running);
+            await scheduler.schedule(Promise.resolve());
+            running--;
+            return piece;
+          }))
+            results.push(result);
+        })();
+        await scheduler.waitFor(all);
+        expect(results).toEqual(Array.from({ length: count }, (_, at) => at));
+        expect(most).toBeLessThanOrEqual(BOUNDS.width);
+      }),
+    ));
+
+  it("reads no further than there is room for, by number and by weight", async () => {
+    const read: number[] = [];
+    const heavy = { width: 10, weigh: (piece: number) => (piece === 1 ? 100 : 1), weightMax: 50 };
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const results = inOrder(
+      numbers(9, (at) => read.push(at)),
+      heavy,
+      () => promise,
+    );
+    const first = results.next();
+    // Nothing is done before it is let go, so that only reading goes on.
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    expect(read).toEqual([0, 1]);
+    resolve(7);
+    expect(await first).toEqual({ value: 7, done: false });
+  });
+
+  it("gives a result while the next piece is long in coming", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    async function* slow() {
+      yield 1;
+      await promise;
+      yield 2;
+    }
+    const results = inOrder(slow(), BOUNDS, async (piece) => piece);
+    expect((await results.next()).value).toBe(1);
+    resolve();
+    expect((await results.next()).value).toBe(2);
+    expect((await results.next()).done).toBe(true);
+  });
+
+  it("throws what the source throws, after the results before it", async () => {
+    async function* broken() {
+      yield 1;
+      throw new Error("broken off");
+    }
+    const results = inOrder(broken(), BOUNDS, async (piece) => piece);
+    await expect(
+      (async () => {
+        for await (const result of results) expect(result).toBe(1);
+      })(),
+    ).rejects.toThrow("broken off");
+  });
+});

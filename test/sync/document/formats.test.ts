@@ -1,0 +1,345 @@
+import { hash } from "node:crypto";
+import { lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { deflateRawSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { digestOf } from "../../../src/sync/document/digest.ts";
+import { readDocument, type ReadOutcome } from "../../../src/sync/document/read.ts";
+import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../src/sync/document/recipe.ts";
+import { openRules } from "../../../src/sync/rules.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
+import { docx, epub, openDocument, pptx, shape, wordParagraph, xlsx } from "./office-fixture.ts";
+import { buildZip } from "./zip-fixture.ts";
+
+let root = "";
+beforeEach(() => {
+  root = makeTree({});
+});
+afterEach(() => removeTree(root));
+
+async function read(path: string, bytes: string | Buffer, signal?: AbortSignal): Promise<ReadOutcome> {
+  addFiles(root, { [path]: bytes });
+  const { size, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
+  const rules = openRules(sourceAt(root, { maxFileBytes: 100_000_000 }));
+  const entry = { path, sizeBytes: size, mtimeMs, ctimeMs, ino };
+  return await readDocument(join(root, path), entry, rules, signal === undefined ? {} : { signal });
+}
+
+/** Title and text of a file that becomes content. */
+async function content(path: string, bytes: string | Buffer): Promise<{ title: string; text: string }> {
+  const outcome = await read(path, bytes);
+  if (outcome.kind !== "document" || outcome.document.kind !== "content")
+    throw new Error(`expected content, got ${JSON.stringify(outcome).slice(0, 500)}`);
+  return { title: outcome.document.recipe.title, text: outcome.document.content };
+}
+
+async function reasonOf(path: string, bytes: string | Buffer): Promise<string> {
+  const outcome = await read(path, bytes);
+  return "reason" in outcome ? `${outcome.kind}: ${outcome.reason}` : JSON.stringify(outcome).slice(0, 300);
+}
+
+const WORD = docx(
+  [
+    wordParagraph("Title of it", "Title"),
+    wordParagraph("Part one", "heading1"),
+    wordParagraph("Text &amp; more."),
+    "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>Region</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>Sum</w:t></w:r></w:p></w:tc></w:tr><w:tr><w:tc><w:p><w:r><w:t>North</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>7</w:t></w:r></w:p></w:tc></w:tr></w:tbl>",
+  ].join(""),
+  { title: "Own title" },
+);
+
+describe("the text of a document", () => {
+  it("DOCX: headings, paragraphs, tables; the title of its properties", async () => {
+    expect(await content("a.docx", WORD)).toEqual({
+      title: "Own title",
+      text: "# Title of it\n\n# Part one\n\nText & more.\n\n| Region | Sum |\n| --- | --- |\n| North | 7 |",
+    });
+  });
+
+  it("DOCX without a title of its own: its first heading", async () => {
+    expect(await content("a.docx", docx(wordParagraph("Part one", "heading1")))).toMatchObject({
+      title: "Part one",
+    });
+    expect(await content("b.docx", docx(wordParagraph("x"), { title: "Document1" }))).toMatchObject({
+      title: "b.docx",
+    });
+  });
+
+  it("PPTX: slides with numbers and titles, lists, tables, notes; nothing that repeats on each", async () => {
+    const table =
+      "<p:graphicFrame><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>A</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:txBody><a:p><a:r><a:t>B</a:t></a:r></a:p></a:txBody></a:tc></a:tr></a:tbl></p:graphicFrame>";
+    const slides = [
+      shape(["Welcome"], "ctrTitle") + shape(["to all"]) + shape(["3"], "sldNum"),
+      shape(["Agenda"], "title") + shape(["- one", "- two"], "body") + table,
+      shape(["no title here"]),
+    ];
+    expect(await content("t.pptx", pptx(slides, { notes: { 2: "Smile" } }))).toEqual({
+      title: "Welcome",
+      text: "## Slide 1: Welcome\n\nto all\n\n## Slide 2: Agenda\n\n- one\n- two\n\n| A | B |\n| --- | --- |\n\nNotes:\n\nSmile\n\n## Slide 3\n\nno title here",
+    });
+  });
+
+  it("XLSX: each sheet as a table under its name", async () => {
+    const book = xlsx({
+      Prices: [
+        ["Item", "Price"],
+        ["Bolt | M8", 1.5],
+      ],
+      Empty: [],
+      More: [["x"]],
+    });
+    expect(await content("b.xlsx", book)).toEqual({
+      title: "b.xlsx",
+      text: "## Prices\n\n| Item | Price |\n| --- | --- |\n| Bolt \\| M8 | 1.5 |\n\n## More\n\n| x |\n| --- |",
+    });
+  });
+
+  it("XLSX with more rows than are taken says so", async () => {
+    const rows = Array.from({ length: 100_050 }, (_, at) => [at]);
+    const { text } = await content("b.xlsx", xlsx({ Long: rows, Next: [["y"]] }));
+    expect(text).toContain("| 99999 |\n\n(50 more rows of the sheet Long are left out.)");
+    expect(text).toContain("(1 more rows of the sheet Next are left out.)");
+  });
+
+  it("ODT: headings, lists, tables, notes in their place, links", async () => {
+    const body =
+      '<text:tracked-changes><text:p>gone</text:p></text:tracked-changes><text:h text:outline-level="2">Head</text:h><text:p>Some<text:s/>text<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>a note</text:p></text:note-body></text:note> and <text:a xlink:href="https://example.org/x">a link</text:a>.</text:p><text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>below</text:p></text:list-item></text:list></text:list-item></text:list><table:table table:name="Table1"><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell><table:table-cell><text:p>B</text:p></table:table-cell></table:table-row></table:table>';
+    expect(await content("a.odt", openDocument("text", body, { title: "Given" }))).toEqual({
+      title: "Given",
+      text: "## Head\n\nSome text (a note) and [a link](https://example.org/x).\n\n- one\n  - below\n\n| A | B |\n| --- | --- |",
+    });
+  });
+
+  it("ODS and ODP: sheets and slides; the million empty rows at a sheet's end cost nothing", async () => {
+    const cell = (text: string, more = ""): string =>
+      `<table:table-cell ${more}><text:p>${text}</text:p></table:table-cell>`;
+    const sheet = `<table:table table:name="Sum"><table:table-row>${cell("a")}${cell("b", 'table:number-columns-repeated="2"')}</table:table-row><table:table-row table:number-rows-repeated="1048000">${cell("", 'table:number-columns-repeated="16000"')}</table:table-row></table:table>`;
+    expect((await content("a.ods", openDocument("spreadsheet", sheet))).text).toBe(
+      "## Sum\n\n| a | b | b |\n| --- | --- | --- |",
+    );
+    const page =
+      "<draw:page><draw:frame><draw:text-box><text:p>Hello</text:p></draw:text-box></draw:frame></draw:page>";
+    expect((await content("a.odp", openDocument("presentation", page + page))).text).toBe(
+      "## Slide 1\n\nHello\n\n## Slide 2\n\nHello",
+    );
+  });
+
+  it("EPUB: the chapters in reading order", async () => {
+    const book = epub("The Book", [
+      "<html><body><h1>One</h1><p>First &eacute;.</p></body></html>",
+      "<html><head><title>Two</title></head><body><p>Second.</p></body></html>",
+    ]);
+    expect(await content("b.epub", book)).toEqual({
+      title: "The Book",
+      text: "# One\n\nFirst é.\n\n## Two\n\nSecond.",
+    });
+  });
+
+  it("EML: subject, people, date, body, names of attachments", async () => {
+    const mail = [
+      "From: =?utf-8?q?J=C3=B6rg?= <j@example.org>",
+      "To: a@example.org, B <b@example.org>",
+      "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=",
+      "Date: Mon, 02 Mar 2026 10:00:00 +0100",
+      'Content-Type: multipart/mixed; boundary="x"',
+      "",
+      "--x",
+      "Content-Type: text/html; charset=utf-8",
+      "",
+      "<p>Hello <b>you</b></p>",
+      "--x",
+      'Content-Type: application/pdf; name="bill.pdf"',
+      'Content-Disposition: attachment; filename="bill.pdf"',
+      "",
+      "%PDF",
+      "--x--",
+    ].join("\r\n");
+    expect(await content("m.eml", mail)).toEqual({
+      title: "Grüße",
+      text: "# Grüße\n\n- From: Jörg <j@example.org>\n- To: a@example.org, B <b@example.org>\n- Date: 2026-03-02T09:00:00.000Z\n\nHello **you**\n\nAttachments:\n- bill.pdf (application/pdf)",
+    });
+  });
+
+  it("HTML: the readable part, in the encoding that the page names", async () => {
+    const page = Buffer.from(
+      `<!doctype html><meta charset=iso-8859-2><title>P\xf8\xedklad</title><nav><a href=/>Home</a></nav><main><h1>Head</h1><p>\xb9koda</p></main><footer>imprint</footer>`,
+      "latin1",
+    );
+    expect(await content("p.html", page)).toEqual({ title: "Příklad", text: "# Head\n\nškoda" });
+  });
+});
+
+describe("the bytes decide", () => {
+  it.each([
+    ["a document without an ending", "notes", WORD, "document"],
+    ["a document under the name of an image", "a.png", WORD, "document"],
+    ["a document under the name of another", "a.xlsx", WORD, "document"],
+    ["text named eml", "a.eml", "just text: no header\n\nno", "document"],
+    ["an archive without an ending", "things", buildZip({ "a.txt": "x" }), "skipped: a zip archive"],
+    ["an archive named docx", "a.docx", buildZip({ "a.txt": "x" }), "refused: its name says office document"],
+    ["an archive named png", "a.png", buildZip({ "a.txt": "x" }), "refused: its name says PDF or image"],
+    [
+      "text named docx",
+      "a.docx",
+      "text",
+      "refused: its name says office document or book, but its bytes are none",
+    ],
+    [
+      "an old format",
+      "a.docx",
+      Buffer.from("d0cf11e0a1b11ae10000", "hex"),
+      "refused: it is behind a password, or",
+    ],
+    ["nothing", "a.docx", "", "skipped: the file is empty"],
+  ])("%s", async (_name, path, bytes, expected) => {
+    const outcome = await read(path, bytes);
+    expect("reason" in outcome ? `${outcome.kind}: ${outcome.reason}` : outcome.kind).toContain(expected);
+  });
+
+  it("text named eml stays as it is, an unfinished page too where it has no tags", async () => {
+    expect((await content("a.eml", "just: text\n\n  as it is\n")).text).toBe("just: text\n\n  as it is\n");
+  });
+
+  it("the hash is the file's, the digest the text's, and only converted files have the converter's version", async () => {
+    const outcome = await read("a.docx", WORD);
+    expect(outcome).toMatchObject({
+      kind: "document",
+      document: {
+        hash: hash("sha256", WORD),
+        sizeBytes: WORD.length,
+        recipe: { kind: "content", extractorVersion: CONVERTER_VERSION },
+      },
+    });
+    expect(outcome).toMatchObject({ document: { digest: digestOf((await content("a.docx", WORD)).text) } });
+    expect(await read("a.md", "# x")).toMatchObject({
+      document: { recipe: { extractorVersion: EXTRACTOR_VERSION } },
+    });
+    expect(CONVERTER_VERSION).not.toBe(EXTRACTOR_VERSION);
+  });
+
+  it("a large file is streamed and read by the child as well", async () => {
+    const large = docx(wordParagraph("of a large one"), {
+      parts: { "word/media/image1.png": { bytes: Buffer.alloc(3_000_000, 7), stored: true } },
+    });
+    expect(large.length).toBeGreaterThan(2_000_000);
+    expect((await content("a.docx", large)).text).toBe("of a large one");
+  });
+});
+
+describe("what cannot be read is refused in words", () => {
+  const bomb = (size: number): Buffer => Buffer.alloc(size, 0x20);
+
+  it.each([
+    ["a part that unpacks without end", { "word/document.xml": bomb(200_000_000) }, "unpacks to 200000000"],
+    [
+      "a part packed to a five-hundredth",
+      { "word/document.xml": bomb(40_000_000) },
+      "no document that people made",
+    ],
+    ["a protected part", { "word/document.xml": { bytes: "x", encrypted: true } }, "protected by a password"],
+    [
+      "a part that is longer than it says",
+      { "word/document.xml": { bytes: bomb(9_000_000), says: 10 } },
+      "cannot be read",
+    ],
+  ])("%s", async (_name, parts, words) => {
+    const started = process.memoryUsage.rss();
+    expect(await reasonOf("a.docx", docx("", { parts }))).toMatch(new RegExp(`^refused: .*${words}`));
+    expect(process.memoryUsage.rss() - started).toBeLessThan(300 * 1024 * 1024);
+  });
+
+  it("too many parts", async () => {
+    const parts = Object.fromEntries(Array.from({ length: 20_001 }, (_, at) => [`p${at}`, ""]));
+    expect(await reasonOf("a.docx", buildZip(parts))).toContain(
+      "refused: its text cannot be read: it holds 20001 parts",
+    );
+  });
+
+  it.each([
+    ["cut off", WORD.subarray(0, WORD.length / 2)],
+    ["a mark and nothing else", Buffer.from("PK\x03\x04", "latin1")],
+    ["no XML in it", docx("", { parts: { "word/document.xml": "<w:document" } })],
+    [
+      "not deflated",
+      buildZip({
+        "[Content_Types].xml": { bytes: deflateRawSync("x").subarray(0, 1), stored: true, says: 99 },
+      }),
+    ],
+  ])("damaged: %s", async (_name, bytes) => {
+    expect(await reasonOf("a.docx", bytes)).toMatch(/^(?:refused: its |skipped: there is no text)/);
+  });
+
+  it("behind a password: ODT, and a book with copy protection", async () => {
+    const encryption = { "META-INF/manifest.xml": "<m:encryption-data/>" };
+    expect(await reasonOf("a.odt", openDocument("text", "", { parts: encryption }))).toContain(
+      "protected by a password",
+    );
+    const drm = { "META-INF/encryption.xml": '<enc:CipherReference URI="OEBPS/text/c%200.xhtml"/>' };
+    expect(await reasonOf("b.epub", epub("B", ["x"], drm))).toContain("copy protection");
+  });
+
+  it("nested without end", async () => {
+    expect(await reasonOf("a.html", "<div>".repeat(200_000))).toContain(
+      "more than 10000 elements in each other",
+    );
+    const deep = "<text:section>".repeat(200_000);
+    expect(await reasonOf("a.odt", openDocument("text", deep))).toContain(
+      "more than 10000 elements in each other",
+    );
+  });
+
+  it("without a text: skipped, and a page that scripts would make says so", async () => {
+    expect(await reasonOf("a.docx", docx(""))).toBe("skipped: there is no text in the document");
+    expect(await reasonOf("a.html", "<div id=app></div><script>make()</script>")).toBe(
+      "skipped: there is no text in the page: scripts may make it, and none are run",
+    );
+  });
+
+  it("one document's failure is not the next one's", async () => {
+    expect(await reasonOf("a.docx", WORD.subarray(0, 200))).toContain("refused");
+    expect((await content("b.docx", WORD)).title).toBe("Own title");
+  });
+
+  it("an entity that a document declares is not unfolded", async () => {
+    const laughs = `<!DOCTYPE x [<!ENTITY a "${"ha".repeat(1000)}"><!ENTITY b "${"&a;".repeat(1000)}">]>`;
+    const parts = { "content.xml": `${laughs}<o><office:body><text:p>&b; word</text:p></office:body></o>` };
+    const { text } = await content("a.odt", openDocument("text", "", { parts }));
+    expect(text.length).toBeLessThan(100);
+    expect(text).toContain("word");
+  });
+});
+
+describe("while a document is read", () => {
+  it("a change of the file is seen", async () => {
+    addFiles(root, { "a.docx": WORD });
+    const path = join(root, "a.docx");
+    const { size, mtimeMs, ctimeMs, ino } = lstatSync(path);
+    const entry = { path: "a.docx", sizeBytes: size, mtimeMs, ctimeMs, ino };
+    const reading = readDocument(path, entry, openRules(sourceAt(root)), {});
+    // The bytes were hashed before the first await; the child finds others.
+    writeFileSync(path, docx(wordParagraph("newer")));
+    expect(await reading).toEqual({ kind: "torn" });
+    expect(readFileSync(path).length).not.toBe(WORD.length);
+  });
+
+  it("a signal ends it with its reason", async () => {
+    const stop = new AbortController();
+    const reading = read("a.docx", WORD, stop.signal);
+    stop.abort(new Error("enough"));
+    await expect(reading).rejects.toThrow("enough");
+  });
+
+  it("the loop of this program goes on", async () => {
+    const rows = Array.from({ length: 60_000 }, (_, at) => [at, `row ${at}`]);
+    const book = xlsx({ Big: rows });
+    let longestMs = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    await content("b.xlsx", book);
+    clearInterval(timer);
+    expect(longestMs).toBeLessThan(1000);
+  });
+});
