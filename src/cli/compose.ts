@@ -3,7 +3,8 @@ import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
 import type { Config } from "../config/load.ts";
-import { ALL_SCOPES, generateKey, LOCAL_ACCOUNT } from "../kb/resources/keys.ts";
+import { ALL_SCOPES, generateKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../kb/resources/keys.ts";
+import type { Service } from "../kb/service.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { lockFolder } from "../lib/folder-lock.ts";
 import { type Daemon, type DaemonActivity, type DaemonOptions, openDaemon } from "../sync/daemon.ts";
@@ -14,6 +15,7 @@ import {
   readKeyFile,
   readServiceAddress,
   type StateFolder,
+  writeKeyFile,
   writeServiceAddress,
 } from "./state-folder.ts";
 import { programVersion } from "./version.ts";
@@ -67,6 +69,7 @@ export async function startEmbeddedService(
       openEmbedder: () => openLocalEmbedder(modelDir === undefined ? {} : { modelDir }),
       log: log.child({ part: "service" }),
       version: programVersion(),
+      ...serviceRules(config.kb),
     });
   };
   let service: Awaited<ReturnType<typeof open>> | undefined;
@@ -76,15 +79,8 @@ export async function startEmbeddedService(
     lock.release();
   };
   try {
-    const key = ensureKey(state, generateKey);
     service = await open();
-    await service.acceptKey(key, {
-      account: LOCAL_ACCOUNT,
-      name: "state folder",
-      scopes: ALL_SCOPES,
-      createdAt: new Date().toISOString(),
-      expiresAt: null,
-    });
+    const key = await ownKey(service, state, log);
     const { url } = await service.start();
     writeServiceAddress(state, url);
     return { apiUrl: url, dbUrl: url, pauthkey: key, identity: EMBEDDED_IDENTITY, close };
@@ -92,6 +88,48 @@ export async function startEmbeddedService(
     await close();
     throw error;
   }
+}
+
+/** What the configuration says of the service's rules. */
+function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Config["kb"]) {
+  const { requestsPerMinute: perMinute, burst, ingests } = limits;
+  return {
+    fetchAllow: fetch.allow,
+    webhookAllow: webhooks.allow,
+    ocr,
+    retention,
+    ...(perMinute !== undefined && { rate: { perMinute, burst: burst ?? perMinute } }),
+    filesNeedKey: resources.requireKey,
+    limits: { ingests },
+  };
+}
+
+/**
+ * The key of the state folder, known to the service with every scope. One that was revoked or rotated meanwhile is not
+ * made valid again: the folder gets another.
+ */
+async function ownKey(
+  service: Pick<Service, "knownKey" | "acceptKey">,
+  state: StateFolder,
+  log: Logger,
+): Promise<string> {
+  const grant = { account: LOCAL_ACCOUNT, name: OWN_KEY_NAME, scopes: ALL_SCOPES, expiresAt: null };
+  const now = new Date().toISOString();
+  const found = ensureKey(state, generateKey);
+  const known = await service.knownKey(found);
+  if (known === undefined || (known.revokedAt === null && known.expiresAt === null)) {
+    await service.acceptKey(found, { ...grant, createdAt: now });
+    return found;
+  }
+  const key = generateKey();
+  // Known first: a crash in between costs a key that nobody has, not a folder whose key is refused.
+  await service.acceptKey(key, { ...grant, createdAt: now });
+  writeKeyFile(state, key);
+  log.warn(
+    { keyFile: state.keyFile },
+    "the key of the state folder was revoked or rotated: it has a new one",
+  );
+  return key;
 }
 
 /**

@@ -57,6 +57,8 @@ const BY_CODE: Readonly<Record<string, number>> = {
   control_silent: EXIT.service,
   control_slow: EXIT.service,
   daemon_stopping: EXIT.service,
+  key_not_found: EXIT.usage,
+  key_limit: EXIT.usage,
   key_missing: EXIT.service,
   key_refused: EXIT.service,
   service_unreachable: EXIT.service,

@@ -4,6 +4,7 @@ import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOf } from "./exit-code.ts";
 import { addLog } from "./activity.ts";
+import { addKey } from "./key.ts";
 import { addApprove } from "./approve.ts";
 import { addPause } from "./pause.ts";
 import { addRecover } from "./recover.ts";
@@ -19,6 +20,7 @@ import { addUndelete } from "./undelete.ts";
 import { addUp } from "./up.ts";
 import { addVerify } from "./verify.ts";
 import { addWait } from "./wait.ts";
+import { addWebhooks } from "./webhooks.ts";
 import { addWhy } from "./why.ts";
 import { programVersion } from "./version.ts";
 
@@ -92,7 +94,9 @@ function buildProgram(context: Context): Command {
   addUndelete(program, context);
   addVerify(program, context);
   addRecover(program, context);
-  for (const command of program.commands) {
+  addKey(program, context);
+  addWebhooks(program, context);
+  for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command
       .exitOverride()
       .option(

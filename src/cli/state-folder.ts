@@ -103,8 +103,13 @@ export function ensureKey(state: StateFolder, generate: () => string): string {
     return existing;
   }
   const key = generate();
-  writeDurably(state.keyFile, `${key}\n`, 0o600);
+  writeKeyFile(state, key);
   return key;
+}
+
+/** Puts another key in place of the embedded service's, mode 0600. Throws `state_unusable`. */
+export function writeKeyFile(state: StateFolder, key: string): void {
+  writeDurably(state.keyFile, `${key}\n`, 0o600);
 }
 
 const ServiceAddress = z.object({ url: z.string(), pid: z.int() });

@@ -8,6 +8,7 @@ import {
   Tier,
   WireInteger,
 } from "./primitives.ts";
+import { readMetadata } from "./metadata.ts";
 
 /** Longest title and description in characters. A bound of ours: the specification names none. */
 export const TITLE_CHARS_MAX = 2000;
@@ -50,6 +51,9 @@ const description = z.string().max(DESCRIPTION_CHARS_MAX);
 const url = z.string().min(1).max(URL_CHARS_MAX);
 const content = z.string();
 
+/** The user's own data on a resource (an addition), for filters. */
+const metadata = z.unknown().transform(readMetadata);
+
 /** Body of `POST /api/rag/resource`. Exactly one of `url` and `content`. */
 export const CreateBody = z.object({
   title,
@@ -59,6 +63,7 @@ export const CreateBody = z.object({
   content: content.optional(),
   collection_details: Tier,
   owner_id: z.string().min(1).max(OWNER_CHARS_MAX).optional(),
+  metadata: metadata.optional(),
 });
 export type CreateBody = z.infer<typeof CreateBody>;
 
@@ -77,6 +82,7 @@ export const UpdateBody = z.object({
   url: url.optional(),
   content: content.optional(),
   settings: SettingsChange.optional(),
+  metadata: metadata.optional(),
 });
 export type UpdateBody = z.infer<typeof UpdateBody>;
 
@@ -121,6 +127,8 @@ export const ListQuery = z.object({
   ownerId: z.string().min(1),
   limit: WireInteger.pipe(z.int().min(1).max(1000)).optional(),
   cursor: z.string().max(200).optional(),
+  /** `true` lists the deleted ones in place of the others. */
+  deleted: z.enum(["true", "false"]).optional(),
 });
 export type ListQuery = z.infer<typeof ListQuery>;
 
@@ -146,3 +154,23 @@ export const CollectionsAnswer = z.object({
   }),
 });
 export type CollectionsAnswer = z.infer<typeof CollectionsAnswer>;
+
+/** Answer of `GET /api/rag/resource/<id>/chunks` (an addition). Offsets are UTF-16 units into the content, end exclusive. */
+export const ChunksAnswer = z.object({
+  success: z.literal(true),
+  message: z.string(),
+  data: z.object({
+    resourceId: z.string(),
+    version: z.number(),
+    chunks: z.array(
+      z.object({
+        id: z.string(),
+        start: z.number(),
+        end: z.number(),
+        headings: z.array(z.string()),
+        content: z.string(),
+      }),
+    ),
+  }),
+});
+export type ChunksAnswer = z.infer<typeof ChunksAnswer>;

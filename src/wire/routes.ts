@@ -14,6 +14,16 @@ export const ROUTES = {
   chat: "/api/v2/model/chat/completion",
   /** api: operation 8, upload an image for chat. */
   chatUpload: "/files/upload",
+  /** api: an addition, the keys of the caller's account; `/<id>` and `/<id>/rotate` below. */
+  keys: "/v1/keys",
+  /** api: an addition, this API as an OpenAPI document. */
+  openApi: "/openapi.json",
+  /** db: an addition, creates many resources in one request (NDJSON). */
+  bulk: "/api/rag/resources/bulk",
+  /** api: an addition, endpoints for events; `/<id>`, `/<id>/test`, `/<id>/rotate`, `/dead` and `/dead/replay` below. */
+  webhooks: "/v1/webhooks",
+  /** api: an addition, what waits for the account. */
+  queues: "/v1/queues",
   /** resources: uploaded files are served below this prefix. */
   files: "/files",
 } as const;

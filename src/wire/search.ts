@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readFilter } from "./filter.ts";
 import { WireInteger } from "./primitives.ts";
 
 export const TOP_K_DEFAULT = 5;
@@ -21,6 +22,8 @@ export const SearchBody = z.object({
     .nullish()
     .transform((ownerId) => ownerId || undefined),
   score: z.number().min(0).max(1).optional(),
+  /** Conditions on the metadata of resources (an addition). */
+  filter: z.unknown().transform(readFilter).optional(),
   top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
 });
 export type SearchBody = z.infer<typeof SearchBody>;

@@ -8,6 +8,8 @@ export interface AdmissionLimits {
   readonly requests: number;
   /** Bytes of bodies held in memory by the requests under way. */
   readonly bodyBytes: number;
+  /** Requests under way that take a document in. Default: as many as requests. */
+  readonly ingests?: number;
 }
 
 /** Lets requests in, and knows when none is left. */
@@ -15,10 +17,10 @@ export interface Admission {
   state(): ServiceState;
   become(state: ServiceState): void;
   /**
-   * Lets a request in that will hold `bodyBytes` in memory, and returns what to call once when it is over. Throws
-   * `starting`, `draining` or `overloaded`.
+   * Lets a request in that will hold `bodyBytes` in memory, and returns what to call once when it is over. `ingests`:
+   * it takes a document in. Throws `starting`, `draining` or `overloaded`.
    */
-  enter(bodyBytes: number): () => void;
+  enter(bodyBytes: number, ingests?: boolean): () => void;
   /** Resolves when nothing is under way, or after `timeoutMs`; says which. */
   empty(timeoutMs: number): Promise<"empty" | "timeout">;
 }
@@ -28,6 +30,8 @@ export function openAdmission(limits: AdmissionLimits): Admission {
   let state: ServiceState = "starting";
   let requests = 0;
   let held = 0;
+  let ingesting = 0;
+  const ingestsMax = limits.ingests ?? limits.requests;
   let onEmpty: (() => void) | undefined;
 
   const refuse = (): void => {
@@ -43,20 +47,26 @@ export function openAdmission(limits: AdmissionLimits): Admission {
     become: (next) => {
       state = next;
     },
-    enter: (bodyBytes) => {
+    enter: (bodyBytes, ingests = false) => {
       refuse();
+      // Before the others: searches stay possible however much is being taken in.
+      if (ingests && ingesting >= ingestsMax) {
+        throw new Refusal("overloaded", `More than ${ingestsMax} documents are being taken in.`);
+      }
       // One request is let in however large: its own limit bounds it, and it could never pass otherwise.
       if (held > 0 && held + bodyBytes > limits.bodyBytes) {
         throw new Refusal("overloaded", `Bodies of more than ${limits.bodyBytes} bytes are under way.`);
       }
       requests += 1;
       held += bodyBytes;
+      if (ingests) ingesting += 1;
       let over = false;
       return () => {
         if (over) return;
         over = true;
         requests -= 1;
         held -= bodyBytes;
+        if (ingests) ingesting -= 1;
         if (requests === 0) onEmpty?.();
       };
     },

@@ -5,18 +5,31 @@ import { ROUTES } from "../../wire/routes.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { StoredFile } from "../store/store.ts";
-import { requireKey } from "./operation.ts";
+import { requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { readRange } from "./range.ts";
+import type { RouteDoc } from "./route-table.ts";
 
 /** What a browser may show in place: types it draws without running anything of ours. */
 const INLINE_TYPE = /^image\/|^application\/pdf$/;
+
+const DOC: RouteDoc = {
+  summary: "Serves an uploaded file; ranges and ETag work.",
+  tag: "Files",
+  headers: {
+    range: "Bytes wanted of the file.",
+    "if-none-match": "ETags known; 304 when it is one of them.",
+  },
+  answers: { 200: "file", 206: "file", 304: "empty" },
+};
 
 /** Serves uploaded files to whoever knows their address, or to keys of their account alone where so configured. */
 export function addFileRoutes(server: FastifyInstance, parts: HttpParts): void {
   server.get(
     `${ROUTES.files}/:token/:name`,
-    parts.filesNeedKey ? { onRequest: requireKey(parts.keyring, "read") } : {},
+    parts.filesNeedKey
+      ? { onRequest: requireKey(parts.keyring, "read"), config: routeConfig("read", DOC) }
+      : { config: routeConfig("none", DOC) },
     async (request, reply) => {
       const file = await findFile(parts, request);
       return sendFile(request, reply, file, parts.kb.files.path(file.token));

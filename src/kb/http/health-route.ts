@@ -1,10 +1,19 @@
 import type { FastifyInstance } from "fastify";
+import { z } from "zod";
 import type { ModelState } from "../ingest/model.ts";
 import type { ServiceState } from "./admission.ts";
-import { sendJson } from "./operation.ts";
+import { routeConfig, sendJson } from "./operation.ts";
 
 /** Answers without a key, in every state. */
 export const HEALTH_PATH = "/v1/health";
+
+const Answer = z.object({
+  success: z.literal(true),
+  status: z.enum(["starting", "ready", "draining"]),
+  version: z.string(),
+  embedder: z.object({ state: z.string(), message: z.string() }),
+  tiers: z.record(z.string(), z.string()),
+});
 
 /** What the service tells everybody about itself. */
 export interface Health {
@@ -18,7 +27,12 @@ export interface Health {
 
 /** `GET /v1/health`, an addition: whether the service runs, and which tiers work in full. */
 export function addHealthRoute(server: FastifyInstance, health: () => Health): void {
-  server.get(HEALTH_PATH, async (_request, reply) =>
+  const doc = {
+    summary: "Whether the service runs, and which tiers work in full.",
+    tag: "Service",
+    answers: { 200: Answer },
+  };
+  server.get(HEALTH_PATH, { config: routeConfig("none", doc) }, async (_request, reply) =>
     sendJson(reply, 200, JSON.stringify({ success: true, ...health() })),
   );
 }

@@ -1,100 +1,114 @@
 import type { Readable } from "node:stream";
 import { openTurns } from "../../lib/turns.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { KeptAnswer, Store } from "../store/store.ts";
+import type { KeptAnswer } from "../store/request-note.ts";
+import type { Resource, Store, StoredFile } from "../store/store.ts";
 
 /** Longest `Idempotency-Key` in characters, as other services have it. */
 const KEY_CHARS_MAX = 255;
+/** How long a repeated request waits for the first one, which may be reading a long document; shorter than proxies wait. */
+const WAIT_MS = 30_000;
+/** When to ask again after that, in seconds. */
+const ASK_AGAIN_SECONDS = 10;
 
-/**
- * Longest answer kept whole, in characters: those of creates and of short updates. With the store's bound on their
- * number, all together stay below a gigabyte; whole records of 32 MB would fill any disk within the 24 hours.
- */
-const KEPT_CHARS_MAX = 8 * 1024;
-/** Begins the note of a longer answer, of which the resource's id is kept. No JSON begins so. */
-const REFERENCE = "resource ";
-
-/** An answer as it was sent the first time. */
+/** An answer as it goes out. */
 export interface SentAnswer {
   readonly status: number;
-  /** JSON text; a stream where it is long. */
+  /** JSON text; a stream where it is long; empty for 304. */
   readonly body: string | Readable;
-  /** The resource it is the record of. */
-  readonly resourceId?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * Answers a repeated request as the first one was answered, to the byte; where that was too long to be kept, by asking
- * `again` for the record of the resource as it is now, with the first status. Only successful answers are kept: a refused request has
- * done nothing, so the same key may try again. The same key at the same time waits for the first to finish.
+ * Does a request once, and answers a repeated one from what the first one did. The work itself notes the request, in the
+ * transaction of its write: both are there after a crash, or neither. Only what was done is noted: a refused request has
+ * done nothing, so the same key may try again. The same key at the same time waits for the first to finish, a while.
  */
 export interface Idempotency {
-  once(
+  once<T>(
     request: { readonly accountId: string; readonly key: string; readonly sha256: string },
-    work: () => Promise<SentAnswer>,
-    again?: (resourceId: string) => Promise<SentAnswer>,
-  ): Promise<SentAnswer>;
+    work: () => Promise<T>,
+    again: (kept: KeptAnswer) => Promise<T>,
+  ): Promise<T>;
 }
 
-/** Opens the memory of answers on a store. `onLost` hears of an answer that was sent but could not be kept. */
+/** Opens it on the notes of a store. */
 export function openIdempotency(
-  store: Pick<Store, "recall" | "remember">,
+  store: Pick<Store, "recall">,
   nowMs: () => number,
-  onLost: (error: unknown) => void,
+  waitMs: number = WAIT_MS,
 ): Idempotency {
   const turns = openTurns();
   return {
-    once: ({ accountId, key, sha256 }, work, again) => {
-      const { promise, resolve, reject } = Promise.withResolvers<SentAnswer>();
-      const turn = turns.run(`${accountId}/${key}`, async () => {
-        const kept = await store.recall(accountId, key, nowMs());
-        if (kept !== undefined) {
-          resolve(await repeated(kept, sha256, again));
-          return;
-        }
-        const answer = await work();
-        // Answered at once, while the note is written and the next of this key waits: a crash in between forgets the
-        // key of a request whose client has its answer, and waiting would only move that moment by a commit.
-        resolve(answer);
-        if (answer.status >= 300) return;
-        const note = { bodySha256: sha256, status: answer.status, body: noteOf(answer) };
-        await store.remember(accountId, key, note, nowMs()).catch(onLost);
-      });
-      turn.catch(reject);
-      return promise;
-    },
+    once: ({ accountId, key, sha256 }, work, again) =>
+      new Promise((resolve, reject) => {
+        let isLate = false;
+        const patience = setTimeout(() => {
+          isLate = true;
+          reject(inProgress());
+        }, waitMs);
+        const turn = turns.run(`${accountId}/${key}`, async () => {
+          clearTimeout(patience);
+          if (isLate) return;
+          const kept = await store.recall(accountId, key, nowMs());
+          if (kept === undefined) resolve(await work());
+          else if (kept.bodySha256 === sha256) resolve(await again(kept));
+          else throw conflict();
+        });
+        turn.catch(reject);
+      }),
   };
 }
 
-function noteOf({ body, resourceId }: SentAnswer): string {
-  if (typeof body === "string" && (body.length <= KEPT_CHARS_MAX || resourceId === undefined)) return body;
-  return `${REFERENCE}${resourceId}`;
+/** What the note of a request tells. */
+export type Kept =
+  | { readonly kind: "answer"; readonly body: string }
+  | { readonly kind: "resource"; readonly resource: Resource }
+  | { readonly kind: "reference"; readonly resourceId: string }
+  | { readonly kind: "file"; readonly file: StoredFile };
+
+/** Begins a reference in the notes of earlier versions. */
+const OLD_REFERENCE = "resource ";
+
+/** Reads a note, those of earlier versions as well. */
+export function readKept({ body }: KeptAnswer): Kept {
+  if (body.startsWith(OLD_REFERENCE))
+    return { kind: "reference", resourceId: body.slice(OLD_REFERENCE.length) };
+  // Written by the store, with one of these fields or, by earlier versions, as an answer.
+  const note = JSON.parse(body) as { resource?: Resource; resourceId?: string; file?: StoredFile };
+  if (note.resource !== undefined)
+    return { kind: "resource", resource: { ...note.resource, content: note.resource.content ?? "" } };
+  if (note.resourceId !== undefined) return { kind: "reference", resourceId: note.resourceId };
+  if (note.file !== undefined) return { kind: "file", file: note.file };
+  return { kind: "answer", body };
 }
 
-async function repeated(
-  kept: KeptAnswer,
-  sha256: string,
-  again: ((resourceId: string) => Promise<SentAnswer>) | undefined,
-): Promise<SentAnswer> {
-  if (kept.bodySha256 !== sha256) {
-    throw new Refusal(
-      "idempotency_conflict",
-      "This Idempotency-Key was used with another request within 24 hours.",
-      { hint: "Use a new key for a new request." },
-    );
-  }
-  if (again === undefined || !kept.body.startsWith(REFERENCE))
-    return { status: kept.status, body: kept.body };
-  return { ...(await again(kept.body.slice(REFERENCE.length))), status: kept.status };
+function conflict(): Refusal {
+  return new Refusal(
+    "idempotency_conflict",
+    "This Idempotency-Key was used with another request within 24 hours.",
+    { hint: "Use a new key for a new request." },
+  );
+}
+
+function inProgress(): Refusal {
+  return new Refusal("idempotency_in_progress", "The first request with this Idempotency-Key is under way.", {
+    hint: "Repeat it later under the same key.",
+    retryAfterSeconds: ASK_AGAIN_SECONDS,
+  });
 }
 
 /** The key of the header: undefined where none was sent. Throws `invalid_header`. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
-  if (typeof header === "string" && header.length <= KEY_CHARS_MAX && /^[\x21-\x7e]+$/.test(header))
-    return header;
+  if (typeof header === "string" && isIdempotencyKey(header)) return header;
   throw new Refusal(
     "invalid_header",
     `Idempotency-Key: expected 1 to ${KEY_CHARS_MAX} printable ASCII characters.`,
   );
+}
+
+/** Whether a text can be an idempotency key. */
+export function isIdempotencyKey(text: string): boolean {
+  return text.length <= KEY_CHARS_MAX && /^[\x21-\x7e]+$/.test(text);
 }

@@ -3,6 +3,8 @@ import { KEY_HEADER } from "../../wire/routes.ts";
 import { hashKey } from "../resources/keys.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { KeyRecord, KeyScope, Store } from "../store/store.ts";
+import { openRateLimiter } from "./rate.ts";
+import type { RateLimiter } from "./rate.ts";
 
 /** Keys remembered. One more costs a look-up in the store. */
 const REMEMBERED_KEYS_MAX = 1000;
@@ -14,22 +16,38 @@ const KEY_CHARS_MAX = 4096;
 /** Finds out who is calling. */
 export interface Keyring {
   /**
-   * The key's record when it is known, not expired and has the scope (`admin` has every scope). Throws `key_missing`,
-   * `key_unknown`, `key_expired` or `scope_missing`. Answers at once for a key seen a moment ago.
+   * The key's record when it is known, not expired or revoked, has the scope (`admin` has every scope), and has not
+   * asked too often. Throws `key_missing`, `key_unknown`, `key_expired`, `scope_missing` or `rate_limited`. Answers at
+   * once for a key seen a moment ago.
    */
   check(header: string | string[] | undefined, scope: KeyScope): KeyRecord | Promise<KeyRecord>;
+  /** Forgets what it remembers: called when a key was changed here, so that this holds from the next request on. */
+  forget(): void;
 }
 
-/** Opens the keyring on a store. */
-export function openKeyring(store: Pick<Store, "keyByHash">, nowMs: () => number): Keyring {
+/** Opens the keyring on a store. `rate`: the requests each key may send; default: as many as it likes. */
+export function openKeyring(
+  store: Pick<Store, "keyByHash">,
+  nowMs: () => number,
+  rate: RateLimiter = openRateLimiter(undefined),
+): Keyring {
   const remembered = new Map<string, { readonly record: KeyRecord; readonly untilMs: number }>();
+  let generation = 0;
 
   const find = async (sha256: string, scope: KeyScope): Promise<KeyRecord> => {
+    const before = generation;
     const record = await store.keyByHash(sha256);
     if (record === undefined || !sameHash(record.sha256, sha256)) throw unknown();
     if (remembered.size >= REMEMBERED_KEYS_MAX) remembered.clear();
-    remembered.set(sha256, { record, untilMs: nowMs() + REMEMBERED_MS });
-    return permitted(record, scope, nowMs());
+    // What was read before a change must not be remembered beyond it.
+    if (generation === before) remembered.set(sha256, { record, untilMs: nowMs() + REMEMBERED_MS });
+    return admitted(record, scope);
+  };
+  const admitted = (record: KeyRecord, scope: KeyScope): KeyRecord => {
+    const now = nowMs();
+    permitted(record, scope, now);
+    rate.take(record.sha256, now);
+    return record;
   };
 
   return {
@@ -42,13 +60,19 @@ export function openKeyring(store: Pick<Store, "keyByHash">, nowMs: () => number
       if (typeof header !== "string" || header.length > KEY_CHARS_MAX) throw unknown();
       const sha256 = hashKey(header);
       const known = remembered.get(sha256);
-      if (known !== undefined && known.untilMs > nowMs()) return permitted(known.record, scope, nowMs());
+      if (known !== undefined && known.untilMs > nowMs()) return admitted(known.record, scope);
       return find(sha256, scope);
+    },
+    forget: () => {
+      generation += 1;
+      remembered.clear();
     },
   };
 }
 
-function permitted(record: KeyRecord, scope: KeyScope, nowMs: number): KeyRecord {
+function permitted(record: KeyRecord, scope: KeyScope, nowMs: number): void {
+  // Whoever holds a revoked key learns no more than who made one up.
+  if (record.revokedAt !== null) throw unknown();
   if (record.expiresAt !== null && Date.parse(record.expiresAt) <= nowMs) {
     throw new Refusal("key_expired", `The key expired at ${record.expiresAt}.`, { hint: "Make a new key." });
   }
@@ -57,7 +81,6 @@ function permitted(record: KeyRecord, scope: KeyScope, nowMs: number): KeyRecord
       hint: `It has: ${record.scopes.join(", ") || "none"}.`,
     });
   }
-  return record;
 }
 
 function unknown(): Refusal {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ROUTES } from "../../wire/routes.ts";
 import { notYet } from "../resources/refusal.ts";
-import { requireKey } from "./operation.ts";
+import { requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 
 /** Operations 7 and 8, which are not there yet: they answer so instead of an unknown route. */
@@ -16,7 +16,8 @@ export function addLaterRoutes(server: FastifyInstance, parts: HttpParts): void 
       await checkKey(request);
       return refuse();
     };
-    server.post(url, { onRequest }, refuse);
+    const doc = { summary: `${what}: answers 501 in this version.`, tag: "Chat", answers: {} };
+    server.post(url, { onRequest, config: routeConfig("chat", doc) }, refuse);
   };
   addLater(
     ROUTES.chat,

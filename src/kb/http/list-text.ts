@@ -1,5 +1,5 @@
 import type { Listing } from "../resources/list.ts";
-import { fullRecord } from "../resources/record.ts";
+import { deletedRecord, fullRecord } from "../resources/record.ts";
 import type { Resource } from "../store/store.ts";
 
 /** Text that goes to the socket at once: small enough to keep memory flat, large enough to keep writes few. */
@@ -32,7 +32,7 @@ export function* oneText(message: string, resource: Resource): Generator<string>
 
 /** A record as JSON, a long content in pieces: writing 32 MB of it at once would hold up everybody else. */
 function* recordText(resource: Resource): Generator<string> {
-  const { content, ...rest } = fullRecord(resource);
+  const { content, ...rest } = resource.isDeleted ? deletedRecord(resource) : fullRecord(resource);
   if (content.length <= PART_CHARS) {
     yield JSON.stringify({ ...rest, content });
     return;

@@ -1,14 +1,24 @@
 import type { Readable } from "node:stream";
 import { hash } from "node:crypto";
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+} from "fastify";
 import type { Logger } from "pino";
 import { IDEMPOTENCY_HEADER, KEY_HEADER } from "../../wire/routes.ts";
+import type { Asked } from "../resources/asked.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
+import type { KeptAnswer } from "../store/request-note.ts";
 import type { KeyRecord, KeyScope } from "../store/store.ts";
 import type { Admission } from "./admission.ts";
+import { isKnown } from "./conditions.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import type { Idempotency, SentAnswer } from "./idempotency.ts";
 import type { Keyring } from "./keyring.ts";
+import type { RouteDoc } from "./route-table.ts";
 
 /** What every route works with. */
 export interface HttpParts {
@@ -19,6 +29,8 @@ export interface HttpParts {
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
   readonly filesNeedKey: boolean;
+  /** How long an answer may wait for its client to read on. */
+  readonly answerIdleMs: number;
 }
 
 declare module "fastify" {
@@ -31,23 +43,30 @@ declare module "fastify" {
 }
 
 /** What an operation answers: a JSON body, or a stream of JSON text. */
-export type Answer =
-  | { readonly status: number; readonly body: object; readonly resourceId?: string }
-  | { readonly status: number; readonly stream: Readable; readonly resourceId?: string };
+export type Answer = (
+  | { readonly status: number; readonly body: object }
+  | { readonly status: number; readonly stream: Readable }
+) & {
+  /** Of what was read or written: a read that knows it is answered 304. */
+  readonly etag?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
 
 /** An operation of the specification, bound to a path. */
 export interface Operation {
   readonly method: HTTPMethods;
   readonly url: string;
   readonly scope: KeyScope;
+  /** What the API document says of it. A test asks each route for one. */
+  readonly doc?: RouteDoc;
   /** Most bytes of a JSON body. */
   readonly bodyBytesMax?: number;
   /**
-   * Makes `Idempotency-Key` honoured: answers once more for a resource whose first answer was too long to be kept.
-   * Needs a JSON body, and the `resourceId` in what `handle` answers.
+   * Makes `Idempotency-Key` honoured: answers once more from what was noted. Needs a JSON body, and that `handle` gives
+   * the request it gets to the write it makes.
    */
-  again?(accountId: string, resourceId: string): Promise<Answer>;
-  handle(request: FastifyRequest, accountId: string): Promise<Answer>;
+  again?(accountId: string, kept: KeptAnswer): Promise<Answer>;
+  handle(request: FastifyRequest, accountId: string, asked: Asked): Promise<Answer>;
 }
 
 /** The content-type of every answer but a file. */
@@ -60,20 +79,28 @@ export function addOperation(server: FastifyInstance, parts: HttpParts, operatio
     url: operation.url,
     ...(operation.bodyBytesMax === undefined ? {} : { bodyLimit: operation.bodyBytesMax }),
     onRequest: requireKey(parts.keyring, operation.scope),
+    config: routeConfig(operation.scope, operation.doc),
     handler: async (request, reply) => {
       const accountId = callerOf(request).accountId;
-      const handle = async (): Promise<SentAnswer> => sentAnswer(await operation.handle(request, accountId));
+      const handle = async (asked: Asked): Promise<SentAnswer> =>
+        sentAnswer(request, await operation.handle(request, accountId, asked));
       const key =
         operation.again === undefined ? undefined : readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
-      if (key === undefined) return send(reply, await handle());
+      if (key === undefined) return send(reply, await handle({}));
       const sha256 = hash("sha256", `${request.method} ${request.url} ${request.bodySha256}`, "hex");
-      const again = async (id: string): Promise<SentAnswer> => {
+      const again = async (kept: KeptAnswer): Promise<SentAnswer> => {
         if (operation.again === undefined) throw new Error("the operation cannot answer again");
-        return sentAnswer(await operation.again(accountId, id));
+        return sentAnswer(request, await operation.again(accountId, kept));
       };
-      return send(reply, await parts.idempotency.once({ accountId, key, sha256 }, handle, again));
+      const work = () => handle({ request: { key, bodySha256: sha256 } });
+      return send(reply, await parts.idempotency.once({ accountId, key, sha256 }, work, again));
     },
   });
+}
+
+/** What a route tells the route table of itself. */
+export function routeConfig(scope: KeyScope | "none", doc: RouteDoc | undefined): FastifyContextConfig {
+  return doc === undefined ? { scope } : { scope, doc };
 }
 
 /** A hook that lets only keys with the scope pass, and notes whose it is. */
@@ -96,12 +123,17 @@ export function sendJson(reply: FastifyReply, status: number, body: string | Rea
 }
 
 /** Sends what an idempotency key stands for, or would. */
-export function send(reply: FastifyReply, { status, body }: SentAnswer): FastifyReply {
-  return sendJson(reply, status, body);
+export function send(reply: FastifyReply, { status, body, headers }: SentAnswer): FastifyReply {
+  if (headers !== undefined) reply.headers(headers);
+  return status === 304 ? reply.code(304).send() : sendJson(reply, status, body);
 }
 
-function sentAnswer(answer: Answer): SentAnswer {
-  const { status, resourceId } = answer;
-  const body = "body" in answer ? JSON.stringify(answer.body) : answer.stream;
-  return resourceId === undefined ? { status, body } : { status, body, resourceId };
+function sentAnswer(request: FastifyRequest, answer: Answer): SentAnswer {
+  const { status, etag } = answer;
+  const headers = { ...answer.headers, ...(etag === undefined ? {} : { etag }) };
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  if (isRead && etag !== undefined && isKnown(request.headers, etag)) {
+    return { status: 304, body: "", headers };
+  }
+  return { status, headers, body: "body" in answer ? JSON.stringify(answer.body) : answer.stream };
 }

@@ -1,51 +1,86 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import { createResource } from "../resources/create.ts";
+import type { Asked } from "../resources/asked.ts";
+import { queueUpdate, updateResource } from "../resources/change.ts";
+import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { listResources } from "../resources/list.ts";
-import { readChunks, readCollections, readResource } from "../resources/read.ts";
-import { createdRecord, fullRecord } from "../resources/record.ts";
+import { readAnyResource, readChunks, readCollections, readResource } from "../resources/read.ts";
+import { createdRecord, deletedRecord, fullRecord, queuedRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
-import { updateResource } from "../resources/update.ts";
+import type { KeptAnswer } from "../store/request-note.ts";
 import type { Resource } from "../store/store.ts";
+import { etagOf, preconditionOf, wantsAsync } from "./conditions.ts";
+import { readKept } from "./idempotency.ts";
 import { listText, oneText, PART_CHARS } from "./list-text.ts";
 import { addOperation } from "./operation.ts";
 import type { Answer, HttpParts } from "./operation.ts";
+import { RESOURCE_DOCS } from "./resource-docs.ts";
 import { readBody, readInput } from "./validate.ts";
 
 const UPDATED = "Resource updated successfully";
+/** The answer before the work, told by its status and by the record's `metadata.status`. */
+const QUEUED = { message: "Resource accepted; metadata.status tells when it is searchable", status: 202 };
 
 /** Operations 2, 4, 5 and 6, and the additions that read resources and collections. */
 export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax: number): void {
   const { kb } = parts;
   const oneResource = `${ROUTES.resource}/:id`;
-  const created = (resource: Resource): Answer =>
-    answer(201, "Resource created successfully", createdRecord(withReachableUrl(kb, resource)), resource.id);
+  const created = (resource: Resource): Answer => ({
+    ...answer(201, "Resource created successfully", createdRecord(withReachableUrl(kb, resource))),
+    etag: etagOf(resource),
+  });
+  const queued = (resource: Resource): Answer => ({
+    ...answer(QUEUED.status, QUEUED.message, queuedRecord(withReachableUrl(kb, resource))),
+    etag: etagOf(resource),
+    headers: { "preference-applied": "respond-async", location: `${ROUTES.resource}/${resource.id}` },
+  });
   const record = (message: string, resource: Resource): Answer =>
     recordAnswer(message, withReachableUrl(kb, resource));
+  /** The answer that came before, by its status. */
+  const again =
+    (done: (resource: Resource) => Answer) =>
+    async (accountId: string, noted: KeptAnswer): Promise<Answer> => {
+      const kept = readKept(noted);
+      if (kept.kind === "answer") return { status: noted.status, stream: streamOf([kept.body]) };
+      if (kept.kind === "file") throw new Error("a resource was noted as a file");
+      const resource =
+        kept.kind === "resource" ? kept.resource : await readResource(kb, accountId, kept.resourceId);
+      return noted.status === QUEUED.status ? queued(resource) : done(resource);
+    };
 
   addOperation(server, parts, {
     method: "POST",
     url: ROUTES.resource,
     scope: "write",
+    doc: RESOURCE_DOCS.create,
     bodyBytesMax,
-    again: async (accountId, id) => created(await readResource(kb, accountId, id)),
-    handle: async (request, accountId) =>
-      created(await createResource(kb, accountId, readBody(CreateBody, request.body))),
+    again: again(created),
+    handle: async (request, accountId, asked) => {
+      const body = readBody(CreateBody, request.body);
+      return wantsAsync(request.headers)
+        ? queued(await queueCreate(kb, accountId, body, asked))
+        : created(await createResource(kb, accountId, body, asked));
+    },
   });
 
   addOperation(server, parts, {
     method: "PUT",
     url: oneResource,
     scope: "write",
+    doc: RESOURCE_DOCS.update,
     bodyBytesMax,
-    again: async (accountId, id) => record(UPDATED, await readResource(kb, accountId, id)),
-    handle: async (request, accountId) => {
+    again: again((resource) => record(UPDATED, resource)),
+    handle: async (request, accountId, asked) => {
       const body = readBody(UpdateBody, request.body);
-      const resource = await updateResource(kb, accountId, idOf(request.params), body);
-      return record(UPDATED, resource);
+      const id = idOf(request.params);
+      const expected = { ...asked, ...preconditioned(request.headers) };
+      return wantsAsync(request.headers)
+        ? queued(await queueUpdate(kb, accountId, id, body, expected))
+        : record(UPDATED, await updateResource(kb, accountId, id, body, expected));
     },
   });
 
@@ -53,8 +88,10 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     method: "DELETE",
     url: oneResource,
     scope: "write",
+    doc: RESOURCE_DOCS.remove,
     handle: async (request, accountId) => {
-      const resource = await removeResource(kb, accountId, idOf(request.params));
+      const expected = preconditioned(request.headers);
+      const resource = await removeResource(kb, accountId, idOf(request.params), expected);
       return record("Resource deleted successfully", resource);
     },
   });
@@ -63,6 +100,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     method: "GET",
     url: ROUTES.byCollection,
     scope: "read",
+    doc: RESOURCE_DOCS.list,
     handle: async (request, accountId) => {
       const listing = await listResources(kb, accountId, readInput(ListQuery, request.query));
       const resources = eachReachable(kb, listing.resources);
@@ -74,9 +112,13 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     method: "GET",
     url: oneResource,
     scope: "read",
+    doc: RESOURCE_DOCS.read,
     handle: async (request, accountId) => {
-      const resource = await readResource(kb, accountId, idOf(request.params));
-      return record("Resource fetched successfully", resource);
+      const resource = await readAnyResource(kb, accountId, idOf(request.params));
+      const message = "Resource fetched successfully";
+      if (!resource.isDeleted) return record(message, resource);
+      const deleted = deletedRecord(withReachableUrl(kb, resource));
+      return { ...answer(200, message, deleted), etag: etagOf(resource) };
     },
   });
 
@@ -84,9 +126,11 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     method: "GET",
     url: `${oneResource}/chunks`,
     scope: "read",
+    doc: RESOURCE_DOCS.chunks,
     handle: async (request, accountId) => {
       const chunks = await readChunks(kb, accountId, idOf(request.params));
-      return answer(200, "Chunks fetched successfully", chunks);
+      const etag = `"${chunks.resourceId}-chunks-${chunks.version}"`;
+      return { ...answer(200, "Chunks fetched successfully", chunks), etag };
     },
   });
 
@@ -94,6 +138,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     method: "GET",
     url: ROUTES.collections,
     scope: "read",
+    doc: RESOURCE_DOCS.collections,
     handle: async (_request, accountId) => {
       const collections = await readCollections(kb, accountId);
       return answer(200, "Collections fetched successfully", { collections });
@@ -101,15 +146,21 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
   });
 }
 
-function answer(status: number, message: string, data: object, resourceId?: string): Answer {
-  const body = { success: true, message, data };
-  return resourceId === undefined ? { status, body } : { status, body, resourceId };
+function answer(status: number, message: string, data: object): Answer {
+  return { status, body: { success: true, message, data } };
+}
+
+function preconditioned(headers: IncomingHttpHeaders): Asked {
+  const precondition = preconditionOf(headers);
+  return precondition === undefined ? {} : { precondition };
 }
 
 /** The answer of a whole record, in pieces where its text is long. */
 function recordAnswer(message: string, resource: Resource): Answer {
-  if (resource.content.length <= PART_CHARS) return answer(200, message, fullRecord(resource), resource.id);
-  return { status: 200, stream: streamOf(oneText(message, resource)), resourceId: resource.id };
+  const etag = etagOf(resource);
+  return resource.content.length <= PART_CHARS
+    ? { ...answer(200, message, fullRecord(resource)), etag }
+    : { status: 200, stream: streamOf(oneText(message, resource)), etag };
 }
 
 function streamOf(text: Iterable<string> | AsyncIterable<string>): Readable {

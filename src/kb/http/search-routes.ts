@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { ROUTES } from "../../wire/routes.ts";
-import { SearchBody } from "../../wire/search.ts";
+import { SearchAnswer, SearchBody } from "../../wire/search.ts";
 import { queryResources } from "../resources/query.ts";
 import { addOperation } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -15,6 +15,12 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
     method: "POST",
     url: ROUTES.query,
     scope: "read",
+    doc: {
+      summary: "Searches one resource, or one owner's part of a collection.",
+      tag: "Search",
+      body: SearchBody,
+      answers: { 200: SearchAnswer },
+    },
     bodyBytesMax: SEARCH_BODY_BYTES_MAX,
     handle: async (request, accountId) => {
       const { text, results } = await queryResources(parts.kb, accountId, readBody(SearchBody, request.body));

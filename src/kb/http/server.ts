@@ -4,25 +4,32 @@ import Fastify from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
-import { watchRoutes } from "./allowed-methods.ts";
-import type { AllowedMethods } from "./allowed-methods.ts";
+import type { Webhooks } from "../webhooks/webhooks.ts";
+import { addBulkRoutes, BULK_BYTES_UNDER_WAY } from "./bulk-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { addFileRoutes } from "./file-routes.ts";
+import { addKeyRoutes } from "./key-routes.ts";
 import { addHealthRoute, HEALTH_PATH } from "./health-route.ts";
 import type { Health } from "./health-route.ts";
 import { openJsonReader } from "./json-reader.ts";
 import { addLaterRoutes } from "./later-routes.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
+import { addOpenApiRoute } from "./openapi-route.ts";
 import { addResourceRoutes } from "./resource-routes.ts";
+import { watchRoutes } from "./route-table.ts";
+import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
 import { refusalAnswer } from "./status.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
+import { addWebhookRoutes } from "./webhook-routes.ts";
 
 /** How much longer than the text itself a body may be: JSON escapes every line break and quote of it. */
 const ESCAPES_FACTOR = 1.25;
 /** Time to receive a whole request; the slowest line we serve carries 32 MB in it (1 Mbit/s). */
 const REQUEST_TIMEOUT_MS = 300_000;
+/** Time to receive the headers alone: a client that dribbles them holds a socket no longer. */
+const HEADERS_TIMEOUT_MS = 60_000;
 /** Longer than the idle time of common proxies and clients, so that they close first and no request hits a closing socket. */
 const KEEP_ALIVE_MS = 72_000;
 /** Sockets open at once; each costs memory even when idle. */
@@ -33,7 +40,11 @@ const PARAM_CHARS_MAX = 2048;
 const SMALL_BODY_BYTES = 128 * 1024;
 
 /** Builds the HTTP side over the operations. It listens when `listen` is called on it. */
-export async function buildServer(parts: HttpParts, health: () => Health): Promise<FastifyInstance> {
+export async function buildServer(
+  parts: HttpParts,
+  webhooks: Webhooks,
+  health: () => Health,
+): Promise<FastifyInstance> {
   const server = Fastify({
     logger: false, // requests are logged below, in one line and without secrets
     bodyLimit: SMALL_BODY_BYTES,
@@ -49,10 +60,12 @@ export async function buildServer(parts: HttpParts, health: () => Health): Promi
   });
   server.server.on("checkExpectation", refuseExpectation);
   server.server.maxConnections = CONNECTIONS_MAX;
+  server.server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.decorateRequest("caller", null);
   server.decorateRequest("bodySha256", null);
 
-  const allowed = watchRoutes(server);
+  const table = watchRoutes(server);
+  server.decorate("routeTable", table);
   server.setErrorHandler((error, request, reply) => {
     answerError(parts, error, request, reply);
   });
@@ -67,17 +80,24 @@ export async function buildServer(parts: HttpParts, health: () => Health): Promi
   });
   takeJson(server);
   letIn(server, parts);
+  endStalledAnswers(server, parts.answerIdleMs);
   // Before a body is read: what has no operation needs none.
   server.addHook("onRequest", async (request, reply) => {
-    if (request.is404) refuseRoute(allowed, request, reply);
+    if (request.is404) refuseRoute(table, request, reply);
   });
 
   addHealthRoute(server, health);
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
   addFileRoutes(server, parts);
+  addWebhookRoutes(server, parts, webhooks);
+  await server.register((scope) =>
+    addBulkRoutes(scope, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR)),
+  );
   await server.register((scope) => addUploadRoutes(scope, parts));
   addLaterRoutes(server, parts);
+  addKeyRoutes(server, parts);
+  addOpenApiRoute(server, table, () => health().version);
   await server.ready();
   return server;
 }
@@ -116,7 +136,7 @@ function letIn(server: FastifyInstance, { admission, log }: HttpParts): void {
       return;
     }
     try {
-      const leave = admission.enter(heldBytes(request));
+      const leave = admission.enter(heldBytes(request), takesIn(request));
       const startMs = performance.now();
       reply.raw.once("close", () => {
         leave();
@@ -131,10 +151,30 @@ function letIn(server: FastifyInstance, { admission, log }: HttpParts): void {
   });
 }
 
+/**
+ * Ends the connection of a client that asked for much and does not read it: the request would be under way for ever.
+ * Where nothing waits to be read it is our own work that takes so long, as within a bulk create.
+ */
+function endStalledAnswers(server: FastifyInstance, answerIdleMs: number): void {
+  server.addHook("onSend", (request, reply, payload, done) => {
+    const { socket } = request.raw;
+    reply.raw.setTimeout(answerIdleMs, () => {
+      if (socket.writableLength > 0 || reply.raw.writableLength > 0) socket.destroy();
+    });
+    done(null, payload);
+  });
+}
+
+/** Whether a request brings a document: creates, updates and uploads. */
+function takesIn({ method, routeOptions }: FastifyRequest): boolean {
+  return routeOptions.config.scope === "write" && method !== "DELETE";
+}
+
 /** Bytes of memory the request's body will take. A form goes straight to the disk. */
 function heldBytes(request: FastifyRequest): number {
   const { headers, routeOptions } = request;
   if (routeOptions.url === ROUTES.upload || routeOptions.url === undefined) return 0;
+  if (routeOptions.url === ROUTES.bulk) return BULK_BYTES_UNDER_WAY;
   if (headers["transfer-encoding"] !== undefined) return routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
   return Math.min(Number(headers["content-length"] ?? 0) || 0, routeOptions.bodyLimit ?? SMALL_BODY_BYTES);
 }
@@ -163,9 +203,9 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   void sendJson(reply, status, JSON.stringify(body));
 }
 
-function refuseRoute(allowed: AllowedMethods, request: FastifyRequest, reply: FastifyReply): never {
+function refuseRoute(table: RouteTable, request: FastifyRequest, reply: FastifyReply): never {
   const path = request.url.split("?", 1)[0] ?? "";
-  const methods = allowed.of(path);
+  const methods = table.methodsOf(path);
   if (methods.length === 0) {
     throw new Refusal("route_not_found", "There is no operation at this address.");
   }

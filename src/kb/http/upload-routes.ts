@@ -2,13 +2,27 @@ import { hash } from "node:crypto";
 import multipart from "@fastify/multipart";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { UploadAnswer, UploadForm } from "../../wire/upload.ts";
+import type { Asked } from "../resources/asked.ts";
 import type { Received } from "../resources/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, keepUpload, receiveUpload } from "../resources/upload.ts";
-import { readIdempotencyKey } from "./idempotency.ts";
+import type { KeptAnswer } from "../store/request-note.ts";
+import type { StoredFile } from "../store/store.ts";
+import { readIdempotencyKey, readKept } from "./idempotency.ts";
 import type { SentAnswer } from "./idempotency.ts";
-import { callerOf, requireKey, send } from "./operation.ts";
+import { callerOf, requireKey, routeConfig, send } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
+import { IDEMPOTENCY_DOC } from "./route-table.ts";
+import type { RouteDoc } from "./route-table.ts";
+
+const DOC: RouteDoc = {
+  summary: "Keeps a file and answers its file_url.",
+  tag: "Files",
+  form: UploadForm,
+  headers: { [IDEMPOTENCY_HEADER]: IDEMPOTENCY_DOC },
+  answers: { 200: UploadAnswer },
+};
 
 /** What a form may take besides its file: boundaries, part headers, a few fields. */
 const FORM_BYTES = 64 * 1024;
@@ -23,21 +37,31 @@ export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts):
     throwFileSizeLimit: false,
   });
 
-  scope.post(ROUTES.upload, { onRequest: requireKey(keyring, "write") }, async (request, reply) => {
+  const hooks = { onRequest: requireKey(keyring, "write"), config: routeConfig("write", DOC) };
+  scope.post(ROUTES.upload, hooks, async (request, reply) => {
     const { accountId } = callerOf(request);
     const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
     refuseForm(request, uploadBytes);
     const { received, name } = await receiveFile(parts, request);
 
-    const keep = async (): Promise<SentAnswer> => {
-      const file = await keepUpload(kb, accountId, received, name);
-      return { status: 200, body: JSON.stringify({ success: true, file_url: kb.addresses.urlOf(file) }) };
-    };
-    if (key === undefined) return send(reply, await keep());
+    const answer = (file: Pick<StoredFile, "token" | "name">): SentAnswer => ({
+      status: 200,
+      body: JSON.stringify({ success: true, file_url: kb.addresses.urlOf(file) }),
+    });
+    const keep = async (asked: Asked): Promise<SentAnswer> =>
+      answer(await keepUpload(kb, accountId, received, name, asked));
+    if (key === undefined) return send(reply, await keep({}));
     try {
       // Of the form only name and content count: its boundary is another one at every try.
       const sha256 = hash("sha256", `${ROUTES.upload} ${received.sha256} ${name}`, "hex");
-      return send(reply, await idempotency.once({ accountId, key, sha256 }, keep));
+      const work = () => keep({ request: { key, bodySha256: sha256 } });
+      const again = async (noted: KeptAnswer): Promise<SentAnswer> => {
+        const kept = readKept(noted);
+        if (kept.kind === "answer") return { status: noted.status, body: kept.body };
+        if (kept.kind === "file") return answer(kept.file);
+        throw new Error("an upload was noted as something else");
+      };
+      return send(reply, await idempotency.once({ accountId, key, sha256 }, work, again));
     } finally {
       await kb.files.discard(received.token);
     }

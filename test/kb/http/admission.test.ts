@@ -43,6 +43,18 @@ describe("admission", () => {
     expect(() => admission.enter(500)).toThrow("bytes");
   });
 
+  it("counts what takes a document in apart, so that searches stay possible", () => {
+    const admission = openAdmission({ requests: 10, bodyBytes: 100, ingests: 1 });
+    admission.become("ready");
+    const leave = admission.enter(0, true);
+    expect(() => admission.enter(0, true)).toThrow("More than 1 documents");
+    admission.enter(0);
+    leave();
+    leave();
+    admission.enter(0, true);
+    expect(() => admission.enter(0, true)).toThrow("More than 1 documents");
+  });
+
   it("gives up waiting at its bound", async () => {
     const admission = openAdmission({ requests: 2, bodyBytes: 100 });
     admission.become("ready");

@@ -69,13 +69,13 @@ describe("an upload", () => {
     expect(answer.headers["content-disposition"]).toContain("filename*=UTF-8''");
   });
 
-  it("can be an image; a resource of it is not possible yet and says so", async () => {
+  it("can be an image; a resource of one without text is refused with 422", async () => {
     const url = await upload(PNG, "dot.png");
     const answer = await running.send("POST", "/api/rag/resource", {
       body: createBody({ content: undefined, url }),
     });
-    expect(answer.status).toBe(501);
-    expect(answer.json.error.code).toBe("not_implemented");
+    expect(answer.status).toBe(422);
+    expect(answer.json.error.code).toMatch(/^(?:image_without_text|damaged_image)$/);
     const served = await running.send("GET", url);
     expect(served.headers).toMatchObject({
       "content-type": "image/png",
@@ -252,7 +252,8 @@ describe("across runs", () => {
       proxied.send("POST", "/api/rag/resource", { body: createBody({ content: undefined, url }) });
     expect((await create(json.file_url)).status).toBe(201);
     expect((await create("https://files.example.org/kb/other")).status).toBe(400);
-    expect((await create("https://files.example.org/elsewhere")).status).toBe(501);
+    // No address of ours, so it is a link, and no name is known here.
+    expect((await create("https://files.example.org/elsewhere")).json.error.code).toBe("link_failed");
   });
 
   it("a file_url of another port is still this service's, and is answered as it is reachable now", async () => {

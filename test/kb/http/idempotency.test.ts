@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openIdempotency } from "../../../src/kb/http/idempotency.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
 
@@ -51,6 +52,35 @@ describe("Idempotency-Key", () => {
   it("sent many times at once makes one resource", async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => create("c4")));
     expect(new Set(answers.map(({ json }) => json.data._id)).size).toBe(1);
+  });
+
+  it("of a request that takes long is 409 with Retry-After after a while, and its answer later", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const idempotency = openIdempotency({ recall: async () => undefined }, () => nowMs, 20);
+    const request = { accountId: "a", key: "k", sha256: "x" };
+    const first = idempotency.once(
+      request,
+      () => promise,
+      async () => "again",
+    );
+    const second = idempotency.once(
+      request,
+      async () => "twice",
+      async () => "again",
+    );
+    await expect(second).rejects.toMatchObject({
+      refusal: "idempotency_in_progress",
+      retryAfterSeconds: 10,
+    });
+    resolve("done");
+    expect(await first).toBe("done");
+    expect(
+      await idempotency.once(
+        request,
+        async () => "next",
+        async () => "again",
+      ),
+    ).toBe("next");
   });
 
   it("of a refused request may be used again", async () => {

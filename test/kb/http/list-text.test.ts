@@ -22,7 +22,10 @@ function resource(content: string): Resource {
     refreshedAt: null,
     updatedAt: "2026-01-01T00:00:00.000Z",
     isDeleted: false,
+    metadata: {},
+    revision: 1,
     status: "chunked",
+    statusMessage: null,
   };
 }
 

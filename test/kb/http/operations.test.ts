@@ -91,10 +91,10 @@ describe("create", () => {
     expect(one.json.data._id).not.toBe(two.json.data._id);
   });
 
-  it("ignores a preference for asynchronous answers, and unknown fields", async () => {
+  it("ignores preferences and fields that it does not know", async () => {
     const answer = await running.send("POST", "/api/rag/resource", {
       body: createBody({ surprise: [1, 2], __proto__: null }),
-      headers: { prefer: "respond-async" },
+      headers: { prefer: "return=minimal, wait=5" },
     });
     expect(answer.status).toBe(201);
   });
@@ -216,7 +216,7 @@ describe("updates at once", () => {
 });
 
 describe("delete", () => {
-  it("answers the record as deleted, and 404 for everything afterwards", async () => {
+  it("answers the record as deleted, and 404 for all but its record afterwards", async () => {
     const { json: made } = await create({ owner_id: "del" });
     const path = `/api/rag/resource/${made.data._id}`;
     const { status, json } = await running.send("DELETE", path);
@@ -240,7 +240,9 @@ describe("delete", () => {
       update(made.data._id, { content: "x" }),
       search({ query: "moon", doc_id: made.data._id }),
     ]);
-    expect(after.map((answer) => answer.status)).toEqual([404, 404, 404, 404, 404, 404]);
+    // The record stays readable for the account's audit; nothing else of it does.
+    expect(after.map((answer) => answer.status)).toEqual([404, 200, 404, 404, 404, 404]);
+    expect(after[1]?.json.data).toMatchObject({ isDeleted: true, content: "", deletedAt: TIME });
     const { json: listed } = await list(made.data.collectionId, "del");
     expect(listed.data.resources).toEqual([]);
   });

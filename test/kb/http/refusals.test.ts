@@ -175,10 +175,17 @@ const CREATE: readonly Case[] = [
   badField("a url under ours that is no file", { content: undefined, url: "<url>/rag/query" }, "url"),
   badField("our bare address", { content: undefined, url: "<url>" }, "url"),
   post(
-    "a link",
+    "a link that leads nowhere",
     createBody({ content: undefined, url: "https://example.com/a" }),
-    501,
-    "not_implemented",
+    422,
+    "link_failed",
+    "url",
+  ),
+  post(
+    "a link into this machine",
+    createBody({ content: undefined, url: "http://0x7f.1:7411/" }),
+    422,
+    "link_refused",
     "url",
   ),
   post(

@@ -1,0 +1,163 @@
+import { hash } from "node:crypto";
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { inOrder } from "../../lib/in-order.ts";
+import { BulkLine, BulkOutcome, BulkSummary } from "../../wire/bulk.ts";
+import { ROUTES } from "../../wire/routes.ts";
+import type { Asked } from "../resources/asked.ts";
+import { createResource, queueCreate } from "../resources/create.ts";
+import { invalidField, Refusal } from "../resources/refusal.ts";
+import { wantsAsync } from "./conditions.ts";
+import { isIdempotencyKey, readKept } from "./idempotency.ts";
+import { parseJsonBody } from "./json-body.ts";
+import { linesOf, type Line } from "./lines.ts";
+import { callerOf, requireKey, routeConfig } from "./operation.ts";
+import type { HttpParts } from "./operation.ts";
+import { refusalAnswer } from "./status.ts";
+import { readBody } from "./validate.ts";
+
+const NDJSON = "application/x-ndjson";
+/** Largest body; what is more goes into another request, as a request has five minutes to arrive anyway. */
+const BODY_BYTES_MAX = 4 * 1024 * 1024 * 1024;
+/** Lines under way at once: they share their transactions, and a chunker and a model that take some at a time. */
+const WIDTH = 64;
+/** Bytes of lines under way; one line is taken however long. */
+export const BULK_BYTES_UNDER_WAY = 16 * 1024 * 1024;
+/**
+ * Answer kept for a client that sends everything before it reads anything: some 50,000 lines. Beyond that no further line
+ * is read until it does.
+ */
+const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+
+const DOC = {
+  summary: "Creates many resources in one request, a JSON object a line; answers each line in order.",
+  tag: "Resources",
+  body: BulkLine,
+  lines: true,
+  answers: { 200: BulkOutcome.or(BulkSummary) },
+} as const;
+
+/** Bulk create (an addition). In a scope of its own: its body is a stream, not JSON as a whole. */
+export async function addBulkRoutes(
+  scope: FastifyInstance,
+  parts: HttpParts,
+  lineBytesMax: number,
+): Promise<void> {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser([NDJSON, "application/ndjson", "application/jsonl"], (_request, body, done) => {
+    done(null, body);
+  });
+  scope.post(
+    ROUTES.bulk,
+    {
+      onRequest: requireKey(parts.keyring, "write"),
+      bodyLimit: BODY_BYTES_MAX,
+      config: routeConfig("write", DOC),
+    },
+    async (request, reply) => {
+      if (request.body === undefined || request.body === null) {
+        throw new Refusal("invalid_body", `The body: expected lines of JSON (${NDJSON}), got nothing.`);
+      }
+      const answers = answerLines(parts, request, lineBytesMax);
+      const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
+      return reply.code(200).header("content-type", NDJSON).send(stream);
+    },
+  );
+}
+
+async function* answerLines(
+  parts: HttpParts,
+  request: FastifyRequest,
+  lineBytesMax: number,
+): AsyncGenerator<string> {
+  const { accountId } = callerOf(request);
+  const isAsync = wantsAsync(request.headers);
+  // Given on as it came, by the parser above.
+  const lines = linesOf(request.body as AsyncIterable<Buffer>, lineBytesMax, BODY_BYTES_MAX);
+  const bounds = {
+    width: WIDTH,
+    weigh: ({ bytes }: Line) => bytes?.length ?? 0,
+    weightMax: BULK_BYTES_UNDER_WAY,
+  };
+  const count = { lines: 0, created: 0, failed: 0 };
+  const text = (outcome: BulkOutcome): string => {
+    count.lines += 1;
+    if (outcome.success) count.created += 1;
+    else count.failed += 1;
+    return `${JSON.stringify(outcome)}\n`;
+  };
+  try {
+    const outcomes = inOrder(lines, bounds, (line) =>
+      outcomeOf(parts, accountId, line, lineBytesMax, isAsync),
+    );
+    for await (const outcome of outcomes) yield text(outcome);
+    yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
+  } catch (error) {
+    // The body broke off or was too long; what was answered until then stands.
+    const { message } = refusalAnswer(error).body;
+    yield `${JSON.stringify({ summary: { ...count, message } } satisfies BulkSummary)}\n`;
+  }
+}
+
+/** What comes of a line; never rejects. */
+async function outcomeOf(
+  parts: HttpParts,
+  accountId: string,
+  { number: line, bytes }: Line,
+  lineBytesMax: number,
+  isAsync: boolean,
+): Promise<BulkOutcome> {
+  try {
+    if (bytes === undefined) {
+      throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
+    }
+    const { idempotency_key: key, ...body } = readBody(BulkLine, parseJsonBody(bytes));
+    const create = async (asked: Asked): Promise<Made> =>
+      isAsync
+        ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }
+        : { ...(await createResource(parts.kb, accountId, body, asked)), status: 201 };
+    const made = key === undefined ? await create({}) : await once(parts, accountId, key, body, create);
+    const { status, id: _id, collectionId, ownerId } = made;
+    return { line, success: true, status, data: { _id, collectionId, ownerId } };
+  } catch (error) {
+    const { status, body } = refusalAnswer(error);
+    if (status === 500) parts.log.error({ err: error, line }, "a line of a bulk create failed");
+    return { line, status, ...body };
+  }
+}
+
+interface Made {
+  readonly status: number;
+  readonly id: string;
+  readonly collectionId: string;
+  readonly ownerId: string;
+}
+
+/** A create under a key, as a request of its own has it; a repeated line is answered from the note of the first. */
+async function once(
+  { idempotency, kb }: HttpParts,
+  accountId: string,
+  key: string,
+  body: object,
+  create: (asked: Asked) => Promise<Made>,
+): Promise<Made> {
+  if (!isIdempotencyKey(key)) {
+    throw invalidField("idempotency_key", "expected 1 to 255 printable ASCII characters");
+  }
+  const sha256 = hash("sha256", `${ROUTES.bulk} ${JSON.stringify(body)}`, "hex");
+  return idempotency.once(
+    { accountId, key, sha256 },
+    () => create({ request: { key, bodySha256: sha256 } }),
+    async (noted) => {
+      const kept = readKept(noted);
+      const resource =
+        kept.kind === "resource"
+          ? kept.resource
+          : kept.kind === "reference"
+            ? await kb.store.resource({ accountId, id: kept.resourceId })
+            : undefined;
+      if (resource === undefined) throw new Refusal("resource_not_found", "The resource was deleted since.");
+      return { ...resource, status: noted.status };
+    },
+  );
+}

@@ -1,0 +1,99 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { KeyAnswer, KeyBody, KeyChangeBody, KeysAnswer, NewKeyAnswer, RotateBody } from "../../wire/key.ts";
+import { ROUTES } from "../../wire/routes.ts";
+import { changeKey, createKey, listKeys, revokeKey, rotateKey, shownKey } from "../resources/keys.ts";
+import type { KeyRecord } from "../store/store.ts";
+import { addOperation } from "./operation.ts";
+import type { Answer, HttpParts } from "./operation.ts";
+import { readBody } from "./validate.ts";
+
+const TAG = "Keys";
+
+/** Keys of the caller's own account (additions): create, list, change, rotate, revoke. */
+export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
+  const { kb, keyring } = parts;
+  const oneKey = `${ROUTES.keys}/:id`;
+  const shown = (record: KeyRecord): object => shownKey(record, kb.nowMs());
+  const answer = (status: number, message: string, data: object): Answer => ({
+    status,
+    body: { success: true, message, data },
+  });
+
+  addOperation(server, parts, {
+    method: "POST",
+    url: ROUTES.keys,
+    scope: "admin",
+    doc: {
+      summary: "Makes a key, which is shown this once.",
+      tag: TAG,
+      body: KeyBody,
+      answers: { 201: NewKeyAnswer },
+    },
+    handle: async (request, accountId) => {
+      const { key, record } = await createKey(kb, accountId, readBody(KeyBody, request.body));
+      return answer(201, "Key created successfully", { key, ...shown(record) });
+    },
+  });
+
+  addOperation(server, parts, {
+    method: "GET",
+    url: ROUTES.keys,
+    scope: "admin",
+    doc: { summary: "Lists the keys of the account.", tag: TAG, answers: { 200: KeysAnswer } },
+    handle: async (_request, accountId) => {
+      const keys = await listKeys(kb, accountId);
+      return answer(200, "Keys fetched successfully", { keys: keys.map(shown) });
+    },
+  });
+
+  addOperation(server, parts, {
+    method: "PUT",
+    url: oneKey,
+    scope: "admin",
+    doc: {
+      summary: "Changes a key's name, scopes or expiry.",
+      tag: TAG,
+      body: KeyChangeBody,
+      answers: { 200: KeyAnswer },
+    },
+    handle: async (request, accountId) => {
+      const changed = await changeKey(kb, accountId, idOf(request), readBody(KeyChangeBody, request.body));
+      keyring.forget();
+      return answer(200, "Key updated successfully", shown(changed));
+    },
+  });
+
+  addOperation(server, parts, {
+    method: "POST",
+    url: `${oneKey}/rotate`,
+    scope: "admin",
+    doc: {
+      summary: "Makes a key in place of another one, which works on for the overlap.",
+      tag: TAG,
+      body: RotateBody,
+      answers: { 201: NewKeyAnswer },
+    },
+    handle: async (request, accountId) => {
+      const body = readBody(RotateBody, request.body ?? {});
+      const { key, record, previous } = await rotateKey(kb, accountId, idOf(request), body);
+      keyring.forget();
+      return answer(201, "Key rotated successfully", { key, ...shown(record), previous: shown(previous) });
+    },
+  });
+
+  addOperation(server, parts, {
+    method: "DELETE",
+    url: oneKey,
+    scope: "admin",
+    doc: { summary: "Revokes a key for good.", tag: TAG, answers: { 200: KeyAnswer } },
+    handle: async (request, accountId) => {
+      const revoked = await revokeKey(kb, accountId, idOf(request));
+      keyring.forget();
+      return answer(200, "Key revoked successfully", shown(revoked));
+    },
+  });
+}
+
+function idOf(request: FastifyRequest): string {
+  return (request.params as { id: string }).id; // the routes that ask have this parameter
+}

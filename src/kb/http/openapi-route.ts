@@ -1,0 +1,19 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { ROUTES } from "../../wire/routes.ts";
+import { openApiDocument } from "./openapi.ts";
+import { routeConfig, sendJson } from "./operation.ts";
+import type { RouteTable } from "./route-table.ts";
+
+const Document = z.object({ openapi: z.string(), paths: z.record(z.string(), z.unknown()) });
+
+/** `GET /openapi.json`, an addition: this API for programs. It tells nothing that docs/API.md does not: no key. */
+export function addOpenApiRoute(server: FastifyInstance, table: RouteTable, version: () => string): void {
+  // Made when first asked for, when all routes are there; they do not change any more.
+  let text: string | undefined;
+  const doc = { summary: "This API as an OpenAPI document.", tag: "Service", answers: { 200: Document } };
+  server.get(ROUTES.openApi, { config: routeConfig("none", doc) }, async (_request, reply) => {
+    text ??= JSON.stringify(openApiDocument(table.routes, version()));
+    return sendJson(reply, 200, text);
+  });
+}

@@ -1,0 +1,49 @@
+import { Refusal } from "../resources/refusal.ts";
+
+/** How many requests a key may send. */
+export interface RateRule {
+  /** In the long run. */
+  readonly perMinute: number;
+  /** At once, after a rest. */
+  readonly burst: number;
+}
+
+/** Keys whose buckets are kept. A key more forgets all, and each then has a full burst again. */
+const BUCKETS_MAX = 10_000;
+
+/** Counts requests by key: a token bucket for each. */
+export interface RateLimiter {
+  /** Takes a token of the key's bucket. Throws `rate_limited` with the seconds until there is one. */
+  take(key: string, nowMs: number): void;
+}
+
+interface Bucket {
+  readonly tokens: number;
+  readonly atMs: number;
+}
+
+/** Opens a limiter; without a rule nothing is limited. */
+export function openRateLimiter(rule: RateRule | undefined): RateLimiter {
+  if (rule === undefined) return { take: () => undefined };
+  const buckets = new Map<string, Bucket>();
+  return {
+    take: (key, nowMs) => {
+      const bucket = refilled(buckets.get(key), rule, nowMs);
+      if (bucket.tokens < 1) {
+        const seconds = Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / rule.perMinute));
+        throw new Refusal("rate_limited", `The key has sent more than ${rule.perMinute} requests a minute.`, {
+          retryAfterSeconds: seconds,
+        });
+      }
+      if (buckets.size >= BUCKETS_MAX && !buckets.has(key)) buckets.clear();
+      buckets.set(key, { tokens: bucket.tokens - 1, atMs: nowMs });
+    },
+  };
+}
+
+/** The bucket as it is now. A clock set back gives nothing and takes nothing. */
+function refilled(bucket: Bucket | undefined, { perMinute, burst }: RateRule, nowMs: number): Bucket {
+  if (bucket === undefined) return { tokens: burst, atMs: nowMs };
+  const gained = (Math.max(0, nowMs - bucket.atMs) * perMinute) / 60_000;
+  return { tokens: Math.min(burst, bucket.tokens + gained), atMs: nowMs };
+}

@@ -1,0 +1,65 @@
+import {
+  ChunksAnswer,
+  CollectionsAnswer,
+  CreateBody,
+  ListAnswer,
+  ListQuery,
+  ResourceAnswer,
+  UpdateBody,
+} from "../../wire/resource.ts";
+import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
+import { IDEMPOTENCY_DOC } from "./route-table.ts";
+import type { RouteDoc } from "./route-table.ts";
+
+const TAG = "Resources";
+const PREFER = { prefer: "respond-async: 202 at once; metadata.status tells when the text is searchable." };
+const IF_MATCH = { "if-match": "ETag of the state the change is meant for; 412 when it is another one." };
+const IF_NONE_MATCH = { "if-none-match": "ETags known; 304 when it is one of them." };
+const IDEMPOTENCY = { [IDEMPOTENCY_HEADER]: IDEMPOTENCY_DOC };
+
+/** What the API document says of the operations on resources. */
+export const RESOURCE_DOCS = {
+  create: {
+    summary: "Makes a resource of text, an uploaded file or a link.",
+    tag: TAG,
+    body: CreateBody,
+    headers: { ...IDEMPOTENCY, ...PREFER },
+    answers: { 201: ResourceAnswer, 202: ResourceAnswer },
+  },
+  update: {
+    summary: "Changes a resource; readers see the old version until the new one is there as a whole.",
+    tag: TAG,
+    body: UpdateBody,
+    headers: { ...IDEMPOTENCY, ...PREFER, ...IF_MATCH },
+    answers: { 200: ResourceAnswer, 202: ResourceAnswer },
+  },
+  remove: {
+    summary: "Deletes a resource; its record stays readable as deleted.",
+    tag: TAG,
+    headers: IF_MATCH,
+    answers: { 200: ResourceAnswer },
+  },
+  list: {
+    summary: "Lists one owner's resources of a collection.",
+    tag: TAG,
+    query: ListQuery,
+    answers: { 200: ListAnswer },
+  },
+  read: {
+    summary: "One resource with its text.",
+    tag: TAG,
+    headers: IF_NONE_MATCH,
+    answers: { 200: ResourceAnswer, 304: "empty" },
+  },
+  chunks: {
+    summary: "The chunks of a resource in text order.",
+    tag: TAG,
+    headers: IF_NONE_MATCH,
+    answers: { 200: ChunksAnswer, 304: "empty" },
+  },
+  collections: {
+    summary: "The three collections of the account.",
+    tag: TAG,
+    answers: { 200: CollectionsAnswer },
+  },
+} satisfies Record<string, RouteDoc>;

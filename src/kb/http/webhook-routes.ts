@@ -1,0 +1,230 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { ROUTES } from "../../wire/routes.ts";
+import {
+  DeadAnswer,
+  DeadQuery,
+  EndpointAnswer,
+  EndpointBody,
+  EndpointChangeBody,
+  EndpointsAnswer,
+  NewEndpointAnswer,
+  QueuesAnswer,
+  ReplayAnswer,
+  ReplayBody,
+  RotateSecretBody,
+  TestAnswer,
+  type DeadRecord,
+  type EndpointRecord,
+} from "../../wire/webhook.ts";
+import type { DeadDelivery, Endpoint, EndpointKey } from "../store/webhooks.ts";
+import {
+  changeEndpoint,
+  createEndpoint,
+  readEndpoint,
+  removeEndpoint,
+  rotateSecret,
+} from "../webhooks/endpoints.ts";
+import { replayDead, type Webhooks } from "../webhooks/webhooks.ts";
+import { addOperation } from "./operation.ts";
+import type { Answer, HttpParts, Operation } from "./operation.ts";
+import { readBody, readInput } from "./validate.ts";
+
+const TAG = "Webhooks";
+
+/** Endpoints of the caller's account and their dead letters (additions), and what waits in the account's queues. */
+export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
+  const { store } = webhooks;
+  const one = `${ROUTES.webhooks}/:id`;
+  const dead = `${ROUTES.webhooks}/dead`;
+  const add = (operation: Operation): void => addOperation(server, parts, operation);
+
+  add({
+    method: "POST",
+    url: ROUTES.webhooks,
+    scope: "admin",
+    doc: {
+      summary: "Registers an endpoint for events; its signing secret is shown this once.",
+      tag: TAG,
+      body: EndpointBody,
+      answers: { 201: NewEndpointAnswer },
+    },
+    handle: async (request, accountId) => {
+      const made = await createEndpoint(webhooks, accountId, readBody(EndpointBody, request.body));
+      return answer(201, "Endpoint created successfully", {
+        ...recordOf(made.endpoint),
+        secret: made.secret,
+      });
+    },
+  });
+
+  add({
+    method: "GET",
+    url: ROUTES.webhooks,
+    scope: "admin",
+    doc: { summary: "Lists the endpoints of the account.", tag: TAG, answers: { 200: EndpointsAnswer } },
+    handle: async (_request, accountId) => {
+      const endpoints = await store.endpoints(accountId);
+      return answer(200, "Endpoints fetched successfully", { endpoints: endpoints.map(recordOf) });
+    },
+  });
+
+  add({
+    method: "GET",
+    url: one,
+    scope: "admin",
+    doc: { summary: "One endpoint.", tag: TAG, answers: { 200: EndpointAnswer } },
+    handle: async (request, accountId) => {
+      const endpoint = await readEndpoint(webhooks, keyOf(request, accountId));
+      return answer(200, "Endpoint fetched successfully", recordOf(endpoint));
+    },
+  });
+
+  add({
+    method: "PUT",
+    url: one,
+    scope: "admin",
+    doc: {
+      summary: "Changes an endpoint, or lets it rest.",
+      tag: TAG,
+      body: EndpointChangeBody,
+      answers: { 200: EndpointAnswer },
+    },
+    handle: async (request, accountId) => {
+      const body = readBody(EndpointChangeBody, request.body);
+      const endpoint = await changeEndpoint(webhooks, keyOf(request, accountId), body);
+      return answer(200, "Endpoint updated successfully", recordOf(endpoint));
+    },
+  });
+
+  add({
+    method: "DELETE",
+    url: one,
+    scope: "admin",
+    doc: {
+      summary: "Removes an endpoint with all that waits for it.",
+      tag: TAG,
+      answers: { 200: EndpointAnswer },
+    },
+    handle: async (request, accountId) => {
+      const endpoint = await removeEndpoint(webhooks, keyOf(request, accountId));
+      return answer(200, "Endpoint deleted successfully", recordOf(endpoint));
+    },
+  });
+
+  add({
+    method: "POST",
+    url: `${one}/test`,
+    scope: "admin",
+    doc: {
+      summary: "Sends a test message at once and tells what came of it.",
+      tag: TAG,
+      answers: { 200: TestAnswer },
+    },
+    handle: async (request, accountId) => {
+      const attempt = await webhooks.test(keyOf(request, accountId));
+      return attempt.kind === "arrived"
+        ? answer(200, "The test message arrived", { arrived: true, problem: null })
+        : answer(200, "The test message did not arrive", { arrived: false, problem: attempt.problem });
+    },
+  });
+
+  add({
+    method: "POST",
+    url: `${one}/rotate`,
+    scope: "admin",
+    doc: {
+      summary: "Makes a signing secret in place of the one in force, which signs beside it for the overlap.",
+      tag: TAG,
+      body: RotateSecretBody,
+      answers: { 201: NewEndpointAnswer },
+    },
+    handle: async (request, accountId) => {
+      const body = readBody(RotateSecretBody, request.body ?? {});
+      const { endpoint, secret } = await rotateSecret(webhooks, keyOf(request, accountId), body);
+      return answer(201, "Secret rotated successfully", { ...recordOf(endpoint), secret });
+    },
+  });
+
+  add({
+    method: "GET",
+    url: dead,
+    scope: "admin",
+    doc: {
+      summary: "Messages that were given up, newest first.",
+      tag: TAG,
+      query: DeadQuery,
+      answers: { 200: DeadAnswer },
+    },
+    handle: async (request, accountId) => {
+      const { limit, cursor } = readInput(DeadQuery, request.query);
+      const page = await store.deadDeliveries({ accountId, beforeNumber: cursor, limit: limit + 1 });
+      const shown = page.slice(0, limit);
+      const nextCursor = page.length > limit ? String(shown.at(-1)?.number ?? "") : null;
+      return answer(200, "Dead letters fetched successfully", { dead: shown.map(deadOf), nextCursor });
+    },
+  });
+
+  add({
+    method: "POST",
+    url: `${dead}/replay`,
+    scope: "admin",
+    doc: {
+      summary: "Tries dead letters anew: one, those of an endpoint, or all.",
+      tag: TAG,
+      body: ReplayBody,
+      answers: { 200: ReplayAnswer },
+    },
+    handle: async (request, accountId) => {
+      const replayed = await replayDead(webhooks, accountId, readBody(ReplayBody, request.body ?? {}));
+      return answer(200, "Dead letters wait to be sent again", { replayed });
+    },
+  });
+
+  add({
+    method: "GET",
+    url: ROUTES.queues,
+    scope: "read",
+    doc: {
+      summary: "What waits for the account: documents to be taken in, messages to be sent.",
+      tag: "Service",
+      answers: { 200: QueuesAnswer },
+    },
+    handle: async (_request, accountId) => {
+      const [jobs, messages] = await Promise.all([
+        store.jobFigures(accountId),
+        store.deliveryFigures(accountId),
+      ]);
+      const { waiting, oldestMs, failed } = jobs;
+      const oldestAt = oldestMs === null ? null : new Date(oldestMs).toISOString();
+      return answer(200, "Queues fetched successfully", {
+        ingest: { waiting, oldestAt, failed },
+        webhooks: messages,
+      });
+    },
+  });
+}
+
+function answer(status: number, message: string, data: object): Answer {
+  return { status, body: { success: true, message, data } };
+}
+
+function keyOf(request: FastifyRequest, accountId: string): EndpointKey {
+  return { accountId, id: (request.params as { id: string }).id }; // the routes that ask have this parameter
+}
+
+function recordOf(endpoint: Endpoint): EndpointRecord {
+  const { id, accountId: _account, secrets: _secrets, events, ...rest } = endpoint;
+  return { _id: id, ...rest, events: [...events] };
+}
+
+function deadOf(delivery: DeadDelivery): DeadRecord {
+  return {
+    webhookId: delivery.eventId,
+    endpointId: delivery.endpointId ?? null,
+    url: delivery.url,
+    type: delivery.type,
+    attempts: delivery.attempts,
+    problem: delivery.problem,
+    createdAt: new Date(delivery.createdMs).toISOString(),
+  };
+}

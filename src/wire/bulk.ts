@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { CreateBody } from "./resource.ts";
+
+/** A line of `POST /api/rag/resources/bulk`: a create body, and an idempotency key of its own. */
+export const BulkLine = CreateBody.extend({ idempotency_key: z.string().min(1).max(255).optional() });
+export type BulkLine = z.infer<typeof BulkLine>;
+
+/** What came of a line: the status and the failure are those that a create of its own would have been answered. */
+export const BulkOutcome = z.object({
+  /** Counts from 1, blank lines too. */
+  line: z.number(),
+  success: z.boolean(),
+  status: z.number(),
+  data: z.object({ _id: z.string(), collectionId: z.string(), ownerId: z.string() }).optional(),
+  message: z.string().optional(),
+  error: z.object({ code: z.string(), hint: z.string().optional(), field: z.string().optional() }).optional(),
+});
+export type BulkOutcome = z.infer<typeof BulkOutcome>;
+
+/** The last line of the answer: without it the answer was broken off. */
+export const BulkSummary = z.object({
+  summary: z.object({
+    lines: z.number(),
+    created: z.number(),
+    failed: z.number(),
+    /** Why no further line was read, where the body did not end well. */
+    message: z.string().optional(),
+  }),
+});
+export type BulkSummary = z.infer<typeof BulkSummary>;

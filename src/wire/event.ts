@@ -1,0 +1,23 @@
+import { z } from "zod";
+
+/** Types of the events that registered endpoints hear of. */
+export const EventType = z.enum(["resource.chunked", "resource.error", "resource.deleted"]);
+export type EventType = z.infer<typeof EventType>;
+
+/** The body of an event, after Standard Webhooks: what happened, when, and to what. The record itself is read by its id. */
+export const ResourceEvent = z.object({
+  type: EventType,
+  timestamp: z.string(),
+  data: z.object({
+    _id: z.string(),
+    title: z.string(),
+    collectionId: z.string(),
+    ownerId: z.string(),
+    version: z.number(),
+    chunks: z.number(),
+    status: z.string(),
+    /** Why, on `resource.error`. */
+    message: z.string().optional(),
+  }),
+});
+export type ResourceEvent = z.infer<typeof ResourceEvent>;

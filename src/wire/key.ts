@@ -1,0 +1,81 @@
+import { z } from "zod";
+import { WireInteger } from "./primitives.ts";
+
+/** Longest name of a key in characters. */
+export const KEY_NAME_CHARS_MAX = 200;
+/** How long the old key still works after a rotation, unless said otherwise: a day to bring the new one everywhere. */
+export const OVERLAP_SECONDS_DEFAULT = 24 * 60 * 60;
+/** Longest overlap of a rotation; whoever needs more keeps two keys. */
+export const OVERLAP_SECONDS_MAX = 30 * 24 * 60 * 60;
+
+/** What a key may do; `admin` has every scope. */
+export const Scope = z.enum(["read", "write", "chat", "admin"]);
+export type Scope = z.infer<typeof Scope>;
+
+const name = z
+  .string()
+  .min(1)
+  .max(KEY_NAME_CHARS_MAX)
+  .refine((text) => text.trim() !== "", { message: "expected a text that is not blank" });
+/** At least one: a key that may do nothing is a mistake. Said twice is said once. */
+const scopes = z
+  .array(Scope)
+  .min(1)
+  .max(20)
+  .transform((given) => Scope.options.filter((scope) => given.includes(scope)));
+/** ISO 8601 with the zone. */
+const expiresAt = z.iso
+  .datetime({ offset: true, error: "expected an ISO 8601 time with its zone" })
+  .nullable();
+
+/** Body of `POST /v1/keys` (an addition). `expiresAt` null or left out: never. */
+export const KeyBody = z.object({ name, scopes, expiresAt: expiresAt.optional() });
+export type KeyBody = z.infer<typeof KeyBody>;
+
+/** Body of `PUT /v1/keys/<id>` (an addition): any subset. */
+export const KeyChangeBody = z.object({
+  name: name.optional(),
+  scopes: scopes.optional(),
+  expiresAt: expiresAt.optional(),
+});
+export type KeyChangeBody = z.infer<typeof KeyChangeBody>;
+
+/** Body of `POST /v1/keys/<id>/rotate` (an addition). `expiresAt` left out: as long from now as the old key was made for. */
+export const RotateBody = z.object({
+  overlapSeconds: WireInteger.pipe(z.int().min(0).max(OVERLAP_SECONDS_MAX)).default(OVERLAP_SECONDS_DEFAULT),
+  expiresAt: expiresAt.optional(),
+});
+export type RotateBody = z.infer<typeof RotateBody>;
+
+/** A key as it is shown: never the key itself. */
+export const KeyRecordAnswer = z.object({
+  _id: z.string(),
+  name: z.string(),
+  hint: z.string(),
+  scopes: z.array(Scope),
+  createdAt: z.string(),
+  expiresAt: z.string().nullable(),
+  revokedAt: z.string().nullable(),
+  state: z.enum(["valid", "expired", "revoked"]),
+});
+export type KeyRecordAnswer = z.infer<typeof KeyRecordAnswer>;
+
+/** Answer of create and rotate: the only time the key itself is shown. `previous` is the rotated one. */
+export const NewKeyAnswer = z.object({
+  success: z.literal(true),
+  message: z.string(),
+  data: KeyRecordAnswer.extend({ key: z.string(), previous: KeyRecordAnswer.optional() }),
+});
+export type NewKeyAnswer = z.infer<typeof NewKeyAnswer>;
+
+/** Answer of change and revoke. */
+export const KeyAnswer = z.object({ success: z.literal(true), message: z.string(), data: KeyRecordAnswer });
+export type KeyAnswer = z.infer<typeof KeyAnswer>;
+
+/** Answer of `GET /v1/keys`: all of the account, oldest first. */
+export const KeysAnswer = z.object({
+  success: z.literal(true),
+  message: z.string(),
+  data: z.object({ keys: z.array(KeyRecordAnswer) }),
+});
+export type KeysAnswer = z.infer<typeof KeysAnswer>;

@@ -1,0 +1,82 @@
+import type { z } from "zod";
+
+/** Longest metadata of a resource, as JSON in UTF-8: it is read and answered with every record. */
+export const METADATA_BYTES_MAX = 8 * 1024;
+/** Levels of objects: a path of a filter has at most so many keys. */
+export const METADATA_LEVELS_MAX = 4;
+/** Values, those in lists each: every one has a place in the index. */
+export const METADATA_VALUES_MAX = 128;
+/** Longest key in characters. */
+export const METADATA_KEY_CHARS_MAX = 64;
+/** Longest string in characters: filters compare whole values, and texts belong into the content. */
+export const METADATA_STRING_CHARS_MAX = 1024;
+
+/** The service's own words in a record's `metadata`, beside the user's keys. */
+const OWN_KEYS: ReadonlySet<string> = new Set(["status", "message", "strategyUsed"]);
+/** What a filter says with these keys could not be told from a condition on them. */
+const FILTER_WORDS: ReadonlySet<string> = new Set(["and", "or", "not"]);
+
+/** JSON data of a user: an object of strings, numbers, booleans, nulls, lists of those, and such objects. */
+export type UserMetadata = Readonly<Record<string, unknown>>;
+
+/** Checks the metadata of a body; a problem is told with the field it lies in. For `z.transform`. */
+export function readMetadata(given: unknown, context: z.RefinementCtx): UserMetadata {
+  const refuse = (path: readonly PropertyKey[], message: string): void => {
+    context.addIssue({ code: "custom", path: [...path], message });
+  };
+  let values = 0;
+
+  const readScalar = (path: readonly PropertyKey[], value: unknown): void => {
+    values += 1;
+    if (typeof value === "string") {
+      if (value.length > METADATA_STRING_CHARS_MAX)
+        refuse(path, `expected at most ${METADATA_STRING_CHARS_MAX} characters`);
+    } else if (!isScalar(value)) {
+      refuse(path, "expected a string, a number, true, false or null");
+    }
+  };
+  const readObject = (path: readonly PropertyKey[], object: object, level: number): void => {
+    if (level > METADATA_LEVELS_MAX) {
+      refuse(path, `expected at most ${METADATA_LEVELS_MAX} levels of objects`);
+      return;
+    }
+    for (const [key, value] of Object.entries(object)) {
+      const at = [...path, key];
+      const problem = keyProblem(key, level);
+      if (problem !== undefined) refuse(at, problem);
+      if (Array.isArray(value)) for (const [index, item] of value.entries()) readScalar([...at, index], item);
+      else if (typeof value === "object" && value !== null) readObject(at, value, level + 1);
+      else readScalar(at, value);
+    }
+  };
+
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    refuse([], "expected an object");
+    return {};
+  }
+  readObject([], given, 1);
+  if (values > METADATA_VALUES_MAX) refuse([], `expected at most ${METADATA_VALUES_MAX} values`);
+  const text = JSON.stringify(given);
+  if (new TextEncoder().encode(text).length > METADATA_BYTES_MAX)
+    refuse([], `expected at most ${METADATA_BYTES_MAX} bytes of JSON`);
+  return JSON.parse(text, wellFormed) as UserMetadata; // an object, as just checked
+}
+
+/** Why a key cannot be; undefined: it can. */
+function keyProblem(key: string, level: number): string | undefined {
+  if (key === "" || key.length > METADATA_KEY_CHARS_MAX)
+    return `expected a key of 1 to ${METADATA_KEY_CHARS_MAX} characters`;
+  if (/[.\p{Cc}]/u.test(key)) return "expected a key without dots and control characters";
+  if (FILTER_WORDS.has(key) || key === "__proto__") return `expected another key than ${key}`;
+  if (level === 1 && OWN_KEYS.has(key)) return `expected another key: ${key} is the service's own`;
+  return undefined;
+}
+
+function isScalar(value: unknown): boolean {
+  return value === null || typeof value === "boolean" || typeof value === "number";
+}
+
+/** A lone surrogate has no form in UTF-8: a store would change it. */
+function wellFormed(_key: string, value: unknown): unknown {
+  return typeof value === "string" ? value.toWellFormed() : value;
+}

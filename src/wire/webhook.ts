@@ -1,0 +1,117 @@
+import { z } from "zod";
+import { EventType } from "./event.ts";
+import { WireInteger } from "./primitives.ts";
+
+/** Longest address of an endpoint in characters. */
+const ENDPOINT_URL_CHARS_MAX = 2048;
+const ENDPOINT_DESCRIPTION_CHARS_MAX = 500;
+/** Longest secret in characters: the prefix and 64 bytes in base64. */
+const SECRET_CHARS_MAX = 100;
+/** How long an old secret still signs after a rotation. */
+const OVERLAP_HOURS_DEFAULT = 24;
+const OVERLAP_HOURS_MAX = 168;
+const DEAD_PAGE_DEFAULT = 100;
+const DEAD_PAGE_MAX = 1000;
+
+const url = z.string().min(1).max(ENDPOINT_URL_CHARS_MAX);
+const description = z.string().max(ENDPOINT_DESCRIPTION_CHARS_MAX);
+/** None: all types, those of later versions too. */
+const events = z.array(EventType).max(EventType.options.length);
+const secret = z.string().min(1).max(SECRET_CHARS_MAX);
+
+/** Body of `POST /v1/webhooks`. */
+export const EndpointBody = z.object({
+  url,
+  events: events.default([]),
+  description: description.default(""),
+  /** Default: one is made. */
+  secret: secret.optional(),
+});
+export type EndpointBody = z.infer<typeof EndpointBody>;
+
+/** Body of `PUT /v1/webhooks/<id>`: any subset. */
+export const EndpointChangeBody = z.object({
+  url: url.optional(),
+  events: events.optional(),
+  description: description.optional(),
+  enabled: z.boolean().optional(),
+});
+export type EndpointChangeBody = z.infer<typeof EndpointChangeBody>;
+
+/** Body of `POST /v1/webhooks/<id>/rotate`; may be left out. */
+export const RotateSecretBody = z.object({
+  secret: secret.optional(),
+  overlapHours: WireInteger.pipe(z.int().min(0).max(OVERLAP_HOURS_MAX)).default(OVERLAP_HOURS_DEFAULT),
+});
+export type RotateSecretBody = z.infer<typeof RotateSecretBody>;
+
+/** Query of `GET /v1/webhooks/dead`. */
+export const DeadQuery = z.object({
+  limit: WireInteger.pipe(z.int().min(1).max(DEAD_PAGE_MAX)).default(DEAD_PAGE_DEFAULT),
+  cursor: z
+    .string()
+    .regex(/^\d{1,15}$/, "expected a nextCursor of an earlier answer")
+    .transform(Number)
+    .optional(),
+});
+export type DeadQuery = z.infer<typeof DeadQuery>;
+
+/** Body of `POST /v1/webhooks/dead/replay`: one message, those of one endpoint, or all. */
+export const ReplayBody = z.object({
+  webhookId: z.string().min(1).max(100).optional(),
+  endpointId: z.string().min(1).max(100).optional(),
+});
+export type ReplayBody = z.infer<typeof ReplayBody>;
+
+/** An endpoint as the service shows it: never with its secret. */
+export const EndpointRecord = z.object({
+  _id: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  description: z.string(),
+  enabled: z.boolean(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  /** Messages that wait, and those that were given up. */
+  waiting: z.number(),
+  dead: z.number(),
+  deliveredAt: z.string().nullable(),
+  /** Why the last attempt failed. */
+  problem: z.string().nullable(),
+});
+export type EndpointRecord = z.infer<typeof EndpointRecord>;
+
+const answerOf = <T extends z.ZodType>(data: T) =>
+  z.object({ success: z.literal(true), message: z.string(), data });
+
+export const EndpointAnswer = answerOf(EndpointRecord);
+/** Answer of create and rotate: the only times the secret is seen. */
+export const NewEndpointAnswer = answerOf(EndpointRecord.extend({ secret: z.string() }));
+export const EndpointsAnswer = answerOf(z.object({ endpoints: z.array(EndpointRecord) }));
+export const TestAnswer = answerOf(z.object({ arrived: z.boolean(), problem: z.string().nullable() }));
+
+/** A message that was given up. */
+export const DeadRecord = z.object({
+  webhookId: z.string(),
+  /** Null where it went to an address of its own. */
+  endpointId: z.string().nullable(),
+  url: z.string(),
+  type: z.string(),
+  attempts: z.number(),
+  problem: z.string(),
+  createdAt: z.string(),
+});
+export type DeadRecord = z.infer<typeof DeadRecord>;
+
+export const DeadAnswer = answerOf(
+  z.object({ dead: z.array(DeadRecord), nextCursor: z.string().nullable() }),
+);
+export const ReplayAnswer = answerOf(z.object({ replayed: z.number() }));
+
+/** Answer of `GET /v1/queues`: what waits for the key's account. */
+export const QueuesAnswer = answerOf(
+  z.object({
+    ingest: z.object({ waiting: z.number(), oldestAt: z.string().nullable(), failed: z.number() }),
+    webhooks: z.object({ endpoints: z.number(), waiting: z.number(), dead: z.number() }),
+  }),
+);

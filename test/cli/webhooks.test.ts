@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { webhookLines } from "../../src/cli/webhooks.ts";
+
+const ENDPOINT = {
+  _id: "e1",
+  url: "https://example.com/hook",
+  events: [],
+  description: "",
+  enabled: true,
+  createdAt: "2026-01-01T00:00:00.000Z",
+  updatedAt: "2026-01-01T00:00:00.000Z",
+  waiting: 2,
+  dead: 1,
+  deliveredAt: null,
+  problem: null,
+};
+const DEAD = {
+  webhookId: "msg_1",
+  endpointId: "e1",
+  url: "https://example.com/hook",
+  type: "resource.chunked",
+  attempts: 10,
+  problem: "the receiver answered 500",
+  createdAt: "2026-01-01T00:00:00.000Z",
+};
+
+describe("webhookLines", () => {
+  it.each([
+    ["nothing", [], [], "no endpoint is registered\n"],
+    [
+      "an endpoint that works",
+      [ENDPOINT],
+      [],
+      "endpoint e1  https://example.com/hook  all events; 2 waiting, 1 dead\n",
+    ],
+    [
+      "one that does not",
+      [{ ...ENDPOINT, enabled: false, events: ["resource.error"], problem: "no answer" }],
+      [],
+      "endpoint e1  https://example.com/hook  resource.error; 2 waiting, 1 dead, disabled, last: no answer\n",
+    ],
+    [
+      "a dead letter",
+      [],
+      [DEAD],
+      "dead msg_1  2026-01-01T00:00:00.000Z  resource.chunked  https://example.com/hook  10 attempts: the receiver answered 500\n",
+    ],
+  ])("tells of %s", (_name, endpoints, dead, words) => {
+    expect(webhookLines(endpoints, dead)).toBe(words);
+  });
+});

@@ -1,0 +1,273 @@
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openFetcher } from "../../../src/kb/fetch/fetcher.ts";
+import type { FetcherOptions, LinkAnswer, Validators } from "../../../src/kb/fetch/fetcher.ts";
+import type { ResolveAll } from "../../../src/kb/fetch/guarded-dial.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import { openWeb } from "./web.ts";
+import type { Web } from "./web.ts";
+
+let web: Web;
+beforeAll(async () => {
+  web = await openWeb({
+    "/page": (_request, response) =>
+      response.writeHead(200, { "content-type": "text/plain", etag: '"v1"' }).end("hello"),
+    "/conditional": (request, response) => {
+      const unchanged = request.headers["if-none-match"] === '"v1"';
+      response.writeHead(unchanged ? 304 : 200, { etag: '"v1"' }).end(unchanged ? undefined : "hello");
+    },
+    "/always-304": (_request, response) => response.writeHead(304).end(),
+    "/gzip": (_request, response) =>
+      response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("packed")),
+    "/brotli": (_request, response) =>
+      response.writeHead(200, { "content-encoding": "br" }).end(brotliCompressSync("packed")),
+    "/bomb": (_request, response) =>
+      response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(Buffer.alloc(5_000_000))),
+    "/brotli-bomb": (_request, response) =>
+      response.writeHead(200, { "content-encoding": "br" }).end(brotliCompressSync(Buffer.alloc(5_000_000))),
+    "/not-gzip": (_request, response) => response.writeHead(200, { "content-encoding": "gzip" }).end("plain"),
+    "/not-brotli": (_request, response) => response.writeHead(200, { "content-encoding": "br" }).end("plain"),
+    "/half-brotli": (_request, response) =>
+      response
+        .writeHead(200, { "content-encoding": "br" })
+        .end(brotliCompressSync("packed and long").subarray(0, 8)),
+    "/half-gzip": (_request, response) =>
+      response
+        .writeHead(200, { "content-encoding": "gzip" })
+        .end(gzipSync("packed and long").subarray(0, 12)),
+    "/zstd": (_request, response) => response.writeHead(200, { "content-encoding": "zstd" }).end("x"),
+    "/large": (_request, response) => response.writeHead(200).end(Buffer.alloc(200_000)),
+    "/endless": (_request, response) => {
+      response.writeHead(200);
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(16_384)));
+      };
+      response.on("drain", more);
+      more();
+    },
+    "/silent": () => undefined,
+    "/stalls": (_request, response) => {
+      response.writeHead(200).write("a beginning");
+    },
+    "/broken": (_request, response) => {
+      response.writeHead(200, { "content-length": "100" }).write("a beginning");
+      setImmediate(() => response.destroy());
+    },
+    "/gone": (_request, response) => response.writeHead(410).end(),
+    "/nowhere": (_request, response) => response.writeHead(302).end(),
+    "/ring": (_request, response) => response.writeHead(302, { location: "/ring" }).end(),
+    "/1": (_request, response) => response.writeHead(301, { location: "/2" }).end(),
+    "/2": (_request, response) => response.writeHead(302, { location: "3" }).end(),
+    "/3": (_request, response) => response.writeHead(303, { location: "?4" }).end(),
+    "/3?4": (_request, response) => response.writeHead(307, { location: "/5" }).end(),
+    "/5": (_request, response) => response.writeHead(308, { location: "/page" }).end(),
+    "/to-private": (_request, response) =>
+      response.writeHead(302, { location: `http://127.0.0.2:${web.port}/page` }).end(),
+    "/to-decimal": (_request, response) =>
+      response.writeHead(302, { location: `http://2130706434:${web.port}/page` }).end(),
+    "/to-mapped": (_request, response) =>
+      response.writeHead(302, { location: `http://[::ffff:127.0.0.2]:${web.port}/page` }).end(),
+    "/to-file": (_request, response) => response.writeHead(302, { location: "file:///etc/passwd" }).end(),
+    "/to-credentials": (_request, response) =>
+      response.writeHead(302, { location: `http://user:secret@127.0.0.1:${web.port}/page` }).end(),
+    "/to-nothing": (_request, response) => response.writeHead(302, { location: "http://[" }).end(),
+  });
+});
+afterAll(() => web.close());
+
+function open(options: Partial<FetcherOptions> = {}) {
+  return openFetcher({
+    allow: ["127.0.0.1"],
+    agent: "kbsync-test",
+    busy: () => new Error("busy"),
+    bytesMax: 100_000,
+    timeoutMs: 15_000,
+    ...options,
+  });
+}
+
+async function textOf({ body, validators, url }: LinkAnswer) {
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return { text: Buffer.concat(parts).toString(), validators, path: url.pathname };
+}
+
+const get = (path: string, options?: Partial<FetcherOptions>, known?: Validators) =>
+  open(options).fetch(web.url(path), known, textOf);
+
+async function failureOf(work: Promise<unknown>): Promise<{ code: string; message: string }> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof KbsyncError) return { code: error.code, message: error.message };
+    throw error;
+  }
+  throw new Error("it did not fail");
+}
+
+/** Answers names from a table, each call the next answer. */
+function names(
+  table: Readonly<Record<string, readonly (readonly string[])[]>>,
+): ResolveAll & { calls: number } {
+  const resolve = Object.assign(
+    ((host, _options, done) => {
+      const answers = table[host] ?? [];
+      const addresses = answers[Math.min(resolve.calls, answers.length - 1)] ?? [];
+      resolve.calls += 1;
+      done(
+        null,
+        addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
+      );
+    }) as ResolveAll,
+    { calls: 0 },
+  );
+  return resolve;
+}
+
+describe("an answer", () => {
+  it("comes with its validators", async () => {
+    expect(await get("/page")).toEqual({ text: "hello", validators: { etag: '"v1"' }, path: "/page" });
+    expect(web.requests.at(-1)?.headers).toMatchObject({
+      "user-agent": "kbsync-test",
+      connection: "keep-alive",
+    });
+  });
+
+  it.each(["/gzip", "/brotli"])("is unpacked: %s", async (path) => {
+    expect(await get(path)).toMatchObject({ text: "packed" });
+  });
+
+  it("after five redirects, relative ones too, is that of the last address", async () => {
+    expect(await get("/1")).toMatchObject({ text: "hello", path: "/page" });
+  });
+
+  it("is not fetched again when the server says that nothing changed", async () => {
+    expect(await get("/conditional", {}, { etag: '"v1"' })).toBe("unchanged");
+    expect(await get("/conditional", {}, { etag: '"v0"', lastModified: "x" })).toMatchObject({
+      text: "hello",
+    });
+    expect(web.requests.at(-1)?.headers).toMatchObject({ "if-none-match": '"v0"', "if-modified-since": "x" });
+  });
+});
+
+describe("a failure has its cause in words", () => {
+  it.each([
+    ["a status", "/gone", "the server answered 410 Gone"],
+    ["a 304 that nobody asked for", "/always-304", "the server answered 304 Not Modified"],
+    ["a ring", "/ring", "it redirects more than 5 times"],
+    ["a redirect to nowhere", "/nowhere", "the server answered 302 without saying where it moved"],
+    ["a redirect to no address", "/to-nothing", "the server redirects to what is no address"],
+    ["an answer too large by its own word", "/large", "its answer is larger than 100000 bytes"],
+    ["an answer without end", "/endless", "its answer is larger than 100000 bytes"],
+    ["a packed bomb", "/bomb", "its answer is larger than 100000 bytes"],
+    ["another packed bomb", "/brotli-bomb", "its answer is larger than 100000 bytes"],
+    ["what is not packed as it says", "/not-gzip", "its answer is packed and cannot be unpacked"],
+    ["what is not packed as it says", "/not-brotli", "its answer is packed and cannot be unpacked"],
+    ["what is packed by half", "/half-brotli", "its answer is packed and cannot be unpacked"],
+    ["what is packed by half", "/half-gzip", "its answer is packed and cannot be unpacked"],
+    ["an unknown way of packing", "/zstd", "its answer is packed in a way that is not known here"],
+    ["an answer that breaks off", "/broken", "127.0.0.1 broke off its answer"],
+  ])("%s", async (_name, path, message) => {
+    expect(await failureOf(get(path))).toEqual({ code: "link_failed", message });
+  });
+
+  it.each(["/silent", "/stalls"])("a server that does not go on: %s", async (path) => {
+    const failure = await failureOf(get(path, { timeoutMs: 300 }));
+    expect(failure).toEqual({ code: "link_failed", message: "it took longer than 0.3 s" });
+  });
+
+  it("nobody listens", async () => {
+    const closed = await openWeb({});
+    await closed.close();
+    const failure = await failureOf(open().fetch(closed.url("/"), undefined, textOf));
+    expect(failure).toEqual({ code: "link_failed", message: "127.0.0.1 refuses the connection" });
+  });
+
+  it("there is no such host", async () => {
+    const resolve: ResolveAll = (_host, _options, done) => {
+      done(Object.assign(new Error("getaddrinfo ENOTFOUND"), { code: "ENOTFOUND" }), []);
+    };
+    const failure = await failureOf(
+      open({ resolve }).fetch(new URL("http://nowhere.example/"), undefined, textOf),
+    );
+    expect(failure).toEqual({ code: "link_failed", message: "there is no host nowhere.example" });
+  });
+
+  it("what goes wrong with the reader stays what it is", async () => {
+    const full = Object.assign(new Error("no space"), { code: "ENOSPC" });
+    const work = open().fetch(web.url("/page"), undefined, () => Promise.reject(full));
+    await expect(work).rejects.toBe(full);
+  });
+});
+
+describe("only public addresses are dialled", () => {
+  it.each(["127.0.0.2", "2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "[::1]", "0"])(
+    "not %s",
+    async (host) => {
+      const before = web.requests.length;
+      const failure = await failureOf(open().fetch(web.url("/page", host), undefined, textOf));
+      expect(failure.code).toBe("link_refused");
+      expect(failure.message).toMatch(/is not a public address$/);
+      expect(web.requests).toHaveLength(before);
+    },
+  );
+
+  it.each(["/to-private", "/to-decimal", "/to-mapped", "/to-file", "/to-credentials"])(
+    "not behind the redirect %s",
+    async (path) => {
+      const before = web.requests.length;
+      expect(await failureOf(get(path))).toMatchObject({ code: "link_refused" });
+      expect(web.requests).toHaveLength(before + 1);
+    },
+  );
+
+  it.each([
+    ["a private address", ["10.0.0.1"]],
+    ["one private address among public ones", ["93.184.216.34", "127.0.0.2"]],
+    ["a mapped one", ["::ffff:127.0.0.2"]],
+    ["one with a zone", ["fe80::1%eth0"]],
+    ["none", []],
+  ])("not a name that resolves to %s; the words do not tell it", async (_name, addresses) => {
+    const resolve = names({ "inside.example": [addresses] });
+    const failure = await failureOf(
+      open({ resolve }).fetch(web.url("/page", "inside.example"), undefined, textOf),
+    );
+    expect(failure).toEqual({ code: "link_refused", message: "inside.example is not a public address" });
+  });
+
+  it("not a name that resolves to a forbidden address at the next dial", async () => {
+    const resolve = names({ "rebind.example": [["127.0.0.1"], ["127.0.0.2"]] });
+    const fetcher = open({ resolve });
+    const url = web.url("/page", "rebind.example");
+    expect(await fetcher.fetch(url, undefined, textOf)).toMatchObject({ text: "hello" });
+    expect(await failureOf(fetcher.fetch(url, undefined, textOf))).toMatchObject({ code: "link_refused" });
+    expect(resolve.calls).toBe(2);
+  });
+
+  it("not this machine by its name", async () => {
+    const failure = await failureOf(
+      open({ allow: [] }).fetch(web.url("/page", "localhost"), undefined, textOf),
+    );
+    expect(failure).toEqual({ code: "link_refused", message: "localhost is not a public address" });
+  });
+
+  it("but a name on the allow-list, wherever it leads", async () => {
+    const fetcher = open({ allow: ["localhost"] });
+    expect(await fetcher.fetch(web.url("/page", "localhost"), undefined, textOf)).toMatchObject({
+      text: "hello",
+    });
+    expect(await failureOf(fetcher.fetch(web.url("/page"), undefined, textOf))).toMatchObject({
+      code: "link_refused",
+    });
+  });
+});
+
+it("the line is bounded", async () => {
+  const silent = await openWeb({ "/": () => undefined });
+  const fetcher = open();
+  const all = Array.from({ length: 32 + 256 + 1 }, () => fetcher.fetch(silent.url("/"), undefined, textOf));
+  await expect(all.at(-1)).rejects.toThrow("busy");
+  await silent.close();
+  await Promise.allSettled(all);
+  expect(silent.requests.length).toBeLessThanOrEqual(32);
+});

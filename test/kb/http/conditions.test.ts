@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { etagOf, isKnown, preconditionOf, wantsAsync } from "../../../src/kb/http/conditions.ts";
+import { createBody, openRunning } from "../service/running.ts";
+import type { Answered, Running, Sent } from "../service/running.ts";
+
+const RESOURCE = { id: "a".repeat(24), revision: 3 };
+const TAG = etagOf(RESOURCE);
+
+describe("conditions of requests", () => {
+  it.each([
+    ["the tag itself", TAG, true],
+    ["one of several", `"x", ${TAG} ,"y"`, true],
+    ["anything", "*", true],
+    ["another tag", '"x"', false],
+    ["the weak form of the tag", `W/${TAG}`, false],
+  ])("If-Match with %s", (_name, header, matches) => {
+    expect(preconditionOf({ "if-match": header })?.(RESOURCE)).toBe(matches);
+  });
+
+  it.each([
+    ["the tag itself", TAG, true],
+    ["its weak form", `W/${TAG}`, true],
+    ["anything", "*", true],
+    ["another", '"x"', false],
+  ])("If-None-Match with %s", (_name, header, known) => {
+    expect(isKnown({ "if-none-match": header }, TAG)).toBe(known);
+  });
+
+  it.each(["x", '"open', '"a" "b"', "W/x"])("the malformed tag %s is refused", (header) => {
+    expect(() => preconditionOf({ "if-match": header })).toThrow(/If-Match/);
+  });
+
+  it.each([
+    ["respond-async", true],
+    ["wait=10, Respond-Async", true],
+    ["respond-async; foo=bar", true],
+    ["respond-asynchronously", false],
+    ["return=minimal", false],
+  ])("Prefer: %s", (prefer, wanted) => {
+    expect(wantsAsync({ prefer })).toBe(wanted);
+  });
+});
+
+describe("ETag", () => {
+  let running: Running;
+  beforeAll(async () => {
+    running = await openRunning();
+  });
+  afterAll(() => running.close());
+
+  const create = (): Promise<Answered> => running.send("POST", "/api/rag/resource", { body: createBody() });
+  const at = (method: string, id: string, sent: Sent = {}): Promise<Answered> =>
+    running.send(method, `/api/rag/resource/${id}`, sent);
+
+  it("comes with every answer of a resource, stays while it stays, and changes with it", async () => {
+    const created = await create();
+    const id = created.json.data._id;
+    const read = await at("GET", id);
+    expect(created.headers["etag"]).toMatch(/^"[^"]+"$/);
+    expect(read.headers["etag"]).toBe(created.headers["etag"]);
+    const updated = await at("PUT", id, { body: { title: "Ebb" } });
+    expect(updated.headers["etag"]).not.toBe(created.headers["etag"]);
+    expect((await at("GET", id)).headers["etag"]).toBe(updated.headers["etag"]);
+    const deleted = await at("DELETE", id);
+    expect((await at("GET", id)).headers["etag"]).toBe(deleted.headers["etag"]);
+  });
+
+  it("that the caller knows makes a read 304 without a body", async () => {
+    const created = await create();
+    const headers = { "if-none-match": String(created.headers["etag"]) };
+    const known = await at("GET", created.json.data._id, { headers });
+    expect(known).toMatchObject({ status: 304, text: "" });
+    expect(known.headers["etag"]).toBe(created.headers["etag"]);
+    await at("PUT", created.json.data._id, { body: { content: "New words." } });
+    expect((await at("GET", created.json.data._id, { headers })).status).toBe(200);
+    const chunks = await at("GET", `${created.json.data._id}/chunks`);
+    const again = { headers: { "if-none-match": String(chunks.headers["etag"]) } };
+    expect((await at("GET", `${created.json.data._id}/chunks`, again)).status).toBe(304);
+  });
+
+  it("in If-Match keeps an update and a delete from what they do not know", async () => {
+    const created = await create();
+    const id = created.json.data._id;
+    const stale = { "if-match": String(created.headers["etag"]) };
+    const fresh = await at("PUT", id, { body: { title: "Ebb" }, headers: stale });
+    expect(fresh.status).toBe(200);
+    const refused = await Promise.all([
+      at("PUT", id, { body: { title: "Flood" }, headers: stale }),
+      at("PUT", id, { body: { content: "x" }, headers: { ...stale, prefer: "respond-async" } }),
+      at("DELETE", id, { headers: stale }),
+    ]);
+    expect(refused.map(({ status, json }) => [status, json.error.code])).toEqual(
+      Array.from({ length: 3 }, () => [412, "precondition_failed"]),
+    );
+    expect((await at("GET", id)).json.data.title).toBe("Ebb");
+    const headers = { "if-match": String(fresh.headers["etag"]) };
+    expect((await at("DELETE", id, { headers })).status).toBe(200);
+    expect((await at("DELETE", id, { headers })).status).toBe(404);
+  });
+});

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Route } from "../../../src/kb/http/route-table.ts";
+import { createBody, fileForm, openRunning } from "../service/running.ts";
+import type { Running, Sent } from "../service/running.ts";
+
+/** What belongs to the one account, and what of it must never show in an answer to another. */
+interface Owned {
+  readonly resource: { readonly _id: string; readonly collectionId: string; readonly ownerId: string };
+  readonly fileUrl: string;
+  readonly keyId: string;
+  readonly endpointId: string;
+  readonly secrets: readonly string[];
+}
+
+/** How somebody else asks a route for what is not theirs. */
+interface Ask {
+  /** Default: the route's own path. */
+  readonly path?: (owned: Owned) => string;
+  readonly sent?: (owned: Owned) => Sent;
+  /** `nothing`: 404, as if it did not exist. `own`: an answer that holds nothing of the owner's. A number: this refusal. */
+  readonly finds: "nothing" | "own" | number;
+}
+
+const resourcePath = ({ resource }: Owned): string => `/api/rag/resource/${resource._id}`;
+const keyPath = ({ keyId }: Owned): string => `/v1/keys/${keyId}`;
+const endpointPath = ({ endpointId }: Owned): string => `/v1/webhooks/${endpointId}`;
+const list = ({ resource: { collectionId, ownerId } }: Owned): string =>
+  `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=${ownerId}`;
+
+/** Every route of the service. One that is missing here fails the test: say how it is asked for what is not the caller's. */
+const ASKS: Readonly<Record<string, Ask>> = {
+  "POST /image/processing/upload": { sent: () => ({ body: fileForm("mine") }), finds: "own" },
+  "POST /api/rag/resource": {
+    sent: ({ fileUrl }) => ({ body: createBody({ content: undefined, url: fileUrl }) }),
+    finds: 400,
+  },
+  "POST /api/rag/resources/bulk": {
+    sent: ({ fileUrl }) => ({
+      headers: { "content-type": "application/x-ndjson" },
+      body: `${JSON.stringify(createBody({ content: undefined, url: fileUrl }))}\n`,
+    }),
+    finds: "own",
+  },
+  "PUT /api/rag/resource/:id": {
+    path: resourcePath,
+    sent: () => ({ body: { title: "Taken" } }),
+    finds: "nothing",
+  },
+  "DELETE /api/rag/resource/:id": { path: resourcePath, finds: "nothing" },
+  "GET /api/rag/resource/:id": { path: resourcePath, finds: "nothing" },
+  "GET /api/rag/resource/:id/chunks": { path: (owned) => `${resourcePath(owned)}/chunks`, finds: "nothing" },
+  "GET /api/rag/resource/by-collection": { path: list, finds: "nothing" },
+  "GET /api/rag/collections": { finds: "own" },
+  "POST /rag/query": {
+    sent: ({ resource }) => ({ body: { query: "moon", doc_id: resource._id } }),
+    finds: "nothing",
+  },
+  "GET /files/:token/:name": { path: ({ fileUrl }) => new URL(fileUrl).pathname, finds: "nothing" },
+  "POST /api/v2/model/chat/completion": { sent: () => ({ body: { user: "moon" } }), finds: 501 },
+  "POST /files/upload": { sent: () => ({ body: fileForm("mine") }), finds: 501 },
+  "GET /v1/health": { finds: "own" },
+  "GET /openapi.json": { finds: "own" },
+  "POST /v1/keys": { sent: () => ({ body: { name: "mine", scopes: ["read"] } }), finds: "own" },
+  "GET /v1/keys": { finds: "own" },
+  "PUT /v1/keys/:id": { path: keyPath, sent: () => ({ body: { name: "Taken" } }), finds: "nothing" },
+  "DELETE /v1/keys/:id": { path: keyPath, finds: "nothing" },
+  "POST /v1/keys/:id/rotate": {
+    path: (owned) => `${keyPath(owned)}/rotate`,
+    sent: () => ({ body: {} }),
+    finds: "nothing",
+  },
+  "POST /v1/webhooks": { sent: () => ({ body: { url: "https://hooks.example/mine" } }), finds: "own" },
+  "GET /v1/webhooks": { finds: "own" },
+  "GET /v1/webhooks/:id": { path: endpointPath, finds: "nothing" },
+  "PUT /v1/webhooks/:id": {
+    path: endpointPath,
+    sent: () => ({ body: { description: "Taken" } }),
+    finds: "nothing",
+  },
+  "DELETE /v1/webhooks/:id": { path: endpointPath, finds: "nothing" },
+  "POST /v1/webhooks/:id/test": { path: (owned) => `${endpointPath(owned)}/test`, finds: "nothing" },
+  "POST /v1/webhooks/:id/rotate": { path: (owned) => `${endpointPath(owned)}/rotate`, finds: "nothing" },
+  "GET /v1/webhooks/dead": { finds: "own" },
+  "POST /v1/webhooks/dead/replay": {
+    sent: ({ endpointId }) => ({ body: { endpointId } }),
+    finds: "nothing",
+  },
+  "GET /v1/queues": { finds: "own" },
+};
+
+const nameOf = ({ method, url }: Route): string => `${method} ${url}`;
+
+let running: Running;
+let foreign: string;
+let owned: Owned;
+beforeAll(async () => {
+  // Uploaded files ask for a key too: then every route that knows accounts can be asked with the wrong one.
+  running = await openRunning({ filesNeedKey: true });
+  const admin = await running.issueKey("local", ["admin"]);
+  foreign = await running.issueKey("someone-else", ["admin"]);
+  const send = (path: string, sent: Sent) => running.send("POST", path, { key: admin, ...sent });
+  const resource = (await send("/api/rag/resource", { body: createBody() })).json.data;
+  const fileUrl = (await send("/image/processing/upload", { body: fileForm("secret words") })).json.file_url;
+  const key = (await send("/v1/keys", { body: { name: "The owner's key", scopes: ["read"] } })).json.data;
+  const endpoint = (
+    await send("/v1/webhooks", { body: { url: "https://hooks.example/owner", description: "The owner's" } })
+  ).json.data;
+  owned = {
+    resource,
+    fileUrl,
+    keyId: key._id,
+    endpointId: endpoint._id,
+    secrets: [
+      resource._id,
+      resource.collectionId,
+      resource.ownerId,
+      "The moon pulls",
+      "secret words",
+      new URL(fileUrl).pathname,
+      key._id,
+      key.hint,
+      "The owner's",
+      endpoint._id,
+      endpoint.secret,
+      "hooks.example/owner",
+    ],
+  };
+});
+afterAll(() => running.close());
+
+it("knows every route of the server, and no other", () => {
+  expect(running.service.routes().map(nameOf).toSorted()).toEqual(Object.keys(ASKS).toSorted());
+});
+
+describe("asked with the key of another account", () => {
+  it.each(Object.entries(ASKS))("%s finds nothing", async (name, { path, sent, finds }) => {
+    const [method = "", url = ""] = name.split(" ");
+    const answer = await running.send(method, path?.(owned) ?? url, { ...sent?.(owned), key: foreign });
+    const found = answer.status < 300 ? "own" : answer.status;
+    expect(found).toBe(finds === "nothing" ? 404 : finds);
+    // What was sent may come back in the words of a refusal; nothing else of the owner's may.
+    const asked = `${path?.(owned) ?? ""} ${JSON.stringify(sent?.(owned).body ?? "")}`;
+    for (const secret of owned.secrets.filter((text) => !asked.includes(text))) {
+      expect(answer.text).not.toContain(secret);
+    }
+  });
+
+  it("nothing of the owner's has changed", async () => {
+    const admin = await running.issueKey("local", ["admin"]);
+    const read = async (path: string) => (await running.send("GET", path, { key: admin })).json.data;
+    expect(await read(resourcePath(owned))).toMatchObject({ title: "Tides", isDeleted: false });
+    expect((await read("/v1/keys")).keys).toContainEqual(
+      expect.objectContaining({ _id: owned.keyId, name: "The owner's key", state: "valid", expiresAt: null }),
+    );
+    expect(await read(endpointPath(owned))).toMatchObject({ description: "The owner's" });
+    expect((await running.send("GET", owned.fileUrl, { key: admin })).text).toBe("secret words");
+  });
+});
+
+describe("every route but those for everybody", () => {
+  const OPEN = ["GET /v1/health", "GET /openapi.json"];
+
+  it("says which scope it wants", () => {
+    const routes = running.service.routes();
+    expect(routes.filter(({ scope }) => scope === undefined).map(nameOf)).toEqual([]);
+    expect(
+      routes
+        .filter(({ scope }) => scope === "none")
+        .map(nameOf)
+        .toSorted(),
+    ).toEqual(OPEN.toSorted());
+  });
+
+  it.each([
+    ["no key", 401, "key_missing", () => null],
+    ["a key that nobody made", 401, "key_unknown", () => `kb_${"a".repeat(43)}`],
+    [
+      "an expired key",
+      401,
+      "key_expired",
+      () => running.issueKey("local", ["admin"], "2020-01-01T00:00:00.000Z"),
+    ],
+  ])("refuses %s with %i", async (_name, status, code, keyOf) => {
+    const key = await keyOf();
+    for (const route of running.service.routes().filter((one) => one.scope !== "none")) {
+      const answer = await running.send(route.method, ASKS[nameOf(route)]?.path?.(owned) ?? route.url, {
+        key,
+      });
+      expect({ route: nameOf(route), status: answer.status, code: answer.json.error.code }).toEqual({
+        route: nameOf(route),
+        status,
+        code,
+      });
+    }
+  });
+
+  it("refuses a key with all scopes but the one it wants with 403", async () => {
+    for (const route of running.service.routes()) {
+      if (route.scope === "none") continue;
+      const scopes = (["read", "write", "chat"] as const).filter((scope) => scope !== route.scope);
+      const key = await running.issueKey("local", scopes);
+      const answer = await running.send(route.method, ASKS[nameOf(route)]?.path?.(owned) ?? route.url, {
+        key,
+      });
+      expect({ route: nameOf(route), status: answer.status, code: answer.json.error.code }).toEqual({
+        route: nameOf(route),
+        status: 403,
+        code: "scope_missing",
+      });
+    }
+  });
+});

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { hashKey, KEYS_MAX } from "../../../src/kb/resources/keys.ts";
+import type { KeyRecord } from "../../../src/kb/store/store.ts";
+import { openRunning } from "../service/running.ts";
+import type { Answered, Running } from "../service/running.ts";
+
+const START = Date.parse("2026-11-21T12:00:00.000Z");
+const HOUR_MS = 3_600_000;
+
+let nowMs = START;
+let running: Running;
+let admin: string;
+beforeAll(async () => {
+  running = await openRunning({ nowMs: () => nowMs });
+  admin = await running.issueKey("local", ["admin"]);
+});
+beforeEach(() => {
+  nowMs = START;
+});
+afterAll(() => running.close());
+
+const ask = (method: string, path: string, body?: object): Promise<Answered> =>
+  running.send(method, `/v1/keys${path}`, { key: admin, ...(body === undefined ? {} : { body }) });
+const make = async (change: object = {}): Promise<{ _id: string; key: string }> =>
+  (await ask("POST", "", { name: "reader", scopes: ["read"], ...change })).json.data;
+const statusOf = async (key: string): Promise<number> =>
+  (await running.send("GET", "/api/rag/collections", { key })).status;
+
+describe("a key made by API", () => {
+  it("is shown once, works with its scopes, and is stored nowhere", async () => {
+    const answer = await ask("POST", "", { name: "reader", scopes: ["read", "read"] });
+    expect(answer.status).toBe(201);
+    const { key, _id, hint } = answer.json.data;
+    expect(key).toMatch(/^kb_[A-Za-z0-9_-]{43}$/);
+    expect(answer.json.data).toMatchObject({ scopes: ["read"], expiresAt: null, state: "valid" });
+    expect(await statusOf(key)).toBe(200);
+    expect((await running.send("POST", "/api/rag/resource", { key, body: {} })).status).toBe(403);
+    const list = await ask("GET", "");
+    expect(list.json.data.keys).toContainEqual(expect.objectContaining({ _id, hint, name: "reader" }));
+    expect(key.startsWith(hint)).toBe(true);
+    expect(list.text).not.toContain(key);
+    expect(running.log()).not.toContain(key);
+  });
+
+  it.each([
+    ["no name", { name: undefined }, "name"],
+    ["a blank name", { name: "  " }, "name"],
+    ["no scopes", { scopes: [] }, "scopes"],
+    ["an unknown scope", { scopes: ["root"] }, "scopes[0]"],
+    ["a time that is over", { expiresAt: "2020-01-01T00:00:00Z" }, "expiresAt"],
+    ["a time without zone", { expiresAt: "2030-01-01T00:00:00" }, "expiresAt"],
+    ["a day without time", { expiresAt: "2030-01-01" }, "expiresAt"],
+  ])("needs its fields right: %s", async (_name, change, field) => {
+    const answer = await ask("POST", "", { name: "x", scopes: ["read"], ...change });
+    expect({ status: answer.status, error: answer.json.error }).toMatchObject({
+      status: 400,
+      error: { code: "invalid_field", field },
+    });
+  });
+
+  it("ends when its time comes", async () => {
+    const { _id, key } = await make({ expiresAt: "2026-11-21T15:00:00+02:00" });
+    expect(await statusOf(key)).toBe(200);
+    nowMs = START + HOUR_MS;
+    const answer = await running.send("GET", "/api/rag/collections", { key });
+    expect(answer.json.error.code).toBe("key_expired");
+    const expired = { _id, state: "expired", expiresAt: "2026-11-21T13:00:00.000Z" };
+    expect((await ask("GET", "")).json.data.keys).toContainEqual(expect.objectContaining(expired));
+  });
+});
+
+describe("a revoked key", () => {
+  it("is refused from the next request on, like one that nobody made", async () => {
+    const { _id, key } = await make();
+    expect(await statusOf(key)).toBe(200);
+    const revoked = await ask("DELETE", `/${_id}`);
+    expect(revoked.json.data).toMatchObject({
+      _id,
+      state: "revoked",
+      revokedAt: new Date(START).toISOString(),
+    });
+    const answer = await running.send("GET", "/api/rag/collections", { key });
+    expect({ status: answer.status, code: answer.json.error.code }).toEqual({
+      status: 401,
+      code: "key_unknown",
+    });
+  });
+
+  it("stays revoked: it cannot be changed, rotated, revoked again, or registered anew", async () => {
+    const { _id, key } = await make();
+    await ask("DELETE", `/${_id}`);
+    expect((await ask("PUT", `/${_id}`, { expiresAt: null })).status).toBe(404);
+    expect((await ask("POST", `/${_id}/rotate`)).status).toBe(404);
+    expect((await ask("DELETE", `/${_id}`)).status).toBe(404);
+    await running.service.acceptKey(key, {
+      account: "local",
+      name: "again",
+      scopes: ["read"],
+      createdAt: new Date(START).toISOString(),
+      expiresAt: null,
+    });
+    expect(await statusOf(key)).toBe(401);
+  });
+});
+
+describe("a change", () => {
+  it("of scopes and expiry holds from the next request on", async () => {
+    const { _id, key } = await make();
+    expect(await statusOf(key)).toBe(200);
+    const changed = await ask("PUT", `/${_id}`, { scopes: ["chat"], name: "talker" });
+    expect(changed.json.data).toMatchObject({ scopes: ["chat"], name: "talker", expiresAt: null });
+    expect(await statusOf(key)).toBe(403);
+  });
+
+  it.each([
+    ["names nothing", {}, 400],
+    ["a time that is over", { expiresAt: "2020-01-01T00:00:00Z" }, 400],
+  ])("that %s is refused", async (_name, body, status) => {
+    const { _id } = await make();
+    expect((await ask("PUT", `/${_id}`, body)).status).toBe(status);
+  });
+});
+
+describe("a rotation", () => {
+  it("makes a key like the old one, which works on for the overlap and not longer", async () => {
+    const old = await make();
+    const answer = await ask("POST", `/${old._id}/rotate`, { overlapSeconds: 60 });
+    expect(answer.status).toBe(201);
+    const { key, _id, previous } = answer.json.data;
+    expect(answer.json.data).toMatchObject({ name: "reader", scopes: ["read"], expiresAt: null });
+    expect(_id).not.toBe(old._id);
+    expect(previous).toMatchObject({ _id: old._id, expiresAt: new Date(START + 60_000).toISOString() });
+    expect([await statusOf(old.key), await statusOf(key)]).toEqual([200, 200]);
+    nowMs = START + 60_000;
+    expect([await statusOf(old.key), await statusOf(key)]).toEqual([401, 200]);
+  });
+
+  it("without a body gives a day; an overlap of 0 ends the old key at once", async () => {
+    const one = await make();
+    const { previous } = (await ask("POST", `/${one._id}/rotate`)).json.data;
+    expect(previous.expiresAt).toBe(new Date(START + 24 * HOUR_MS).toISOString());
+    const two = await make();
+    await ask("POST", `/${two._id}/rotate`, { overlapSeconds: 0 });
+    expect(await statusOf(two.key)).toBe(401);
+  });
+
+  it("never makes the old key live longer, and gives the new one as long a life", async () => {
+    const old = await make({ expiresAt: new Date(START + HOUR_MS).toISOString() });
+    nowMs = START + HOUR_MS / 2;
+    const { data } = (await ask("POST", `/${old._id}/rotate`)).json;
+    expect(data.previous.expiresAt).toBe(new Date(START + HOUR_MS).toISOString());
+    expect(data.expiresAt).toBe(new Date(START + 1.5 * HOUR_MS).toISOString());
+  });
+});
+
+it("the keys of an account are bounded", async () => {
+  const tenant = await running.issueKey("tenant", ["admin"]);
+  const create = () =>
+    running.send("POST", "/v1/keys", { key: tenant, body: { name: "one of many", scopes: ["read"] } });
+  const first = (await running.store.keyByHash(hashKey(tenant))) as KeyRecord; // issued just now
+  const others = Array.from({ length: KEYS_MAX - 2 }, (_, at) => {
+    const id = at.toString(16).padStart(24, "0");
+    return running.store.putKey({ ...first, id, sha256: id.padStart(64, "0") });
+  });
+  await Promise.all(others);
+  const last = (await create()).json.data;
+  const refused = await create();
+  expect({ status: refused.status, code: refused.json.error.code }).toEqual({
+    status: 409,
+    code: "key_limit",
+  });
+  await running.send("DELETE", `/v1/keys/${last._id}`, { key: tenant });
+  expect((await create()).status).toBe(201);
+});

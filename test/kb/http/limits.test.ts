@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect, it, vi } from "vitest";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { createBody, openRunning } from "../service/running.ts";
+
+const WAIT = { timeout: 10_000 };
+
+it("more documents at once than it takes in are refused with 503 and Retry-After; a search is not", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let begun = 0;
+  const slow = (store: Store): Store => ({
+    ...store,
+    createResource: async (...argument) => {
+      begun += 1;
+      await released;
+      return store.createResource(...argument);
+    },
+  });
+  const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
+  const first = running.send("POST", "/api/rag/resource", { body: createBody() });
+  await vi.waitFor(() => expect(begun).toBe(1), WAIT);
+  const refused = await running.send("POST", "/api/rag/resource", { body: createBody() });
+  expect({ status: refused.status, code: refused.json.error.code }).toEqual({
+    status: 503,
+    code: "overloaded",
+  });
+  expect(refused.headers["retry-after"]).toBe("1");
+  expect((await running.send("GET", "/api/rag/collections")).status).toBe(200);
+  release();
+  expect((await first).status).toBe(201);
+  expect((await running.send("POST", "/api/rag/resource", { body: createBody() })).status).toBe(201);
+  await running.close();
+});
+
+it("a client that asks for much and does not read it is let go", async () => {
+  const running = await openRunning({ limits: { answerIdleMs: 300 } });
+  const content = "The sea is wide. ".repeat(600_000);
+  const { data } = (await running.send("POST", "/api/rag/resource", { body: createBody({ content }) })).json;
+  const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+  const closed = once(socket, "close");
+  socket.on("error", () => undefined);
+  socket.pause();
+  socket.write(`GET /api/rag/resource/${data._id} HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\n\r\n`);
+  // The service notes the end of each request; of this one it comes although nobody reads.
+  await vi.waitFor(() => expect(running.log()).toMatch(/"method":"GET","route":"[^"]*resource\/:id"/), WAIT);
+  socket.resume();
+  await closed;
+  expect(socket.bytesRead).toBeLessThan(content.length);
+  // One that reads gets all of it, however long the limit.
+  expect((await running.send("GET", `/api/rag/resource/${data._id}`)).json.data.content).toBe(content);
+  await running.close();
+});

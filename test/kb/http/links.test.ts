@@ -1,0 +1,225 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openWeb } from "../fetch/web.ts";
+import type { Web } from "../fetch/web.ts";
+import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
+import { createBody, openRunning } from "../service/running.ts";
+import type { Answered, Running } from "../service/running.ts";
+
+const ARTICLE = `<!doctype html><html><head><title>The page's own title</title></head><body><nav><a href="/">Home</a></nav>
+<main><article><h1>Tides</h1><p>The moon pulls the sea, and twice a day the water rises at every coast of the world.</p>
+<p>See <a href="/more">more about it</a>.</p></article></main></body></html>`;
+
+let running: Running;
+let web: Web;
+/** What `/news` answers at present. */
+let news = { text: "Old news of the harbour", etag: '"1"' };
+beforeAll(async () => {
+  const page =
+    (type: string, body: string | Buffer) =>
+    (_request: unknown, response: import("node:http").ServerResponse) =>
+      void response.writeHead(200, { "content-type": type }).end(body);
+  web = await openWeb({
+    "/article": page("text/html; charset=utf-8", ARTICLE),
+    "/undeclared": page("", ARTICLE),
+    "/as-text": page("text/plain; charset=utf-8", ARTICLE),
+    "/latin1": page("text/html; charset=iso-8859-1", Buffer.from("<p>Stra\xdfe am Hafen</p>", "latin1")),
+    "/latin1-meta": page(
+      "text/html",
+      Buffer.from('<meta charset="latin1"><p>Stra\xdfe am Hafen</p>', "latin1"),
+    ),
+    "/latin1-unsaid": page("text/html", Buffer.from("<p>Stra\xdfe am Hafen</p>", "latin1")),
+    "/latin1-text": page('text/plain; charset="ISO-8859-1"', Buffer.from("Stra\xdfe am Hafen", "latin1")),
+    "/text": page("text/plain", "Plain words of the harbour"),
+    "/pdf": page("application/octet-stream", buildPdf([textPage(["Words on paper"])])),
+    "/large": page(
+      "text/html",
+      `<main>${"<p>A paragraph of many words about the sea.</p>".repeat(4000)}</main>`,
+    ),
+    "/deep": page("text/html", "<font>".repeat(12_000)),
+    "/scripts": page("text/html", "<!doctype html><div id=app></div><script>render()</script>"),
+    "/empty": page("text/plain", ""),
+    "/binary": page("application/zip", Buffer.from("504b0304140000000800", "hex")),
+    "/news": (request, response) => {
+      const unchanged = request.headers["if-none-match"] === news.etag;
+      response
+        .writeHead(unchanged ? 304 : 200, { etag: news.etag, "content-type": "text/plain" })
+        .end(unchanged ? undefined : news.text);
+    },
+    "/dated": (request, response) => {
+      const date = "Sat, 21 Nov 2026 10:00:00 GMT";
+      const unchanged = request.headers["if-modified-since"] === date;
+      response
+        .writeHead(unchanged ? 304 : 200, { "last-modified": date, "content-type": "text/plain" })
+        .end(unchanged ? undefined : "Dated words");
+    },
+  });
+  running = await openRunning({ fetchAllow: ["127.0.0.1"] });
+});
+afterAll(async () => {
+  await running.close();
+  await web.close();
+});
+
+const create = (path: string, change: object = {}): Promise<Answered> =>
+  running.send("POST", "/api/rag/resource", {
+    body: createBody({ content: undefined, url: web.url(path).href, ...change }),
+  });
+const update = (id: string, body: object): Promise<Answered> =>
+  running.send("PUT", `/api/rag/resource/${id}`, { body });
+async function contentOf(answer: Answered): Promise<string> {
+  expect(answer.text).toContain('"success":true');
+  const { json } = await running.send("GET", `/api/rag/resource/${answer.json.data._id}`);
+  return json.data.content;
+}
+
+describe("a link resource", () => {
+  it("has the readable part of a page as Markdown, the client's title, and its url", async () => {
+    const answer = await create("/article");
+    expect(answer.status).toBe(201);
+    expect(answer.json.data).toMatchObject({ title: "Tides", url: web.url("/article").href });
+    const content = await contentOf(answer);
+    expect(content).toContain("The moon pulls the sea");
+    expect(content).toContain(`[more about it](${web.url("/more").href})`);
+    expect(content).not.toContain("Home");
+    expect(content).not.toContain("<p>");
+    const { json } = await running.send("POST", "/rag/query", {
+      body: { query: "moon sea", doc_id: answer.json.data._id },
+    });
+    expect(json.text).toContain("The moon pulls the sea");
+  });
+
+  it.each([
+    ["a page that nobody declared", "/undeclared", /^(?!.*<p>).*The moon pulls/s],
+    ["a page sent as plain text", "/as-text", /<p>The moon pulls/],
+    ["a page in another encoding", "/latin1", /^Straße am Hafen$/],
+    ["a page that says its encoding itself", "/latin1-meta", /^Straße am Hafen$/],
+    ["a page that says no encoding", "/latin1-unsaid", /^Straße am Hafen$/],
+    ["text in another encoding", "/latin1-text", /^Straße am Hafen$/],
+    ["text", "/text", /^Plain words of the harbour$/],
+    ["a PDF, whatever the server calls it", "/pdf", /Words on paper/],
+    ["a long page", "/large", /(A paragraph of many words about the sea\.\s*){4000}/],
+  ])("can be %s", async (_name, path, words) => {
+    expect((await contentOf(await create(path))).trim()).toMatch(words);
+  });
+
+  it.each([
+    ["a missing page", "/none", "link_failed", "the server answered 404 Not Found"],
+    ["an empty answer", "/empty", "link_failed", "its answer is empty"],
+    ["a page that scripts would fill", "/scripts", "link_failed", "the page has no text"],
+    ["what is no text", "/binary", "link_failed", "this type of file is not accepted"],
+    ["a page nested beyond sense", "/deep", "link_failed", "nested beyond sense"],
+  ])("of %s is refused with 422 and the cause, and leaves nothing", async (_name, path, code, words) => {
+    const answer = await create(path);
+    expect({ status: answer.status, error: answer.json.error }).toMatchObject({
+      status: 422,
+      error: { code, field: "url" },
+    });
+    expect(answer.json.message).toContain(words);
+    expect(await readdir(join(running.stateDir, "uploads"))).toEqual(["incoming"]);
+    expect(await readdir(join(running.stateDir, "uploads", "incoming"))).toEqual([]);
+  });
+
+  it.each([
+    ["a private address", "http://10.0.0.1/"],
+    ["this machine by another address", "http://127.0.0.2/"],
+    ["this machine in decimal", "http://2130706434/"],
+    ["credentials", "http://user:secret@127.0.0.1/"],
+  ])("of %s is refused with 422", async (_name, url) => {
+    const answer = await running.send("POST", "/api/rag/resource", {
+      body: createBody({ content: undefined, url }),
+    });
+    expect(answer.status).toBe(422);
+    expect(answer.json.error).toMatchObject({ code: "link_refused", field: "url" });
+    expect(answer.json.message).not.toContain("secret");
+  });
+});
+
+describe("a link resource taken in after the answer", () => {
+  const settled = async (path: string) => {
+    const { json } = await running.send("POST", "/api/rag/resource", {
+      headers: { prefer: "respond-async" },
+      body: createBody({ content: undefined, url: new URL(path, web.url("/")).href }),
+    });
+    const read = async () => (await running.send("GET", `/api/rag/resource/${json.data._id}`)).json.data;
+    await expect.poll(async () => (await read()).metadata.status, { timeout: 10_000 }).not.toBe("queued");
+    return read();
+  };
+
+  it("has its text then", async () => {
+    expect(await settled("/text")).toMatchObject({
+      content: "Plain words of the harbour",
+      metadata: { status: "chunked" },
+    });
+  });
+
+  it.each([
+    ["/none", "the server answered 404 Not Found"],
+    ["http://10.0.0.1/", "10.0.0.1 is not a public address"],
+  ])("or tells why not: %s", async (path, words) => {
+    expect((await settled(path)).metadata).toMatchObject({
+      status: "error",
+      message: expect.stringContaining(words),
+    });
+  });
+});
+
+describe("an update of a link resource", () => {
+  it("asks whether it changed: unchanged keeps version and chunks, changes the rest", async () => {
+    news = { text: "Old news of the harbour", etag: '"1"' };
+    const { _id: id } = (await create("/news")).json.data;
+    const url = web.url("/news").href;
+
+    const same = await update(id, { url, title: "Renamed" });
+    expect(same.json.data).toMatchObject({ title: "Renamed", content: "Old news of the harbour" });
+    expect(same.json.data.refreshedAt).not.toBeNull();
+    expect(web.requests.at(-1)?.headers["if-none-match"]).toBe('"1"');
+    const before = (await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data;
+    expect(before.version).toBe(1);
+
+    news = { text: "Fresh news of the harbour", etag: '"2"' };
+    const changed = await update(id, { url });
+    expect(changed.json.data.content).toBe("Fresh news of the harbour");
+    const after = (await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data;
+    expect(after.version).toBe(2);
+  });
+
+  it("with new settings chunks the unchanged text again", async () => {
+    news = { text: "Settled news of the harbour", etag: '"5"' };
+    const { _id: id } = (await create("/news")).json.data;
+    await update(id, { url: web.url("/news").href, settings: { chunkSize: 10, chunkOverlap: 0 } });
+    const { data } = (await running.send("GET", `/api/rag/resource/${id}/chunks`)).json;
+    expect(data.version).toBe(2);
+    expect(data.chunks.length).toBeGreaterThan(2);
+  });
+
+  it("by date where the server has no ETag", async () => {
+    const { _id: id } = (await create("/dated")).json.data;
+    await update(id, { url: web.url("/dated").href });
+    expect((await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data.version).toBe(1);
+  });
+
+  it("asks for all of it where another resource's fetch was the last one", async () => {
+    news = { text: "First text", etag: '"a"' };
+    const { _id: first } = (await create("/news")).json.data;
+    news = { text: "Second text", etag: '"b"' };
+    await create("/news");
+    const url = web.url("/news").href;
+    expect((await update(first, { url })).json.data.content).toBe("Second text");
+  });
+
+  it("takes another address, and none of an upload's kind is asked for", async () => {
+    const { _id: id } = (await create("/text")).json.data;
+    const moved = await update(id, { url: web.url("/dated").href });
+    expect(moved.json.data).toMatchObject({ url: web.url("/dated").href, content: "Dated words" });
+    expect((await update(id, { title: "Only this" })).json.data.content).toBe("Dated words");
+  });
+
+  it("that fails leaves what was there", async () => {
+    const { _id: id } = (await create("/text")).json.data;
+    expect((await update(id, { url: web.url("/none").href })).status).toBe(422);
+    const { json } = await running.send("GET", `/api/rag/resource/${id}`);
+    expect(json.data).toMatchObject({ content: "Plain words of the harbour", url: web.url("/text").href });
+  });
+});

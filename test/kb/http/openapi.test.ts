@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openRunning } from "../service/running.ts";
+import type { Answered, Running } from "../service/running.ts";
+
+let running: Running;
+let answer: Answered;
+beforeAll(async () => {
+  running = await openRunning();
+  answer = await running.send("GET", "/openapi.json", { key: null });
+});
+afterAll(() => running.close());
+
+/** An operation of the document, as far as it is looked at. */
+interface Declared {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+}
+
+const pathOf = (url: string): string => url.replaceAll(/:(\w+)/g, "{$1}");
+
+describe("the OpenAPI document", () => {
+  it("is served to everybody as OpenAPI 3.1", () => {
+    expect(answer.status).toBe(200);
+    expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
+    expect(answer.json).toMatchObject({
+      openapi: "3.1.0",
+      info: { title: expect.any(String), version: "0.0.0-test" },
+    });
+  });
+
+  it("has every registered route, with words and the bodies of its good answers", () => {
+    const { paths } = answer.json;
+    const routes = running.service.routes();
+    expect(routes.length).toBeGreaterThan(15);
+    for (const { method, url, doc } of routes) {
+      const operation = paths[pathOf(url)]?.[method.toLowerCase()];
+      expect({ url, summary: operation?.summary }).toEqual({
+        url,
+        summary: expect.stringMatching(/\w.*\.$/),
+      });
+      const isLater = operation.summary.includes("501");
+      expect(
+        Object.keys(operation.responses).filter((status) => status.startsWith("2")).length,
+      ).toBeGreaterThan(isLater ? -1 : 0);
+      expect(doc?.tag).toMatch(/\w/);
+    }
+    const count = Object.values<object>(paths).flatMap((path) => Object.keys(path)).length;
+    expect(count).toBe(routes.length);
+  });
+
+  it("names each operation once, declares each path parameter, and every reference leads somewhere", () => {
+    const ids: string[] = [];
+    for (const [path, operations] of Object.entries<Record<string, Declared>>(answer.json.paths)) {
+      for (const operation of Object.values(operations)) {
+        ids.push(operation.operationId);
+        const declared = (operation.parameters ?? []).filter((one) => one.in === "path");
+        expect(declared.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
+      }
+    }
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [, name = ""] of answer.text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      expect(answer.json.components.schemas).toHaveProperty(name);
+    }
+  });
+
+  it("tells scope and bounds", () => {
+    const create = answer.json.paths["/api/rag/resource"].post;
+    expect(create["x-scope"]).toBe("write");
+    const { settings, title } = create.requestBody.content["application/json"].schema.properties;
+    expect(title).toMatchObject({ type: "string", minLength: 1, maxLength: 2000 });
+    expect(settings.properties.chunkSize.anyOf).toContainEqual({
+      type: "integer",
+      minimum: 1,
+      maximum: 4000,
+    });
+    expect(settings.properties.chunkOverlap.anyOf).toContainEqual({ type: "integer", minimum: 0 });
+    expect(answer.json.paths["/v1/health"].get.security).toEqual([]);
+  });
+});

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createBody, fileForm, openRunning } from "../service/running.ts";
+import type { Answered, Running, Sent } from "../service/running.ts";
+
+const WAIT = { timeout: 10_000, interval: 20 };
+const ASYNC = { prefer: "respond-async" };
+
+let running: Running;
+/** Creates and updates that have a job wait for this. */
+let held: Promise<void> | undefined;
+let diskIsFull = false;
+beforeAll(async () => {
+  running = await openRunning({
+    wrapStore: (store) => ({
+      ...store,
+      beginJob: async (number) => {
+        await held;
+        return store.beginJob(number);
+      },
+      updateResource: async (...given) => {
+        if (diskIsFull) throw Object.assign(new Error("write"), { code: "ENOSPC" });
+        return store.updateResource(...given);
+      },
+    }),
+  });
+});
+afterAll(() => running.close());
+
+const create = (change: object = {}, headers: object = {}): Promise<Answered> =>
+  running.send("POST", "/api/rag/resource", {
+    body: createBody({ owner_id: "async", ...change }),
+    headers: { ...ASYNC, ...headers },
+  });
+const at = (method: string, id: string, sent: Sent = {}): Promise<Answered> =>
+  running.send(method, `/api/rag/resource/${id}`, sent);
+const update = (id: string, body: object, headers: Record<string, string> = ASYNC): Promise<Answered> =>
+  at("PUT", id, { body, headers });
+const settled = (id: string): Promise<Answered> =>
+  vi.waitFor(async () => {
+    const answer = await at("GET", id);
+    expect(answer.json.data.metadata.status).not.toBe("queued");
+    return answer;
+  }, WAIT);
+const find = async (id: string, query: string): Promise<string[]> => {
+  const { json } = await running.send("POST", "/rag/query", { body: { query, doc_id: id } });
+  return json.results.map(({ payload }: { payload: { content: string } }) => payload.content);
+};
+
+/** Holds the jobs back while `run` runs. */
+async function holding<T>(run: () => Promise<T>): Promise<T> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  held = promise;
+  try {
+    return await run();
+  } finally {
+    held = undefined;
+    resolve();
+  }
+}
+
+describe("Prefer: respond-async", () => {
+  it("answers a create at once, queued, and then it is chunked as if made at once", async () => {
+    const { answer, before } = await holding(async () => {
+      const made = await create();
+      return { answer: made, before: await at("GET", made.json.data._id) };
+    });
+    const id = answer.json.data._id;
+    expect(answer).toMatchObject({ status: 202, json: { data: { metadata: { status: "queued" } } } });
+    expect(answer.headers["preference-applied"]).toBe("respond-async");
+    expect(answer.headers["location"]).toBe(`/api/rag/resource/${id}`);
+    expect(before.json.data).toMatchObject({ content: "", metadata: { status: "queued" } });
+    const after = await settled(id);
+    expect(after.json.data).toMatchObject({
+      content: expect.stringContaining("moon"),
+      refreshedAt: null,
+      metadata: { status: "chunked" },
+    });
+    expect(after.headers["etag"]).not.toBe(answer.headers["etag"]);
+    expect(await find(id, "moon")).toHaveLength(1);
+  });
+
+  it("keeps the old version searchable until the new one is there", async () => {
+    const { json } = await create({ content: "Old words." });
+    const id = json.data._id;
+    await settled(id);
+    await holding(async () => {
+      const answer = await update(id, { content: "New words." });
+      expect(answer).toMatchObject({ status: 202, json: { data: { metadata: { status: "queued" } } } });
+      expect(await find(id, "words")).toEqual(["Old words."]);
+    });
+    await settled(id);
+    expect(await find(id, "words")).toEqual(["New words."]);
+    expect((await at("GET", `${id}/chunks`)).json.data.version).toBe(2);
+  });
+
+  it("does the changes of a resource in the order they came, one made at once among them", async () => {
+    const { json } = await create({ content: "Zero." });
+    const id = json.data._id;
+    const { synchronous } = await holding(async () => {
+      await update(id, { content: "One." });
+      await update(id, { title: "Two", content: "Two." });
+      return { synchronous: update(id, { content: "Three." }, {}) };
+    });
+    expect((await synchronous).json.data).toMatchObject({
+      title: "Two",
+      content: "Three.",
+      metadata: { status: "chunked" },
+    });
+    expect((await at("GET", `${id}/chunks`)).json.data.version).toBe(4);
+    await update(id, { content: "Four." });
+    await settled(id);
+    expect(await find(id, "one two three four")).toEqual(["Four."]);
+  });
+
+  it("tells why a create failed, and a later update heals it", async () => {
+    const upload = await running.send("POST", "/image/processing/upload", {
+      body: fileForm(Buffer.from("%PDF-1.4 broken"), "broken.pdf"),
+    });
+    const { json } = await create({ content: undefined, url: upload.json.file_url });
+    const id = json.data._id;
+    const failed = await settled(id);
+    expect(failed.json.data.metadata).toEqual({ status: "error", message: expect.stringContaining("PDF") });
+    const good = await running.send("POST", "/image/processing/upload", { body: fileForm("Good words.") });
+    await update(id, { url: good.json.file_url });
+    expect((await settled(id)).json.data).toMatchObject({
+      content: "Good words.",
+      metadata: { status: "chunked" },
+    });
+  });
+
+  it("leaves the old version where an update fails, says so, and counts it", async () => {
+    const before = await running.send("GET", "/v1/queues");
+    const upload = await running.send("POST", "/image/processing/upload", { body: fileForm("Old file.") });
+    const { json } = await create({ content: undefined, url: upload.json.file_url });
+    const id = json.data._id;
+    await settled(id);
+    const broken = await running.send("POST", "/image/processing/upload", {
+      body: fileForm(Buffer.from("%PDF-1.4 broken"), "broken.pdf"),
+    });
+    await update(id, { url: broken.json.file_url });
+    const failed = await settled(id);
+    expect(failed.json.data).toMatchObject({
+      content: "Old file.",
+      url: upload.json.file_url,
+      metadata: { status: "error" },
+    });
+    expect(await find(id, "old file")).toEqual(["Old file."]);
+    const after = await running.send("GET", "/v1/queues");
+    expect(after.json.data.ingest.failed).toBe(before.json.data.ingest.failed + 1);
+  });
+
+  it("waits for room on the disk, and tries again", async () => {
+    const { json } = await create({ content: "Patient words." });
+    const id = json.data._id;
+    await settled(id);
+    diskIsFull = true;
+    await update(id, { content: "Later words." });
+    await vi.waitFor(async () => {
+      const job = await running.store.jobOf({ accountId: await account(), id });
+      expect(job?.postponed).toBe(1);
+    }, WAIT);
+    diskIsFull = false;
+    // A change that must come behind does what waits first.
+    expect((await update(id, { title: "Now" }, {})).json.data).toMatchObject({
+      title: "Now",
+      content: "Later words.",
+      metadata: { status: "chunked" },
+    });
+  });
+
+  it("gives up a document with which the process ended again and again", async () => {
+    const { json } = await create({ content: "First words." });
+    const id = json.data._id;
+    await settled(id);
+    await holding(async () => {
+      await update(id, { content: "Deadly words." });
+      const job = await running.store.jobOf({ accountId: await account(), id });
+      for (let times = 0; times < 3; times++) await running.store.beginJob(job?.number ?? 0);
+    });
+    const failed = await settled(id);
+    expect(failed.json.data).toMatchObject({
+      content: "First words.",
+      metadata: { status: "error", message: expect.stringContaining("ended 3 times") },
+    });
+  });
+
+  it("refuses at once what can be told at once", async () => {
+    const { json } = await create();
+    const id = json.data._id;
+    await settled(id);
+    const refused = await Promise.all([
+      create({ title: "" }),
+      create({ content: undefined }),
+      create({ url: "http://example.com/" }),
+      create({ content: undefined, url: `${running.url}/files/${"x".repeat(43)}/a.txt` }),
+      create({ content: undefined, url: "ftp://example.com/" }),
+      update(id, {}),
+      update(id, { url: "http://example.com/" }),
+      update(id, { settings: { chunkSize: 10, chunkOverlap: 10 } }),
+      update("f".repeat(24), { title: "x" }),
+    ]);
+    expect(refused.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 400, 400, 400, 404]);
+    expect((await at("GET", id)).json.data.metadata.status).toBe("chunked");
+  });
+
+  it("honours Idempotency-Key: one resource, the first answer again", async () => {
+    const first = await create({}, { "idempotency-key": "async-1" });
+    await settled(first.json.data._id);
+    const again = await create({}, { "idempotency-key": "async-1" });
+    expect(again).toMatchObject({ status: 202, text: first.text });
+    expect(again.headers["preference-applied"]).toBe("respond-async");
+  });
+
+  it("drops what waits for a resource that is deleted", async () => {
+    const { json } = await create();
+    const id = json.data._id;
+    await settled(id);
+    const { deleted } = await holding(async () => {
+      await update(id, { content: "One." });
+      await update(id, { content: "Two." });
+      return { deleted: at("DELETE", id) };
+    });
+    expect((await deleted).status).toBe(200);
+    expect((await running.send("GET", "/v1/queues")).json.data.ingest.waiting).toBe(0);
+  });
+});
+
+const account = async (): Promise<string> => (await running.store.ensureAccount("local")).id;
