@@ -2,28 +2,43 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
+import { addressRules, isLiteral } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
+import { openFetcher } from "./fetch/fetcher.ts";
+import type { ResolveAll } from "./fetch/guarded-dial.ts";
+import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openAdmission } from "./http/admission.ts";
 import type { Admission } from "./http/admission.ts";
 import type { Health } from "./http/health-route.ts";
 import { openIdempotency } from "./http/idempotency.ts";
 import { openKeyring } from "./http/keyring.ts";
+import { openRateLimiter } from "./http/rate.ts";
+import type { RateRule } from "./http/rate.ts";
+import type { Route } from "./http/route-table.ts";
 import { buildServer } from "./http/server.ts";
+import { refusalAnswer } from "./http/status.ts";
 import { noticeMissingVectors, openBackfill } from "./ingest/backfill.ts";
 import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
+import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import { openIngest } from "./ingest/ingest.ts";
+import { openPageReader } from "./ingest/page/page-reader.ts";
 import { openModel } from "./ingest/model.ts";
 import type { FoundModel, Model, ModelState } from "./ingest/model.ts";
+import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
+import type { Retention } from "./resources/housekeeping.ts";
+import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
 import { fileAddresses, isLoopback } from "./resources/file-address.ts";
 import { openFileArea } from "./resources/file-area.ts";
-import { generateKey, registerKey } from "./resources/keys.ts";
+import { generateKey, hashKey, registerKey } from "./resources/keys.ts";
 import type { KeyGrant } from "./resources/keys.ts";
 import { rememberCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
 import type { KeyRecord, Store } from "./store/store.ts";
+import { noticeMessages } from "./webhooks/courier.ts";
+import { openWebhooks } from "./webhooks/webhooks.ts";
 
 /** What the service is opened with. */
 export interface ServiceOptions {
@@ -42,11 +57,25 @@ export interface ServiceOptions {
   readonly log: Logger;
   /** Told by the health route. */
   readonly version: string;
+  /** Hosts, addresses and ranges that links may be fetched from although they are not public. Default none. */
+  readonly fetchAllow?: readonly string[];
+  /** Resolves the names of links; given by tests. Default the system's. */
+  readonly resolveHost?: ResolveAll;
+  /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
+  readonly rate?: RateRule;
   /** Uploaded files are served only to keys of their account. Default false: whoever has the address can read. */
   readonly filesNeedKey?: boolean;
+  /** Hosts, addresses and ranges that webhooks may be sent to although they are not public. Default none. */
+  readonly webhookAllow?: readonly string[];
+  readonly retention?: Partial<Retention>;
+  /** How text in pictures is recognised. */
+  readonly ocr?: OcrOptions;
   readonly limits?: Partial<ServiceLimits>;
   readonly nowMs?: () => number;
 }
+
+/** What a key may send where the service listens for others than this machine: ten a second, as a program does. */
+const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
 
 /** Bounds, each with a default. */
 export interface ServiceLimits {
@@ -58,6 +87,10 @@ export interface ServiceLimits {
   readonly requests: number;
   /** Bytes of bodies under way at once. Default 256 MB. */
   readonly bodyBytes: number;
+  /** Creates, updates and uploads under way at once. Default 512. */
+  readonly ingests: number;
+  /** How long an answer waits for a client that does not read on. Default 2 minutes. */
+  readonly answerIdleMs: number;
   /** How long closing waits for requests under way. Default 10 s. */
   readonly drainMs: number;
 }
@@ -67,6 +100,8 @@ const DEFAULT_LIMITS: ServiceLimits = {
   uploadBytes: UPLOAD_BYTES_MAX,
   requests: 1024,
   bodyBytes: 256 * 1024 * 1024,
+  ingests: 512,
+  answerIdleMs: 120_000,
   drainMs: 10_000,
 };
 
@@ -78,6 +113,10 @@ export interface Service {
   issueKey(grant: KeyGrant): Promise<string>;
   /** Stores the hash of a key that exists already; doing so again replaces its grant. */
   acceptKey(key: string, grant: KeyGrant): Promise<KeyRecord>;
+  /** What is known of a key; undefined: nothing. */
+  knownKey(key: string): Promise<KeyRecord | undefined>;
+  /** Every operation by method and path, as the server has them. */
+  routes(): readonly Route[];
   health(): Health;
   /** Refuses what is new, finishes what is under way within a bound, and closes everything. Idempotent. */
   close(): Promise<void>;
@@ -102,7 +141,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     model: () => model.get(),
     report: (report) => logBackfill(log, report),
   });
-  const store = noticeMissingVectors(options.store, backfill.wake);
+  const store = noticeMessages(
+    noticeJobs(noticeMissingVectors(options.store, backfill.wake), () => jobs.wake()),
+    () => webhooks.courier.wake(),
+  );
   let resourcesUrl = options.resourcesUrl;
 
   const kb: KnowledgeBase = {
@@ -110,28 +152,68 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     model,
     ingest: openIngest({
       model,
-      extractor: openExtractor(),
+      extractor: openExtractor(options.ocr === undefined ? {} : { ocr: options.ocr }),
       busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be taken in."),
     }),
     files: await openFileArea(join(options.stateDir, "uploads")),
     addresses: fileAddresses(() => resourcesUrl ?? "", isLoopback(host)),
+    fetcher: openFetcher({
+      allow: options.fetchAllow ?? [],
+      ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
+      agent: `kbsync/${options.version} (link resources)`,
+      busy: () => new Refusal("ingest_busy", "Too many links are waiting to be fetched."),
+    }),
+    pages: openPageReader(),
     turns: openTurns(),
     collections: rememberCollections(store),
     limits,
+    explain: (error) => {
+      const { status, retryAfterSeconds, body } = refusalAnswer(error);
+      if (status === 500) log.error({ err: error }, "taking in a document failed");
+      return { message: body.message, retryAfterSeconds };
+    },
     nowMs,
   };
+  const jobs = openJobRunner(kb, (error) =>
+    log.error({ err: error }, "the queue of documents stands still, tries again"),
+  );
+  const reachable = addressRules(options.webhookAllow ?? []);
+  const webhooks = openWebhooks({
+    store,
+    nowMs,
+    connect: guardedConnector(reachable),
+    allowsHost: (name) => reachable.allowsName(name) || !isLiteral(name) || reachable.allowsAddress(name),
+    agent: `kbsync/${options.version} (webhooks)`,
+    chance: Math.random,
+    onFailed: ({ eventId, attempts }, attempt) =>
+      log.warn({ eventId, attempts: attempts + 1, ...attempt }, "a webhook message did not arrive"),
+    onProblem: (error) =>
+      log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
+  });
+  const housekeeping = openHousekeeping({
+    store,
+    files: kb.files,
+    retention: { ...DEFAULT_RETENTION, ...options.retention },
+    nowMs,
+    onSwept: (swept) => log.debug(swept, "housekeeping"),
+    onProblem: (error) => log.error({ err: error }, "housekeeping failed, tries again later"),
+  });
   const health = (): Health => healthOf(admission, model, options.version);
   const server = await buildServer(
     {
       kb,
-      keyring: openKeyring(store, nowMs),
-      idempotency: openIdempotency(store, nowMs, (error) =>
-        log.warn({ err: error }, "an answer was sent but not kept for its Idempotency-Key"),
+      keyring: openKeyring(
+        store,
+        nowMs,
+        openRateLimiter(options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT)),
       ),
+      idempotency: openIdempotency(store, nowMs),
       admission,
       log,
       filesNeedKey: options.filesNeedKey ?? false,
+      answerIdleMs: limits.answerIdleMs,
     },
+    webhooks,
     health,
   );
 
@@ -142,7 +224,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       server.server.closeAllConnections();
     }
     await server.close();
+    await jobs.close(limits.drainMs);
+    await webhooks.close();
+    await housekeeping.close();
     await backfill.close();
+    kb.pages.close();
     await kb.ingest.close();
     await model.close();
     await store.close();
@@ -158,6 +244,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       if (leftovers > 0)
         log.info({ files: leftovers }, "put right the uploads that an earlier run left unfinished");
       admission.become("ready");
+      // What an earlier run began and did not end.
+      jobs.wake();
+      webhooks.courier.wake();
+      housekeeping.start();
       return { url, port: Number(new URL(url).port) };
     },
     issueKey: async (grant) => {
@@ -166,6 +256,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       return key;
     },
     acceptKey: (key, grant) => registerKey(store, key, grant),
+    knownKey: (key) => store.keyByHash(hashKey(key)),
+    routes: () => server.routeTable.routes,
     health,
     close: () => (closing ??= close()),
   };

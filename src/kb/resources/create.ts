@@ -2,11 +2,14 @@ import { newHexId } from "../../lib/ids.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
-import type { Resource } from "../store/store.ts";
+import type { NewResource, Origin, Resource } from "../store/store.ts";
+import { noteOf, type Asked } from "./asked.ts";
+import { fileTokenOf } from "./file-token.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
+import { newJob } from "./new-job.ts";
 import { notYet, Refusal } from "./refusal.ts";
-import { contentSource, urlSource } from "./source.ts";
+import { contentSource, refuseAddress, urlSource } from "./source.ts";
 
 /**
  * Operation 2. Resolves when the resource is searchable and durable. When it throws, nothing of it exists.
@@ -16,6 +19,7 @@ export async function createResource(
   kb: KnowledgeBase,
   accountId: string,
   body: CreateBody,
+  asked: Asked = {},
 ): Promise<Resource> {
   const settings = body.settings ?? DEFAULT_SETTINGS;
   refuseSettingsOfLater(settings);
@@ -24,38 +28,85 @@ export async function createResource(
   const source = await sourceOf(kb, accountId, body);
   const chunking = await kb.ingest.chunk(source.content, settings, body.collection_details);
   return kb.store.createResource(
-    {
-      id: newHexId(kb.nowMs()),
-      accountId,
-      tier: body.collection_details,
-      ownerId: body.owner_id?.toWellFormed() ?? accountId,
-      title: body.title.toWellFormed(),
-      description: body.description.toWellFormed(),
-      settings,
-      createdAt: nowIso(kb),
-      ...source,
-    },
+    { ...recordOf(kb, accountId, body, settings), ...source, fileToken: fileTokenOf(kb, source.url) },
     chunking,
+    noteOf(asked, 201, kb.nowMs()),
   );
 }
 
-function sourceOf(
+/**
+ * Operation 2 with the work after the answer: what can be told without reading the document is checked, then the
+ * resource exists in the state `queued`, with neither text nor chunks. Throws `queue_full`.
+ */
+export async function queueCreate(
   kb: KnowledgeBase,
   accountId: string,
-  { url, content }: CreateBody,
-): ReturnType<typeof urlSource> {
-  if (url !== undefined && content !== undefined) {
-    throw new Refusal("invalid_field", "url: expected either url or content, got both", {
-      field: "url",
-      hint: "Send url for an uploaded file or a link, content for raw text.",
-    });
-  }
-  if (url !== undefined) return urlSource(kb, accountId, url);
-  if (content !== undefined) return Promise.resolve(contentSource(kb, content));
-  throw new Refusal("invalid_field", "content: expected one of url and content, got neither", {
-    field: "content",
-    hint: "Send url for an uploaded file or a link, content for raw text.",
-  });
+  body: CreateBody,
+  asked: Asked = {},
+): Promise<Resource> {
+  const settings = body.settings ?? DEFAULT_SETTINGS;
+  refuseSettingsOfLater(settings);
+  refuseTierOfLater(body.collection_details, "collection_details");
+
+  const { url, content } = body;
+  const fileToken = fileTokenOf(kb, url);
+  refuseBothOrNeither(body);
+  if (content !== undefined) contentSource(kb, content);
+  if (url !== undefined) await refuseAddress(kb, accountId, url);
+  return kb.store.enqueueCreate(
+    {
+      ...recordOf(kb, accountId, body, settings),
+      origin: originOf(url, fileToken),
+      url: url ?? null,
+      content: "",
+      fileToken,
+    },
+    newJob(kb, "create", url === undefined ? { content } : { url }, fileToken),
+    noteOf(asked, 202, kb.nowMs()),
+  );
+}
+
+function originOf(url: string | undefined, fileToken: string | null): Origin {
+  if (url === undefined) return "content";
+  return fileToken === null ? "link" : "file";
+}
+
+function recordOf(
+  kb: KnowledgeBase,
+  accountId: string,
+  body: CreateBody,
+  settings: Settings,
+): Omit<NewResource, "origin" | "url" | "content"> {
+  return {
+    id: newHexId(kb.nowMs()),
+    accountId,
+    tier: body.collection_details,
+    ownerId: body.owner_id?.toWellFormed() ?? accountId,
+    title: body.title.toWellFormed(),
+    description: body.description.toWellFormed(),
+    settings,
+    createdAt: nowIso(kb),
+    ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
+  };
+}
+
+function sourceOf(kb: KnowledgeBase, accountId: string, body: CreateBody): ReturnType<typeof urlSource> {
+  refuseBothOrNeither(body);
+  const { url, content } = body;
+  return url === undefined
+    ? Promise.resolve(contentSource(kb, content ?? ""))
+    : urlSource(kb, accountId, url);
+}
+
+function refuseBothOrNeither({ url, content }: CreateBody): void {
+  if ((url === undefined) !== (content === undefined)) return;
+  const hint = "Send url for an uploaded file or a link, content for raw text.";
+  throw url === undefined
+    ? new Refusal("invalid_field", "content: expected one of url and content, got neither", {
+        field: "content",
+        hint,
+      })
+    : new Refusal("invalid_field", "url: expected either url or content, got both", { field: "url", hint });
 }
 
 /** Throws for the chunking strategies that are not there yet. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../../lib/failure.ts";
 
 /** Bytes on the disk, whole and synced, still in `incoming/`. */
 export interface Received {
@@ -26,6 +27,8 @@ export interface FileArea {
   ): Promise<Received>;
   /** Moves received bytes to their place. When it resolves the file outlives a power cut. */
   keep(token: string): Promise<void>;
+  /** Puts kept bytes aside, among the received ones. Does nothing when they are gone. */
+  release(token: string): Promise<void>;
   /** Removes received bytes that are not wanted. Does nothing when they are kept or gone. */
   discard(token: string): Promise<void>;
   /** Where the bytes of a kept file lie. */
@@ -59,6 +62,13 @@ export async function openFileArea(folder: string): Promise<FileArea> {
     path: (token) => join(folder, token),
     keep,
     discard,
+    release: async (token) => {
+      try {
+        await rename(join(folder, token), join(incoming, token));
+      } catch (error) {
+        if (codeOf(error) !== "ENOENT") throw error;
+      }
+    },
 
     receive: async (token, bytes, bytesMax, tooLarge) => {
       const path = join(incoming, token);

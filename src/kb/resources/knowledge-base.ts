@@ -1,6 +1,8 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Tier } from "../../wire/primitives.ts";
+import type { Fetcher } from "../fetch/fetcher.ts";
 import type { Ingest } from "../ingest/ingest.ts";
+import type { PageReader } from "../ingest/page/page-reader.ts";
 import type { Model } from "../ingest/model.ts";
 import type { CollectionRecord, Store } from "../store/store.ts";
 import type { FileAddresses } from "./file-address.ts";
@@ -13,10 +15,19 @@ export interface KnowledgeBase {
   readonly model: Model;
   readonly files: FileArea;
   readonly addresses: FileAddresses;
+  /** Fetches links. */
+  readonly fetcher: Fetcher;
+  /** Reads what pages say. */
+  readonly pages: PageReader;
   /** Changes of one resource run one after another: the last to arrive wins. */
   readonly turns: Turns;
   readonly collections: Collections;
   readonly limits: ContentLimits;
+  /** A failure in words for the caller, and after how long the same may succeed; undefined: not by itself. */
+  readonly explain: (error: unknown) => {
+    readonly message: string;
+    readonly retryAfterSeconds: number | undefined;
+  };
   readonly nowMs: () => number;
 }
 

@@ -41,6 +41,7 @@ export async function listResources(
       collectionId: query.collectionId,
       ownerId: query.ownerId,
       afterId,
+      deleted: query.deleted === "true",
       limit: count,
       charsMax: READ_CHARS,
     });

@@ -14,7 +14,8 @@ export async function queryResources(
   accountId: string,
   body: SearchBody,
 ): Promise<SearchOutcome> {
-  const { scope, tier } = await placeOf(kb, accountId, targetOf(body));
+  const { scope: whole, tier } = await placeOf(kb, accountId, targetOf(body));
+  const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
   const model = tier === "fastest" ? undefined : await kb.model.get();
   return search(kb.store, model?.queries ?? model, {
     scope,

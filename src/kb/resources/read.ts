@@ -10,6 +10,14 @@ export async function readResource(kb: KnowledgeBase, accountId: string, id: str
   return resource;
 }
 
+/** One resource, live or in the account's books as deleted. */
+export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
+  const at = { accountId, id };
+  const resource = (await kb.store.resource(at)) ?? (await kb.store.deletedResource(at));
+  if (resource === undefined) throw noResource(id);
+  return resource;
+}
+
 /** The chunks of a resource as the wire writes them, in text order. */
 export interface ChunkList {
   readonly resourceId: string;

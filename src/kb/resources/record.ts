@@ -19,7 +19,25 @@ export interface CreatedRecord {
 /** A resource as update, delete, list and get answer it. */
 export interface FullRecord extends CreatedRecord {
   readonly content: string;
-  readonly metadata: { readonly status: string };
+  readonly metadata: RecordMetadata;
+}
+
+/** The service's own words on a resource beside the user's data, whose keys are other ones. */
+export interface RecordMetadata {
+  readonly status: string;
+  /** Why, where the status is `error`. */
+  readonly message?: string;
+  readonly [key: string]: unknown;
+}
+
+/** A resource whose text is not there yet, or is not asked for. */
+export interface QueuedRecord extends CreatedRecord {
+  readonly metadata: RecordMetadata;
+}
+
+/** A deleted resource in the account's books. */
+export interface DeletedRecord extends FullRecord {
+  readonly deletedAt: string;
 }
 
 /** The record of the create answer. */
@@ -45,6 +63,20 @@ export function fullRecord(resource: Resource): FullRecord {
   return {
     ...createdRecord(resource),
     content: resource.content,
-    metadata: { status: resource.status },
+    metadata: metadataOf(resource),
   };
+}
+
+/** The record of a deleted resource: its delete was its last change. */
+export function deletedRecord(resource: Resource): DeletedRecord {
+  return { ...fullRecord(resource), deletedAt: resource.updatedAt };
+}
+
+/** The record of the answer that comes before the work. */
+export function queuedRecord(resource: Resource): QueuedRecord {
+  return { ...createdRecord(resource), metadata: metadataOf(resource) };
+}
+
+function metadataOf({ metadata, status, statusMessage }: Resource): RecordMetadata {
+  return { ...metadata, status, ...(statusMessage === null ? {} : { message: statusMessage }) };
 }

@@ -1,8 +1,9 @@
 import { codeOf } from "../../lib/failure.ts";
-import type { Origin, StoredFile } from "../store/store.ts";
+import type { Origin, Resource, StoredFile } from "../store/store.ts";
 import { lastSegment } from "./file-address.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
-import { invalidField, notYet, Refusal, shown } from "./refusal.ts";
+import { linkText } from "./link.ts";
+import { invalidField, Refusal, shown } from "./refusal.ts";
 
 /** Where a resource's text comes from, with the text itself. */
 export interface Source {
@@ -19,33 +20,66 @@ export function contentSource(kb: KnowledgeBase, given: string): Source {
   return { origin: "content", url: null, content };
 }
 
-/**
- * What an address gives: the text of an uploaded file, for one that this service issued to this account. Links are
- * not read yet. Throws with field `url`.
- */
+/** What an address gives: see `changedSource`, without anything to compare with. */
 export async function urlSource(kb: KnowledgeBase, accountId: string, given: string): Promise<Source> {
+  const source = await changedSource(kb, accountId, given, undefined);
+  if (source === undefined) throw new Error("a link said that it is unchanged, but nothing was there before");
+  return source;
+}
+
+/**
+ * What an address gives: the text of an uploaded file, for one that this service issued to this account, else the text
+ * behind the link. With `before`, the link resource as it is: undefined where the server says that its text is still
+ * the same. Throws with field `url`.
+ */
+export async function changedSource(
+  kb: KnowledgeBase,
+  accountId: string,
+  given: string,
+  before: Resource | undefined,
+): Promise<Source | undefined> {
   const url = parseUrl(given);
   const place = kb.addresses.place(url);
   switch (place.kind) {
-    case "elsewhere":
-      throw notYet(
-        "A link resource",
-        "Upload the file and create the resource with its file_url, or send the text as content.",
-        "url",
-      );
+    case "elsewhere": {
+      const found = await linkText(kb, accountId, given, before);
+      if (found === "unchanged") return undefined;
+      const content = found.text;
+      refuseTooLong(kb, content, "url");
+      return { origin: "link", url: given, content };
+    }
     case "inside":
       throw notIssued(given);
     case "token": {
-      const file = await kb.store.file(place.token);
-      if (file === undefined || file.accountId !== accountId) throw notIssued(given);
+      const file = await issuedFile(kb, accountId, given, place.token);
       const fileUrl = kb.addresses.urlOf(file);
-      const exact = url.search === "" && url.hash === "" && url.username === "" && url.password === "";
-      if (!exact || lastSegment(url) !== lastSegment(new URL(fileUrl))) throw notIssued(given);
       const content = await readFileText(kb, file);
       refuseTooLong(kb, content, "url");
       return { origin: "file", url: fileUrl, content };
     }
   }
+}
+
+/** Throws, with field `url`, for an address that can be told to be refused without asking anybody for it. */
+export async function refuseAddress(kb: KnowledgeBase, accountId: string, given: string): Promise<void> {
+  const place = kb.addresses.place(parseUrl(given));
+  if (place.kind === "inside") throw notIssued(given);
+  if (place.kind === "token") await issuedFile(kb, accountId, given, place.token);
+}
+
+/** The uploaded file at exactly this address. */
+async function issuedFile(
+  kb: KnowledgeBase,
+  accountId: string,
+  given: string,
+  token: string,
+): Promise<StoredFile> {
+  const url = parseUrl(given);
+  const file = await kb.store.file(token);
+  if (file === undefined || file.accountId !== accountId) throw notIssued(given);
+  const exact = url.search === "" && url.hash === "" && url.username === "" && url.password === "";
+  if (!exact || lastSegment(url) !== lastSegment(new URL(kb.addresses.urlOf(file)))) throw notIssued(given);
+  return file;
 }
 
 async function readFileText(kb: KnowledgeBase, file: StoredFile): Promise<string> {

@@ -1,39 +1,52 @@
 import type { Settings } from "../../wire/primitives.ts";
 import type { SettingsChange, UpdateBody } from "../../wire/resource.ts";
-import type { Chunking, Resource, ResourceChange } from "../store/store.ts";
+import type { Alongside } from "../store/request-note.ts";
+import type { Chunking, Resource, ResourceChange, ResourceKey } from "../store/store.ts";
+import { refuseUnexpected, type Asked } from "./asked.ts";
 import { refuseSettingsOfLater } from "./create.ts";
+import { fileTokenOf } from "./file-token.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
-import { contentSource, urlSource } from "./source.ts";
+import { changedSource, contentSource, refuseAddress } from "./source.ts";
 import type { Source } from "./source.ts";
 
 /**
- * Operation 4. Resolves when the new state is searchable and durable; readers see the old version until then.
- * Updates of one resource run one after another. Title and description alone keep the chunks as they are; content, url
+ * Makes a change of a resource, whose turn it must be. Resolves when the new state is searchable and durable; readers
+ * see the old version until then. Title and description alone keep the chunks as they are; content, url
  * and settings chunk again even when they are what they were, so `version` counts what the caller asked for.
  */
-export function updateResource(
+export async function applyUpdate(
   kb: KnowledgeBase,
-  accountId: string,
-  id: string,
+  { accountId, id }: ResourceKey,
   body: UpdateBody,
+  alongside: Alongside,
+  asked: Asked = {},
 ): Promise<Resource> {
-  return kb.turns.run(`${accountId}/${id}`, async () => {
-    const before = await kb.store.resource({ accountId, id });
-    if (before === undefined) throw noResource(id);
-    refuseNothing(body);
-    const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
+  const before = await kb.store.resource({ accountId, id });
+  if (before === undefined) throw noResource(id);
+  refuseUnexpected(asked, before);
+  refuseNothing(body);
+  const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
-    const source = await newSource(kb, accountId, before, body);
-    const chunking = await chunkAgain(kb, before, settings, source);
-    const after = await kb.store.updateResource(
-      changeOf({ accountId, id }, body, settings, source, nowIso(kb)),
-      chunking,
-    );
-    if (after === undefined) throw noResource(id);
-    return after;
-  });
+  const source = await newSource(kb, accountId, before, body);
+  const chunking = await chunkAgain(kb, before, settings, source);
+  const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
+  const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
+  // The text behind the link is the one that is there: an earlier failure to read it is over.
+  const clearsError = body.url !== undefined && source === undefined;
+  const after = await kb.store.updateResource({ ...change, ...fileToken, clearsError }, chunking, alongside);
+  if (after === undefined) throw noResource(id);
+  return after;
+}
+
+/** Throws for what can be told to be wrong with a change before the new text is read. */
+export async function refuseUpdate(kb: KnowledgeBase, before: Resource, body: UpdateBody): Promise<void> {
+  refuseNothing(body);
+  if (body.settings !== undefined) newSettings(before.settings, body.settings);
+  refuseForeignSource(kb, before, body);
+  if (body.content !== undefined) contentSource(kb, body.content);
+  if (body.url !== undefined) await refuseAddress(kb, before.accountId, body.url);
 }
 
 /** What was sent over what is there. */
@@ -57,7 +70,7 @@ function newSettings(before: Settings, change: SettingsChange): Settings {
 function refuseNothing(body: UpdateBody): void {
   if (Object.values(body).some((value) => value !== undefined)) return;
   throw new Refusal("invalid_body", "The body names nothing to change.", {
-    hint: "Send at least one of title, description, content, url and settings.",
+    hint: "Send at least one of title, description, content, url, settings and metadata.",
   });
 }
 
@@ -66,8 +79,18 @@ async function newSource(
   kb: KnowledgeBase,
   accountId: string,
   before: Resource,
-  { content, url }: UpdateBody,
+  body: UpdateBody,
 ): Promise<Source | undefined> {
+  refuseForeignSource(kb, before, body);
+  const { content, url } = body;
+  // A link is asked whether it changed; one that did not keeps its chunks. One that was never read has none.
+  const known = before.origin === "link" && before.version > 0 ? before : undefined;
+  if (url !== undefined) return changedSource(kb, accountId, url, known);
+  return content === undefined ? undefined : contentSource(kb, content);
+}
+
+/** Throws for text or an address that a resource of this origin does not take. */
+function refuseForeignSource(kb: KnowledgeBase, before: Resource, { content, url }: UpdateBody): void {
   if (content !== undefined && before.origin !== "content") {
     throw invalidField(
       "content",
@@ -75,7 +98,7 @@ async function newSource(
       "Send url instead of content.",
     );
   }
-  if (url === undefined) return content === undefined ? undefined : contentSource(kb, content);
+  if (url === undefined) return;
   if (before.origin === "content") {
     throw invalidField("url", "this is a content resource, which has no url", "Send content instead of url.");
   }
@@ -87,8 +110,6 @@ async function newSource(
       "Upload the new file first and send its file_url.",
     );
   }
-  const source = await urlSource(kb, accountId, url);
-  return source;
 }
 
 function isOurs(kb: KnowledgeBase, url: string): boolean {
@@ -120,6 +141,7 @@ function changeOf(
     ...(body.title === undefined ? {} : { title: body.title.toWellFormed() }),
     ...(body.description === undefined ? {} : { description: body.description.toWellFormed() }),
     ...(settings === undefined ? {} : { settings }),
+    ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
     ...(source === undefined ? {} : { content: source.content }),
     ...(source === undefined || source.url === null ? {} : { url: source.url }),
   };

@@ -1,5 +1,6 @@
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { StoredFile } from "../store/store.ts";
+import { noteOf, type Asked } from "./asked.ts";
 import { newFileToken, safeFileName } from "./file-address.ts";
 import type { Received } from "./file-area.ts";
 import { nowIso } from "./knowledge-base.ts";
@@ -31,6 +32,7 @@ export async function keepUpload(
   accountId: string,
   received: Received,
   name: string,
+  asked: Asked = {},
 ): Promise<StoredFile> {
   try {
     const file: StoredFile = {
@@ -43,7 +45,7 @@ export async function keepUpload(
       createdAt: nowIso(kb),
     };
     // Row before place: a crash between the two leaves the file in `incoming/`, where the next start finds its row.
-    await kb.store.addFile(file);
+    await kb.store.addFile(file, noteOf(asked, 200, kb.nowMs()));
     await kb.files.keep(file.token);
     return file;
   } catch (error) {

@@ -1,4 +1,12 @@
+import type { Filter } from "../../wire/filter.ts";
+import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
+import type { JobStore } from "./jobs.ts";
+import type { KeyStore } from "./keys.ts";
+import type { LinkStore } from "./links.ts";
+import type { Alongside, KeptAnswer } from "./request-note.ts";
+import type { RetentionStore } from "./retention.ts";
+import type { WebhookStore } from "./webhooks.ts";
 
 /**
  * Where the service keeps what it knows. Promises (one contract suite, run on every implementation):
@@ -8,8 +16,9 @@ import type { Settings, Tier } from "../../wire/primitives.ts";
  * - Accounts never meet: every read and write of a resource, file or search names the account and sees only its own.
  * - Two chunks of equal text stay two chunks.
  * - Reads never wait for writes.
+ * - What a write takes alongside, and the events of a resource, are part of its transaction.
  */
-export interface Store {
+export interface Store extends JobStore, WebhookStore, RetentionStore, KeyStore, LinkStore {
   /** Makes the account when it is new. The built-in account of the embedded service is `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** Remembers a key by its hash; the same hash again replaces scopes, name and expiry. */
@@ -19,9 +28,13 @@ export interface Store {
   /** The account's three collections with their counts; ids are stable, the collections exist from the first call. */
   collections(accountId: string): Promise<readonly CollectionRecord[]>;
 
-  createResource(resource: NewResource, chunking: Chunking): Promise<Resource>;
+  createResource(resource: NewResource, chunking: Chunking, alongside?: Alongside): Promise<Resource>;
   /** Changes fields, and the chunks when `chunking` is given (then `version` grows by 1). Undefined: no such resource. */
-  updateResource(change: ResourceChange, chunking: Chunking | undefined): Promise<Resource | undefined>;
+  updateResource(
+    change: ResourceChange,
+    chunking: Chunking | undefined,
+    alongside?: Alongside,
+  ): Promise<Resource | undefined>;
   /**
    * Soft delete: text, chunks and vectors go at once, only the record without its text stays. The answer still carries
    * the text. Undefined: no such resource, or deleted already.
@@ -54,12 +67,11 @@ export interface Store {
   chunksByRow(scope: Scope, rows: readonly number[]): Promise<readonly FoundChunk[]>;
 
   /** Notes an uploaded file whose bytes lie in the file area under `token`. */
-  addFile(file: StoredFile): Promise<void>;
+  addFile(file: StoredFile, alongside?: Alongside): Promise<void>;
   file(token: string): Promise<StoredFile | undefined>;
 
-  /** First answer kept for an idempotency key, or undefined. Kept for 24 h from `nowMs`. */
+  /** What the request noted under an idempotency key did; undefined after 24 h. The first note under a key stays. */
   recall(accountId: string, key: string, nowMs: number): Promise<KeptAnswer | undefined>;
-  remember(accountId: string, key: string, answer: KeptAnswer, nowMs: number): Promise<void>;
 
   /** Chunks without a vector of this fingerprint in collections of these tiers, up to `limit`; for re-embedding. */
   chunksWithoutVector(
@@ -83,12 +95,18 @@ export type KeyScope = "read" | "write" | "chat" | "admin";
 export interface KeyRecord {
   /** SHA-256 of the key, 64 hex digits. The key itself is stored nowhere. */
   readonly sha256: string;
+  /** 24 hex digits; stays the same however often the key is put. */
+  readonly id: string;
+  /** The first characters of the key, by which people know it again; empty where they were not kept. */
+  readonly hint: string;
   readonly accountId: string;
   readonly name: string;
   readonly scopes: readonly KeyScope[];
   readonly createdAt: string;
   /** ISO time from which the key is refused; null: never. */
   readonly expiresAt: string | null;
+  /** ISO time since which the key is refused for good; null: it is not revoked. */
+  readonly revokedAt: string | null;
 }
 
 export interface CollectionRecord {
@@ -118,6 +136,10 @@ export interface NewResource extends ResourceKey {
   readonly content: string;
   readonly settings: Settings;
   readonly createdAt: string;
+  /** Default: none. */
+  readonly metadata?: Metadata;
+  /** The uploaded file the url names, which is kept as long as a resource uses it. */
+  readonly fileToken?: string | null;
 }
 
 /**
@@ -146,26 +168,43 @@ export interface ResourceChange extends ResourceKey {
   readonly url?: string;
   readonly content?: string;
   readonly settings?: Settings;
+  /** Replaces what was there. */
+  readonly metadata?: Metadata;
+  readonly fileToken?: string | null;
   /** Becomes `refreshedAt` and `updatedAt`. */
   readonly nowIso: string;
+  /** Ends a create that was answered before: `refreshedAt` stays null. */
+  readonly completesCreate?: boolean;
+  /** The text that is there was found to be right: an earlier `error` is over. A chunking says so by itself. */
+  readonly clearsError?: boolean;
 }
 
-export interface Resource extends NewResource {
+export interface Resource extends Omit<NewResource, "fileToken"> {
   readonly collectionId: string;
-  /** Times chunked, from 1. */
+  readonly metadata: Metadata;
+  /** Times chunked, from 1; 0 until the text of a resource created in the background is there. */
   readonly version: number;
+  /** Grows with every change of the record. */
+  readonly revision: number;
   readonly chunkCount: number;
   readonly refreshedAt: string | null;
   readonly updatedAt: string;
   readonly isDeleted: boolean;
-  readonly status: "chunked";
+  readonly status: ResourceStatus;
+  /** Why the last text could not be taken in; null unless the status is `error`. */
+  readonly statusMessage: string | null;
 }
+
+/** `queued`: a job waits; `error`: the last one failed, and what is searchable is the version before. */
+export type ResourceStatus = "queued" | "chunked" | "error";
 
 export interface ListQuery {
   readonly accountId: string;
   readonly collectionId: string;
   readonly ownerId: string;
   readonly afterId: string | undefined;
+  /** The deleted ones, without text, in place of the others. */
+  readonly deleted?: boolean;
   /** 1 – 1000. */
   readonly limit: number;
   /** The page ends with the resource whose text reaches this many characters, however many were asked for. */
@@ -204,9 +243,13 @@ export interface FoundChunk extends Chunk {
 }
 
 /** What a search looks through: one resource, or one owner's part of a collection. Part of the index look-up. */
-export type Scope =
+export type Scope = (
   | { readonly accountId: string; readonly resourceId: string }
-  | { readonly accountId: string; readonly collectionId: string; readonly ownerId: string };
+  | { readonly accountId: string; readonly collectionId: string; readonly ownerId: string }
+) & {
+  /** Only resources whose metadata fits. */
+  readonly filter?: Filter;
+};
 
 export interface LexicalQuery {
   readonly scope: Scope;
@@ -281,11 +324,4 @@ export interface StoredFile {
   readonly sizeBytes: number;
   readonly sha256: string;
   readonly createdAt: string;
-}
-
-export interface KeptAnswer {
-  /** SHA-256 of the request body the answer belongs to. */
-  readonly bodySha256: string;
-  readonly status: number;
-  readonly body: string;
 }

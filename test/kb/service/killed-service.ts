@@ -10,6 +10,7 @@ const service = await openService({
   stateDir,
   store: await openSqliteStore({ path: join(stateDir, "kb.sqlite") }),
   port: 0,
+  webhookAllow: ["127.0.0.1"],
   log: pino({ level: "silent" }),
   version: "0.0.0-test",
 });

@@ -38,11 +38,14 @@ export function resourceContract(fixture: StoreFixture): void {
     it("finds a key by its hash; the same hash again replaces it", async () => {
       const key = {
         sha256: "a".repeat(64),
+        id: "0".repeat(24),
+        hint: "kb_abcde",
         accountId: fixture.account.id,
         name: "first",
         scopes: ["read", "write"],
         createdAt: NOW,
         expiresAt: null,
+        revokedAt: null,
       } as const;
       await fixture.store.putKey(key);
       expect(await fixture.store.keyByHash(key.sha256)).toEqual(key);
@@ -69,7 +72,10 @@ export function resourceContract(fixture: StoreFixture): void {
         refreshedAt: null,
         updatedAt: NOW,
         isDeleted: false,
+        metadata: {},
+        revision: 1,
         status: "chunked",
+        statusMessage: null,
       });
       expect(await fixture.store.resource({ accountId: fixture.account.id, id: created.id })).toEqual(
         created,
@@ -310,20 +316,36 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await fixture.store.file("unknown")).toBeUndefined();
     });
 
-    it("keeps the first answer for a day, each account its own", async () => {
-      const first = { bodySha256: "d".repeat(64), status: 201, body: "{}" };
+    it("notes the request of a write with it, the first for a day, each account its own", async () => {
       const nowMs = 1_800_000_000_000;
-      await fixture.store.remember(fixture.account.id, "key", first, nowMs);
-      await fixture.store.remember(fixture.account.id, "key", { ...first, status: 500 }, nowMs + 1);
-      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + 2)).toEqual(first);
-      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + DAY_MS - 1)).toEqual(first);
-      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + DAY_MS)).toBeUndefined();
+      const make = (status: number, atMs: number) => {
+        const request = { key: "key", bodySha256: "d".repeat(64), status, nowMs: atMs };
+        return fixture.store.createResource(resource("some words"), wordsOnly("some words"), { request });
+      };
+      const recall = (atMs: number) => fixture.store.recall(fixture.account.id, "key", atMs);
+      const { content: _, ...made } = await make(201, nowMs);
+      await make(500, nowMs + 1);
+      const first = await recall(nowMs + 2);
+      expect(first).toMatchObject({ bodySha256: "d".repeat(64), status: 201 });
+      expect(JSON.parse(first?.body ?? "")).toEqual({ resource: made });
+      expect(await recall(nowMs + DAY_MS - 1)).toEqual(first);
+      expect(await recall(nowMs + DAY_MS)).toBeUndefined();
       const other = await fixture.store.ensureAccount("other");
       expect(await fixture.store.recall(other.id, "key", nowMs)).toBeUndefined();
-      await fixture.store.remember(fixture.account.id, "key", { ...first, status: 200 }, nowMs + DAY_MS);
-      expect(await fixture.store.recall(fixture.account.id, "key", nowMs + DAY_MS + 1)).toMatchObject({
-        status: 200,
-      });
+      await make(200, nowMs + DAY_MS);
+      expect(await recall(nowMs + DAY_MS + 1)).toMatchObject({ status: 200 });
+      expect(await fixture.store.sweepAnswers(nowMs + 3 * DAY_MS, 10)).toBe(1);
+      expect(await recall(nowMs + DAY_MS + 1)).toBeUndefined();
+    });
+
+    it("notes nothing of a write that fails", async () => {
+      const made = await create("some words");
+      const request = { key: "failed", bodySha256: "d".repeat(64), status: 201, nowMs: 1 };
+      const again = resource("some words", { id: made.id });
+      await expect(fixture.store.createResource(again, wordsOnly("some words"), { request })).rejects.toThrow(
+        /./,
+      );
+      expect(await fixture.store.recall(fixture.account.id, "failed", 2)).toBeUndefined();
     });
   });
 

@@ -1,5 +1,8 @@
 import { describe } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
+import { filterContract } from "./contract-filters.ts";
+import { keysContract } from "./contract-keys.ts";
+import { retentionContract } from "./contract-retention.ts";
 import { resourceContract } from "./contract-resources.ts";
 import { vectorsContract } from "./contract-vectors.ts";
 import { wordsContract } from "./contract-words.ts";
@@ -12,5 +15,8 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     resourceContract(fixture);
     wordsContract(fixture);
     vectorsContract(fixture);
+    filterContract(fixture);
+    retentionContract(fixture);
+    keysContract(fixture);
   });
 }

@@ -9,8 +9,17 @@ export interface CodeList {
   add(row: number, vector: Float32Array): void;
   /** Takes out all codes of rows in [first, last]. */
   removeRange(first: number, last: number): void;
-  /** Rows in [first, last] whose codes are nearest to the vector's, about `count` and at least that many if there are. */
-  nearest(vector: Float32Array, first: number, last: number, count: number): number[];
+  /**
+   * Rows in [first, last] whose codes are nearest to the vector's, about `count` and at least that many if there are.
+   * `isAllowed` leaves rows out.
+   */
+  nearest(
+    vector: Float32Array,
+    first: number,
+    last: number,
+    count: number,
+    isAllowed?: (row: number) => boolean,
+  ): number[];
   readonly bytes: number;
 }
 
@@ -73,7 +82,7 @@ export function makeCodeList(mean: Float32Array): CodeList {
       }
       size = kept;
     },
-    nearest(vector, first, last, count) {
+    nearest(vector, first, last, count, isAllowed) {
       encode(vector, asked, 0);
       const histogram = new Uint32Array(words * 32 + 1);
       for (let at = 0; at < size; at++) {
@@ -84,7 +93,8 @@ export function makeCodeList(mean: Float32Array): CodeList {
         }
         distances[at] = distance;
         const row = rows[at] ?? 0;
-        if (row >= first && row <= last) histogram[distance] = (histogram[distance] ?? 0) + 1;
+        if (row >= first && row <= last && isAllowed?.(row) !== false)
+          histogram[distance] = (histogram[distance] ?? 0) + 1;
       }
       let threshold = 0;
       for (let seen = histogram[0] ?? 0; seen < count && threshold < words * 32;)
@@ -92,7 +102,8 @@ export function makeCodeList(mean: Float32Array): CodeList {
       const found: number[] = [];
       for (let at = 0; at < size; at++) {
         const row = rows[at] ?? 0;
-        if ((distances[at] ?? 0) <= threshold && row >= first && row <= last) found.push(row);
+        const isNear = (distances[at] ?? 0) <= threshold && row >= first && row <= last;
+        if (isNear && isAllowed?.(row) !== false) found.push(row);
       }
       return found;
     },

@@ -1,4 +1,5 @@
 import { LEVELS } from "../../lexical/index-text.ts";
+import type { RowSet } from "./row-set.ts";
 import { rowOf } from "./rows.ts";
 import type { Place } from "./scopes.ts";
 
@@ -39,21 +40,32 @@ export function prepareEstimate(): Estimate {
   let touched = new Uint32Array(0);
   let touchedCount = 0;
 
-  function add(rows: Uint32Array, first: number, size: number, weight: number): void {
+  function add(
+    rows: Uint32Array,
+    first: number,
+    size: number,
+    weight: number,
+    allowed: RowSet | undefined,
+  ): void {
     for (let at = 0; at < rows.length; at++) {
       const index = (rows[at] ?? 0) - first;
       if (index < 0 || index >= size) continue;
+      if (allowed !== undefined && !allowed.has(first + index)) continue;
       const score = scores[index] ?? 0;
       if (score === 0) touched[touchedCount++] = index;
       scores[index] = score + weight;
     }
   }
 
-  return ({ scope, range, chunks, nextSequence }, terms, count, postingsOf) => {
+  return ({ scope, range, chunks, nextSequence, allowed }, terms, count, postingsOf) => {
     const first = range.first - rowOf(scope, 0);
     const size = Math.min(range.last - range.first + 1, nextSequence - first);
-    if (size <= count) {
+    if (size <= count && allowed === undefined) {
       return Array.from({ length: size }, (_, index) => ({ sequence: first + index, estimate: Infinity }));
+    }
+    const few = allowed?.within({ first, last: first + size - 1 }, count);
+    if (few !== undefined && few.length <= count) {
+      return few.map((sequence) => ({ sequence, estimate: Infinity }));
     }
     if (scores.length < size) {
       scores = new Float32Array(Math.ceil(size * 1.25));
@@ -65,15 +77,15 @@ export function prepareEstimate(): Estimate {
       const [plain, ...marked] = LEVELS;
       let counted = plain?.mean ?? 1;
       // That a chunk has a word that most have tells nothing, so that longest of lists is left out.
-      if (!isBroad(term)) add(term.rows, first, size, term.weight * counted);
+      if (!isBroad(term)) add(term.rows, first, size, term.weight * counted, allowed);
       for (const { mark, mean } of marked) {
         // A chunk of a level is listed under those below it too, so only the difference is added.
-        add(postingsOf(term.term + mark), first, size, term.weight * (mean - counted));
+        add(postingsOf(term.term + mark), first, size, term.weight * (mean - counted), allowed);
         counted = mean;
       }
     }
     if (touchedCount < count)
-      for (const term of told.filter(isBroad)) add(term.rows, first, size, term.weight);
+      for (const term of told.filter(isBroad)) add(term.rows, first, size, term.weight, allowed);
 
     const best = largest(scores, touched.subarray(0, touchedCount), count);
     const candidates = best.map((index) => ({ sequence: first + index, estimate: scores[index] ?? 0 }));

@@ -1,4 +1,5 @@
-import type { CollectionRecord, FoundChunk, KeptAnswer, KeyRecord, ListPage, ListQuery } from "../store.ts";
+import type { KeptAnswer } from "../request-note.ts";
+import type { CollectionRecord, FoundChunk, KeyRecord, ListPage, ListQuery } from "../store.ts";
 import type { Resource, ResourceKey, RowText, StoredFile, VersionChunks } from "../store.ts";
 import { createHash } from "node:crypto";
 import type { Tier } from "../../../wire/primitives.ts";
@@ -7,13 +8,14 @@ import { readContent } from "./content.ts";
 import { splitHeadings } from "./parts.ts";
 import { keyOf, resourceOf, SELECT_RESOURCE, type KeyRow, type ResourceRow } from "./records.ts";
 import type { RowRange } from "./rows.ts";
-import { ANSWER_KEPT_MS } from "./small-writes.ts";
+import { ANSWER_KEPT_MS } from "./answer-notes.ts";
 
 /** Synchronous reads over one connection. */
 export interface Lookups {
   readonly keyByHash: (sha256: string) => KeyRecord | undefined;
   readonly collections: (accountId: string) => CollectionRecord[];
   readonly resource: (at: ResourceKey) => Resource | undefined;
+  readonly deletedResource: (at: ResourceKey) => Resource | undefined;
   readonly listResources: (query: ListQuery) => ListPage;
   readonly chunks: (at: ResourceKey) => VersionChunks | undefined;
   /** Chunks of the rows within the range, in the order asked; missing ones left out. */
@@ -49,10 +51,16 @@ export function prepareLookups(db: Connection): Lookups {
   const selectResource = db.prepare<[string, string], ResourceRow>(
     `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
   );
-  const selectPage = db.prepare<[string, string, string, string, number], ResourceRow>(`${SELECT_RESOURCE}
+  const selectDeleted = db.prepare<[string, string], ResourceRow>(
+    `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 1`,
+  );
+  const selectPageOf = (isDeleted: 0 | 1) =>
+    db.prepare<[string, string, string, string, number], ResourceRow>(`${SELECT_RESOURCE}
     WHERE resource.scope = (SELECT number FROM scope WHERE collection_id = ? AND owner_id = ?)
-      AND resource.account_id = ? AND is_deleted = 0 AND resource.id > ?
+      AND resource.account_id = ? AND is_deleted = ${isDeleted} AND resource.id > ?
     ORDER BY resource.id LIMIT ?`);
+  const selectPage = selectPageOf(0);
+  const selectDeletedPage = selectPageOf(1);
   const selectChunks = db.prepare<[number, number], ChunkRow>(
     "SELECT row, start, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
   );
@@ -88,11 +96,16 @@ export function prepareLookups(db: Connection): Lookups {
       const row = selectResource.get(at.id, at.accountId);
       return row === undefined ? undefined : resourceOf(row, content.of(row));
     },
-    listResources({ accountId, collectionId, ownerId, afterId, limit, charsMax }) {
+    deletedResource(at) {
+      const row = selectDeleted.get(at.id, at.accountId);
+      return row === undefined ? undefined : resourceOf(row, "");
+    },
+    listResources({ accountId, collectionId, ownerId, afterId, limit, charsMax, deleted }) {
+      const page = deleted === true ? selectDeletedPage : selectPage;
       const resources: Resource[] = [];
       let chars = 0;
       // One row more than wanted tells whether there are more.
-      for (const row of selectPage.iterate(collectionId, ownerId, accountId, afterId ?? "", limit + 1)) {
+      for (const row of page.iterate(collectionId, ownerId, accountId, afterId ?? "", limit + 1)) {
         if (resources.length === limit || chars >= charsMax) return { resources, more: true };
         const resource = resourceOf(row, content.of(row));
         resources.push(resource);

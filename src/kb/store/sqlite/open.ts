@@ -9,8 +9,11 @@ import { Tier } from "../../../wire/primitives.ts";
 import type { Store } from "../store.ts";
 import { openForReading } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
+import { prepareKeyLookups } from "./key-rows.ts";
+import { prepareJobReads } from "./job-reads.ts";
 import { prepareLookups } from "./lookups.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
+import { prepareWebhookReads } from "./webhook-reads.ts";
 import type { WriterMethods } from "./writer-worker.ts";
 
 export interface SqliteStoreOptions {
@@ -44,6 +47,9 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   }
   const db = openForReading(path);
   const lookups = prepareLookups(db);
+  const jobs = prepareJobReads(db);
+  const webhooks = prepareWebhookReads(db);
+  const keyLookups = prepareKeyLookups(db);
   /** Runs a look-up of one small row here, as a promise. */
   const here = async <T>(run: () => T): Promise<T> => {
     try {
@@ -58,13 +64,19 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     ensureAccount: (name) =>
       writer.call("ensureAccount", { name, ids: [newId(), ...Tier.options.map(() => newId())] }),
     putKey: (key) => writer.call("putKey", key),
+    changeKey: (change) => writer.call("changeKey", change),
+    keys: (accountId) => here(() => keyLookups.keys(accountId)),
+    accounts: () => here(() => keyLookups.accounts()),
+    linkFetch: (accountId, url) => here(() => keyLookups.linkFetch(accountId, url)),
+    noteLinkFetch: (fetch) => writer.call("noteLinkFetch", fetch),
     keyByHash: (sha256) => here(() => lookups.keyByHash(sha256)),
     collections: (accountId) => reader.call("collections", accountId),
-    createResource: async (resource, chunking) => {
-      const created = await writer.call("createResource", { resource, chunking });
+    createResource: async (resource, chunking, alongside) => {
+      const created = await writer.call("createResource", { resource, chunking, alongside });
       return { ...created, content: resource.content };
     },
-    updateResource: (change, chunking) => writer.call("updateResource", { change, chunking }),
+    updateResource: (change, chunking, alongside) =>
+      writer.call("updateResource", { change, chunking, alongside }),
     deleteResource: (at) => writer.call("deleteResource", at),
     resource: (at) => reader.call("resource", at),
     listResources: (query) => reader.call("listResources", query),
@@ -73,10 +85,39 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     nearest: (query) => reader.call("nearest", query),
     evidence: (query) => reader.call("evidence", query),
     chunksByRow: (scope, rows) => reader.call("chunksByRow", { scope, rows }),
-    addFile: (file) => writer.call("addFile", file),
+    addFile: (file, alongside) => writer.call("addFile", { file, alongside }),
     file: (token) => here(() => lookups.file(token)),
     recall: (accountId, key, nowMs) => here(() => lookups.recall(accountId, key, nowMs)),
-    remember: (accountId, key, answer, nowMs) => writer.call("remember", { accountId, key, answer, nowMs }),
+    enqueueCreate: async (resource, job, alongside) => {
+      const queued = await writer.call("enqueueCreate", { resource, job, alongside });
+      return { ...queued, content: "" };
+    },
+    enqueueUpdate: (at, job, alongside) => writer.call("enqueueUpdate", { at, job, alongside }),
+    dueJobs: (nowMs, limit) => reader.call("dueJobs", { nowMs, limit }),
+    nextJobMs: () => here(() => jobs.nextJobMs()),
+    jobOf: (at) => here(() => jobs.jobOf(at)),
+    beginJob: (number) => writer.call("begin", number),
+    postponeJob: (number, dueMs) => writer.call("postpone", { number, dueMs }),
+    failJob: (number, message, nowIso) => writer.call("fail", { number, message, nowIso }),
+    jobFigures: (accountId) => reader.call("jobFigures", accountId),
+    addEndpoint: (endpoint, endpointsMax) => writer.call("addEndpoint", { endpoint, endpointsMax }),
+    changeEndpoint: (change) => writer.call("changeEndpoint", change),
+    removeEndpoint: (at) => writer.call("removeEndpoint", at),
+    endpoint: (at) => here(() => webhooks.endpoint(at)),
+    endpoints: (accountId) => reader.call("endpoints", accountId),
+    addDelivery: (delivery) => writer.call("addDelivery", delivery),
+    dueDeliveries: (query) => here(() => webhooks.dueDeliveries(query)),
+    nextDeliveryMs: () => here(() => webhooks.nextDeliveryMs()),
+    settleDelivery: (outcome) => writer.call("settleDelivery", outcome),
+    deadDeliveries: (query) => reader.call("deadDeliveries", query),
+    replayDeliveries: (query) => writer.call("replayDeliveries", query),
+    deliveryFigures: (accountId) => reader.call("deliveryFigures", accountId),
+    deletedResource: (at) => reader.call("deletedResource", at),
+    purgeDeleted: (beforeIso, limit) => writer.call("purgeDeleted", { beforeIso, limit }),
+    unusedFiles: (beforeIso, limit) => reader.call("unusedFiles", { beforeIso, limit }),
+    removeUnusedFile: (token, beforeIso) => writer.call("removeUnusedFile", { token, beforeIso }),
+    sweepAnswers: (nowMs, limit) => writer.call("sweep", { nowMs, limit }),
+    purgeDead: (beforeMs, limit) => writer.call("purgeDead", { beforeMs, limit }),
     chunksWithoutVector: (fingerprint, tiers, limit) =>
       reader.call("chunksWithoutVector", { fingerprint, tiers, limit }),
     putVectors: (fingerprint, vectors) => writer.call("putVectors", { fingerprint, vectors }),

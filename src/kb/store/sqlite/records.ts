@@ -1,5 +1,6 @@
+import type { UserMetadata } from "../../../wire/metadata.ts";
 import type { Settings, Tier } from "../../../wire/primitives.ts";
-import type { KeyRecord, Origin, Resource } from "../store.ts";
+import type { KeyRecord, Origin, Resource, ResourceStatus } from "../store.ts";
 
 // Rows as the STRICT tables of schema.ts give them, and what the port makes of them.
 
@@ -25,13 +26,18 @@ export interface ResourceRow {
   readonly version: number;
   readonly first_row: number;
   readonly chunks: number;
+  readonly revision: number;
+  readonly status: ResourceStatus;
+  readonly status_message: string | null;
+  readonly metadata: string;
+  readonly file_token: string | null;
 }
 
 /** Resources with what their scope and collection tell; a WHERE clause follows. */
 export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
-    version, first_row, resource.chunks
+    version, first_row, resource.chunks, revision, status, status_message, resource.metadata, file_token
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
 /** The resource of a row; its content is put together by the caller. */
@@ -54,26 +60,35 @@ export function resourceOf(row: ResourceRow, content: string): Resource {
     isDeleted: row.is_deleted === 1,
     version: row.version,
     chunkCount: row.chunks,
-    status: "chunked",
+    revision: row.revision,
+    status: row.status,
+    statusMessage: row.status === "error" ? row.status_message : null,
+    metadata: JSON.parse(row.metadata) as UserMetadata, // written by this store from such an object
   };
 }
 
 export interface KeyRow {
   readonly sha256: string;
+  readonly id: string;
+  readonly hint: string;
   readonly account_id: string;
   readonly name: string;
   readonly scopes: string;
   readonly created_at: string;
   readonly expires_at: string | null;
+  readonly revoked_at: string | null;
 }
 
 export function keyOf(row: KeyRow): KeyRecord {
   return {
     sha256: row.sha256,
+    id: row.id,
+    hint: row.hint,
     accountId: row.account_id,
     name: row.name,
     scopes: JSON.parse(row.scopes) as KeyRecord["scopes"], // written by this store from a KeyRecord
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
   };
 }

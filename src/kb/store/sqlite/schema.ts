@@ -124,4 +124,111 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX kept_answer_by_age ON kept_answer (kept_ms);
   `,
+  // Work after the answer, webhooks, metadata, what is kept for a while.
+  `
+  -- Grows with every change of the record: what an ETag is made of.
+  ALTER TABLE resource ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE resource ADD COLUMN status TEXT NOT NULL DEFAULT 'chunked'
+    CHECK (status IN ('queued', 'chunked', 'error'));
+  -- Why the last text could not be taken in; shown where the status is error.
+  ALTER TABLE resource ADD COLUMN status_message TEXT;
+  ALTER TABLE resource ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata));
+  ALTER TABLE resource ADD COLUMN file_token TEXT;
+  CREATE INDEX resource_of_file ON resource (file_token) WHERE file_token IS NOT NULL AND is_deleted = 0;
+  CREATE INDEX resource_deleted ON resource (scope, id) WHERE is_deleted = 1;
+  -- Where the chunks of the resources lie that a filter lets through, without reading their rows.
+  CREATE INDEX resource_place ON resource (scope, number, first_row, chunks) WHERE is_deleted = 0;
+  CREATE INDEX resource_failed ON resource (account_id) WHERE status = 'error' AND is_deleted = 0;
+  -- The token of a file's address stands between the last slash and the one before it.
+  UPDATE resource SET file_token = substr(url, length(rtrim(url, replace(url, '/', ''))) - 43, 43) WHERE origin = 'file';
+  -- When a resource last stopped using the file.
+  ALTER TABLE stored_file ADD COLUMN released_at TEXT;
+
+  -- Grows with every change of what a filter looks at, so that what one found may be kept.
+  ALTER TABLE scope ADD COLUMN refiltered INTEGER NOT NULL DEFAULT 0;
+  -- Every value of the metadata of live resources; kind keeps true apart from 1. The resource's own row tells which
+  -- values it has here, so that no second index is needed to find them. See docs/adr.
+  CREATE TABLE metadata_value (
+    scope INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('s', 'n', 'b', 'z')),
+    value ANY NOT NULL,
+    resource INTEGER NOT NULL,
+    PRIMARY KEY (scope, path, kind, value, resource)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE ingest_job (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    resource INTEGER NOT NULL REFERENCES resource (number),
+    kind TEXT NOT NULL CHECK (kind IN ('create', 'update')),
+    begun INTEGER NOT NULL DEFAULT 0,
+    postponed INTEGER NOT NULL DEFAULT 0,
+    due_ms INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL,
+    file_token TEXT,
+    chars INTEGER NOT NULL,
+    -- Last, so that what comes before is read without it.
+    body TEXT NOT NULL CHECK (json_valid(body))
+  ) STRICT;
+  CREATE INDEX ingest_job_of_resource ON ingest_job (resource, number, due_ms);
+  CREATE INDEX ingest_job_chars ON ingest_job (chars);
+  CREATE INDEX ingest_job_due ON ingest_job (due_ms);
+  CREATE INDEX ingest_job_of_file ON ingest_job (file_token) WHERE file_token IS NOT NULL;
+
+  CREATE TABLE webhook_endpoint (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account_id TEXT NOT NULL REFERENCES account (id),
+    url TEXT NOT NULL,
+    description TEXT NOT NULL,
+    events TEXT NOT NULL CHECK (json_valid(events)),
+    secrets TEXT NOT NULL CHECK (json_valid(secrets)),
+    enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    delivered_at TEXT,
+    problem TEXT
+  ) STRICT;
+  CREATE INDEX webhook_endpoint_of_account ON webhook_endpoint (account_id);
+
+  CREATE TABLE webhook_delivery (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id TEXT NOT NULL REFERENCES account (id),
+    -- Null: the target is an address of the delivery's own.
+    endpoint INTEGER REFERENCES webhook_endpoint (number),
+    target TEXT CHECK (json_valid(target)),
+    event_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'dead')),
+    attempts INTEGER NOT NULL DEFAULT 0,
+    due_ms INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL,
+    problem TEXT,
+    body TEXT NOT NULL,
+    CHECK ((endpoint IS NULL) <> (target IS NULL))
+  ) STRICT;
+  CREATE INDEX webhook_delivery_due ON webhook_delivery (endpoint, due_ms) WHERE state = 'waiting';
+  CREATE INDEX webhook_delivery_dead ON webhook_delivery (account_id, number) WHERE state = 'dead';
+  CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account_id, state, endpoint);
+  `,
+  // Keys that can be listed, revoked and rotated; what the servers of links said.
+  `
+  ALTER TABLE api_key ADD COLUMN id TEXT NOT NULL DEFAULT '';
+  UPDATE api_key SET id = lower(hex(randomblob(12)));
+  CREATE UNIQUE INDEX api_key_by_id ON api_key (id);
+  CREATE INDEX api_key_of_account ON api_key (account_id);
+  -- The first characters of the key, for people; empty for keys made before this was kept.
+  ALTER TABLE api_key ADD COLUMN hint TEXT NOT NULL DEFAULT '';
+  ALTER TABLE api_key ADD COLUMN revoked_at TEXT;
+
+  CREATE TABLE link_fetch (
+    number INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES account (id),
+    url TEXT NOT NULL,
+    text_sha256 TEXT NOT NULL,
+    etag TEXT,
+    last_modified TEXT,
+    UNIQUE (account_id, url)
+  ) STRICT;
+  `,
 ];

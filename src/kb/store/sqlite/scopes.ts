@@ -1,5 +1,7 @@
 import type { Scope } from "../store.ts";
 import type { Connection } from "./connection.ts";
+import { prepareFilters } from "./filters.ts";
+import type { RowSet } from "./row-set.ts";
 import { rowsOfScope, type RowRange } from "./rows.ts";
 
 /** Where a search looks, as the tables know it. */
@@ -17,6 +19,8 @@ export interface Place {
   readonly range: RowRange;
   /** Live chunks in that range. */
   readonly rangeChunks: number;
+  /** Sequences that a filter lets through; undefined: all. */
+  readonly allowed: RowSet | undefined;
 }
 
 interface PlaceRow {
@@ -25,6 +29,7 @@ interface PlaceRow {
   readonly words: number;
   readonly next_sequence: number;
   readonly retitled: number;
+  readonly refiltered: number;
   readonly first_row: number | null;
   readonly resource_chunks: number;
 }
@@ -32,13 +37,15 @@ interface PlaceRow {
 /** Prepares finding the place of a search; undefined when the account has no such resource, collection or owner. */
 export function prepareScopes(db: Connection): { find(scope: Scope): Place | undefined } {
   const selectOwner = db.prepare<[string, string, string], PlaceRow>(`
-    SELECT number, chunks, words, next_sequence, retitled, NULL AS first_row, 0 AS resource_chunks
+    SELECT number, chunks, words, next_sequence, retitled, refiltered, NULL AS first_row, 0 AS resource_chunks
     FROM scope JOIN collection ON collection.id = scope.collection_id
     WHERE collection_id = ? AND owner_id = ? AND account_id = ?`);
   const selectResource = db.prepare<[string, string], PlaceRow>(`
-    SELECT scope.number, scope.chunks, scope.words, next_sequence, retitled, first_row, resource.chunks AS resource_chunks
+    SELECT scope.number, scope.chunks, scope.words, next_sequence, retitled, refiltered, first_row, resource.chunks AS resource_chunks
     FROM resource JOIN scope ON scope.number = resource.scope
     WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`);
+
+  const filtered = prepareFilters(db);
 
   return {
     find(scope) {
@@ -48,7 +55,9 @@ export function prepareScopes(db: Connection): { find(scope: Scope): Place | und
           : selectOwner.get(scope.collectionId, scope.ownerId, scope.accountId);
       if (row === undefined) return undefined;
       const { number, chunks, words, next_sequence: nextSequence, retitled } = row;
-      const part = { scope: number, chunks, words, nextSequence, retitled };
+      const { filter } = scope;
+      const allowed = filter && filtered({ scope: number, nextSequence, refiltered: row.refiltered }, filter);
+      const part = { scope: number, chunks, words, nextSequence, retitled, allowed };
       const { first_row: first, resource_chunks: rangeChunks } = row;
       return first === null
         ? { ...part, range: rowsOfScope(number), rangeChunks: chunks }

@@ -20,14 +20,18 @@ import type {
 import { openForReading } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import { prepareLexical } from "./lexical.ts";
+import { prepareJobReads, type JobReads } from "./job-reads.ts";
 import { prepareLookups } from "./lookups.ts";
+import { prepareUnusedFiles } from "./retention.ts";
 import { prepareScopes } from "./scopes.ts";
 import { prepareVectors } from "./vectors.ts";
+import { prepareWebhookReads, type WebhookReads } from "./webhook-reads.ts";
 
 /** The reading side of a store file, each method over one consistent state. One argument each, for a worker to answer. */
 export type Searcher = {
   collections(accountId: string): CollectionRecord[];
   resource(at: ResourceKey): Resource | undefined;
+  deletedResource(at: ResourceKey): Resource | undefined;
   listResources(query: ListQuery): ListPage;
   chunks(at: ResourceKey): VersionChunks | undefined;
   chunksByRow(argument: { scope: Scope; rows: readonly number[] }): FoundChunk[];
@@ -35,6 +39,12 @@ export type Searcher = {
   nearest(query: NearestQuery): VectorHit[];
   evidence(query: EvidenceQuery): Evidence;
   chunksWithoutVector(argument: { fingerprint: string; tiers: readonly Tier[]; limit: number }): RowText[];
+  unusedFiles(argument: { beforeIso: string; limit: number }): string[];
+  dueJobs: JobReads["dueJobs"];
+  jobFigures: JobReads["jobFigures"];
+  deadDeliveries: WebhookReads["deadDeliveries"];
+  deliveryFigures: WebhookReads["deliveryFigures"];
+  endpoints: WebhookReads["endpoints"];
   close(): void;
 };
 
@@ -45,6 +55,9 @@ export function openSearcher(path: string): Searcher {
   const scopes = prepareScopes(db);
   const lexical = prepareLexical(db);
   const vectors = prepareVectors(db);
+  const jobs = prepareJobReads(db);
+  const webhooks = prepareWebhookReads(db);
+  const unusedFiles = prepareUnusedFiles(db);
   const begin = db.prepare("BEGIN");
   const commit = db.prepare("COMMIT");
 
@@ -78,6 +91,7 @@ export function openSearcher(path: string): Searcher {
   return {
     collections: read(lookups.collections),
     resource: read(lookups.resource),
+    deletedResource: read(lookups.deletedResource),
     listResources: read(lookups.listResources),
     chunks: read(lookups.chunks),
     chunksByRow: read(chunksByRow),
@@ -93,6 +107,12 @@ export function openSearcher(path: string): Searcher {
     chunksWithoutVector: read(({ fingerprint, tiers, limit }) =>
       lookups.chunksWithoutVector(fingerprint, tiers, limit),
     ),
+    unusedFiles: read(unusedFiles),
+    dueJobs: read(jobs.dueJobs),
+    jobFigures: read(jobs.jobFigures),
+    deadDeliveries: read(webhooks.deadDeliveries),
+    deliveryFigures: read(webhooks.deliveryFigures),
+    endpoints: read(webhooks.endpoints),
     close: () => {
       db.close();
     },

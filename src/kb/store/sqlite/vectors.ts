@@ -2,7 +2,7 @@ import type { VectorHit } from "../store.ts";
 import { makeCodeList, type CodeList } from "./codes.ts";
 import type { Connection } from "./connection.ts";
 import { dequantize, dimensionsOf, dotQuantized } from "./quantized.ts";
-import { rowsOfScope, type RowRange } from "./rows.ts";
+import { rowOf, rowsOfScope, type RowRange } from "./rows.ts";
 import type { Place } from "./scopes.ts";
 
 /** Chunks whose cosine is computed exactly, at least, and for each hit wanted; see the test of recall. */
@@ -98,20 +98,27 @@ export function prepareVectors(db: Connection): Vectors {
   }
 
   return {
-    nearest({ scope, range, rangeChunks }, fingerprint, vector, limit) {
+    nearest({ scope, range, rangeChunks, allowed }, fingerprint, vector, limit) {
       const model = selectModel.get(fingerprint);
       if (model === undefined) return [];
       const count = Math.max(RESCORED_MIN, limit * RESCORED_PER_HIT);
       const hits: VectorHit[] = [];
-      if (rangeChunks <= count) {
+      const add = (row: number): void => {
+        const value = selectOne.get(row, model);
+        if (value !== undefined) hits.push({ row, cosine: dotQuantized(vector, value) });
+      };
+      const base = rowOf(scope, 0);
+      const few = allowed?.within({ first: range.first - base, last: range.last - base }, count);
+      if (few !== undefined && few.length <= count) {
+        for (const sequence of few) add(base + sequence);
+      } else if (rangeChunks <= count && allowed === undefined) {
         for (const { row, value } of selectRange.iterate(range.first, range.last, model)) {
           hits.push({ row, cosine: dotQuantized(vector, value) });
         }
       } else {
-        for (const row of partitionOf(scope, model).codes.nearest(vector, range.first, range.last, count)) {
-          const value = selectOne.get(row, model);
-          if (value !== undefined) hits.push({ row, cosine: dotQuantized(vector, value) });
-        }
+        const { codes } = partitionOf(scope, model);
+        const isAllowed = allowed && ((row: number): boolean => allowed.has(row - base));
+        for (const row of codes.nearest(vector, range.first, range.last, count, isAllowed)) add(row);
       }
       return hits.sort((a, b) => b.cosine - a.cosine || a.row - b.row).slice(0, limit);
     },

@@ -1,18 +1,25 @@
-import type { Chunking, KeptAnswer, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
+import type { NewJob } from "../jobs.ts";
+import type { Alongside } from "../request-note.ts";
+import type { Chunking, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
 import type { Account, Resource, RowVector, StoredFile } from "../store.ts";
+import { prepareAnswerNotes, type AnswerNotes } from "./answer-notes.ts";
+import type { KeyChange } from "../keys.ts";
+import type { LinkFetch } from "../links.ts";
 import { openForWriting } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import { collectIndexChanges } from "./index-changes.ts";
+import { prepareKeyWrites } from "./key-rows.ts";
+import { prepareJobWrites, type JobWrites } from "./job-writes.ts";
+import { prepareRetentionWrites, type RetentionWrites } from "./retention.ts";
 import { prepareSmallWrites } from "./small-writes.ts";
 import { prepareVectorWrites } from "./vector-writes.ts";
-import { prepareResourceWrites } from "./writes.ts";
+import { prepareWebhookWrites, type WebhookWrites } from "./webhook-writes.ts";
+import { prepareResourceWrites, type ResourceWrites } from "./writes.ts";
 
 /** Most writes in one transaction. A crash loses none that was acknowledged; the bound keeps a commit short. */
 const BATCH_WRITES_MAX = 256;
 /** Most time spent on a transaction before it is committed, so that one caller does not wait for all the others. */
 const BATCH_MS_MAX = 100;
-/** Longest wait of a write that nobody waits for. A transaction of its own would double the commits of a first sync. */
-const LATER_MS = 50;
 /** Size of the write-ahead log from which it is copied into the database even while more writes wait. */
 const WAL_BYTES_MAX = 64 * 1024 * 1024;
 /** Size of the log from which that is done when nothing waits. */
@@ -25,18 +32,44 @@ const WAL_BYTES_IDLE = 4 * 1024 * 1024;
 export type Writer = {
   ensureAccount(argument: { name: string; ids: readonly string[] }): Promise<Account>;
   putKey(key: KeyRecord): Promise<void>;
+  changeKey(change: KeyChange): Promise<KeyRecord | undefined>;
+  noteLinkFetch(fetch: LinkFetch): Promise<void>;
   /** The answer comes without the content, which the caller has. */
-  createResource(argument: { resource: NewResource; chunking: Chunking }): Promise<Omit<Resource, "content">>;
+  createResource(argument: {
+    resource: NewResource;
+    chunking: Chunking;
+    alongside: Alongside | undefined;
+  }): Promise<Omit<Resource, "content">>;
   updateResource(argument: {
     change: ResourceChange;
     chunking: Chunking | undefined;
+    alongside: Alongside | undefined;
+  }): Promise<Resource | undefined>;
+  enqueueCreate(argument: {
+    resource: NewResource;
+    job: NewJob;
+    alongside: Alongside | undefined;
+  }): Promise<Omit<Resource, "content">>;
+  /** The answer comes without the content. */
+  enqueueUpdate(argument: {
+    at: ResourceKey & { readonly nowIso: string };
+    job: NewJob;
+    alongside: Alongside | undefined;
   }): Promise<Resource | undefined>;
   deleteResource(at: ResourceKey & { readonly nowIso: string }): Promise<Resource | undefined>;
-  addFile(file: StoredFile): Promise<void>;
-  remember(argument: { accountId: string; key: string; answer: KeptAnswer; nowMs: number }): Promise<void>;
+  addFile(argument: { file: StoredFile; alongside: Alongside | undefined }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
   /** Commits what waits, copies the log into the database and closes the file. */
   close(): Promise<void>;
+} & Queued<WebhookWrites> &
+  Queued<RetentionWrites> &
+  Queued<Pick<JobWrites, "begin" | "postpone">> &
+  Queued<Pick<ResourceWrites, "fail">> &
+  Queued<Pick<AnswerNotes, "sweep">>;
+
+/** The same writes, each answered once its transaction is on the disk. */
+type Queued<W> = {
+  [K in keyof W]: W[K] extends (argument: infer A) => infer R ? (argument: A) => Promise<R> : never;
 };
 
 /** Batches between looks at the size of the log, which cost a system call each. */
@@ -55,6 +88,11 @@ export function openWriter(path: string): Writer {
   const vectors = prepareVectorWrites(db);
   const resources = prepareResourceWrites(db, index, vectors);
   const small = prepareSmallWrites(db);
+  const notes = prepareAnswerNotes(db);
+  const jobs = prepareJobWrites(db);
+  const webhooks = prepareWebhookWrites(db);
+  const retention = prepareRetentionWrites(db);
+  const keys = prepareKeyWrites(db);
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");
@@ -64,7 +102,6 @@ export function openWriter(path: string): Writer {
   const pageBytes = Number(db.pragma("page_size", { simple: true }));
   const inbox: Waiting[] = [];
   let scheduled = false;
-  let patience: NodeJS.Timeout | undefined;
   let batches = 0;
 
   function enqueue<T>(run: () => T): Promise<T> {
@@ -74,17 +111,25 @@ export function openWriter(path: string): Writer {
     });
   }
 
-  /** For what nobody waits for: it goes with the next transaction, or after a while in one of its own. */
-  function enqueueLater<T>(run: () => T): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      inbox.push({ run, resolve, reject });
-      patience ??= setTimeout(schedule, LATER_MS);
-    });
+  /** The writes of an object, each a write of its own in the queue. */
+  function queued<W extends Record<keyof W, (argument: never) => unknown>>(writes: W): Queued<W> {
+    const wrapped = Object.entries<(argument: never) => unknown>(writes).map(([name, write]) => [
+      name,
+      (argument: never) => enqueue(() => write(argument)),
+    ]);
+    return Object.fromEntries(wrapped) as Queued<W>; // each write by its own name
+  }
+
+  /** Notes a request together with the resource it made or changed. */
+  function noted<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
+    written: R,
+    alongside: Alongside | undefined,
+  ): R {
+    if (written !== undefined && alongside?.request !== undefined) notes.resource(written, alongside.request);
+    return written;
   }
 
   function schedule(): void {
-    clearTimeout(patience);
-    patience = undefined;
     if (scheduled) return;
     scheduled = true;
     // Behind the event loop's turn, in which every message that has arrived is taken into the inbox.
@@ -155,16 +200,30 @@ export function openWriter(path: string): Writer {
 
   return {
     ensureAccount: ({ name, ids }) => enqueue(() => small.ensureAccount(name, ids)),
-    putKey: (key) => enqueue(() => small.putKey(key)),
-    createResource: ({ resource, chunking }) => enqueue(() => resources.create(resource, chunking)),
-    updateResource: ({ change, chunking }) => enqueue(() => resources.update(change, chunking)),
+    putKey: (key) => enqueue(() => keys.putKey(key)),
+    changeKey: (change) => enqueue(() => keys.changeKey(change)),
+    noteLinkFetch: (fetch) => enqueue(() => keys.noteLinkFetch(fetch)),
+    createResource: ({ resource, chunking, alongside }) =>
+      enqueue(() => noted(resources.create(resource, chunking), alongside)),
+    updateResource: ({ change, chunking, alongside }) =>
+      enqueue(() => noted(resources.update(change, chunking, alongside?.job), alongside)),
+    enqueueCreate: ({ resource, job, alongside }) =>
+      enqueue(() => noted(resources.enqueueCreate(resource, job), alongside)),
+    enqueueUpdate: ({ at, job, alongside }) =>
+      enqueue(() => noted(resources.enqueueUpdate(at, job), alongside)),
     deleteResource: (at) => enqueue(() => resources.remove(at)),
-    addFile: (file) => enqueue(() => small.addFile(file)),
-    remember: ({ accountId, key, answer, nowMs }) =>
-      enqueueLater(() => small.remember(accountId, key, answer, nowMs)),
+    addFile: ({ file, alongside }) =>
+      enqueue(() => {
+        small.addFile(file);
+        if (alongside?.request !== undefined) notes.file(file, alongside.request);
+      }),
+    ...queued(webhooks),
+    ...queued(retention),
+    ...queued({ begin: jobs.begin, postpone: jobs.postpone }),
+    ...queued({ fail: resources.fail }),
+    ...queued({ sweep: notes.sweep }),
     putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),
     async close() {
-      clearTimeout(patience);
       while (inbox.length > 0) writeBatch();
       db.close();
     },

@@ -1,8 +1,12 @@
 import { indexEntry } from "../../lexical/index-text.ts";
+import type { NewJob } from "../jobs.ts";
 import type { Chunking, NewResource, Resource, ResourceChange, ResourceKey } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";
 import type { IndexChanges } from "./index-changes.ts";
+import { prepareDeliveryQueue } from "./delivery-queue.ts";
+import { prepareJobWrites } from "./job-writes.ts";
+import { prepareMetadataWrites } from "./metadata-writes.ts";
 import { indexedText, joinHeadings, takeApart, type Part } from "./parts.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "./records.ts";
 import { prepareScopeWrites } from "./scope-writes.ts";
@@ -12,7 +16,17 @@ import { writeVectors, type VectorWrites } from "./vector-writes.ts";
 export interface ResourceWrites {
   /** The answer comes without the content, which the caller has. */
   create(resource: NewResource, chunking: Chunking): Omit<Resource, "content">;
-  update(change: ResourceChange, chunking: Chunking | undefined): Resource | undefined;
+  /** A resource without text, and the job that brings it. */
+  enqueueCreate(resource: NewResource, job: NewJob): Omit<Resource, "content">;
+  /** `job` is the one whose work this is. */
+  update(change: ResourceChange, chunking: Chunking | undefined, job?: number): Resource | undefined;
+  /** The answer comes without the content. */
+  enqueueUpdate(at: ResourceKey & { readonly nowIso: string }, job: NewJob): Resource | undefined;
+  /** Ends a job with its reason. Does nothing when the job or its resource is gone. */
+  fail(
+    this: void,
+    argument: { readonly number: number; readonly message: string; readonly nowIso: string },
+  ): void;
   remove(at: ResourceKey & { readonly nowIso: string }): Resource | undefined;
 }
 
@@ -29,15 +43,24 @@ export function prepareResourceWrites(
   const scopes = prepareScopeWrites(db);
   const insertResource = db.prepare(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
-      updated_at, first_row, chunks)
+      updated_at, first_row, chunks, version, status, metadata, file_token)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
-      @createdAt, @firstRow, @chunks)`);
+      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken)`);
   const updateResource = db.prepare(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
-      refreshed_at = @nowIso, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks
+      refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
+      status = @status, status_message = @statusMessage, metadata = @metadata, file_token = @fileToken,
+      revision = revision + 1
     WHERE number = @number`);
+  const setStatus = db.prepare(`
+    UPDATE resource SET status = ?, status_message = ?, updated_at = ?, revision = revision + 1 WHERE number = ?`);
   const markDeleted = db.prepare(`
-    UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0 WHERE number = ?`);
+    UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, revision = revision + 1
+    WHERE number = ?`);
+  const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
+  const metadata = prepareMetadataWrites(db);
+  const deliveries = prepareDeliveryQueue(db);
+  const jobs = prepareJobWrites(db);
   const insertChunk = db.prepare(
     "INSERT INTO chunk (row, resource, start, words, headings, text, gap) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
@@ -95,48 +118,91 @@ export function prepareResourceWrites(
     return grown;
   }
 
-  return {
-    create(resource, chunking) {
-      const { head, chunks: parts } = takeApart(resource.content, chunking.spans);
-      const { scope, collectionId } = scopes.open(resource);
-      const firstRow = scopes.takeRows(scope, chunking.spans.length);
-      const { lastInsertRowid } = insertResource.run({
-        ...pick(resource),
-        scope,
-        head,
-        settings: JSON.stringify(resource.settings),
-        firstRow,
-        chunks: chunking.spans.length,
-      });
-      const number = Number(lastInsertRowid);
-      const words = addChunks({ number, scope, title: resource.title }, parts, chunking, firstRow);
-      scopes.count(scope, 1, chunking.spans.length, words);
-      const { content: _, ...rest } = resource;
-      return {
+  /** Writes a resource and what it is found by; without a chunking it waits for its text. */
+  function insert(resource: NewResource, chunking: Chunking | undefined): InsertedResource {
+    const { head, chunks: parts } =
+      chunking === undefined ? { head: "", chunks: [] } : takeApart(resource.content, chunking.spans);
+    const { scope, collectionId } = scopes.open(resource);
+    const firstRow = scopes.takeRows(scope, parts.length);
+    const status = chunking === undefined ? "queued" : "chunked";
+    const version = chunking === undefined ? 0 : 1;
+    const { lastInsertRowid } = insertResource.run({
+      ...pick(resource),
+      scope,
+      head,
+      settings: JSON.stringify(resource.settings),
+      metadata: JSON.stringify(resource.metadata ?? {}),
+      fileToken: resource.fileToken ?? null,
+      firstRow,
+      chunks: parts.length,
+      version,
+      status,
+    });
+    const number = Number(lastInsertRowid);
+    const words =
+      chunking === undefined
+        ? 0
+        : addChunks({ number, scope, title: resource.title }, parts, chunking, firstRow);
+    scopes.count(scope, 1, parts.length, words);
+    metadata.add(scope, number, resource.metadata ?? {});
+    metadata.noteChange(scope);
+    const { content: _, fileToken: __, ...rest } = resource;
+    return {
+      number,
+      resource: {
         ...rest,
+        metadata: resource.metadata ?? {},
         collectionId,
-        version: 1,
-        chunkCount: chunking.spans.length,
+        version,
+        revision: 1,
+        chunkCount: parts.length,
         refreshedAt: null,
         updatedAt: resource.createdAt,
         isDeleted: false,
-        status: "chunked",
-      };
+        status,
+        statusMessage: null,
+      },
+    };
+  }
+
+  return {
+    create(resource, chunking) {
+      const created = insert(resource, chunking).resource;
+      deliveries.publish("resource.chunked", created, resource.createdAt);
+      return created;
     },
 
-    update(change, chunking) {
+    enqueueCreate(resource, job) {
+      const { number, resource: queued } = insert(resource, undefined);
+      jobs.add(number, job);
+      return queued;
+    },
+
+    update(change, chunking, job) {
       const before = read(change);
       if (before === undefined) return undefined;
+      if (job !== undefined) jobs.remove(job);
       const title = change.title ?? before.title;
       const text = change.content ?? content.of(before);
+      const isRight = chunking !== undefined || change.clearsError === true;
+      const statusMessage = isRight ? null : before.status_message;
+      const fileToken = change.fileToken === undefined ? before.file_token : change.fileToken;
       const fields = {
         number: before.number,
         title,
         description: change.description ?? before.description,
         url: change.url ?? before.url,
         settings: change.settings === undefined ? before.settings : JSON.stringify(change.settings),
+        metadata: change.metadata === undefined ? before.metadata : JSON.stringify(change.metadata),
+        status: jobs.statusOf(before.number, statusMessage),
+        statusMessage,
+        fileToken,
+        refreshedAt: change.completesCreate === true ? before.refreshed_at : change.nowIso,
         nowIso: change.nowIso,
       };
+      if (before.file_token !== null && fileToken !== before.file_token) {
+        release.run(change.nowIso, before.file_token);
+      }
       if (chunking === undefined) {
         const grown = title === before.title ? 0 : retitle(before, title);
         scopes.count(before.scope, 0, 0, grown);
@@ -156,7 +222,33 @@ export function prepareResourceWrites(
           chunks: chunking.spans.length,
         });
       }
-      return resourceOf(existing(read(change)), text);
+      if (change.metadata !== undefined) {
+        metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
+        metadata.add(before.scope, before.number, change.metadata);
+      }
+      if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
+      const after = resourceOf(existing(read(change)), text);
+      if (chunking !== undefined) deliveries.publish("resource.chunked", after, change.nowIso);
+      return after;
+    },
+
+    enqueueUpdate(at, job) {
+      const before = read(at);
+      if (before === undefined) return undefined;
+      jobs.add(before.number, job);
+      setStatus.run("queued", before.status_message, at.nowIso, before.number);
+      return resourceOf(existing(read(at)), "");
+    },
+
+    fail({ number, message, nowIso }) {
+      const at = jobs.resourceOf(number);
+      const before = at === undefined ? undefined : read(at);
+      if (before === undefined) return;
+      jobs.remove(number);
+      setStatus.run(jobs.statusOf(before.number, message), message, nowIso, before.number);
+      // The event tells of this job, whatever waits behind it.
+      const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
+      deliveries.publish("resource.error", failed, nowIso);
     },
 
     remove(at) {
@@ -164,10 +256,26 @@ export function prepareResourceWrites(
       if (before === undefined) return undefined;
       const text = content.of(before);
       scopes.count(before.scope, -1, -before.chunks, -dropChunks(before));
+      jobs.removeAll(before.number);
+      metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
+      metadata.noteChange(before.scope);
+      if (before.file_token !== null) release.run(at.nowIso, before.file_token);
       markDeleted.run(at.nowIso, before.number);
-      return { ...resourceOf(before, text), isDeleted: true, updatedAt: at.nowIso };
+      const deleted = {
+        ...resourceOf(before, text),
+        isDeleted: true,
+        updatedAt: at.nowIso,
+        revision: before.revision + 1,
+      };
+      deliveries.publish("resource.deleted", deleted, at.nowIso);
+      return deleted;
     },
   };
+}
+
+interface InsertedResource {
+  readonly number: number;
+  readonly resource: Omit<Resource, "content">;
 }
 
 function pick({ id, accountId, origin, title, description, url, createdAt }: NewResource): object {

@@ -38,13 +38,15 @@ async function write(path: string, round: number): Promise<void> {
         content,
         settings: DEFAULT_SETTINGS,
         createdAt: NOW,
+        metadata: { step, parity: step % 2 === 0 },
       } as const;
       await store.createResource(created, chunkingOf(content));
       say(`done ${resource} 1`);
       if (step % 3 === 1) {
         say(`begin ${resource}`);
         const newer = contentOf(resource, 2);
-        await store.updateResource({ ...at, content: newer, nowIso: NOW }, chunkingOf(newer));
+        const change = { ...at, content: newer, metadata: { step, newer: [1, 2] }, nowIso: NOW };
+        await store.updateResource(change, chunkingOf(newer));
         say(`done ${resource} 2`);
       }
       if (step % 5 === 4) {

@@ -107,6 +107,12 @@ function problemsIn(path: string): unknown[] {
     `SELECT id FROM resource WHERE chunks <> (SELECT count(*) FROM chunk WHERE chunk.resource = resource.number)`,
     "SELECT row FROM vector WHERE row NOT IN (SELECT row FROM chunk)",
     "SELECT row FROM chunk WHERE row NOT IN (SELECT row FROM vector)",
+    "SELECT * FROM metadata_value WHERE resource NOT IN (SELECT number FROM resource WHERE is_deleted = 0)",
+    `SELECT id FROM resource
+        LEFT JOIN (SELECT resource, count(*) AS found FROM metadata_value GROUP BY resource) AS value
+        ON value.resource = resource.number
+      WHERE is_deleted = 0
+        AND ifnull(found, 0) <> (SELECT count(*) FROM json_tree(metadata) WHERE atom IS NOT NULL)`,
     // The table of sizes has one row for each row of the index.
     "SELECT id FROM chunk_index_docsize WHERE id NOT IN (SELECT row FROM chunk)",
     "SELECT row FROM chunk WHERE row NOT IN (SELECT id FROM chunk_index_docsize)",

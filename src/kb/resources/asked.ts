@@ -1,0 +1,27 @@
+import type { RequestNote } from "../store/request-note.ts";
+import type { Resource } from "../store/store.ts";
+import { Refusal } from "./refusal.ts";
+
+/** How a change was asked for. */
+export interface Asked {
+  /** Set where the request may be repeated under its `Idempotency-Key`. */
+  readonly request?: Pick<RequestNote, "key" | "bodySha256">;
+  /** What the resource must be for the change to be made. */
+  readonly precondition?: Precondition;
+}
+
+/** True of a resource in the state a caller expects. */
+export type Precondition = (resource: Pick<Resource, "id" | "revision">) => boolean;
+
+/** The note of a request, for the write that does what it asks for. */
+export function noteOf(asked: Asked, status: number, nowMs: number): { readonly request?: RequestNote } {
+  return asked.request === undefined ? {} : { request: { ...asked.request, status, nowMs } };
+}
+
+/** Throws `precondition_failed` where the resource is not what the caller expects. */
+export function refuseUnexpected(asked: Asked, resource: Pick<Resource, "id" | "revision">): void {
+  if (asked.precondition === undefined || asked.precondition(resource)) return;
+  throw new Refusal("precondition_failed", "The resource has changed: If-Match names another state of it.", {
+    hint: "Read it again, and repeat the change with the ETag of that answer.",
+  });
+}

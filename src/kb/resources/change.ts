@@ -1,0 +1,52 @@
+import type { UpdateBody } from "../../wire/resource.ts";
+import type { Resource } from "../store/store.ts";
+import { noteOf, refuseUnexpected, type Asked } from "./asked.ts";
+import { fileTokenOf } from "./file-token.ts";
+import { finishJobs } from "./job.ts";
+import { nowIso } from "./knowledge-base.ts";
+import type { KnowledgeBase } from "./knowledge-base.ts";
+import { newJob } from "./new-job.ts";
+import { noResource } from "./refusal.ts";
+import { applyUpdate, refuseUpdate } from "./update.ts";
+
+/**
+ * Operation 4. Resolves when the new state is searchable and durable; readers see the old version until then. Updates of
+ * one resource run one after another, those that were answered before among them.
+ */
+export function updateResource(
+  kb: KnowledgeBase,
+  accountId: string,
+  id: string,
+  body: UpdateBody,
+  asked: Asked = {},
+): Promise<Resource> {
+  return kb.turns.run(`${accountId}/${id}`, async () => {
+    await finishJobs(kb, { accountId, id });
+    return applyUpdate(kb, { accountId, id }, body, noteOf(asked, 200, kb.nowMs()), asked);
+  });
+}
+
+/**
+ * Operation 4 with the work after the answer: what can be told without reading the document is checked, then the change
+ * waits, and the version before it is found until it is made; a change that fails leaves that one. Throws `queue_full`.
+ */
+export async function queueUpdate(
+  kb: KnowledgeBase,
+  accountId: string,
+  id: string,
+  body: UpdateBody,
+  asked: Asked = {},
+): Promise<Resource> {
+  const before = await kb.store.resource({ accountId, id });
+  if (before === undefined) throw noResource(id);
+  refuseUnexpected(asked, before);
+  await refuseUpdate(kb, before, body);
+  const fileToken = fileTokenOf(kb, body.url);
+  const queued = await kb.store.enqueueUpdate(
+    { accountId, id, nowIso: nowIso(kb) },
+    newJob(kb, "update", body, fileToken),
+    noteOf(asked, 202, kb.nowMs()),
+  );
+  if (queued === undefined) throw noResource(id);
+  return queued;
+}

@@ -1,0 +1,91 @@
+import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
+import type { Job } from "../store/jobs.ts";
+import type { ResourceKey } from "../store/store.ts";
+import { nowIso } from "./knowledge-base.ts";
+import type { KnowledgeBase } from "./knowledge-base.ts";
+import { Refusal } from "./refusal.ts";
+import { contentSource, urlSource } from "./source.ts";
+import { applyUpdate } from "./update.ts";
+
+/** A document that was begun so often and never ended has taken the process with it each time. */
+const BEGUN_MAX = 3;
+/** Times a job waits for what goes by itself: with the growing delays, some two hours. */
+const POSTPONED_MAX = 15;
+const POSTPONED_MS = 2000;
+/** Longest wait between two tries. */
+const POSTPONED_MS_MAX = 10 * 60 * 1000;
+
+/**
+ * Does the first job of a resource, if it has one. To be called in the resource's turn. The job is over when it resolves,
+ * or postponed; what it failed of stands in the resource's state then. Throws where the store fails.
+ */
+export async function runFirstJob(
+  kb: KnowledgeBase,
+  at: ResourceKey,
+): Promise<"none" | "over" | "postponed"> {
+  const job = await kb.store.jobOf(at);
+  if (job === undefined) return "none";
+  if ((await kb.store.beginJob(job.number)) > BEGUN_MAX) {
+    const message = `The service ended ${BEGUN_MAX} times while it took this in, and tries no more.`;
+    await kb.store.failJob(job.number, message, nowIso(kb));
+    return "over";
+  }
+  try {
+    await (job.kind === "create" ? completeCreate(kb, at, job) : completeUpdate(kb, at, job));
+    return "over";
+  } catch (error) {
+    const { message, retryAfterSeconds } = kb.explain(error);
+    if (retryAfterSeconds !== undefined && job.postponed < POSTPONED_MAX) {
+      const delayMs = Math.min(POSTPONED_MS_MAX, POSTPONED_MS * 2 ** job.postponed);
+      await kb.store.postponeJob(
+        job.number,
+        kb.nowMs() + Math.max(delayMs, Math.min(POSTPONED_MS_MAX, retryAfterSeconds * 1000)),
+      );
+      return "postponed";
+    }
+    await kb.store.failJob(job.number, message, nowIso(kb));
+    return "over";
+  }
+}
+
+/**
+ * Does all jobs of a resource before a change that was asked for later, so that the last to arrive wins. To be called in
+ * the resource's turn.
+ */
+export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<void> {
+  for (;;) {
+    const end = await runFirstJob(kb, at);
+    if (end === "none") return;
+    if (end === "postponed") {
+      throw new Refusal("ingest_busy", "An earlier change of this resource waits to be taken in.", {
+        retryAfterSeconds: 5,
+      });
+    }
+  }
+}
+
+async function completeCreate(kb: KnowledgeBase, at: ResourceKey, job: Job): Promise<void> {
+  const resource = await kb.store.resource(at);
+  if (resource === undefined) return;
+  const { url, content } = JSON.parse(job.body) as Pick<CreateBody, "url" | "content">; // written by newJob
+  const source =
+    url === undefined ? contentSource(kb, content ?? "") : await urlSource(kb, at.accountId, url);
+  const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier);
+  await kb.store.updateResource(
+    {
+      accountId: at.accountId,
+      id: at.id,
+      content: source.content,
+      ...(source.url === null ? {} : { url: source.url }),
+      nowIso: nowIso(kb),
+      completesCreate: true,
+    },
+    chunking,
+    { job: job.number },
+  );
+}
+
+async function completeUpdate(kb: KnowledgeBase, at: ResourceKey, job: Job): Promise<void> {
+  const body = JSON.parse(job.body) as UpdateBody; // written by newJob
+  await applyUpdate(kb, at, body, { job: job.number });
+}

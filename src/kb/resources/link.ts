@@ -1,0 +1,166 @@
+import { hash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { KbsyncError } from "../../lib/failure.ts";
+import type { LinkAnswer, Validators } from "../fetch/fetcher.ts";
+import { readLink } from "../fetch/link.ts";
+import { detectMediaType } from "../ingest/extract/media-type.ts";
+import { readHead } from "../ingest/extract/text-file.ts";
+import { known, looksLikePage } from "../ingest/page/page-text.ts";
+import type { Resource } from "../store/store.ts";
+import { newFileToken } from "./file-address.ts";
+import type { Received } from "./file-area.ts";
+import type { KnowledgeBase } from "./knowledge-base.ts";
+import { Refusal } from "./refusal.ts";
+
+/** As much of an answer as tells whether it is a page. */
+const HEAD_BYTES = 1024;
+
+/** What was fetched, on the disk until its text is read. */
+interface FetchedLink {
+  readonly received: Received;
+  readonly url: URL;
+  readonly type: ContentType;
+  readonly validators: Validators;
+}
+
+/**
+ * The text behind a link. With `before`, the resource as it is, the server is asked whether anything changed since its
+ * text was fetched from there; "unchanged" when it says no. Throws `link_refused` and `link_failed` with field `url`,
+ * and what the extraction of a file throws.
+ */
+export async function linkText(
+  kb: KnowledgeBase,
+  accountId: string,
+  given: string,
+  before?: Pick<Resource, "content">,
+): Promise<{ readonly text: string } | "unchanged"> {
+  const fetched = await fetchLink(kb, given, before && (await knownOf(kb, accountId, given, before.content)));
+  if (fetched === "unchanged") return "unchanged";
+  const { received, validators } = fetched;
+  try {
+    const text = (await textOf(kb, fetched)).toWellFormed();
+    if (validators.etag !== undefined || validators.lastModified !== undefined) {
+      await kb.store.noteLinkFetch({
+        accountId,
+        url: addressOf(given),
+        textSha256: hash("sha256", text, "hex"),
+        etag: validators.etag ?? null,
+        lastModified: validators.lastModified ?? null,
+      });
+    }
+    return { text };
+  } catch (error) {
+    throw asRefusal(error);
+  } finally {
+    await kb.files.discard(received.token);
+  }
+}
+
+/** What the server said of exactly this text, if it was fetched from there. */
+async function knownOf(
+  kb: KnowledgeBase,
+  accountId: string,
+  given: string,
+  content: string,
+): Promise<Validators | undefined> {
+  const noted = await kb.store.linkFetch(accountId, addressOf(given));
+  if (noted === undefined || noted.textSha256 !== hash("sha256", content, "hex")) return undefined;
+  const { etag, lastModified } = noted;
+  return { ...(etag === null ? {} : { etag }), ...(lastModified === null ? {} : { lastModified }) };
+}
+
+/** One spelling of an address: the fragment is never sent. */
+function addressOf(given: string): string {
+  const url = new URL(given);
+  url.hash = "";
+  return url.href;
+}
+
+async function fetchLink(
+  kb: KnowledgeBase,
+  given: string,
+  validators: Validators | undefined,
+): Promise<FetchedLink | "unchanged"> {
+  try {
+    return await kb.fetcher.fetch(readLink(given), validators, (answer) => receive(kb, answer));
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
+/** Takes the bytes onto the disk, so that the connection may go before the text is read. */
+async function receive(kb: KnowledgeBase, answer: LinkAnswer): Promise<FetchedLink> {
+  const tooLarge = (): Error => failed("its answer is too large");
+  // The fetcher counts, and in its own words.
+  const received = await kb.files.receive(newFileToken(), answer.body, Infinity, tooLarge);
+  const { url, validators } = answer;
+  return { received, url, type: contentType(answer.contentType), validators };
+}
+
+async function textOf(kb: KnowledgeBase, { received, url, type }: FetchedLink): Promise<string> {
+  const { path, sizeBytes } = received;
+  if (sizeBytes === 0) throw failed("its answer is empty");
+  if (isPage(type, await readHead(path, HEAD_BYTES))) {
+    const text = await kb.pages.read({ path, encoding: type.encoding, url: url.href });
+    if (text.trim() === "") throw failed("the page has no text; what scripts would make of it is not seen");
+    return text;
+  }
+  const encoding = type.name.startsWith("text/") ? known(type.encoding) : undefined;
+  // What says that it is text in another encoding is not found to be text by its bytes.
+  if (encoding !== undefined && encoding !== "utf-8") {
+    const text = new TextDecoder(encoding).decode(await readFile(path));
+    if (text.includes("\0")) throw failed("its answer is not the text that it says it is");
+    return text;
+  }
+  return kb.ingest.textOf(path, await detectMediaType(path), type.name === "text/plain");
+}
+
+/** A media type as a server declares it, in lower case; empty where it says nothing that can be read. */
+interface ContentType {
+  readonly name: string;
+  readonly encoding: string | undefined;
+}
+
+function contentType(header: string | undefined): ContentType {
+  const [name = "", ...parameters] = (header ?? "").split(";");
+  const charset = parameters
+    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/i.exec(parameter)?.[1])
+    .find((value) => value !== undefined);
+  return { name: name.trim().toLowerCase(), encoding: charset };
+}
+
+/** The server's word counts where it has one. */
+function isPage({ name }: ContentType, head: Uint8Array): boolean {
+  if (name === "text/html" || name === "application/xhtml+xml") return true;
+  const says =
+    name !== "" && name !== "application/octet-stream" && name !== "application/xml" && name !== "text/xml";
+  return !says && looksLikePage(head);
+}
+
+/** Failures of the fetch, and of a body that is nothing we take, are one kind: the link does not give a text. */
+function asRefusal(error: unknown): unknown {
+  if (!(error instanceof KbsyncError)) return error;
+  switch (error.code) {
+    case "link_refused":
+      return new Refusal("link_refused", `url: ${error.message}`, {
+        field: "url",
+        cause: error,
+        hint: error.hint ?? "Whoever runs the service can open other addresses with kb.fetch.allow.",
+      });
+    case "link_failed":
+    case "page_unreadable":
+    case "page_without_text":
+    case "unsupported_media_type":
+    case "empty_file":
+      return error instanceof Refusal ? error : failed(error.message, error);
+    default:
+      return error;
+  }
+}
+
+function failed(why: string, cause?: unknown): Refusal {
+  return new Refusal("link_failed", `The link could not be fetched: ${why}.`, {
+    field: "url",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

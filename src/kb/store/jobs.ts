@@ -1,0 +1,69 @@
+import type { Alongside } from "./request-note.ts";
+import type { NewResource, Resource, ResourceKey } from "./store.ts";
+
+/**
+ * The queue of documents that are taken in after their request was answered. Promises:
+ *
+ * - A job and the state `queued` of its resource are one write; so are its end and what comes of it.
+ * - A crash loses no job, and a job that was begun is begun again.
+ * - Jobs of one resource come out in the order in which they went in.
+ */
+export interface JobStore {
+  /** Makes a resource without text, in the state `queued`, and its job. Throws `queue_full`. */
+  enqueueCreate(resource: NewResource, job: NewJob, alongside?: Alongside): Promise<Resource>;
+  /** Puts a job behind the others of its resource. Undefined: no such resource. Throws `queue_full`. */
+  enqueueUpdate(
+    at: ResourceKey & { readonly nowIso: string },
+    job: NewJob,
+    alongside?: Alongside,
+  ): Promise<Resource | undefined>;
+  /** The first job of each resource that has one due by then, oldest first. */
+  dueJobs(nowMs: number, limit: number): Promise<readonly DueJob[]>;
+  /** When the next job is due; undefined where there is none. */
+  nextJobMs(): Promise<number | undefined>;
+  /** The first job of a resource. */
+  jobOf(at: ResourceKey): Promise<Job | undefined>;
+  /** Notes that work on a job begins; answers how often it has begun by now. 0: the job is gone. */
+  beginJob(number: number): Promise<number>;
+  /** Lets a job wait, for a failure that goes by itself; that does not count as begun. */
+  postponeJob(number: number, dueMs: number): Promise<void>;
+  /** Ends a job that cannot be done: its resource has the state `error`, and what it was before stays searchable. */
+  failJob(number: number, message: string, nowIso: string): Promise<void>;
+  /** Of one account, or of all. */
+  jobFigures(accountId: string | undefined): Promise<JobFigures>;
+}
+
+export interface NewJob {
+  readonly kind: JobKind;
+  /** JSON text of the checked request, whose fields the store does not look at. */
+  readonly body: string;
+  /** The uploaded file it needs, which must not be collected meanwhile. */
+  readonly fileToken: string | null;
+  readonly nowMs: number;
+  /** Jobs of all accounts, and characters of their bodies, above which no more are taken. */
+  readonly jobsMax: number;
+  readonly charsMax: number;
+}
+
+export type JobKind = "create" | "update";
+
+export interface DueJob extends ResourceKey {
+  readonly number: number;
+}
+
+export interface Job {
+  readonly number: number;
+  readonly kind: JobKind;
+  readonly body: string;
+  readonly dueMs: number;
+  /** Times postponed. */
+  readonly postponed: number;
+}
+
+export interface JobFigures {
+  readonly waiting: number;
+  /** When the oldest was put in. */
+  readonly oldestMs: number | null;
+  /** Live resources in the state `error`. */
+  readonly failed: number;
+}

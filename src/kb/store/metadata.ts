@@ -1,0 +1,24 @@
+import type { MetadataScalar } from "../../wire/filter.ts";
+import type { UserMetadata } from "../../wire/metadata.ts";
+
+/** A value as it can be looked up: where it stands, and what it is. Values of a list stand at the list's path, each. */
+export interface MetadataEntry {
+  readonly path: string;
+  readonly value: MetadataScalar;
+}
+
+/** All values of an object by path; keys of nested objects are joined by a dot. Each pair once. */
+export function metadataEntries(metadata: UserMetadata): MetadataEntry[] {
+  const found = new Map<string, MetadataEntry>();
+  const walk = (path: string, value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) walk(path, item);
+    else if (typeof value === "object" && value !== null) {
+      for (const [key, inner] of Object.entries(value)) walk(path === "" ? key : `${path}.${key}`, inner);
+    } else {
+      const scalar = value as MetadataScalar; // JSON holds nothing else
+      found.set(JSON.stringify([path, scalar]), { path, value: scalar });
+    }
+  };
+  walk("", metadata);
+  return [...found.values()];
+}

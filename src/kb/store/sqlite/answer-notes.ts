@@ -1,0 +1,62 @@
+import type { RequestNote } from "../request-note.ts";
+import type { Resource, StoredFile } from "../store.ts";
+import type { Connection } from "./connection.ts";
+
+/** How long an answer to an idempotency key is kept. */
+export const ANSWER_KEPT_MS = 24 * 60 * 60 * 1000;
+/** Most notes kept, oldest out first: some 100 MB at the worst usual size; an initial load makes one a file. */
+const NOTES_MAX = 100_000;
+/** Notes collected with each write: it takes out more than it brings in. */
+const COLLECTED_MAX = 4;
+/**
+ * Longest record kept whole, in characters of JSON: those of creates and of short updates. With the bound on their number
+ * all together stay below a gigabyte; whole records of 32 MB would fill any disk within the 24 hours.
+ */
+const KEPT_CHARS_MAX = 8 * 1024;
+
+/** Notes on what requests did; each runs inside the transaction of what it notes. */
+export interface AnswerNotes {
+  /** The record as it is written; a long one by its id alone. */
+  resource(resource: Omit<Resource, "content"> & { readonly content?: string }, request: RequestNote): void;
+  file(file: StoredFile, request: RequestNote): void;
+  /** Removes what is too old; answers how many. */
+  sweep(this: void, argument: { readonly nowMs: number; readonly limit: number }): number;
+}
+
+/** Prepares the statements on the writing connection. */
+export function prepareAnswerNotes(db: Connection): AnswerNotes {
+  const upsert = db.prepare(`
+    INSERT INTO kept_answer (account_id, key, body_sha256, status, body, kept_ms)
+    VALUES (@accountId, @key, @bodySha256, @status, @body, @nowMs)
+    ON CONFLICT (account_id, key) DO UPDATE SET body_sha256 = excluded.body_sha256, status = excluded.status,
+      body = excluded.body, kept_ms = excluded.kept_ms
+    WHERE kept_answer.kept_ms <= @nowMs - ${ANSWER_KEPT_MS}`);
+  const selectNewest = db.prepare<[], number | null>("SELECT max(number) FROM kept_answer").pluck();
+  const collectOld = db.prepare(`
+    DELETE FROM kept_answer WHERE number IN (
+      SELECT number FROM kept_answer WHERE kept_ms <= ? ORDER BY kept_ms LIMIT ?)`);
+  const collectMany = db.prepare(`
+    DELETE FROM kept_answer WHERE number IN (
+      SELECT number FROM kept_answer WHERE number <= ? ORDER BY number LIMIT ${COLLECTED_MAX})`);
+
+  const note = (accountId: string, body: object, request: RequestNote): void => {
+    const { key, bodySha256, status, nowMs } = request;
+    collectOld.run(nowMs - ANSWER_KEPT_MS, COLLECTED_MAX);
+    const row = { accountId, key, bodySha256, status, nowMs, body: JSON.stringify(body) };
+    upsert.run(row);
+    // Numbers ascend with time, so those that lie further back than the bound are too many. Asked for, as the row
+    // id that SQLite reports last is another table's where the key was there already.
+    collectMany.run((selectNewest.get() ?? 0) - NOTES_MAX);
+  };
+
+  return {
+    resource: (resource, request) => {
+      // A long text is not even written out to see how long it is.
+      const isLong =
+        (resource.content?.length ?? 0) > KEPT_CHARS_MAX || JSON.stringify(resource).length > KEPT_CHARS_MAX;
+      note(resource.accountId, isLong ? { resourceId: resource.id } : { resource }, request);
+    },
+    file: (file, request) => note(file.accountId, { file }, request),
+    sweep: ({ nowMs, limit }) => collectOld.run(nowMs - ANSWER_KEPT_MS, limit).changes,
+  };
+}

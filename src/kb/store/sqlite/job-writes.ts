@@ -1,0 +1,70 @@
+import { KbsyncError } from "../../../lib/failure.ts";
+import type { NewJob } from "../jobs.ts";
+import type { ResourceStatus } from "../store.ts";
+import type { Connection } from "./connection.ts";
+
+/** Writes of the queue of jobs; each runs inside a transaction of the caller. */
+export interface JobWrites {
+  /** Throws `queue_full`. */
+  add(resource: number, job: NewJob): void;
+  begin(this: void, number: number): number;
+  postpone(this: void, argument: { readonly number: number; readonly dueMs: number }): void;
+  remove(number: number): void;
+  /** Takes all jobs of a resource out of the queue. */
+  removeAll(resource: number): void;
+  /** What a resource's state is, given why its last text failed: `queued` while jobs wait. */
+  statusOf(resource: number, message: string | null): ResourceStatus;
+  /** The resource of a job. */
+  resourceOf(number: number): { readonly id: string; readonly accountId: string } | undefined;
+}
+
+/** Prepares the statements on the writing connection. */
+export function prepareJobWrites(db: Connection): JobWrites {
+  const selectTotals = db.prepare<[], { jobs: number; chars: number }>(
+    "SELECT count(*) AS jobs, total(chars) AS chars FROM ingest_job",
+  );
+  const insert = db.prepare(`
+    INSERT INTO ingest_job (resource, kind, due_ms, created_ms, file_token, chars, body)
+    VALUES (@resource, @kind, @nowMs, @nowMs, @fileToken, @chars, @body)`);
+  const begin = db
+    .prepare<[number], number>("UPDATE ingest_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
+    .pluck();
+  const postpone = db.prepare(
+    "UPDATE ingest_job SET begun = begun - 1, postponed = postponed + 1, due_ms = ? WHERE number = ?",
+  );
+  const remove = db.prepare("DELETE FROM ingest_job WHERE number = ?");
+  const removeAll = db.prepare("DELETE FROM ingest_job WHERE resource = ?");
+  const selectOne = db.prepare<[number]>("SELECT 1 FROM ingest_job WHERE resource = ?");
+  const selectResource = db.prepare<[number], { id: string; accountId: string }>(`
+    SELECT id, account_id AS accountId FROM ingest_job JOIN resource ON resource.number = ingest_job.resource
+    WHERE ingest_job.number = ?`);
+
+  return {
+    add: (resource, { kind, body, fileToken, nowMs, jobsMax, charsMax }) => {
+      const { jobs, chars } = selectTotals.get() ?? { jobs: 0, chars: 0 };
+      // One is let in however long: its request's own limit bounds it, and it could never pass otherwise.
+      if (jobs >= jobsMax || (jobs > 0 && chars + body.length > charsMax)) {
+        throw new KbsyncError("too many documents are waiting to be taken in", {
+          code: "queue_full",
+          retryable: true,
+        });
+      }
+      insert.run({ resource, kind, nowMs, fileToken, chars: body.length, body });
+    },
+    begin: (number) => begin.get(number) ?? 0,
+    postpone: ({ number, dueMs }) => {
+      postpone.run(dueMs, number);
+    },
+    remove: (number) => {
+      remove.run(number);
+    },
+    removeAll: (resource) => {
+      removeAll.run(resource);
+    },
+    statusOf: (resource, message) => {
+      if (selectOne.get(resource) !== undefined) return "queued";
+      return message === null ? "chunked" : "error";
+    },
+    resourceOf: (number) => selectResource.get(number),
+  };
+}

@@ -1,0 +1,152 @@
+import type { DeadDelivery, DeadQuery, Delivery, DeliveryFigures } from "../webhooks.ts";
+import type { DeliveryTarget, DueQuery, Endpoint, EndpointKey, SigningSecret } from "../webhooks.ts";
+import type { Connection } from "./connection.ts";
+
+/** Reads of endpoints and deliveries, on a connection of either kind. */
+export interface WebhookReads {
+  endpoint(at: EndpointKey): Endpoint | undefined;
+  endpoints(this: void, accountId: string): Endpoint[];
+  dueDeliveries(query: DueQuery): Delivery[];
+  nextDeliveryMs(): number | undefined;
+  deadDeliveries(this: void, query: DeadQuery): DeadDelivery[];
+  deliveryFigures(this: void, accountId: string): DeliveryFigures;
+}
+
+interface EndpointRow {
+  readonly number: number;
+  readonly id: string;
+  readonly account_id: string;
+  readonly url: string;
+  readonly description: string;
+  readonly events: string;
+  readonly secrets: string;
+  readonly enabled: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly delivered_at: string | null;
+  readonly problem: string | null;
+  readonly waiting: number;
+  readonly dead: number;
+}
+
+interface DeliveryRow {
+  readonly number: number;
+  readonly endpoint_id: string | null;
+  readonly url: string | null;
+  readonly secrets: string | null;
+  readonly enabled: number | null;
+  readonly target: string | null;
+  readonly event_id: string;
+  readonly type: string;
+  readonly body: string;
+  readonly attempts: number;
+  readonly created_ms: number;
+  readonly problem: string | null;
+}
+
+/** Prepares the statements. */
+export function prepareWebhookReads(db: Connection): WebhookReads {
+  const counted = `
+    SELECT webhook_endpoint.*,
+      (SELECT count(*) FROM webhook_delivery AS one WHERE one.account_id = webhook_endpoint.account_id
+        AND one.endpoint = webhook_endpoint.number AND one.state = 'waiting') AS waiting,
+      (SELECT count(*) FROM webhook_delivery AS one WHERE one.account_id = webhook_endpoint.account_id
+        AND one.endpoint = webhook_endpoint.number AND one.state = 'dead') AS dead
+    FROM webhook_endpoint`;
+  const selectOne = db.prepare<[string, string], EndpointRow>(`${counted} WHERE id = ? AND account_id = ?`);
+  const selectAll = db.prepare<[string], EndpointRow>(`${counted} WHERE account_id = ? ORDER BY number`);
+  // Endpoints are few; a null stands for all deliveries to addresses of their own.
+  const selectLines = db
+    .prepare<[], number | null>("SELECT number FROM webhook_endpoint UNION ALL SELECT NULL")
+    .pluck();
+  const delivery = `
+    SELECT webhook_delivery.number, webhook_endpoint.id AS endpoint_id, webhook_endpoint.url, secrets, enabled, target,
+      event_id, type, body, attempts, created_ms, webhook_delivery.problem
+    FROM webhook_delivery LEFT JOIN webhook_endpoint ON webhook_endpoint.number = webhook_delivery.endpoint`;
+  const selectDue = db.prepare<[number | null, number, string, number], DeliveryRow>(`${delivery}
+    WHERE endpoint IS ? AND state = 'waiting' AND due_ms <= ?
+      AND webhook_delivery.number NOT IN (SELECT value FROM json_each(?))
+    ORDER BY due_ms, webhook_delivery.number LIMIT ?`);
+  const selectNext = db
+    .prepare<[number | null], number | null>(
+      "SELECT min(due_ms) FROM webhook_delivery WHERE endpoint IS ? AND state = 'waiting'",
+    )
+    .pluck();
+  const selectDead = db.prepare<[string, number, number], DeliveryRow>(`${delivery}
+    WHERE webhook_delivery.account_id = ? AND state = 'dead' AND webhook_delivery.number < ?
+    ORDER BY webhook_delivery.number DESC LIMIT ?`);
+  const selectFigures = db.prepare<{ accountId: string }, DeliveryFigures>(`
+    SELECT (SELECT count(*) FROM webhook_endpoint WHERE account_id = @accountId) AS endpoints,
+      (SELECT count(*) FROM webhook_delivery WHERE account_id = @accountId AND state = 'waiting') AS waiting,
+      (SELECT count(*) FROM webhook_delivery WHERE account_id = @accountId AND state = 'dead') AS dead`);
+
+  return {
+    endpoint: (at) => {
+      const row = selectOne.get(at.id, at.accountId);
+      return row === undefined ? undefined : endpointOf(row);
+    },
+    endpoints: (accountId) => selectAll.all(accountId).map(endpointOf),
+    dueDeliveries: ({ nowMs, perEndpoint, underWay }) => {
+      const skipped = JSON.stringify(underWay);
+      return selectLines
+        .all()
+        .flatMap((line) => selectDue.all(line, nowMs, skipped, perEndpoint))
+        .map(deliveryOf);
+    },
+    nextDeliveryMs: () => {
+      const times = selectLines.all().map((line) => selectNext.get(line) ?? Infinity);
+      const first = Math.min(...times);
+      return Number.isFinite(first) ? first : undefined;
+    },
+    deadDeliveries: ({ accountId, beforeNumber, limit }) =>
+      selectDead.all(accountId, beforeNumber ?? Number.MAX_SAFE_INTEGER, limit).map((row) => ({
+        number: row.number,
+        endpointId: row.endpoint_id ?? undefined,
+        url: targetOf(row).url,
+        eventId: row.event_id,
+        type: row.type,
+        attempts: row.attempts,
+        problem: row.problem ?? "",
+        createdMs: row.created_ms,
+      })),
+    deliveryFigures: (accountId) => selectFigures.get({ accountId }) ?? { endpoints: 0, waiting: 0, dead: 0 },
+  };
+}
+
+function endpointOf(row: EndpointRow): Endpoint {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    url: row.url,
+    description: row.description,
+    events: JSON.parse(row.events) as string[], // these two were written by this store from an endpoint
+    secrets: JSON.parse(row.secrets) as SigningSecret[],
+    enabled: row.enabled === 1,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    waiting: row.waiting,
+    dead: row.dead,
+    deliveredAt: row.delivered_at,
+    problem: row.problem,
+  };
+}
+
+function deliveryOf(row: DeliveryRow): Delivery {
+  return {
+    number: row.number,
+    endpointId: row.endpoint_id ?? undefined,
+    enabled: row.enabled !== 0,
+    target: targetOf(row),
+    eventId: row.event_id,
+    type: row.type,
+    body: row.body,
+    attempts: row.attempts,
+    createdMs: row.created_ms,
+  };
+}
+
+function targetOf({ url, secrets, target }: DeliveryRow): DeliveryTarget {
+  // Both were written by this store from such values.
+  if (target !== null) return JSON.parse(target) as DeliveryTarget;
+  return { url: url ?? "", secrets: JSON.parse(secrets ?? "[]") as SigningSecret[], headers: {} };
+}

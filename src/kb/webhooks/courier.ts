@@ -1,0 +1,173 @@
+import { codeOf } from "../../lib/failure.ts";
+import type { Store } from "../store/store.ts";
+import type { Delivery, DeliveryOutcome } from "../store/webhooks.ts";
+import { nextAttemptMs } from "./schedule.ts";
+import { sendDelivery } from "./send.ts";
+import type { Attempt, SendParts } from "./send.ts";
+
+/** Attempts at once; each holds a socket for up to the timeout. */
+const ATTEMPTS_MAX = 32;
+/** Of them those of one endpoint: a slow one takes not all. */
+const PER_ENDPOINT_MAX = 4;
+/** Longest sleep until the queue is looked at again: a clock that was set back must not hold up what is due. */
+const SLEEP_MS_MAX = 60_000;
+/** Wait after a failure of the store itself. */
+const STORE_RETRY_MS = 5_000;
+
+/**
+ * Carries the messages of the queue to their receivers: at least once each, under an id that stays. Whatever writes to the
+ * queue wakes it; it knows nothing of what the messages say.
+ */
+export interface Courier {
+  /** Looks for what is due; to be called at the start, and whenever a message was written. */
+  wake(this: void): void;
+  underWay(): number;
+  /** Breaks off what is under way; it is sent again after the next start. */
+  close(): Promise<void>;
+}
+
+/** What a courier is opened with. */
+export interface CourierParts extends SendParts {
+  readonly store: Pick<Store, "dueDeliveries" | "nextDeliveryMs" | "settleDelivery">;
+  /** In [0, 1), for the spread of waits. */
+  readonly chance: () => number;
+  /** Hears of every failed attempt. */
+  readonly onFailed: (delivery: Delivery, attempt: Attempt) => void;
+  /** Hears of failures of the store. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+/** Opens the courier; it does nothing before `wake`. The dispatcher belongs to the caller. */
+export function openCourier(parts: CourierParts): Courier {
+  const { store, nowMs } = parts;
+  const stop = new AbortController();
+  const { signal } = stop;
+  const running = new Map<number, { readonly line: string; readonly work: Promise<void> }>();
+  let looking: Promise<void> | undefined;
+  let again = false;
+  let isResting = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const carry = async (delivery: Delivery): Promise<void> => {
+    const attempt: Attempt = delivery.enabled
+      ? await sendDelivery(parts, delivery, signal)
+      : { kind: "gone", problem: "the endpoint is disabled" };
+    // Broken off by the close: nobody knows whether it arrived, so it is sent again.
+    if (signal.aborted) return;
+    if (attempt.kind !== "arrived") parts.onFailed(delivery, attempt);
+    await store.settleDelivery(outcomeOf(delivery, attempt, nowMs(), parts.chance()));
+  };
+  const start = (delivery: Delivery): void => {
+    const work = carry(delivery)
+      .catch(fail)
+      .finally(() => {
+        running.delete(delivery.number);
+        // After a failure of the store this waits: what was sent must not be sent again in a tight loop.
+        wake();
+      });
+    running.set(delivery.number, { line: lineOf(delivery), work });
+  };
+  const fail = (error: unknown): void => {
+    if (signal.aborted || codeOf(error) === "worker_gone") return;
+    parts.onProblem(error);
+    isResting = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      isResting = false;
+      wake();
+    }, STORE_RETRY_MS).unref();
+  };
+
+  const look = async (): Promise<void> => {
+    const underWay = [...running.keys()];
+    const due = await store.dueDeliveries({ nowMs: nowMs(), perEndpoint: PER_ENDPOINT_MAX, underWay });
+    const busy = new Map<string, number>();
+    for (const { line } of running.values()) busy.set(line, (busy.get(line) ?? 0) + 1);
+    for (const delivery of due) {
+      if (signal.aborted || running.size >= ATTEMPTS_MAX) return;
+      const line = lineOf(delivery);
+      const ofLine = busy.get(line) ?? 0;
+      if (ofLine >= PER_ENDPOINT_MAX || running.has(delivery.number)) continue;
+      busy.set(line, ofLine + 1);
+      start(delivery);
+    }
+    const nextMs = await store.nextDeliveryMs();
+    // What is due and found no room is looked for when an attempt ends.
+    if (nextMs !== undefined && (nextMs > nowMs() || running.size === 0)) sleep(nextMs - nowMs());
+  };
+  const sleep = (ms: number): void => {
+    if (isResting) return;
+    clearTimeout(timer);
+    timer = setTimeout(wake, Math.min(SLEEP_MS_MAX, Math.max(1, ms))).unref();
+  };
+  const wake = (): void => {
+    if (signal.aborted || isResting) return;
+    again = looking !== undefined;
+    looking ??= look()
+      .catch(fail)
+      .finally(() => {
+        looking = undefined;
+        if (again) wake();
+      });
+  };
+
+  return {
+    wake,
+    underWay: () => running.size,
+    close: async () => {
+      stop.abort();
+      clearTimeout(timer);
+      await looking;
+      await Promise.all([...running.values()].map(({ work }) => work));
+    },
+  };
+}
+
+/** What bounds its attempts: its endpoint, or the address it goes to. */
+function lineOf({ endpointId, target }: Delivery): string {
+  return endpointId ?? URL.parse(target.url)?.host ?? "";
+}
+
+/** What is to become of a delivery after an attempt. Pure. */
+export function outcomeOf(
+  delivery: Delivery,
+  attempt: Attempt,
+  nowMs: number,
+  chance: number,
+): DeliveryOutcome {
+  const { number, createdMs } = delivery;
+  const common = { number, nowIso: new Date(nowMs).toISOString() };
+  switch (attempt.kind) {
+    case "arrived":
+      return { ...common, kind: "delivered" };
+    case "gone":
+      return { ...common, kind: "dead", problem: attempt.problem, disable: true };
+    case "failed": {
+      const { problem } = attempt;
+      const attempts = delivery.attempts + 1;
+      const askedMs = attempt.retryAfterMs;
+      const dueMs = nextAttemptMs({ attempts, createdMs, nowMs, askedMs, chance });
+      return dueMs === undefined
+        ? { ...common, kind: "dead", problem, disable: false }
+        : { ...common, kind: "retry", dueMs, problem };
+    }
+  }
+}
+
+/** The same store; `wake` hears of every write that may have put a message into the queue. */
+export function noticeMessages(store: Store, wake: () => void): Store {
+  const waking = async <T>(written: Promise<T>): Promise<T> => {
+    const result = await written;
+    wake();
+    return result;
+  };
+  return {
+    ...store,
+    createResource: (...given) => waking(store.createResource(...given)),
+    updateResource: (...given) => waking(store.updateResource(...given)),
+    deleteResource: (...given) => waking(store.deleteResource(...given)),
+    failJob: (...given) => waking(store.failJob(...given)),
+    addDelivery: (...given) => waking(store.addDelivery(...given)),
+    replayDeliveries: (...given) => waking(store.replayDeliveries(...given)),
+  };
+}

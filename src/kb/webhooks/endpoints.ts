@@ -1,0 +1,143 @@
+import { newHexId } from "../../lib/ids.ts";
+import type { EndpointBody, EndpointChangeBody, RotateSecretBody } from "../../wire/webhook.ts";
+import { invalidField, Refusal, shown } from "../resources/refusal.ts";
+import type { Store } from "../store/store.ts";
+import type { Endpoint, EndpointKey, SigningSecret } from "../store/webhooks.ts";
+import { isSecret, newSecret, secretsInForce, SECRET_BYTES_MAX, SECRET_BYTES_MIN } from "./sign.ts";
+
+/** Endpoints of an account: every event is written once for each. */
+const ENDPOINTS_MAX = 20;
+/** Secrets that sign at once: each makes the header longer. */
+const SECRETS_MAX = 3;
+const HOUR_MS = 60 * 60 * 1000;
+
+/** What the operations on endpoints work with. */
+export interface EndpointParts {
+  readonly store: Store;
+  readonly nowMs: () => number;
+  /** Whether a host may be sent to, as far as its name or literal address tells; the dial asks again. */
+  readonly allowsHost: (host: string) => boolean;
+}
+
+/** An endpoint with the secret that was just made or given. */
+export interface NewSecret {
+  readonly endpoint: Endpoint;
+  readonly secret: string;
+}
+
+/** Registers an endpoint. Throws `invalid_field` for an address nothing may be sent to, `too_many_endpoints`. */
+export async function createEndpoint(
+  parts: EndpointParts,
+  accountId: string,
+  body: EndpointBody,
+): Promise<NewSecret> {
+  const url = checkedUrl(parts, body.url);
+  const secret = givenSecret(body.secret) ?? newSecret();
+  const endpoint = await parts.store.addEndpoint(
+    {
+      id: newHexId(parts.nowMs()),
+      accountId,
+      url,
+      description: body.description.toWellFormed(),
+      events: [...new Set(body.events)],
+      secrets: [{ secret, untilMs: null }],
+      enabled: true,
+      nowIso: nowIso(parts),
+    },
+    ENDPOINTS_MAX,
+  );
+  return { endpoint, secret };
+}
+
+/** Changes an endpoint. Enabling one again lets its dead letters lie; they are replayed on request. */
+export async function changeEndpoint(
+  parts: EndpointParts,
+  at: EndpointKey,
+  body: EndpointChangeBody,
+): Promise<Endpoint> {
+  const { url, events, description, enabled } = body;
+  const change = {
+    ...(url === undefined ? {} : { url: checkedUrl(parts, url) }),
+    ...(events === undefined ? {} : { events: [...new Set(events)] }),
+    ...(description === undefined ? {} : { description: description.toWellFormed() }),
+    ...(enabled === undefined ? {} : { enabled }),
+  };
+  if (Object.keys(change).length === 0) {
+    throw new Refusal("invalid_body", "The body names nothing to change.", {
+      hint: "Send at least one of url, events, description and enabled.",
+    });
+  }
+  return found(await parts.store.changeEndpoint({ ...at, ...change, nowIso: nowIso(parts) }), at.id);
+}
+
+/** Makes another secret the one in force; the one before signs beside it for the overlap. */
+export async function rotateSecret(
+  parts: EndpointParts,
+  at: EndpointKey,
+  body: RotateSecretBody,
+): Promise<NewSecret> {
+  const before = await readEndpoint(parts, at);
+  const nowMs = parts.nowMs();
+  const secret = givenSecret(body.secret) ?? newSecret();
+  const untilMs = nowMs + body.overlapHours * HOUR_MS;
+  const old = secretsInForce(before.secrets, nowMs).map((each): SigningSecret => ({
+    secret: each.secret,
+    untilMs: Math.min(each.untilMs ?? Infinity, untilMs),
+  }));
+  const secrets = [{ secret, untilMs: null }, ...secretsInForce(old, nowMs)].slice(0, SECRETS_MAX);
+  const changed = await parts.store.changeEndpoint({ ...at, secrets, nowIso: nowIso(parts) });
+  return { endpoint: found(changed, at.id), secret };
+}
+
+/** Throws `endpoint_not_found`. */
+export async function readEndpoint(parts: EndpointParts, at: EndpointKey): Promise<Endpoint> {
+  return found(await parts.store.endpoint(at), at.id);
+}
+
+/** Removes an endpoint with all that waits for it. Throws `endpoint_not_found`. */
+export async function removeEndpoint(parts: EndpointParts, at: EndpointKey): Promise<Endpoint> {
+  const before = await readEndpoint(parts, at);
+  if (!(await parts.store.removeEndpoint(at))) throw notFound(at.id);
+  return before;
+}
+
+function checkedUrl(parts: EndpointParts, given: string): string {
+  const url = URL.parse(given);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw invalidField("url", `expected an http or https address, got ${shown(given)}`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw invalidField("url", "expected an address without user name and password");
+  }
+  if (!parts.allowsHost(url.hostname)) {
+    throw invalidField(
+      "url",
+      `expected a public address, got ${shown(url.hostname)}`,
+      "Whoever runs the service can open others with kb.webhooks.allow.",
+    );
+  }
+  url.hash = "";
+  return url.href;
+}
+
+function givenSecret(given: string | undefined): string | undefined {
+  if (given === undefined || isSecret(given)) return given;
+  throw invalidField(
+    "secret",
+    `expected whsec_ and ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} bytes in base64`,
+    "Leave it out to have one made.",
+  );
+}
+
+function found(endpoint: Endpoint | undefined, id: string): Endpoint {
+  if (endpoint === undefined) throw notFound(id);
+  return endpoint;
+}
+
+function notFound(id: string): Refusal {
+  return new Refusal("endpoint_not_found", `There is no endpoint ${shown(id)} for this key.`);
+}
+
+function nowIso({ nowMs }: EndpointParts): string {
+  return new Date(nowMs()).toISOString();
+}

@@ -1,0 +1,49 @@
+import { createHmac, randomBytes } from "node:crypto";
+import type { SigningSecret } from "../store/webhooks.ts";
+
+/** Every signing secret begins so (Standard Webhooks). */
+export const SECRET_PREFIX = "whsec_";
+/** Bytes of a new secret; the standard asks for 24 to 64. */
+const SECRET_BYTES = 32;
+export const SECRET_BYTES_MIN = 24;
+export const SECRET_BYTES_MAX = 64;
+
+/** A new secret: the prefix and 256 random bits in base64. */
+export function newSecret(): string {
+  return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString("base64");
+}
+
+/** Whether a text can be a secret: the prefix and 24 to 64 bytes in base64. */
+export function isSecret(text: string): boolean {
+  const encoded = text.startsWith(SECRET_PREFIX) ? text.slice(SECRET_PREFIX.length) : "";
+  const bytes = Buffer.from(encoded, "base64");
+  const isCanonical = bytes.toString("base64").replace(/=+$/, "") === encoded.replace(/=+$/, "");
+  return isCanonical && bytes.length >= SECRET_BYTES_MIN && bytes.length <= SECRET_BYTES_MAX;
+}
+
+/**
+ * The three headers of a message (https://www.standardwebhooks.com): its id, the time of the attempt, and a signature of
+ * both and the body for each secret that is in force then, so that a receiver may know the old or the new one.
+ */
+export function signedHeaders(
+  message: { readonly id: string; readonly body: string },
+  secrets: readonly SigningSecret[],
+  nowMs: number,
+): Record<string, string> {
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const signatures = secretsInForce(secrets, nowMs).map(({ secret }) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
+    const mac = createHmac("sha256", key).update(`${message.id}.${timestamp}.${message.body}`);
+    return `v1,${mac.digest("base64")}`;
+  });
+  return {
+    "webhook-id": message.id,
+    "webhook-timestamp": timestamp,
+    ...(signatures.length === 0 ? {} : { "webhook-signature": signatures.join(" ") }),
+  };
+}
+
+/** Those that sign at that moment, newest first. */
+export function secretsInForce(secrets: readonly SigningSecret[], nowMs: number): SigningSecret[] {
+  return secrets.filter(({ untilMs }) => untilMs === null || untilMs > nowMs);
+}

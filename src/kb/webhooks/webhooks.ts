@@ -1,0 +1,96 @@
+import { randomUUID } from "node:crypto";
+import { Agent } from "undici";
+import type { buildConnector } from "undici";
+import type { ReplayBody } from "../../wire/webhook.ts";
+import { Refusal, shown } from "../resources/refusal.ts";
+import type { Delivery, Endpoint, EndpointKey } from "../store/webhooks.ts";
+import { openCourier } from "./courier.ts";
+import type { Courier } from "./courier.ts";
+import { readEndpoint } from "./endpoints.ts";
+import type { EndpointParts } from "./endpoints.ts";
+import { ATTEMPT_TIMEOUT_MS, sendDelivery } from "./send.ts";
+import type { Attempt, SendParts } from "./send.ts";
+
+/** Idle connections are kept so long: messages of one change come in a row. */
+const KEEP_ALIVE_MS = 10_000;
+/** Largest head of an answer. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Endpoints, and the courier that carries messages to them and to addresses given with a message. */
+export interface Webhooks extends EndpointParts {
+  readonly courier: Courier;
+  /** Sends a message of type `webhook.test` at once, outside of the queue, and says what came of it. */
+  test(at: EndpointKey): Promise<Attempt>;
+  close(): Promise<void>;
+}
+
+/** What webhooks are opened with. */
+export interface WebhookOptions extends EndpointParts {
+  /** Dials only what may be sent to. */
+  readonly connect: buildConnector.connector;
+  /** Sent as `user-agent`. */
+  readonly agent: string;
+  /** In [0, 1). */
+  readonly chance: () => number;
+  readonly onFailed: (delivery: Delivery, attempt: Attempt) => void;
+  readonly onProblem: (error: unknown) => void;
+}
+
+/** Opens them; nothing is sent before the courier is woken. */
+export function openWebhooks(options: WebhookOptions): Webhooks {
+  const { store, nowMs, allowsHost } = options;
+  const dispatcher = new Agent({
+    connect: options.connect,
+    headersTimeout: ATTEMPT_TIMEOUT_MS,
+    bodyTimeout: ATTEMPT_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+  });
+  const send: SendParts = { dispatcher, agent: options.agent, nowMs };
+  const courier = openCourier({ ...options, ...send });
+  const stop = new AbortController();
+
+  return {
+    store,
+    nowMs,
+    allowsHost,
+    courier,
+    test: async (at) => {
+      const endpoint = await readEndpoint({ store, nowMs, allowsHost }, at);
+      return sendDelivery(send, testOf(endpoint, nowMs()), stop.signal);
+    },
+    close: async () => {
+      stop.abort();
+      await courier.close();
+      await dispatcher.destroy();
+    },
+  };
+}
+
+/** Lets dead letters be tried anew; answers how many. Throws `delivery_not_found` where one was named and is not there. */
+export async function replayDead(webhooks: Webhooks, accountId: string, body: ReplayBody): Promise<number> {
+  const { webhookId, endpointId } = body;
+  if (endpointId !== undefined) await readEndpoint(webhooks, { accountId, id: endpointId });
+  const query = { accountId, eventId: webhookId, endpointId, nowMs: webhooks.nowMs() };
+  const replayed = await webhooks.store.replayDeliveries(query);
+  if (webhookId !== undefined && replayed === 0) {
+    throw new Refusal("delivery_not_found", `There is no dead letter ${shown(webhookId)} for this key.`);
+  }
+  return replayed;
+}
+
+function testOf(endpoint: Endpoint, nowMs: number): Delivery {
+  const type = "webhook.test";
+  const data = { endpointId: endpoint.id };
+  return {
+    number: 0,
+    endpointId: endpoint.id,
+    enabled: true,
+    target: { url: endpoint.url, secrets: endpoint.secrets, headers: {} },
+    eventId: `msg_${randomUUID().replaceAll("-", "")}`,
+    type,
+    body: JSON.stringify({ type, timestamp: new Date(nowMs).toISOString(), data }),
+    attempts: 0,
+    createdMs: nowMs,
+  };
+}

@@ -1,0 +1,120 @@
+import { existsSync } from "node:fs";
+import { readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { openFileArea } from "../../../src/kb/resources/file-area.ts";
+import { DEFAULT_RETENTION, openHousekeeping } from "../../../src/kb/resources/housekeeping.ts";
+import type { Housekeeping } from "../../../src/kb/resources/housekeeping.ts";
+import { createBody, fileForm, openRunning } from "../service/running.ts";
+import type { Running } from "../service/running.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+let running: Running;
+let nowMs = Date.now();
+afterEach(() => running.close());
+
+/** A service, and rounds of its housekeeping that the test calls itself. */
+async function open(): Promise<Housekeeping> {
+  nowMs = Date.now();
+  running = await openRunning({ nowMs: () => nowMs });
+  return openHousekeeping({
+    store: running.store,
+    files: await openFileArea(join(running.stateDir, "uploads")),
+    retention: DEFAULT_RETENTION,
+    nowMs: () => nowMs,
+    onSwept: () => undefined,
+    onProblem: (error) => {
+      throw error;
+    },
+  });
+}
+
+const upload = async (text: string): Promise<string> =>
+  (await running.send("POST", "/image/processing/upload", { body: fileForm(text) })).json.file_url;
+const tokenOf = (url: string): string => new URL(url).pathname.split("/")[2] ?? "";
+const bytesAt = (token: string): boolean => existsSync(join(running.stateDir, "uploads", token));
+
+describe("housekeeping", () => {
+  it("removes files that no resource has used for a week, bytes and all", async () => {
+    const housekeeping = await open();
+    const unused = await upload("nobody's");
+    const used = await upload("a resource's");
+    const body = createBody({ content: undefined, url: used });
+    const { json } = await running.send("POST", "/api/rag/resource", { body });
+    const path = `/api/rag/resource/${json.data._id}`;
+    nowMs += 6 * DAY_MS;
+    expect((await housekeeping.sweep()).files).toBe(0);
+    nowMs += 2 * DAY_MS;
+    expect((await housekeeping.sweep()).files).toBe(1);
+    expect([bytesAt(tokenOf(unused)), bytesAt(tokenOf(used))]).toEqual([false, true]);
+    expect((await running.send("GET", unused)).status).toBe(404);
+    const late = await running.send("POST", "/api/rag/resource", {
+      body: createBody({ content: undefined, url: unused }),
+    });
+    expect(late).toMatchObject({ status: 400, json: { error: { field: "url" } } });
+
+    // A file that an update has replaced is unused from then on, not from its upload.
+    const other = await upload("another one");
+    await running.send("PUT", path, { body: { url: other } });
+    nowMs += 6 * DAY_MS;
+    expect((await housekeeping.sweep()).files).toBe(0);
+    nowMs += 2 * DAY_MS;
+    expect((await housekeeping.sweep()).files).toBe(1);
+    expect([bytesAt(tokenOf(used)), bytesAt(tokenOf(other))]).toEqual([false, true]);
+    expect(await readdir(join(running.stateDir, "uploads", "incoming"))).toEqual([]);
+  });
+
+  it("broken off between bytes and row leaves what the next start puts right", async () => {
+    await open();
+    const noted = tokenOf(await upload("noted"));
+    const gone = tokenOf(await upload("gone"));
+    const uploads = join(running.stateDir, "uploads");
+    for (const token of [noted, gone]) await rename(join(uploads, token), join(uploads, "incoming", token));
+    nowMs += 8 * DAY_MS;
+    await running.store.removeUnusedFile(gone, new Date(nowMs).toISOString());
+    await running.service.close();
+    const again = await openRunning({ stateDir: running.stateDir });
+    expect([bytesAt(noted), bytesAt(gone)]).toEqual([true, false]);
+    expect(await readdir(join(uploads, "incoming"))).toEqual([]);
+    await again.close();
+  });
+
+  it("purges the records of deleted resources, which are readable and listed until then", async () => {
+    const housekeeping = await open();
+    const { json } = await running.send("POST", "/api/rag/resource", {
+      body: createBody({ owner_id: "gone" }),
+    });
+    const { _id: id, collectionId } = json.data;
+    const path = `/api/rag/resource/${id}`;
+    const deleted = await running.send("DELETE", path);
+    const list = async (query: string) => {
+      const at = `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=gone${query}`;
+      return (await running.send("GET", at)).json.data.resources;
+    };
+    const record = (await running.send("GET", path)).json.data;
+    expect(record).toMatchObject({
+      isDeleted: true,
+      content: "",
+      title: "Tides",
+      deletedAt: deleted.json.data.updatedAt,
+    });
+    expect(await list("")).toEqual([]);
+    expect(await list("&deleted=true")).toEqual([record]);
+    expect(await list("&deleted=true&limit=1")).toEqual([record]);
+    nowMs += 91 * DAY_MS;
+    expect((await housekeeping.sweep()).records).toBe(1);
+    expect((await running.send("GET", path)).status).toBe(404);
+    expect(await list("&deleted=true")).toEqual([]);
+  });
+
+  it("forgets the answers to idempotency keys after a day", async () => {
+    const housekeeping = await open();
+    const sent = { body: createBody(), headers: { "idempotency-key": "k" } };
+    await running.send("POST", "/api/rag/resource", sent);
+    nowMs += DAY_MS / 2;
+    expect((await housekeeping.sweep()).answers).toBe(0);
+    nowMs += DAY_MS;
+    expect((await housekeeping.sweep()).answers).toBe(1);
+  });
+});

@@ -1,0 +1,134 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Pool } from "undici";
+import { generateKey } from "../../../src/kb/resources/keys.ts";
+import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
+import { createBody, openRunning } from "./running.ts";
+import type { Running } from "./running.ts";
+
+const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
+const WAIT = { timeout: 30_000, interval: 100 };
+const LANES = 8;
+const OWNER = "killed";
+
+let stateDir: string;
+let key: string;
+let receiver: Receiver;
+let running: Running | undefined;
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), "kbsync-kill-"));
+  key = generateKey();
+  receiver = await openReceiver();
+});
+afterEach(async () => {
+  await running?.close();
+  running = undefined;
+  await receiver.close();
+  await rm(stateDir, { recursive: true });
+});
+
+async function startService(): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, [PROGRAM, stateDir, key], { stdio: ["ignore", "pipe", "inherit"] });
+  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
+  return { child, url };
+}
+
+/** Sends creates, several at once, until the service is killed after so many answers; each with a key of its own. */
+async function createUntilKilled(round: number, answers: number, headers: object, endpoint: boolean) {
+  const { child, url } = await startService();
+  const pool = new Pool(url, { connections: LANES });
+  const post = async (path: string, body: object, more: object) => {
+    const answer = await pool.request({
+      method: "POST",
+      path,
+      headers: { pauthkey: key, "content-type": "application/json", ...more },
+      body: JSON.stringify(body),
+    });
+    return (await answer.body.json()) as { data: { _id: string } }; // a create answers so
+  };
+  if (endpoint) await post("/v1/webhooks", { url: `${receiver.url}/` }, {});
+  const sent: { key: string; body: object }[] = [];
+  const acknowledged: string[] = [];
+  const lane = async (): Promise<never> => {
+    for (;;) {
+      const name = `round-${round}-${sent.length}`;
+      const body = createBody({ owner_id: OWNER, title: name, content: `Words of ${name}.` });
+      sent.push({ key: name, body });
+      acknowledged.push(
+        (await post("/api/rag/resource", body, { ...headers, "idempotency-key": name })).data._id,
+      );
+      if (acknowledged.length === answers) child.kill("SIGKILL");
+    }
+  };
+  const gone = once(child, "exit");
+  await Promise.allSettled(Array.from({ length: LANES }, lane));
+  await pool.destroy();
+  await gone;
+  return { sent, acknowledged };
+}
+
+async function listed(): Promise<{ _id: string; title: string; content: string; metadata: object }[]> {
+  const { json } = (await running?.send("GET", "/api/rag/collections", { key })) ?? {};
+  const collectionId = json.data.collections[0]._id;
+  const path = `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=${OWNER}`;
+  return (await running?.send("GET", path, { key }))?.json.data.resources;
+}
+
+describe("kill -9, then a start", () => {
+  it("repeated under its Idempotency-Key, no create makes a second resource", async () => {
+    const { sent, acknowledged } = await createUntilKilled(1, 120, {}, false);
+    running = await openRunning({ stateDir });
+    for (const { key: name, body } of sent) {
+      const answer = await running.send("POST", "/api/rag/resource", {
+        key,
+        body,
+        headers: { "idempotency-key": name },
+      });
+      expect(answer.status).toBe(201);
+    }
+    const resources = await listed();
+    expect(resources.map(({ title }) => title).toSorted()).toEqual(sent.map((each) => each.key).toSorted());
+    expect(resources.map(({ _id }) => _id)).toEqual(expect.arrayContaining(acknowledged));
+  });
+
+  it("takes in every document whose request was answered 202, each once", async () => {
+    const acknowledged: string[] = [];
+    for (const round of [1, 2, 3]) {
+      const made = await createUntilKilled(round, 40, { prefer: "respond-async" }, false);
+      acknowledged.push(...made.acknowledged);
+    }
+    running = await openRunning({ stateDir });
+    await vi.waitFor(async () => {
+      expect((await running?.send("GET", "/v1/queues", { key }))?.json.data.ingest.waiting).toBe(0);
+    }, WAIT);
+    const resources = await listed();
+    expect(resources.map(({ _id }) => _id)).toEqual(expect.arrayContaining(acknowledged));
+    for (const { title, content, metadata } of resources) {
+      expect([content, metadata]).toEqual([`Words of ${title}.`, { status: "chunked" }]);
+    }
+    for (const { _id } of resources) {
+      const chunks = await running.send("GET", `/api/rag/resource/${_id}/chunks`, { key });
+      expect([chunks.json.data.version, chunks.json.data.chunks.length]).toEqual([1, 1]);
+    }
+  });
+
+  it("tells every endpoint of every change, under one id each", async () => {
+    for (const round of [1, 2]) await createUntilKilled(round, 40, {}, round === 1);
+    running = await openRunning({ stateDir, webhookAllow: ["127.0.0.1"] });
+    const resources = await listed();
+    expect(resources.length).toBeGreaterThan(70);
+    await vi.waitFor(() => {
+      const told = new Set<string>(receiver.messages.map(({ json }) => json.data._id));
+      expect(told).toEqual(new Set(resources.map(({ _id }) => _id)));
+    }, WAIT);
+    // What was sent twice, because nobody knows whether the first arrived, has the same id.
+    expect(new Set(receiver.messages.map(({ id }) => id)).size).toBe(resources.length);
+  });
+});

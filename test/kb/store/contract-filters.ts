@@ -1,0 +1,163 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { metadataEntries } from "../../../src/kb/store/metadata.ts";
+import type { Filter, MetadataScalar, RangeBound } from "../../../src/wire/filter.ts";
+import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+/** What a filter means, by its words alone. */
+function fits(metadata: Metadata, filter: Filter): boolean {
+  const at = (path: string): MetadataScalar[] =>
+    metadataEntries(metadata).flatMap((entry) => (entry.path === path ? [entry.value] : []));
+  switch (filter.kind) {
+    case "and":
+      return filter.of.every((each) => fits(metadata, each));
+    case "or":
+      return filter.of.some((each) => fits(metadata, each));
+    case "not":
+      return !fits(metadata, filter.of);
+    case "in":
+      return at(filter.path).some((value) => filter.values.includes(value));
+    case "range":
+      return at(filter.path).some((value) => filter.bounds.every((bound) => isWithin(value, bound)));
+  }
+}
+
+function isWithin(value: MetadataScalar, { operator, value: bound }: RangeBound): boolean {
+  if (typeof value !== typeof bound || value === null) return false;
+  switch (operator) {
+    case "gt":
+      return value > bound;
+    case "gte":
+      return value >= bound;
+    case "lt":
+      return value < bound;
+    case "lte":
+      return value <= bound;
+  }
+}
+
+const path = fc.constantFrom("a", "b", "deep.c");
+const scalar = fc.constantFrom<MetadataScalar>("x", "y", "1", 1, 2, 1.5, 0, true, false, null);
+const { filter: anyFilter } = fc.letrec<{ filter: Filter }>((tie) => ({
+  filter: fc.oneof(
+    { depthSize: "small" },
+    fc.record({
+      kind: fc.constant("in" as const),
+      path,
+      values: fc.array(scalar, { minLength: 1, maxLength: 3 }),
+    }),
+    fc.record({
+      kind: fc.constant("range" as const),
+      path,
+      bounds: fc.oneof(
+        bounds(fc.constantFrom<number | string>(0, 1, 1.5, 2)),
+        bounds(fc.constantFrom<number | string>("1", "x", "y")),
+      ),
+    }),
+    fc.record({
+      kind: fc.constantFrom("and" as const, "or" as const),
+      of: fc.array(tie("filter"), { minLength: 1, maxLength: 3 }),
+    }),
+    fc.record({ kind: fc.constant("not" as const), of: tie("filter") }),
+  ),
+}));
+
+function bounds(value: fc.Arbitrary<number | string>): fc.Arbitrary<RangeBound[]> {
+  const operator = fc.constantFrom("gt" as const, "gte" as const, "lt" as const, "lte" as const);
+  return fc.array(fc.record({ operator, value }), { minLength: 1, maxLength: 2 });
+}
+
+/** Metadata, and filters as part of the look-up. */
+export function filterContract(fixture: StoreFixture): void {
+  const { create, scope, texts } = fixture;
+  const lang = (value: string): Filter => ({ kind: "in", path: "lang", values: [value] });
+
+  describe("metadata and filters", () => {
+    it("gives the metadata back, changes it as a whole, and finds by it", async () => {
+      const metadata = { lang: "de", year: 2024, deep: { tags: ["a", "b"], none: null } };
+      const { id } = await create("moon words", { metadata });
+      const at = { accountId: fixture.account.id, id };
+      expect((await fixture.store.resource(at))?.metadata).toEqual(metadata);
+      const within = await scope();
+      expect(await texts("moon", { ...within, filter: lang("de") })).toEqual(["moon words"]);
+      const changed = await fixture.store.updateResource(
+        { ...at, metadata: { lang: "en" }, nowIso: LATER },
+        undefined,
+      );
+      expect(changed).toMatchObject({ metadata: { lang: "en" }, version: 1, revision: 2 });
+      expect(await texts("moon", { ...within, filter: lang("de") })).toEqual([]);
+      expect(await texts("moon", { ...within, filter: lang("en") })).toEqual(["moon words"]);
+      await fixture.store.updateResource(
+        { ...at, content: "moon anew", nowIso: LATER },
+        wordsOnly("moon anew"),
+      );
+      expect(await texts("moon", { ...within, filter: lang("en") })).toEqual(["moon anew"]);
+      await fixture.store.deleteResource({ ...at, nowIso: LATER });
+      expect(await texts("moon", { ...within, filter: { kind: "not", of: lang("x") } })).toEqual([]);
+    });
+
+    it("finds what is rare in full, by words and by vector", async () => {
+      const vector = unit([1, 2, 3, 4]);
+      for (let at = 0; at < 600; at++) {
+        const text = `moon ${"moon ".repeat(at % 7)}words ${at}`;
+        const spans = [{ start: 0, end: text.length, headings: [] }];
+        const values = [unit([1, 2, 3, 4 + at / 100])];
+        await create(
+          text,
+          { metadata: { rare: at % 200 === 7 }, tier: "moderate" },
+          { spans, vectors: values, fingerprint: "f" },
+        );
+      }
+      const filter: Filter = { kind: "in", path: "rare", values: [true] };
+      const within = { ...(await scope("ann", "moderate")), filter };
+      const { hits } = await fixture.store.lexical({ scope: within, query: "moon", limit: 3 });
+      const nearest = await fixture.store.nearest({ scope: within, vector, fingerprint: "f", limit: 3 });
+      expect([hits.length, nearest.length]).toEqual([3, 3]);
+      expect(new Set(hits.map(({ row }) => row))).toEqual(new Set(nearest.map(({ row }) => row)));
+      const often: Filter = { kind: "not", of: filter };
+      const most = await fixture.store.nearest({
+        scope: { ...within, filter: often },
+        vector,
+        fingerprint: "f",
+        limit: 600,
+      });
+      expect(most.length).toBe(597);
+    }, 30_000);
+
+    it("leaves the score of a chunk as it is without a filter", async () => {
+      await create("moon and sea", { metadata: { lang: "de" } });
+      await create("moon alone", { metadata: { lang: "en" } });
+      const within = await scope();
+      const all = await fixture.store.lexical({ scope: within, query: "moon sea", limit: 5 });
+      const some = await fixture.store.lexical({
+        scope: { ...within, filter: lang("de") },
+        query: "moon sea",
+        limit: 5,
+      });
+      expect(some).toEqual({ ceiling: all.ceiling, hits: all.hits.slice(0, 1) });
+    });
+
+    it("means what its words say, whatever it is made of", async () => {
+      const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }));
+      const metadatas = fc.sample(
+        fc.record({ a: value, b: value, deep: fc.record({ c: value }) }, { requiredKeys: [] }),
+        { numRuns: 60, seed: 42 },
+      );
+      for (const [at, metadata] of metadatas.entries()) await create(`moon ${at}`, { metadata });
+      const within = await scope();
+      await fc.assert(
+        fc.asyncProperty(anyFilter, async (filter) => {
+          const { hits } = await fixture.store.lexical({
+            scope: { ...within, filter },
+            query: "moon",
+            limit: 100,
+          });
+          expect(hits.length).toBe(metadatas.filter((metadata) => fits(metadata, filter)).length);
+        }),
+        { numRuns: 150 },
+      );
+    }, 30_000);
+  });
+}

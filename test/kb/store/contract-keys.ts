@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import type { KeyRecord } from "../../../src/kb/store/store.ts";
+import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
+
+/** Keys and link fetches. */
+export function keysContract(fixture: StoreFixture): void {
+  const record = (change: Partial<KeyRecord> = {}): KeyRecord => {
+    const id = fixture.newId();
+    return {
+      sha256: id.padStart(64, "0"),
+      id,
+      hint: "kb_abcde",
+      accountId: fixture.account.id,
+      name: "a key",
+      scopes: ["read"],
+      createdAt: NOW,
+      expiresAt: null,
+      revokedAt: null,
+      ...change,
+    };
+  };
+  const put = async (change?: Partial<KeyRecord>): Promise<KeyRecord> => {
+    const key = record(change);
+    await fixture.store.putKey(key);
+    return key;
+  };
+
+  describe("keys", () => {
+    it("are listed oldest first, those of the account alone", async () => {
+      const other = await fixture.store.ensureAccount("another account of keys");
+      const late = await put({ createdAt: LATER });
+      const early = await put();
+      await put({ accountId: other.id });
+      expect(await fixture.store.keys(fixture.account.id)).toEqual([early, late]);
+      expect(await fixture.store.keys("0".repeat(24))).toEqual([]);
+    });
+
+    it("are changed field by field, and what is not named stays", async () => {
+      const key = await put();
+      const at = { accountId: key.accountId, id: key.id };
+      expect(await fixture.store.changeKey({ ...at, name: "renamed" })).toEqual({ ...key, name: "renamed" });
+      const ends = { ...at, scopes: ["chat", "write"], expiresAt: LATER } as const;
+      const changed = { ...key, name: "renamed", scopes: ["chat", "write"], expiresAt: LATER };
+      expect(await fixture.store.changeKey(ends)).toEqual(changed);
+      expect(await fixture.store.keyByHash(key.sha256)).toEqual(changed);
+      expect(await fixture.store.changeKey({ ...at, expiresAt: null })).toMatchObject({ expiresAt: null });
+    });
+
+    it("of another account are not found", async () => {
+      const key = await put();
+      const other = await fixture.store.ensureAccount("another account of keys");
+      expect(
+        await fixture.store.changeKey({ accountId: other.id, id: key.id, name: "taken" }),
+      ).toBeUndefined();
+      expect(await fixture.store.changeKey({ accountId: key.accountId, id: "0".repeat(24) })).toBeUndefined();
+      expect(await fixture.store.keyByHash(key.sha256)).toEqual(key);
+    });
+
+    it("stay revoked, and keep their id, however often they are put", async () => {
+      const key = await put();
+      const at = { accountId: key.accountId, id: key.id };
+      await fixture.store.changeKey({ ...at, revokedAt: NOW });
+      await fixture.store.changeKey({ ...at, revokedAt: LATER });
+      await fixture.store.putKey({ ...key, id: fixture.newId(), name: "again" });
+      expect(await fixture.store.keyByHash(key.sha256)).toEqual({ ...key, name: "again", revokedAt: NOW });
+    });
+
+    it("belong to accounts that can be listed by name", async () => {
+      await fixture.store.ensureAccount("zebra");
+      await fixture.store.ensureAccount("aardvark");
+      const names = (await fixture.store.accounts()).map(({ name }) => name);
+      expect(names).toEqual(names.toSorted());
+      expect(names).toEqual(expect.arrayContaining(["aardvark", "zebra", fixture.account.name]));
+    });
+  });
+
+  describe("the fetch of a link", () => {
+    it("is the latest one of that address for that account", async () => {
+      const other = await fixture.store.ensureAccount("another account of links");
+      const url = "https://a.example/page";
+      const fetch = {
+        accountId: fixture.account.id,
+        url,
+        textSha256: "a".repeat(64),
+        etag: '"1"',
+        lastModified: null,
+      };
+      expect(await fixture.store.linkFetch(fixture.account.id, url)).toBeUndefined();
+      await fixture.store.noteLinkFetch(fetch);
+      await fixture.store.noteLinkFetch({ ...fetch, accountId: other.id, etag: '"other"' });
+      expect(await fixture.store.linkFetch(fixture.account.id, url)).toEqual(fetch);
+      const newer = {
+        ...fetch,
+        textSha256: "b".repeat(64),
+        etag: null,
+        lastModified: "Sat, 21 Nov 2026 10:00:00 GMT",
+      };
+      await fixture.store.noteLinkFetch(newer);
+      expect(await fixture.store.linkFetch(fixture.account.id, url)).toEqual(newer);
+      expect(await fixture.store.linkFetch(fixture.account.id, `${url}?`)).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,213 @@
+import { describe, expect, it } from "vitest";
+import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+
+const FAR = "2026-06-01T00:00:00.000Z";
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** What is kept for a while, what waits in queues, and what is written with a change. */
+export function retentionContract(fixture: StoreFixture): void {
+  const { create, resource, alone } = fixture;
+  const at = (id: string) => ({ accountId: fixture.account.id, id });
+  const job = (body: object, more: object = {}) => ({
+    kind: "update" as const,
+    body: JSON.stringify(body),
+    fileToken: null,
+    nowMs: 1000,
+    jobsMax: 100,
+    charsMax: 10_000,
+    ...more,
+  });
+  const file = (token: string) => ({
+    token,
+    accountId: fixture.account.id,
+    name: "a.txt",
+    mediaType: "text/plain",
+    sizeBytes: 1,
+    sha256: "e".repeat(64),
+    createdAt: NOW,
+  });
+
+  describe("what is kept for a while", () => {
+    it("has a deleted resource without its text until it is purged", () =>
+      alone(async (store) => {
+        const { id } = await create("kiwi", { title: "Fruit", metadata: { a: 1 } });
+        expect(await store.deletedResource(at(id))).toBeUndefined();
+        await store.deleteResource({ ...at(id), nowIso: LATER });
+        const deleted = await store.deletedResource(at(id));
+        expect(deleted).toMatchObject({ title: "Fruit", content: "", isDeleted: true, updatedAt: LATER });
+        const { id: collectionId } = await fixture.collection();
+        const query = { accountId: fixture.account.id, collectionId, ownerId: "ann", afterId: undefined };
+        const page = await store.listResources({ ...query, limit: 10, charsMax: 100, deleted: true });
+        expect(page.resources).toEqual([deleted]);
+        expect(await store.purgeDeleted(LATER, 10)).toBe(0);
+        expect(await store.purgeDeleted(FAR, 10)).toBe(1);
+        expect(await store.deletedResource(at(id))).toBeUndefined();
+      }));
+
+    it("lets a file go when nothing has used it for long enough", () =>
+      alone(async (store) => {
+        for (const token of ["used", "unused", "queued", "released"]) await store.addFile(file(token));
+        await create("used", { fileToken: "used", origin: "file" });
+        const released = await create("released", { fileToken: "released", origin: "file" });
+        const waiting = await create("waiting");
+        await store.enqueueUpdate({ ...at(waiting.id), nowIso: LATER }, job({}, { fileToken: "queued" }));
+        expect(await store.unusedFiles(NOW, 10)).toEqual([]);
+        expect(await store.unusedFiles(FAR, 10)).toEqual(["unused"]);
+        await store.deleteResource({ ...at(released.id), nowIso: LATER });
+        expect(await store.unusedFiles(LATER, 10)).toEqual(["unused"]);
+        expect(await store.unusedFiles(FAR, 10)).toEqual(["released", "unused"]);
+        expect(await store.removeUnusedFile("used", FAR)).toBe(false);
+        expect(await store.removeUnusedFile("unused", FAR)).toBe(true);
+        expect(await store.file("unused")).toBeUndefined();
+        expect(await store.file("used")).toBeDefined();
+      }));
+  });
+
+  describe("the queue of jobs", () => {
+    it("has the jobs of a resource in order, the first one due", () =>
+      alone(async (store) => {
+        const one = await create("one");
+        const two = await create("two");
+        const put = (id: string, body: object) =>
+          store.enqueueUpdate({ ...at(id), nowIso: LATER }, job(body));
+        expect(await put(one.id, { n: 1 })).toMatchObject({ status: "queued", revision: 2, version: 1 });
+        await put(one.id, { n: 2 });
+        await put(two.id, { n: 3 });
+        expect((await store.dueJobs(1000, 10)).map(({ id }) => id)).toEqual([one.id, two.id]);
+        expect(await store.dueJobs(999, 10)).toEqual([]);
+        const first = await store.jobOf(at(one.id));
+        expect(first).toMatchObject({ kind: "update", body: '{"n":1}', postponed: 0 });
+        const number = first?.number ?? 0;
+        expect([await store.beginJob(number), await store.beginJob(number)]).toEqual([1, 2]);
+        await store.postponeJob(number, 5000);
+        // The second job of the resource does not pass the first one.
+        expect((await store.dueJobs(1000, 10)).map(({ id }) => id)).toEqual([two.id]);
+        expect(await store.nextJobMs()).toBe(1000);
+        expect(await store.beginJob(number)).toBe(2);
+        expect(await store.jobFigures(fixture.account.id)).toEqual({ waiting: 3, oldestMs: 1000, failed: 0 });
+      }));
+
+    it("ends a job with the write it was for, and with its failure", () =>
+      alone(async (store) => {
+        const { id } = await create("old words");
+        const put = () => store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        await put();
+        await put();
+        const first = (await store.jobOf(at(id)))?.number ?? 0;
+        await store.failJob(first, "it is broken", LATER);
+        // Another one waits, so that nothing is settled yet.
+        expect(await store.resource(at(id))).toMatchObject({ status: "queued", statusMessage: null });
+        const second = (await store.jobOf(at(id)))?.number ?? 0;
+        await store.failJob(second, "it is broken", LATER);
+        expect(await store.resource(at(id))).toMatchObject({
+          status: "error",
+          statusMessage: "it is broken",
+          content: "old words",
+          version: 1,
+        });
+        await store.updateResource({ ...at(id), title: "x", nowIso: LATER }, undefined);
+        expect(await store.resource(at(id))).toMatchObject({ status: "error" });
+        await store.updateResource({ ...at(id), clearsError: true, nowIso: LATER }, undefined);
+        expect(await store.resource(at(id))).toMatchObject({ status: "chunked", statusMessage: null });
+        await put();
+        const third = (await store.jobOf(at(id)))?.number ?? 0;
+        const change = { ...at(id), content: "new words", nowIso: LATER };
+        await store.updateResource(change, wordsOnly("new words"), { job: third });
+        expect(await store.jobOf(at(id))).toBeUndefined();
+        expect(await store.beginJob(third)).toBe(0);
+        expect(await store.resource(at(id))).toMatchObject({ status: "chunked", version: 2 });
+        await put();
+        await store.deleteResource({ ...at(id), nowIso: LATER });
+        expect(await store.nextJobMs()).toBeUndefined();
+      }));
+
+    it("takes no more than there is room for", () =>
+      alone(async (store) => {
+        const put = (body: object, more: object) =>
+          store.enqueueCreate(resource(""), { ...job(body, more), kind: "create" });
+        await put({}, { charsMax: 1 });
+        await expect(put({}, { charsMax: 3 })).rejects.toMatchObject({ code: "queue_full", retryable: true });
+        await put({}, { jobsMax: 2 });
+        await expect(put({}, { jobsMax: 2 })).rejects.toMatchObject({ code: "queue_full" });
+        expect((await fixture.collection()).resources).toBe(2);
+      }));
+  });
+
+  describe("the queue of deliveries", () => {
+    const NOW_MS = Date.parse(NOW);
+    const endpoint = (id: string) => ({
+      id,
+      accountId: fixture.account.id,
+      url: "https://example.com/",
+      description: "",
+      events: [],
+      secrets: [{ secret: "whsec_x", untilMs: null }],
+      enabled: true,
+      nowIso: NOW,
+    });
+    const target = { url: "https://example.com/own", secrets: [], headers: { "x-own": "1" } };
+
+    it("has a message for each endpoint, and for addresses of their own", () =>
+      alone(async (store) => {
+        await store.addEndpoint(endpoint("one"), 2);
+        await store.addEndpoint(endpoint("two"), 2);
+        await expect(store.addEndpoint(endpoint("three"), 2)).rejects.toMatchObject({
+          code: "too_many_endpoints",
+        });
+        await create("some words");
+        const message = { accountId: fixture.account.id, eventId: "own", type: "chat", body: "{}" };
+        await store.addDelivery({ ...message, to: { target }, nowMs: NOW_MS });
+        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay: [] });
+        expect(due.map((each) => [each.endpointId, each.type])).toEqual([
+          ["one", "resource.chunked"],
+          ["two", "resource.chunked"],
+          [undefined, "chat"],
+        ]);
+        expect(due[2]).toMatchObject({ target, body: "{}", attempts: 0 });
+        expect(due[0]?.eventId).toBe(due[1]?.eventId);
+        const underWay = due.map(({ number }) => number);
+        expect(await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay })).toEqual([]);
+      }));
+
+    it("settles what arrived, failed and was given up, and gives the latter back", () =>
+      alone(async (store) => {
+        const accountId = fixture.account.id;
+        await store.addEndpoint(endpoint("one"), 2);
+        for (const text of ["a", "b", "c"]) await create(text);
+        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 5, underWay: [] });
+        const [a, b, c] = due.map(({ number }) => ({ number, nowIso: LATER }));
+        if (a === undefined || b === undefined || c === undefined) throw new Error("three were written");
+        await store.settleDelivery({ ...a, kind: "delivered" });
+        await store.settleDelivery({ ...b, kind: "retry", dueMs: NOW_MS + 5, problem: "slow" });
+        await store.settleDelivery({ ...c, kind: "dead", problem: "gone", disable: true });
+        await store.settleDelivery({ ...c, kind: "delivered" });
+        const key = { accountId, id: "one" };
+        expect(await store.endpoint(key)).toMatchObject({
+          waiting: 1,
+          dead: 1,
+          enabled: false,
+          problem: "gone",
+        });
+        expect(await store.nextDeliveryMs()).toBe(NOW_MS + 5);
+        const [dead] = await store.deadDeliveries({ accountId, beforeNumber: undefined, limit: 10 });
+        expect(dead).toMatchObject({ number: c.number, problem: "gone", attempts: 1, endpointId: "one" });
+        const other = { accountId: "f".repeat(24), eventId: undefined, endpointId: undefined, nowMs: 1 };
+        expect(await store.replayDeliveries(other)).toBe(0);
+        expect(await store.replayDeliveries({ ...other, accountId, eventId: dead?.eventId })).toBe(1);
+        expect(await store.deliveryFigures(accountId)).toEqual({ endpoints: 1, waiting: 2, dead: 0 });
+        await store.settleDelivery({ ...c, kind: "dead", problem: "gone", disable: false });
+        expect(await store.purgeDead(NOW_MS + DAY_MS, 10)).toBe(1);
+        expect(await store.removeEndpoint(key)).toBe(true);
+        expect(await store.removeEndpoint(key)).toBe(false);
+        expect(await store.nextDeliveryMs()).toBeUndefined();
+      }));
+
+    it("holds nothing of a change that is taken back", () =>
+      alone(async (store) => {
+        await store.addEndpoint(endpoint("one"), 2);
+        const { id } = await create("a");
+        await expect(create("b", { id })).rejects.toMatchObject({ code: "conflict" });
+        expect((await store.deliveryFigures(fixture.account.id)).waiting).toBe(1);
+      }));
+  });
+}

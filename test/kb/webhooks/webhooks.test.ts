@@ -1,0 +1,270 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { createBody, fileForm, openRunning } from "../service/running.ts";
+import type { Answered, Running, Sent } from "../service/running.ts";
+import { openReceiver, signedBy, type Received, type Receiver } from "./receiver.ts";
+
+const WAIT = { timeout: 10_000, interval: 20 };
+const HOUR_MS = 60 * 60 * 1000;
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+let running: Running;
+let receiver: Receiver;
+let nowMs = Date.now();
+let admin: string;
+let accounts = 0;
+beforeAll(async () => {
+  running = await openRunning({ nowMs: () => nowMs, webhookAllow: ["127.0.0.1", "localhost"] });
+});
+afterAll(() => running.close());
+beforeEach(async () => {
+  receiver = await openReceiver();
+  admin = await running.issueKey(`webhooks ${++accounts}`, ["admin"]);
+});
+afterEach(() => receiver.close());
+
+const send = (method: string, path: string, sent: Sent = {}): Promise<Answered> =>
+  running.send(method, path, { key: admin, ...sent });
+const register = (change: object = {}): Promise<Answered> =>
+  send("POST", "/v1/webhooks", { body: { url: `${receiver.url}/hook`, ...change } });
+const create = (change: object = {}): Promise<Answered> =>
+  send("POST", "/api/rag/resource", { body: createBody(change) });
+const messages = (count: number): Promise<readonly Received[]> =>
+  vi.waitFor(() => {
+    expect(receiver.messages.length).toBeGreaterThanOrEqual(count);
+    return receiver.messages;
+  }, WAIT);
+const endpoint = async (): Promise<Record<string, unknown>> =>
+  (await send("GET", "/v1/webhooks")).json.data.endpoints[0];
+/** Wakes the courier, as any write does. */
+const wake = (): Promise<Answered> => create({ owner_id: "wake" });
+
+describe("events", () => {
+  it("tell of chunked, changed and deleted resources, signed after Standard Webhooks", async () => {
+    const { json } = await register({ secret: SECRET });
+    expect(json.data).toMatchObject({ events: [], enabled: true, secret: SECRET });
+    const made = await create({ title: "Tides" });
+    const id = made.json.data._id;
+    await messages(1);
+    await send("PUT", `/api/rag/resource/${id}`, { body: { content: "New words." } });
+    await messages(2);
+    await send("PUT", `/api/rag/resource/${id}`, { body: { title: "Only a title" } });
+    await send("DELETE", `/api/rag/resource/${id}`);
+    const got = await messages(3);
+    expect(got.map((each) => [each.json.type, each.json.data._id, each.json.data.version])).toEqual([
+      ["resource.chunked", id, 1],
+      ["resource.chunked", id, 2],
+      ["resource.deleted", id, 2],
+    ]);
+    expect(got[0]?.json.data).toMatchObject({ title: "Tides", status: "chunked", chunks: 1 });
+    expect(got[0]?.headers["content-type"]).toBe("application/json");
+    expect(new Set(got.map((each) => each.id)).size).toBe(3);
+    for (const each of got) expect(signedBy(each, [SECRET])).toEqual([SECRET]);
+  });
+
+  it("tell why a document could not be taken in", async () => {
+    await register({ events: ["resource.error"] });
+    const form = fileForm("%PDF-1.4 broken", "broken.pdf");
+    const { file_url: url } = (await send("POST", "/image/processing/upload", { body: form })).json;
+    const body = createBody({ content: undefined, url });
+    const made = await send("POST", "/api/rag/resource", { body, headers: { prefer: "respond-async" } });
+    const [message] = await messages(1);
+    expect(message?.json).toMatchObject({
+      type: "resource.error",
+      data: { _id: made.json.data._id, status: "error", message: expect.stringContaining("PDF") },
+    });
+  });
+
+  it("reach only the endpoints that want them, of the account alone", async () => {
+    await register({ events: ["resource.deleted"] });
+    const { json } = await create();
+    await running.send("POST", "/api/rag/resource", { body: createBody() });
+    await send("DELETE", `/api/rag/resource/${json.data._id}`);
+    await messages(1);
+    expect(receiver.messages.map((each) => each.json.type)).toEqual(["resource.deleted"]);
+  });
+});
+
+describe("deliveries", () => {
+  it("that fail come again under the same id, ever later, and are signed anew", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const { json } = await register();
+    await create();
+    await messages(1);
+    await vi.waitFor(async () => expect((await endpoint())["problem"]).toContain("500"), WAIT);
+    expect(await endpoint()).toMatchObject({ waiting: 1, dead: 0 });
+    for (const waitMs of [6_000, 40_000, 150_000]) {
+      nowMs += waitMs;
+      const before = receiver.messages.length;
+      await send("PUT", `/v1/webhooks/${json.data._id}`, { body: { events: ["resource.error"] } });
+      await wake();
+      await messages(before + 1);
+      await vi.waitFor(async () => expect((await endpoint())["waiting"]).toBe(1), WAIT);
+    }
+    const got = receiver.messages;
+    expect(new Set(got.map(({ id }) => id)).size).toBe(1);
+    expect(new Set(got.map(({ headers }) => headers["webhook-timestamp"])).size).toBe(got.length);
+    for (const each of got) expect(signedBy(each, [json.data.secret])).toHaveLength(1);
+  });
+
+  it("that fail for a day are dead letters, listed and replayed", async () => {
+    receiver.answer = () => ({ status: 503 });
+    const { json } = await register();
+    await create();
+    const [first] = await messages(1);
+    await vi.waitFor(async () => expect((await endpoint())["problem"]).toContain("503"), WAIT);
+    await send("PUT", `/v1/webhooks/${json.data._id}`, { body: { events: ["resource.error"] } });
+    nowMs += 25 * HOUR_MS;
+    await wake();
+    await vi.waitFor(async () => expect(await endpoint()).toMatchObject({ waiting: 0, dead: 1 }), WAIT);
+    const dead = await send("GET", "/v1/webhooks/dead");
+    expect(dead.json.data).toEqual({
+      nextCursor: null,
+      dead: [
+        {
+          webhookId: first?.id,
+          endpointId: json.data._id,
+          url: `${receiver.url}/hook`,
+          type: "resource.chunked",
+          attempts: 2,
+          problem: "the receiver answered 503",
+          createdAt: expect.any(String),
+        },
+      ],
+    });
+    receiver.answer = () => ({ status: 200 });
+    const unknown = await send("POST", "/v1/webhooks/dead/replay", { body: { webhookId: "msg_none" } });
+    expect(unknown).toMatchObject({ status: 404, json: { error: { code: "delivery_not_found" } } });
+    const replay = await send("POST", "/v1/webhooks/dead/replay", { body: {} });
+    expect(replay.json.data).toEqual({ replayed: 1 });
+    const before = receiver.messages.length;
+    const again = (await messages(before < 3 ? 3 : before)).at(-1);
+    expect(again?.id).toBe(first?.id);
+    await vi.waitFor(
+      async () => expect(await endpoint()).toMatchObject({ waiting: 0, dead: 0, problem: null }),
+      WAIT,
+    );
+  });
+
+  it("honour Retry-After, follow no redirect, and stop for good at 410", async () => {
+    const answers = [
+      { status: 429, headers: { "retry-after": "3600" } },
+      { status: 302, headers: { location: `${receiver.url}/elsewhere` } },
+      { status: 410 },
+    ];
+    receiver.answer = () => answers.shift() ?? { status: 204 };
+    const { json } = await register();
+    await create();
+    await messages(1);
+    await vi.waitFor(async () => expect((await endpoint())["problem"]).toContain("429"), WAIT);
+    await send("PUT", `/v1/webhooks/${json.data._id}`, { body: { events: ["resource.error"] } });
+    nowMs += 60_000;
+    await wake();
+    nowMs += HOUR_MS;
+    await wake();
+    await messages(2);
+    await vi.waitFor(async () => expect((await endpoint())["problem"]).toContain("302"), WAIT);
+    nowMs += HOUR_MS;
+    await wake();
+    await messages(3);
+    await vi.waitFor(async () => expect(await endpoint()).toMatchObject({ enabled: false, dead: 1 }), WAIT);
+    expect(receiver.messages.map(({ path }) => path)).toEqual(["/hook", "/hook", "/hook"]);
+  });
+
+  it("go to no private address, however it is named", async () => {
+    const closed = await openRunning();
+    try {
+      const key = await closed.issueKey("local", ["admin"]);
+      const post = (url: string): Promise<Answered> =>
+        closed.send("POST", "/v1/webhooks", { key, body: { url } });
+      for (const url of [receiver.url, "http://[::1]/", "http://0x7f.1/", "http://169.254.169.254/"]) {
+        expect(await post(url)).toMatchObject({ status: 400, json: { error: { field: "url" } } });
+      }
+      const port = new URL(receiver.url).port;
+      const named = await post(`http://localhost:${port}/`);
+      expect(named.status).toBe(201);
+      const test = await closed.send("POST", `/v1/webhooks/${named.json.data._id}/test`, { key });
+      expect(test.json.data).toEqual({ arrived: false, problem: expect.stringContaining("not a public") });
+      expect(receiver.messages).toEqual([]);
+    } finally {
+      await closed.close();
+    }
+  });
+});
+
+describe("endpoints", () => {
+  it("are listed, read, changed and removed, never with their secret", async () => {
+    const made = await register({ description: "ours", events: ["resource.chunked"] });
+    const id = made.json.data._id;
+    const { secret, ...record } = made.json.data;
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect((await send("GET", `/v1/webhooks/${id}`)).json.data).toEqual(record);
+    const changed = await send("PUT", `/v1/webhooks/${id}`, { body: { enabled: false, description: "" } });
+    expect(changed.json.data).toMatchObject({ enabled: false, description: "", url: record.url });
+    expect(changed.text).not.toContain(secret);
+    await create();
+    expect((await send("DELETE", `/v1/webhooks/${id}`)).status).toBe(200);
+    expect((await send("GET", `/v1/webhooks/${id}`)).json.error.code).toBe("endpoint_not_found");
+    expect((await send("GET", "/v1/webhooks")).json.data.endpoints).toEqual([]);
+    expect(receiver.messages).toEqual([]);
+  });
+
+  it("are another account's business, and ask for the scope admin", async () => {
+    const { json } = await register();
+    const path = `/v1/webhooks/${json.data._id}`;
+    const foreign = await running.issueKey("foreign", ["admin"]);
+    const answers = await Promise.all([
+      send("GET", path, { key: foreign }),
+      send("PUT", path, { key: foreign, body: { enabled: false } }),
+      send("DELETE", path, { key: foreign }),
+      send("POST", `${path}/test`, { key: foreign }),
+      send("POST", `${path}/rotate`, { key: foreign, body: {} }),
+      send("POST", "/v1/webhooks/dead/replay", { key: foreign, body: { endpointId: json.data._id } }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 404]);
+    const writer = await running.issueKey("local", ["read", "write", "chat"]);
+    expect((await send("GET", "/v1/webhooks", { key: writer })).status).toBe(403);
+    expect((await send("GET", "/v1/queues", { key: writer })).status).toBe(200);
+  });
+
+  it("are tested at once", async () => {
+    const { json } = await register({ secret: SECRET });
+    const test = (): Promise<Answered> => send("POST", `/v1/webhooks/${json.data._id}/test`);
+    expect((await test()).json.data).toEqual({ arrived: true, problem: null });
+    expect(receiver.messages[0]?.json.type).toBe("webhook.test");
+    expect(signedBy(receiver.messages[0] as Received, [SECRET])).toEqual([SECRET]);
+    await receiver.close();
+    expect((await test()).json.data).toMatchObject({ arrived: false, problem: expect.any(String) });
+    receiver = await openReceiver();
+  });
+
+  it("rotate their secret: both sign for the overlap, then the new one alone", async () => {
+    const { json } = await register({ secret: SECRET });
+    const rotated = await send("POST", `/v1/webhooks/${json.data._id}/rotate`, { body: { overlapHours: 2 } });
+    const { secret } = rotated.json.data;
+    const secrets = [secret, SECRET];
+    await create();
+    const [both] = await messages(1);
+    expect(signedBy(both as Received, secrets)).toEqual(secrets);
+    nowMs += 3 * HOUR_MS;
+    await create();
+    const later = (await messages(2))[1];
+    expect(signedBy(later as Received, secrets)).toEqual([secret]);
+  });
+
+  it.each([
+    ["another scheme", { url: "ftp://example.com/" }, "url"],
+    ["credentials", { url: "http://a:b@example.com/" }, "url"],
+    ["no address", { url: "nonsense" }, "url"],
+    ["an unknown event", { url: "http://example.com/", events: ["chat"] }, "events[0]"],
+    ["a short secret", { url: "http://example.com/", secret: "whsec_AAAA" }, "secret"],
+  ])("are refused with %s", async (_name, body, field) => {
+    const answer = await send("POST", "/v1/webhooks", { body });
+    expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });
+  });
+
+  it("are at most twenty of an account", async () => {
+    const answers = [];
+    for (let at = 0; at < 21; at++) answers.push((await register()).status);
+    expect(answers).toEqual([...Array.from({ length: 20 }, () => 201), 409]);
+  });
+});
