@@ -9,6 +9,7 @@ import {
   CONCURRENCY_EMBEDDED,
   CONCURRENCY_HOSTED,
   ConfigFile,
+  type KbConfig,
   type ServiceConfig,
   type SourceConfig,
   type SyncConfig,
@@ -33,6 +34,8 @@ export interface Config {
   readonly stateDir: string;
   readonly sources: readonly ResolvedSource[];
   readonly sync: SyncConfig;
+  /** Of the embedded service. */
+  readonly kb: KbConfig;
 }
 
 /** What the command line and the environment say. */
@@ -69,6 +72,7 @@ export function loadConfig(request: ConfigRequest): Config {
     stateDir: stateDirOf(request, parsed.stateDir, folder),
     sources,
     sync: { ...parsed.sync, concurrency: parsed.sync.concurrency ?? defaultConcurrency(parsed.service) },
+    kb: absoluteKb(parsed.kb, folder),
   };
   checkFolders(config);
   return config;
@@ -188,6 +192,11 @@ function absoluteService(service: ServiceConfig, folder: string): ServiceConfig 
   }
   if (service.pauthkeyFile === undefined) return service;
   return { ...service, pauthkeyFile: resolve(folder, service.pauthkeyFile) };
+}
+
+function absoluteKb(kb: KbConfig, folder: string): KbConfig {
+  const { dataDir } = kb.ocr;
+  return dataDir === undefined ? kb : { ...kb, ocr: { ...kb.ocr, dataDir: resolve(folder, dataDir) } };
 }
 
 function defaultConcurrency(service: ServiceConfig): number {

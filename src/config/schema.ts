@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isAllowEntry } from "../lib/public-address.ts";
 import {
   CHUNK_CHARS_DEFAULT,
   CHUNK_CHARS_MAX,
@@ -179,6 +180,126 @@ const sync = z.strictObject({
     ),
 });
 
+const allowed = z
+  .string()
+  .min(1)
+  .max(300)
+  .refine(isAllowEntry, { error: "expected a host name, *.name, an address or a range such as 10.0.0.0/8" });
+
+const kb = z.strictObject({
+  fetch: z
+    .strictObject({
+      allow: z
+        .array(allowed)
+        .max(1000)
+        .default([])
+        .describe(
+          "Hosts, addresses and ranges that link resources may be fetched from although they are not public: `wiki.example`, `*.corp.example`, `10.0.0.0/8`. Everybody with a key that may write can read what answers there.",
+        ),
+    })
+    .prefault({}),
+  limits: z
+    .strictObject({
+      requestsPerMinute: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .optional()
+        .describe(
+          "Requests a minute that each key may send in the long run; one more is answered 429 with the seconds to wait. Default: as many as it likes, for the service listens on this machine alone.",
+        ),
+      burst: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .optional()
+        .describe("Requests that a key may send at once after a rest. Default: requestsPerMinute."),
+      ingests: z
+        .int()
+        .min(1)
+        .max(1024)
+        .default(512)
+        .describe(
+          "Creates, updates and uploads under way at once; one more is answered 503 with the seconds to wait.",
+        ),
+    })
+    .prefault({}),
+  webhooks: z
+    .strictObject({
+      allow: z
+        .array(allowed)
+        .max(1000)
+        .default([])
+        .describe(
+          "Hosts, addresses and ranges that webhooks may be sent to although they are not public: `127.0.0.1`, `*.corp.example`, `10.0.0.0/8`. Everybody with a key of scope admin can have messages sent there.",
+        ),
+    })
+    .prefault({}),
+  retention: z
+    .strictObject({
+      unusedFileDays: z
+        .number()
+        .min(0)
+        .max(3650)
+        .default(7)
+        .describe("Uploaded files that no resource uses are removed after so many days."),
+      deletedRecordDays: z
+        .number()
+        .min(0)
+        .max(3650)
+        .default(90)
+        .describe("Records of deleted resources stay readable so many days; their text goes at once."),
+      deadLetterDays: z
+        .number()
+        .min(0)
+        .max(3650)
+        .default(30)
+        .describe("Webhook messages that were given up can be sent again for so many days."),
+    })
+    .prefault({}),
+  ocr: z
+    .strictObject({
+      languages: z
+        .array(
+          z
+            .string()
+            .regex(/^[A-Za-z][A-Za-z0-9_]{1,30}$/, { error: "expected a code such as `eng` or `chi_sim`" }),
+        )
+        .min(1)
+        .max(8)
+        .default(["eng"])
+        .describe(
+          "Languages of the text that is recognised in images and scanned PDFs, by Tesseract's codes, the likeliest first. English is in the package; any other needs dataDir. Each makes reading slower.",
+        ),
+      dataDir: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          "Folder with the data of each language, English too: `CODE.traineddata`, or all of them as `CODE.traineddata.gz`; relative to the configuration file. Nothing is ever downloaded.",
+        ),
+      pagesMax: z
+        .int()
+        .min(0)
+        .max(10_000)
+        .default(100)
+        .describe(
+          "Most pages of one document whose text is recognised, some seconds each; one of more is refused. 0: no text is recognised at all, and pages without a text layer add nothing.",
+        ),
+    })
+    .prefault({}),
+  resources: z
+    .strictObject({
+      requireKey: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Serve uploaded files only to keys of their account. Default: whoever has the address of 256 random bits can read, as at the hosted service.",
+        ),
+    })
+    .prefault({}),
+});
+
 /**
  * Files on their way at once where the configuration names no number. On loopback each transaction of the service
  * takes what waits, so that more in flight means fewer flushes: 20,000 files took 18 s with 24, 10 s with 128.
@@ -200,9 +321,11 @@ export const ConfigFile = z.strictObject({
     ),
   sources: z.array(source).max(1000).default([]),
   sync: sync.prefault({}),
+  kb: kb.prefault({}),
 });
 export type ConfigFile = z.infer<typeof ConfigFile>;
 export type SourceConfig = ConfigFile["sources"][number];
 export type SourceRule = SourceConfig["rules"][number];
 export type SyncConfig = Omit<ConfigFile["sync"], "concurrency"> & { readonly concurrency: number };
+export type KbConfig = ConfigFile["kb"];
 export type ServiceConfig = ConfigFile["service"];

@@ -10,7 +10,7 @@ it("kbsync.schema.json is what the schema of the program gives (npx vitest run -
 });
 
 it("knows the keys at every level", () => {
-  expect(knownKeys("")).toEqual(["$schema", "service", "stateDir", "sources", "sync"]);
+  expect(knownKeys("")).toEqual(["$schema", "service", "stateDir", "sources", "sync", "kb"]);
   expect(knownKeys("sources[0].rules[3].settings")).toEqual(["strategy", "chunkSize", "chunkOverlap"]);
   expect(knownKeys("no.such")).toEqual([]);
 });
@@ -22,7 +22,18 @@ it("the repository's own configuration is valid", () => {
 
 it("docs/CONFIG.md names every key", () => {
   const manual = readFileSync(new URL("../../docs/CONFIG.md", import.meta.url), "utf8");
-  const paths = ["", "service", "sources[0]", "sources[0].rules[0]", "sources[0].settings", "sync"];
+  const paths = [
+    "",
+    "service",
+    "sources[0]",
+    "sources[0].rules[0]",
+    "sources[0].settings",
+    "sync",
+    "kb",
+    "kb.fetch",
+    "kb.limits",
+    "kb.resources",
+  ];
   const missing = paths.flatMap(knownKeys).filter((key) => !manual.includes(`\`${key}\``));
   expect(missing).toEqual([]);
 });
