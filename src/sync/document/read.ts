@@ -9,6 +9,7 @@ import { digestOf, fingerprint } from "./digest.ts";
 import { kindOfName, mediaTypeOf, type NamedKind } from "./kinds.ts";
 import { linkedIno } from "./linked-ino.ts";
 import { liesInside } from "./place.ts";
+import type { SentText } from "../remote/json-text.ts";
 import { composeRecipe } from "./recipe.ts";
 import { addressOf } from "./shortcut.ts";
 import { beginsBinary, decodeText } from "./text.ts";
@@ -27,7 +28,7 @@ interface DocumentFacts {
 export type SourceDocument = DocumentFacts &
   /** `digest`: of the content, as `digestOf` gives it. */
   (
-    | { readonly kind: "content"; readonly content: string; readonly digest: string }
+    | { readonly kind: "content"; readonly content: SentText; readonly digest: string }
     | { readonly kind: "link"; readonly url: string }
     /** The bytes are not kept: they are streamed when they are uploaded. */
     | { readonly kind: "file"; readonly mediaType: string }
@@ -53,7 +54,7 @@ export interface ReadOptions {
 }
 
 /** Up to this size a file is read in one synchronous go: four calls of 2 µs cost less than one promise. */
-const SMALL_BYTES = 256 * 1024;
+export const SMALL_BYTES = 256 * 1024;
 /** Reads of larger files: at 1 MB hashing runs at full speed and holds the loop for a millisecond. */
 const SLICE_BYTES = 1024 * 1024;
 
