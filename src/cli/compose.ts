@@ -14,6 +14,7 @@ import {
   readKeyFile,
   readServiceAddress,
   type StateFolder,
+  validKey,
   writeServiceAddress,
 } from "./state-folder.ts";
 import { programVersion } from "./version.ts";
@@ -96,7 +97,7 @@ export async function startEmbeddedService(
 
 /**
  * The service of the configuration: the hosted one by its addresses, the embedded one if it runs already. Undefined
- * when the embedded one does not run. Throws `key_missing`.
+ * when the embedded one does not run. Throws `key_missing` and `key_invalid`.
  */
 export async function findService(
   config: Config,
@@ -113,7 +114,7 @@ export async function findService(
   const key = readKeyFile(state.keyFile);
   if (key === undefined) {
     throw new KbsyncError(`the service's key file ${state.keyFile} is missing`, {
-      code: "key_missing",
+      code: "key_invalid",
       subject: state.keyFile,
     });
   }
@@ -168,6 +169,7 @@ export function daemonOptions(
     sync: config.sync,
     onActivity: (activity) => logActivity(log, activity, levelOfDone()),
     onWarning: (error) => logWarning(log, error),
+    onNotice: (words) => log.info(words),
   };
 }
 
@@ -190,13 +192,18 @@ function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug"
 }
 
 function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
-  const named = env["KBSYNC_PAUTHKEY"]?.trim();
-  if (named !== undefined && named !== "") return named;
+  const named = env["KBSYNC_PAUTHKEY"];
+  if (named !== undefined && named.trim() !== "")
+    return validKey(named, "KBSYNC_PAUTHKEY is no key", "KBSYNC_PAUTHKEY");
   const key = file === undefined ? undefined : readKeyFile(file);
   if (key !== undefined) return key;
   throw new KbsyncError(
     file === undefined ? "the hosted service needs a key" : `there is no key file ${file}`,
-    { code: "key_missing", hint: "Set KBSYNC_PAUTHKEY, or service.pauthkeyFile in the configuration." },
+    {
+      code: file === undefined ? "key_missing" : "key_invalid",
+      subject: file ?? "KBSYNC_PAUTHKEY",
+      hint: "Set KBSYNC_PAUTHKEY, or service.pauthkeyFile in the configuration.",
+    },
   );
 }
 

@@ -4,6 +4,7 @@ import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOf } from "./exit-code.ts";
 import { addLog } from "./activity.ts";
+import { logLevel } from "./log.ts";
 import { addApprove } from "./approve.ts";
 import { addPause } from "./pause.ts";
 import { addRecover } from "./recover.ts";
@@ -92,6 +93,7 @@ function buildProgram(context: Context): Command {
   addUndelete(program, context);
   addVerify(program, context);
   addRecover(program, context);
+  program.hook("preAction", () => void logLevel(context.env));
   for (const command of program.commands) {
     command
       .exitOverride()

@@ -7,6 +7,7 @@ import type { Context } from "./context.ts";
 import { EXIT, exitCodeOfPass } from "./exit-code.ts";
 import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, progressOf, troubleLines } from "./follow.ts";
 import { openLog } from "./log.ts";
+import { tellOthers } from "./named-sources.ts";
 import { tellOutages } from "./outage.ts";
 import { type CommonOptions, wholeNumber } from "./options.ts";
 import { startProgress } from "./progress.ts";
@@ -40,6 +41,7 @@ export function addSync(program: Command, context: Context): void {
 
 async function sync(context: Context, dir: string | undefined, options: SyncOptions): Promise<void> {
   const config = loadSources(context, dir, options, hadSources);
+  if (dir === undefined) tellOthers(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);
