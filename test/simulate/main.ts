@@ -33,6 +33,16 @@ const showProgress = (text: string): void => {
   if (process.stderr.isTTY) process.stderr.write(`\r${text}\u001B[K`);
 };
 
+/** A worker hung. */
+class Silence extends Error {
+  readonly seed: number;
+
+  constructor(seed: number) {
+    super(`seed ${seed} has not ended after ${SILENCE_MS_MAX / 1000} s`);
+    this.seed = seed;
+  }
+}
+
 /** Runs a worker to its end; `onReport` may end it by giving false. Throws when it dies or is silent for too long. */
 async function work(order: Order, onReport: (report: Report) => boolean): Promise<void> {
   const child = spawn(process.execPath, ["--no-warnings", WORKER, JSON.stringify(order)], {
@@ -41,9 +51,13 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   let last = order.from - order.stride;
   let silence: NodeJS.Timeout | undefined;
   let ended = false;
+  let isSilent = false;
   const watch = (): void => {
     clearTimeout(silence);
-    silence = setTimeout(() => child.kill("SIGKILL"), SILENCE_MS_MAX);
+    silence = setTimeout(() => {
+      isSilent = true;
+      child.kill("SIGKILL");
+    }, SILENCE_MS_MAX);
   };
   watch();
   const exit = new Promise<number | null>((resolve) => {
@@ -61,6 +75,7 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   }
   clearTimeout(silence);
   const code = await exit;
+  if (isSilent) throw new Silence(last + order.stride);
   if (!ended && code !== 0)
     throw new Error(`the worker ended with ${String(code)} at seed ${last + order.stride}`);
 }
@@ -94,13 +109,21 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
 async function findMutant(name: string, does: string): Promise<boolean> {
   let seeds = 0;
   let found: { readonly seed: number; readonly words: string } | undefined;
-  await work({ from: 1, count: MUTANT_SEEDS_MAX, stride: 1, mutant: name, stopAtFailure: true }, (report) => {
-    if (report.kind === "line") return true;
+  const order = { from: 1, count: MUTANT_SEEDS_MAX, stride: 1, mutant: name, stopAtFailure: true };
+  try {
+    await work(order, (report) => {
+      if (report.kind === "line") return true;
+      seeds += 1;
+      showProgress(`${name}: ${seeds} seeds`);
+      if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
+      return found === undefined;
+    });
+  } catch (error) {
+    // A daemon that works on for ever and never waits is found, too.
+    if (!(error instanceof Silence)) throw error;
     seeds += 1;
-    showProgress(`${name}: ${seeds} seeds`);
-    if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
-    return found === undefined;
-  });
+    found = { seed: error.seed, words: error.message };
+  }
   showProgress("");
   say(
     `${name} (${does}): ${found === undefined ? `NOT FOUND after ${seeds} seeds` : `found by seed ${found.seed} after ${seeds} seeds: ${found.words.slice(0, 160)}`}`,
@@ -109,7 +132,9 @@ async function findMutant(name: string, does: string): Promise<boolean> {
 }
 
 if (values.mutants || values.mutant !== undefined) {
-  const chosen = MUTANTS.filter(({ name }) => values.mutant === undefined || name === values.mutant);
+  const chosen = MUTANTS.filter(
+    ({ name }) => values.mutant === undefined || values.mutant.split(",").includes(name),
+  );
   if (chosen.length === 0) throw new Error(`no mutant ${values.mutant ?? ""}`);
   let missed = 0;
   const waiting = [...chosen];
