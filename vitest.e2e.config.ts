@@ -6,7 +6,6 @@ export default defineConfig({
     include: ["test/e2e/**/*.test.ts"],
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Each file starts programs of its own; side by side they would measure each other.
-    fileParallelism: false,
+    maxWorkers: "100%",
   },
 });
