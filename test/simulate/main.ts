@@ -1,4 +1,6 @@
 import { spawn } from "node:child_process";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -80,6 +82,12 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
     throw new Error(`the worker ended with ${String(code)} at seed ${last + order.stride}`);
 }
 
+/** A file of a history, or all of a folder. */
+function historiesAt(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path).map((name) => join(path, name));
+}
+
 /** Runs seeds in several processes. Returns how many ran and how many failed. */
 async function runSeeds(from: number, count: number): Promise<{ done: number; failed: number }> {
   const workers = Math.max(1, Math.min(Number(values.workers), count));
@@ -148,8 +156,11 @@ if (values.mutants || values.mutant !== undefined) {
   process.exitCode = missed === 0 ? 0 : 1;
 } else if (values.seed !== undefined || values.replay !== undefined) {
   let failed = 0;
-  const replay = values.replay === undefined ? {} : { replay: values.replay };
-  await work({ from: Number(values.seed ?? 0), count: 1, stride: 1, verbose: true, ...replay }, (report) => {
+  const replays = values.replay === undefined ? undefined : historiesAt(values.replay);
+  const verbose = replays === undefined || replays.length === 1;
+  const chosen = replays === undefined ? {} : { replays };
+  const count = replays?.length ?? 1;
+  await work({ from: Number(values.seed ?? 0), count, stride: 1, verbose, ...chosen }, (report) => {
     if (report.kind === "line") say(report.text);
     if (report.kind === "failed") {
       failed += 1;
@@ -157,6 +168,7 @@ if (values.mutants || values.mutant !== undefined) {
     }
     return true;
   });
+  if (!verbose) say(`${count} histories, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 } else {
   const { done, failed } = await runSeeds(Number(values.from), Number(values.seeds));

@@ -22,8 +22,10 @@ it("eight seeds leave folder and service in agreement", { timeout: 120_000 }, as
   expect(await simulate("--seeds", "8")).toBe("8 seeds, 0 failed");
 });
 
-it.each(readdirSync(REPLAYS))("a history that once failed passes: %s", { timeout: 120_000 }, async (name) => {
-  await expect(simulate("--replay", `${REPLAYS}/${name}`)).resolves.toMatch(/ends$/);
+it("histories that once failed pass", { timeout: 120_000 }, async () => {
+  const count = readdirSync(REPLAYS).length;
+  expect(count).toBeGreaterThan(10);
+  expect(await simulate("--replay", REPLAYS)).toBe(`${count} histories, 0 failed`);
 });
 
 it.each(MUTANTS)("the deliberate bug $name still fits the sources", ({ patches }) => {
