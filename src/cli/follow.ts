@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Daemon, DaemonStatus } from "../sync/daemon.ts";
 import type { RemovedStatus, SourceStatus, TroubledFile } from "../sync/status.ts";
 import type { Context } from "./context.ts";
-import { counted, duration, type ProgressState, startProgress, thousands } from "./progress.ts";
+import { counted, duration, startProgress, thousands } from "./progress.ts";
 
 /** How often progress is looked at, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
@@ -18,7 +18,7 @@ export async function followDaemon(daemon: Daemon, context: Context, signal: Abo
     for (;;) {
       const status = daemon.status();
       if (status.idle) break;
-      progress.update(progressOf(status), context.nowMs());
+      progress.update(status.progress, context.nowMs());
       await sleep(LOOK_EVERY_MS, undefined, { signal });
     }
     progress.finish();
@@ -28,11 +28,6 @@ export async function followDaemon(daemon: Daemon, context: Context, signal: Abo
     progress.finish();
     if (!signal.aborted) throw error;
   }
-}
-
-/** Where a pass stands, as the progress shows it. */
-export function progressOf({ progress }: Pick<DaemonStatus, "progress">): ProgressState {
-  return progress;
 }
 
 /** Troubled files that are named one by one under each heading; `kbsync status --json` has the rest. */

@@ -5,7 +5,7 @@ import { readStatus } from "../sync/status.ts";
 import { openConfiguredDaemon, reachService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOfPass } from "./exit-code.ts";
-import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, progressOf, troubleLines } from "./follow.ts";
+import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, troubleLines } from "./follow.ts";
 import { openLog } from "./log.ts";
 import { tellOthers } from "./named-sources.ts";
 import { tellOutages } from "./outage.ts";
@@ -96,10 +96,7 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
   // Neither has room for progress: the plan and the JSON are all that may stand on standard output.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
   const progress = startProgress(context.stdout, context.nowMs());
-  const timer = setInterval(
-    () => progress.update(progressOf(daemon.status()), context.nowMs()),
-    LOOK_EVERY_MS,
-  );
+  const timer = setInterval(() => progress.update(daemon.status().progress, context.nowMs()), LOOK_EVERY_MS);
   try {
     return await daemon.syncOnce({ signal: context.signal });
   } finally {

@@ -59,15 +59,15 @@ export async function sendCreate(
       case "gone":
       case "refused": {
         // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
-        if (isOldUpload && uploaded.kind === "done" && intent.attempts > 1) {
+        if (isOldUpload) {
+          if (intent.attempts === 1) {
+            intent = withFileUrl(intent, undefined);
+            continue;
+          }
           // An earlier attempt may act yet, and is known by that address alone: the doubt keeps it, and another intent is made.
           ledger.note(drop);
           source.lookAgain(intent.path);
           return;
-        }
-        if (isOldUpload && uploaded.kind === "done") {
-          intent = withFileUrl(intent, undefined);
-          continue;
         }
         const trouble = reply.kind === "gone" ? { code: "gone", message: "not found" } : reply;
         refuse(context, source, departure, trouble, true, drop);

@@ -88,7 +88,7 @@ export async function applyMoves(
   if (moves.length === 0) return;
   const steps = moves.map(({ known, entry }) => ({ id: known.id, to: entry.path }));
   const left = new Set(moves.map(({ known }) => known.path));
-  const isEntangled = steps.length <= MOVED_AT_ONCE || steps.some(({ to }) => left.has(to));
+  const atOnce = steps.some(({ to }) => left.has(to)) ? steps.length : MOVED_AT_ONCE;
   await ledger.write(() => {
     for (const { id } of overwritten) {
       ledger.files.forget(id);
@@ -96,11 +96,10 @@ export async function applyMoves(
       ledger.files.setState(id, "doomed");
     }
     for (const { id } of displaced) ledger.files.setState(id, "doomed");
-    if (isEntangled) ledger.files.repath(steps);
+    ledger.files.repath(steps.slice(0, atOnce));
   });
-  const later = isEntangled ? [] : steps;
-  for (let at = 0; at < later.length; at += MOVED_AT_ONCE) {
-    const some = later.slice(at, at + MOVED_AT_ONCE);
+  for (let at = atOnce; at < steps.length; at += atOnce) {
+    const some = steps.slice(at, at + atOnce);
     await ledger.write(() => ledger.files.repath(some));
   }
 }

@@ -22,12 +22,7 @@ export interface Trash {
    * file is still there (the rules leave it out) or the service has no such resource. `refused`: the service does not
    * give it, now. `disk`: it cannot be written.
    */
-  keep(
-    deletion: Deletion,
-    source: { readonly id: number; readonly root: string },
-    keep: Keep,
-    signal: AbortSignal,
-  ): Promise<Kept>;
+  keep(deletion: Deletion, source: { readonly root: string }, keep: Keep, signal: AbortSignal): Promise<Kept>;
   /** Gives texts that no row knows of their rows again, by their notes: the ledger that knew them was lost. */
   restore(signal?: AbortSignal): Promise<void>;
   /** Restores, and removes what is older than its days, and what no row knows of, until the signal aborts. */
@@ -160,9 +155,10 @@ export function openTrash(options: TrashOptions): Trash {
       const untilMs = deletedMs + days * DAY_MS;
       const { title, kind, hash } = what;
       const isExact = hash === written.hash;
-      const kept = { ...written, path, docId, name, title, kind, isExact, deletedMs, untilMs };
-      await onDisk(() => writeNote(folder, { ...kept, root: source.root }));
-      await ledger.write(() => ledger.trash.add({ ...kept, source: source.id }));
+      const { root } = source;
+      const kept = { ...written, root, path, docId, name, title, kind, isExact, deletedMs, untilMs };
+      await onDisk(() => writeNote(folder, kept));
+      await ledger.write(() => ledger.trash.add(kept));
       return { kind: "done", value: undefined };
     } catch (error) {
       if (diskFailure === undefined) throw error;
@@ -179,7 +175,7 @@ export function openTrash(options: TrashOptions): Trash {
       const note = await readNote(folder, textOf(name));
       if (note === undefined || note.untilMs <= Date.now()) continue;
       const text = await stat(join(folder, note.name)).catch(() => undefined);
-      if (text?.size === note.sizeBytes) await ledger.write(() => ledger.trash.restore(note));
+      if (text?.size === note.sizeBytes) await ledger.write(() => ledger.trash.add(note));
     }
   };
 

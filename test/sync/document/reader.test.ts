@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readDocument, type ReadOutcome } from "../../../src/sync/document/read.ts";
 import { type DocumentReader, openThreadReader } from "../../../src/sync/document/reader.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
-import { jsonWithText } from "../../../src/sync/remote/json-text.ts";
+import { jsonWithText } from "../../../src/sync/document/json-text.ts";
 import { openRules, type Rules } from "../../../src/sync/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
 
