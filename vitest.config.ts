@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { RETRIES } from "./test/retries.ts";
 
 /** Suites that start real programs or take minutes have scripts of their own (see package.json). */
 const LONG = [
@@ -19,6 +20,7 @@ const ALONE = [
 export default defineConfig({
   test: {
     testTimeout: 20_000,
+    retry: RETRIES,
     maxWorkers: "100%",
     // chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing.
     server: { deps: { inline: ["chokidar", "readdirp"] } },
