@@ -1,18 +1,41 @@
 import { defineConfig } from "vitest/config";
+import { RETRIES } from "./test/retries.ts";
+
+/** Suites that start real programs or take minutes have scripts of their own (see package.json). */
+const LONG = [
+  "test/e2e/**",
+  "test/crash/**",
+  "test/long/**",
+  "test/sync/scenarios/long/**",
+  "node_modules/**",
+];
+/** What puts a module in another one's place, or counts what the whole process does. */
+const ALONE = [
+  "test/sync/{degraded,renames,rescans,scan-faults,trouble,watch-network}.test.ts",
+  "test/sync/audit/schedule.test.ts",
+  "test/sync/control/control.test.ts",
+  "test/sync/document/{read,read-faults}.test.ts",
+];
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    // Suites that start real processes or take minutes have scripts of their own (see package.json).
-    exclude: [
-      "test/e2e/**",
-      "test/crash/**",
-      "test/long/**",
-      "test/sync/scenarios/long/**",
-      "node_modules/**",
-    ],
     testTimeout: 20_000,
+    retry: RETRIES,
+    maxWorkers: "100%",
     // chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing.
     server: { deps: { inline: ["chokidar", "readdirp"] } },
+    projects: [
+      // Loading the same modules for each of a hundred files would take a third of the time.
+      {
+        extends: true,
+        test: {
+          name: "shared",
+          include: ["test/**/*.test.ts"],
+          exclude: [...LONG, ...ALONE],
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: "alone", include: ALONE, exclude: LONG } },
+    ],
   },
 });

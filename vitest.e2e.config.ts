@@ -1,12 +1,13 @@
 import { defineConfig } from "vitest/config";
+import { RETRIES } from "./test/retries.ts";
 
 /** The built program as a user runs it: real processes, real folders, real sockets. */
 export default defineConfig({
   test: {
     include: ["test/e2e/**/*.test.ts"],
     testTimeout: 120_000,
+    retry: RETRIES,
     hookTimeout: 120_000,
-    // Each file starts programs of its own; side by side they would measure each other.
-    fileParallelism: false,
+    maxWorkers: "100%",
   },
 });

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Command } from "commander";
 import { LOG_LINES_MAX, type WireActivity } from "../sync/control/protocol.ts";
 import { readActivity } from "../sync/read-activity.ts";
@@ -31,7 +32,11 @@ async function log(context: Context, options: LogOptions): Promise<void> {
   const operator = openOperator(context, options);
   const query = { limit: options.lines, ...absolute("path", context, options.path) };
   const show = (activity: WireActivity): void =>
-    context.stdout.write(options.json === true ? `${JSON.stringify(activity)}\n` : activityLine(activity));
+    context.stdout.write(
+      options.json === true
+        ? `${JSON.stringify(activity)}\n`
+        : activityLine(withFolder(activity, operator.config.sources.length)),
+    );
   if (options.follow === true) {
     await operator.need({ command: "log", ...query, follow: true }, show);
     return;
@@ -42,6 +47,15 @@ async function log(context: Context, options: LogOptions): Promise<void> {
   const found = readActivity(operator.config.stateDir, query);
   if (found === undefined) throw nothingSynced(operator.config.stateDir);
   for (const activity of found) show(activity);
+}
+
+/** Where there are several sources, a path alone does not tell the file. */
+export function withFolder<
+  T extends { readonly source: string; readonly path: string; readonly from?: string | undefined },
+>(told: T, sources: number): T {
+  const { source, path, from } = told;
+  if (sources < 2 || path === "") return told;
+  return { ...told, path: join(source, path), ...(from !== undefined && { from: join(source, from) }) };
 }
 
 /** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */

@@ -56,7 +56,7 @@ export function absolute<K extends string>(
 
 /** `nothing_synced`: the ledger of the state folder knows no source, so there is nothing to do a command on. */
 export function nothingSynced(stateDir: string): KbsyncError {
-  return new KbsyncError("nothing was synced with this state folder yet", {
+  return new KbsyncError(`nothing was synced with the state folder ${stateDir} yet`, {
     code: "nothing_synced",
     subject: stateDir,
     hint: "Run `kbsync up` or `kbsync sync` first; --state-dir or --config names another state folder.",

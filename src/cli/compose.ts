@@ -16,6 +16,7 @@ import {
   readServiceAddress,
   type StateFolder,
   writeKeyFile,
+  validKey,
   writeServiceAddress,
 } from "./state-folder.ts";
 import { programVersion } from "./version.ts";
@@ -134,7 +135,7 @@ async function ownKey(
 
 /**
  * The service of the configuration: the hosted one by its addresses, the embedded one if it runs already. Undefined
- * when the embedded one does not run. Throws `key_missing`.
+ * when the embedded one does not run. Throws `key_missing` and `key_invalid`.
  */
 export async function findService(
   config: Config,
@@ -151,7 +152,7 @@ export async function findService(
   const key = readKeyFile(state.keyFile);
   if (key === undefined) {
     throw new KbsyncError(`the service's key file ${state.keyFile} is missing`, {
-      code: "key_missing",
+      code: "key_invalid",
       subject: state.keyFile,
     });
   }
@@ -206,6 +207,7 @@ export function daemonOptions(
     sync: config.sync,
     onActivity: (activity) => logActivity(log, activity, levelOfDone()),
     onWarning: (error) => logWarning(log, error),
+    onNotice: (words) => log.info(words),
   };
 }
 
@@ -228,13 +230,18 @@ function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug"
 }
 
 function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
-  const named = env["KBSYNC_PAUTHKEY"]?.trim();
-  if (named !== undefined && named !== "") return named;
+  const named = env["KBSYNC_PAUTHKEY"];
+  if (named !== undefined && named.trim() !== "")
+    return validKey(named, "KBSYNC_PAUTHKEY is no key", "KBSYNC_PAUTHKEY");
   const key = file === undefined ? undefined : readKeyFile(file);
   if (key !== undefined) return key;
   throw new KbsyncError(
     file === undefined ? "the hosted service needs a key" : `there is no key file ${file}`,
-    { code: "key_missing", hint: "Set KBSYNC_PAUTHKEY, or service.pauthkeyFile in the configuration." },
+    {
+      code: file === undefined ? "key_missing" : "key_invalid",
+      subject: file ?? "KBSYNC_PAUTHKEY",
+      hint: "Set KBSYNC_PAUTHKEY, or service.pauthkeyFile in the configuration.",
+    },
   );
 }
 

@@ -45,6 +45,10 @@ const BY_CODE: Readonly<Record<string, number>> = {
   not_kept: EXIT.filesFailed,
   source_missing: EXIT.held,
   disk_full: EXIT.diskFull,
+  // Of a write that nobody had thought of: it is the disk all the same, and no defect.
+  SQLITE_FULL: EXIT.diskFull,
+  ENOSPC: EXIT.diskFull,
+  EDQUOT: EXIT.diskFull,
   no_daemon: EXIT.usage,
   nothing_synced: EXIT.usage,
   source_unknown: EXIT.usage,
@@ -59,6 +63,8 @@ const BY_CODE: Readonly<Record<string, number>> = {
   daemon_stopping: EXIT.service,
   key_not_found: EXIT.usage,
   key_limit: EXIT.usage,
+  // A key file that is named and is not there, or holds no key; without any key at all the service would refuse.
+  key_invalid: EXIT.usage,
   key_missing: EXIT.service,
   key_refused: EXIT.service,
   service_unreachable: EXIT.service,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Daemon, DaemonStatus } from "../sync/daemon.ts";
 import type { RemovedStatus, SourceStatus, TroubledFile } from "../sync/status.ts";
 import type { Context } from "./context.ts";
-import { counted, duration, type ProgressState, startProgress, thousands } from "./progress.ts";
+import { counted, duration, startProgress, thousands } from "./progress.ts";
 
 /** How often progress is looked at, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
@@ -18,7 +18,7 @@ export async function followDaemon(daemon: Daemon, context: Context, signal: Abo
     for (;;) {
       const status = daemon.status();
       if (status.idle) break;
-      progress.update(progressOf(status), context.nowMs());
+      progress.update(status.progress, context.nowMs());
       await sleep(LOOK_EVERY_MS, undefined, { signal });
     }
     progress.finish();
@@ -28,11 +28,6 @@ export async function followDaemon(daemon: Daemon, context: Context, signal: Abo
     progress.finish();
     if (!signal.aborted) throw error;
   }
-}
-
-/** Where a pass stands, as the progress shows it. */
-export function progressOf({ progress, sources }: DaemonStatus): ProgressState {
-  return { ...progress, failed: sum(sources, "failed") };
 }
 
 /** Troubled files that are named one by one under each heading; `kbsync status --json` has the rest. */
@@ -50,7 +45,9 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   const held = sum(sources, "held");
   const work =
     progress.sent === 0
-      ? "nothing to send"
+      ? progress.failed === 0
+        ? "nothing to send"
+        : "nothing sent"
       : `${counted(progress.sent, "change")} in ${duration(elapsedMs / 1000)}`;
   // What was in agreement with a folder that is not there now cannot be said to be.
   const agreed = sum(
@@ -64,7 +61,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   if (unreadable > 0) parts.push(`${thousands(unreadable)} unreadable`);
   if (held > 0) parts.push(`${counted(held, "delete")} held`);
   const reasons = sources.flatMap((source) => {
-    const words = [holdLine(source), source.paused ? PAUSED_WORDS : undefined];
+    const words = [holdLine(source), unreadableLine(source), source.paused ? PAUSED_WORDS : undefined];
     return words.flatMap((each) => (each === undefined ? [] : [`  ${source.path}: ${each}\n`]));
   });
   const left = status.removed.map((source) => `  ${source.path}: ${removedLine(source)}\n`);
@@ -78,9 +75,26 @@ export const PAUSED_WORDS = "paused, nothing is sent: `kbsync resume` goes on";
 export function holdLine({
   halted,
   holdReason,
-}: Pick<SourceStatus, "halted" | "holdReason">): string | undefined {
-  if (halted) return `halted, nothing is sent${holdReason === null ? "" : `: ${holdReason}`}`;
-  return holdReason === null ? undefined : `deletes held: ${holdReason}`;
+  remedy,
+}: Pick<SourceStatus, "halted" | "holdReason" | "remedy">): string | undefined {
+  const what = remedy === null ? "" : ` (${remedy})`;
+  if (halted) return `halted, nothing is sent${holdReason === null ? "" : `: ${holdReason}${what}`}`;
+  return holdReason === null ? undefined : `deletes held: ${holdReason}${what}`;
+}
+
+/** Unreadable places that are named to a person. */
+const UNREADABLE_SHOWN = 3;
+
+/** What cannot be looked at, the first by name; undefined where nothing is, or no name is known. */
+export function unreadableLine({
+  unreadable,
+  unreadablePaths,
+}: Pick<SourceStatus, "unreadable" | "unreadablePaths">): string | undefined {
+  if (unreadable === 0 || unreadablePaths.length === 0) return undefined;
+  const shown = unreadablePaths.slice(0, UNREADABLE_SHOWN);
+  const names = shown.map((path) => (path === "" ? "the folder itself" : path)).join(", ");
+  const rest = unreadable - shown.length;
+  return `cannot be looked at: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
 }
 
 /** What is said of a source that left the configuration. */

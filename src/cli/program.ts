@@ -5,6 +5,7 @@ import type { Context } from "./context.ts";
 import { EXIT, exitCodeOf } from "./exit-code.ts";
 import { addLog } from "./activity.ts";
 import { addKey } from "./key.ts";
+import { logLevel } from "./log.ts";
 import { addApprove } from "./approve.ts";
 import { addPause } from "./pause.ts";
 import { addRecover } from "./recover.ts";
@@ -96,6 +97,7 @@ function buildProgram(context: Context): Command {
   addRecover(program, context);
   addKey(program, context);
   addWebhooks(program, context);
+  program.hook("preAction", () => void logLevel(context.env));
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command
       .exitOverride()

@@ -1,29 +1,21 @@
 import { resolve } from "node:path";
+import type { Config } from "../config/load.ts";
 import { proveAgreement } from "../sync/audit/proof.ts";
-import { unknownSource } from "../sync/source-path.ts";
 import { nothingSynced } from "./ask.ts";
 import { daemonOptions, reachService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
-import type { CommonOptions } from "./options.ts";
 import { makeStateFolder } from "./state-folder.ts";
-import { loadSources } from "./up.ts";
 import { programVersion } from "./version.ts";
 
-/** Prints the proof as JSON, a line a file, as it is made. Returns whether all agree. */
+/** Prints the proof of the sources, or the one of a folder, as JSON, a line a file, as it is made. Returns whether all agree. */
 export async function printProof(
   context: Context,
   folder: string | undefined,
-  options: CommonOptions,
+  config: Config,
 ): Promise<boolean> {
-  const config = loadSources(context, undefined, options);
   const path = folder === undefined ? undefined : resolve(context.cwd, folder);
   const sources = config.sources.filter(({ absolutePath }) => path === undefined || absolutePath === path);
-  if (path !== undefined && sources.length === 0)
-    throw unknownSource(
-      path,
-      config.sources.map(({ absolutePath }) => absolutePath),
-    );
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);

@@ -4,11 +4,11 @@ import { printJson } from "./ask.ts";
 import { daemonOptions, reachService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
+import { syncedSources } from "./named-sources.ts";
 import type { CommonOptions } from "./options.ts";
 import { thousands } from "./progress.ts";
 import { makeStateFolder } from "./state-folder.ts";
 import { planLines } from "./sync.ts";
-import { loadSources } from "./up.ts";
 
 interface RecoverCommandOptions extends CommonOptions {
   readonly dryRun?: boolean;
@@ -25,13 +25,20 @@ export function addRecover(program: Command, context: Context): void {
     .description(
       "rebuild a lost, damaged or old ledger by adopting what the service holds (stop the daemon first)",
     )
+    .argument("[dir]", "folder that was synced (default: the sources of the configuration)")
     .option("-n, --dry-run", "tell what would be adopted and sent, and change nothing")
     .option("--json", "print the result as JSON")
-    .action(async (options: RecoverCommandOptions) => recover(context, options));
+    .action(async (dir: string | undefined, options: RecoverCommandOptions) =>
+      recover(context, dir, options),
+    );
 }
 
-async function recover(context: Context, options: RecoverCommandOptions): Promise<void> {
-  const config = loadSources(context, undefined, options);
+async function recover(
+  context: Context,
+  dir: string | undefined,
+  options: RecoverCommandOptions,
+): Promise<void> {
+  const config = syncedSources(context, "recover", dir, options, undefined);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);

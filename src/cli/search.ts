@@ -8,6 +8,7 @@ import { searchOnce } from "../sync/search.ts";
 import type { SearchResult } from "../wire/search.ts";
 import { QUERY_CHARS_MAX, TOP_K_DEFAULT, TOP_K_MAX } from "../wire/search.ts";
 import { reachService } from "./compose.ts";
+import { nothingSynced } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "./options.ts";
@@ -55,11 +56,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
   const places = openPlaces(state.path);
   if (places === undefined || places.sources.every(({ collectionId }) => collectionId === undefined)) {
     places?.close();
-    throw new KbsyncError("nothing was synced with this state folder yet", {
-      code: "usage",
-      subject: state.path,
-      hint: "Run `kbsync up` or `kbsync sync` first; --state-dir or --config names another state folder.",
-    });
+    throw nothingSynced(state.path);
   }
   try {
     const targets = targetsOf(places, options.doc, context.cwd);

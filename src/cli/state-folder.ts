@@ -73,7 +73,10 @@ export function makeServiceFolder(state: StateFolder): void {
   usable(state.serviceDir, () => mkdirSync(state.serviceDir, { recursive: true, mode: 0o700 }));
 }
 
-/** Reads a key file: the key stands alone on the first line. Undefined when there is no such file. */
+/**
+ * Reads a key file, which holds nothing but the key; space around it does not count. Undefined when there is no such
+ * file. Throws `key_invalid`, also for one that cannot be read.
+ */
 export function readKeyFile(path: string): string | undefined {
   let text: string;
   try {
@@ -81,18 +84,31 @@ export function readKeyFile(path: string): string | undefined {
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw new KbsyncError(`cannot read the key file ${path}: ${messageOf(error)}`, {
-      code: "key_missing",
+      code: "key_invalid",
       subject: path,
       cause: error,
     });
   }
-  const key = (text.split("\n", 1)[0] ?? "").trim();
+  return validKey(text, `${path} holds no key`, path);
+}
+
+/** The key in a text, without the space around it. Throws `key_invalid` with these words; the text itself is never told. */
+export function validKey(text: string, words: string, subject: string): string {
+  const key = text.trim();
   // A header value must be visible ASCII; anything else is a wrong file, and sending it would tell its content.
   if (/^[\x21-\x7e]{1,4096}$/.test(key)) return key;
-  throw new KbsyncError(`${path} holds no key: expected one line of visible ASCII characters`, {
-    code: "key_missing",
-    subject: path,
+  throw new KbsyncError(`${words}: expected one line of visible ASCII characters, got ${flawOf(key)}`, {
+    code: "key_invalid",
+    subject,
+    hint: "A key stands alone, without a line break or another control character inside.",
   });
+}
+
+function flawOf(key: string): string {
+  if (key === "") return "nothing";
+  if (/[\r\n]/.test(key)) return "several lines";
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  return /[\u0000-\u001f\u007f]/.test(key) ? "a control character" : "other characters, or too many";
 }
 
 /** The embedded service's key: the one in the state folder, else a new one of `generate`, written with mode 0600. Throws `state_unusable`. */

@@ -10,10 +10,10 @@ import {
 } from "../sync/status.ts";
 import type { ResultOf } from "../sync/control/protocol.ts";
 import { localTime } from "./activity.ts";
-import { type Operator, openOperator } from "./ask.ts";
+import { nothingSynced, type Operator, openOperator } from "./ask.ts";
 import { findService } from "./compose.ts";
 import type { Context } from "./context.ts";
-import { FILES_SHOWN, holdLine, removedLine, PAUSED_WORDS, troubleLines } from "./follow.ts";
+import { FILES_SHOWN, holdLine, removedLine, PAUSED_WORDS, troubleLines, unreadableLine } from "./follow.ts";
 import type { CommonOptions } from "./options.ts";
 import { counted, duration, thousands } from "./progress.ts";
 import { type StateFolder, stateFolder } from "./state-folder.ts";
@@ -30,6 +30,7 @@ const FILES_MAX = 10_000;
 
 /** What `kbsync status --json` prints. */
 interface Status {
+  readonly stateDir: string;
   /** The daemon that runs on the state folder; null when none does, and the rest is as of its last pass. */
   readonly daemon: Omit<ResultOf<"status">, "sources"> | null;
   readonly service: {
@@ -61,6 +62,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
     const { daemon, sources } = await askLive(operator);
     const ledger = readStatus(state.path, FILES_MAX);
     return {
+      stateDir: state.path,
       daemon,
       service: await serviceLine(config, state, context),
       sources: sources ?? ledger?.sources ?? [],
@@ -110,11 +112,11 @@ async function serviceLine(
 }
 
 /** The status for a person. */
-export function statusText({ daemon, service, sources, removed, failures }: Status): string {
+export function statusText({ stateDir, daemon, service, sources, removed, failures }: Status): string {
   const lines = [daemonText(daemon), serviceText(service, daemon)];
-  if (sources.length + removed.length === 0) lines.push("nothing was synced with this state folder yet");
+  if (sources.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
   for (const source of sources) {
-    const counts = [`${thousands(source.inAgreement)} of ${thousands(source.files)} files in agreement`];
+    const counts = [agreementWords(source)];
     if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
     if (source.failed > 0) counts.push(`${thousands(source.failed)} failed`);
     if (source.held > 0) counts.push(`${counted(source.held, "delete")} held`);
@@ -124,11 +126,20 @@ export function statusText({ daemon, service, sources, removed, failures }: Stat
     lines.push(`         owner ${source.ownerId}, collection ${source.collectionId ?? "not known yet"}`);
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
+    const unreadable = unreadableLine(source);
+    if (unreadable !== undefined) lines.push(`         ${unreadable}`);
     if (source.paused) lines.push(`         ${PAUSED_WORDS}`);
     if (source.degraded !== null) lines.push(`         ${source.degraded}`);
   }
   for (const source of removed) lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);
   return `${lines.join("\n")}\n${troubleLines(failures, FILES_SHOWN)}`;
+}
+
+/** Of a halted source nobody knows what still agrees. */
+function agreementWords({ halted, files, inAgreement }: SourceStatus): string {
+  return halted
+    ? `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`
+    : `${thousands(inAgreement)} of ${thousands(files)} files in agreement`;
 }
 
 function daemonText(daemon: Status["daemon"]): string {

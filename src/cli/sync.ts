@@ -5,8 +5,9 @@ import { readStatus } from "../sync/status.ts";
 import { openConfiguredDaemon, reachService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOfPass } from "./exit-code.ts";
-import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, progressOf, troubleLines } from "./follow.ts";
+import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, troubleLines } from "./follow.ts";
 import { openLog } from "./log.ts";
+import { tellOthers } from "./named-sources.ts";
 import { tellOutages } from "./outage.ts";
 import { type CommonOptions, wholeNumber } from "./options.ts";
 import { startProgress } from "./progress.ts";
@@ -40,6 +41,7 @@ export function addSync(program: Command, context: Context): void {
 
 async function sync(context: Context, dir: string | undefined, options: SyncOptions): Promise<void> {
   const config = loadSources(context, dir, options, hadSources);
+  if (dir === undefined) tellOthers(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);
@@ -94,10 +96,7 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
   // Neither has room for progress: the plan and the JSON are all that may stand on standard output.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
   const progress = startProgress(context.stdout, context.nowMs());
-  const timer = setInterval(
-    () => progress.update(progressOf(daemon.status()), context.nowMs()),
-    LOOK_EVERY_MS,
-  );
+  const timer = setInterval(() => progress.update(daemon.status().progress, context.nowMs()), LOOK_EVERY_MS);
   try {
     return await daemon.syncOnce({ signal: context.signal });
   } finally {

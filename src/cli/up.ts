@@ -11,6 +11,7 @@ import { openConfiguredDaemon, type ReachedService, startEmbeddedService } from 
 import type { Context } from "./context.ts";
 import { followDaemon } from "./follow.ts";
 import { openLog } from "./log.ts";
+import { ledgerFolders } from "./ledger-folders.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "./options.ts";
 import { makeStateFolder, type StateFolder } from "./state-folder.ts";
 import { programVersion } from "./version.ts";
@@ -116,9 +117,11 @@ export function loadSources(
 ): Config {
   const config = loadConfig(configRequest(context, options, dir));
   if (config.sources.length === 0 && !mayBeEmpty(config)) {
+    const known = ledgerFolders(config.stateDir);
+    const which = known.length === 0 ? "" : ` This state folder was last used with ${known.join(", ")}.`;
     throw new KbsyncError("there is no folder to watch", {
       code: "usage",
-      hint: "Name one on the command line, or list it under sources in kbsync.config.json.",
+      hint: `Name one on the command line, or list it under sources in kbsync.config.json.${which}`,
     });
   }
   if (

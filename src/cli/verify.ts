@@ -6,11 +6,11 @@ import { openConfiguredDaemon, reachService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { openLog } from "./log.ts";
+import { liveFolders, syncedSources } from "./named-sources.ts";
 import type { CommonOptions } from "./options.ts";
 import { counted, thousands } from "./progress.ts";
 import { printProof } from "./proof.ts";
 import { makeStateFolder } from "./state-folder.ts";
-import { loadSources } from "./up.ts";
 
 interface VerifyOptions extends CommonOptions {
   readonly repair?: boolean;
@@ -37,12 +37,14 @@ export function addVerify(program: Command, context: Context): void {
 }
 
 async function verify(context: Context, source: string | undefined, options: VerifyOptions): Promise<void> {
+  const operator = openOperator(context, options);
   if (options.report === true) {
-    context.exitCode = (await printProof(context, source, options)) ? EXIT.done : EXIT.filesFailed;
+    const config = syncedSources(context, "verify --report", source, options, await liveFolders(operator));
+    const agrees = await printProof(context, source, config);
+    context.exitCode = agrees ? EXIT.done : EXIT.filesFailed;
     return;
   }
   const repair = options.repair === true;
-  const operator = openOperator(context, options);
   const report =
     (await operator.ask({ command: "verify", repair, ...absolute("folder", context, source) })) ??
     (await verifyHere(context, source, options));
@@ -57,7 +59,7 @@ async function verifyHere(
   source: string | undefined,
   options: VerifyOptions,
 ): Promise<AuditReport> {
-  const config = loadSources(context, undefined, options);
+  const config = syncedSources(context, "verify", source, options, undefined);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);
@@ -85,22 +87,41 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
   const lines = shown.map(findingLine);
   const more = findings.length - shown.length + unnamed;
   if (more > 0) lines.push(`… and ${thousands(more)} more`);
-  for (const { path, resources, lost, listed } of sources) {
+  for (const { path, resources, unjudged, lost, listed } of sources) {
     if (!listed)
       lines.push(`${path}: nothing to compare yet, for the service has not told the collection's id`);
-    else lines.push(`${path}: ${counted(resources, "resource")} compared`);
+    else lines.push(`${path}: ${counted(resources, "resource")} compared${unjudgedWords(unjudged)}`);
     if (lost !== null) lines.push(`${path}: ${lost} Nothing is sent; \`kbsync approve\` sends them again.`);
   }
   if (foreign > 0) lines.push(`${counted(foreign, "resource")} of others there, left alone`);
   const found = findings.filter(({ kind }) => kind !== "foreign").length + unnamed;
   lines.push(
     found === 0
-      ? "all agree"
+      ? agreeWords(sources)
       : `${counted(found, "differs", "differ")}, ${thousands(found - left)} of them put right`,
   );
   return `${lines.join("\n")}\n`;
 }
 
+function unjudgedWords(count: number): string {
+  if (count === 0) return "";
+  const verbs = count === 1 ? ["was", "is"] : ["were", "are"];
+  return `, ${thousands(count)} ${verbs[0] ?? ""} sent less than two minutes ago and ${verbs[1] ?? ""} not judged yet`;
+}
+
+/** No difference was found, which says as much as was compared. */
+function agreeWords(sources: AuditReport["sources"]): string {
+  if (sources.every(({ listed, unjudged }) => listed && unjudged === 0)) return "all agree";
+  return sources.some(({ resources }) => resources > 0)
+    ? "all that were compared agree"
+    : "nothing was compared yet";
+}
+
 function findingLine({ kind, path, title, what, repaired }: Finding): string {
-  return `${kind.padEnd(8)} ${path === "" ? title : path}  (${what}${repaired ? "; put right" : ""})`;
+  const where = `${kind.padEnd(8)} ${path === "" ? title : path}`;
+  if (!repaired) return `${where}  (${what})`;
+  // Of a file's own resource the right one is made again; a surplus one is gone.
+  return kind === "missing" || kind === "altered"
+    ? `${where}  (${what}; put right)`
+    : `${where}  (deleted: ${what})`;
 }

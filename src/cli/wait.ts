@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type ResultOf, WAIT_SECONDS_MAX } from "../sync/control/protocol.ts";
 import { absolute, openOperator, printJson } from "./ask.ts";
+import { withFolder } from "./activity.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { CommonOptions } from "./options.ts";
@@ -26,17 +27,35 @@ export function addWait(program: Command, context: Context): void {
 }
 
 async function wait(context: Context, path: string | undefined, options: WaitOptions): Promise<void> {
-  const result = await openOperator(context, options).need({
-    command: "wait",
-    ...absolute("path", context, path),
-    ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
-  });
+  const operator = openOperator(context, options);
+  const result = await operator.need(
+    {
+      command: "wait",
+      ...absolute("path", context, path),
+      ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
+    },
+    // Somebody who looks on is told what takes so long; a script has no use for it.
+    ({ waiting, service }) => {
+      if (service !== undefined && context.stderrIsTTY) context.stderr.write(stillWords(waiting, service));
+    },
+  );
+  if (result.unknown === true)
+    context.stderr.write(`kbsync: ${path ?? ""} is not there, and nothing of that name was ever synced\n`);
   if (options.json === true) printJson(context, result);
-  else context.stdout.write(waitWords(result));
+  else {
+    const reasons = result.reasons.map((reason) => withFolder(reason, operator.config.sources.length));
+    context.stdout.write(waitWords({ ...result, reasons }));
+  }
   context.exitCode = EXIT_OF[result.end];
 }
 
 const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.timeout } as const;
+
+/** `kbsync: waiting for 3 files; the service does not answer: …`. */
+export function stillWords(waiting: number, service: ResultOf<"wait">["service"]): string {
+  const what = waiting === 0 ? "the folder is looked at" : `waiting for ${counted(waiting, "file")}`;
+  return `kbsync: ${what}; ${paceWords(service)}\n`;
+}
 
 /** How a wait ended, for a person. Nothing where all is well. */
 export function waitWords({ end, reasons, troubled, service }: ResultOf<"wait">): string {

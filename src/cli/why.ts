@@ -86,8 +86,9 @@ export function whyText(found: Explanation, live: Live): string {
     ["disk", diskWords(disk)],
     ...contentLines(found),
     ...recipeLines(found),
-    ["ledger", ledger === null ? "does not know it" : ledgerWords(ledger)],
   ];
+  // Of the source's own folder there is no row: its files have theirs.
+  if (path !== "") lines.push(["ledger", ledger === null ? "does not know it" : ledgerWords(ledger)]);
   if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["resource", ledger.docId]);
   if (ledger?.error !== undefined && ledger.error !== null) lines.push(["trouble", troubleWords(ledger)]);
   for (const row of found.held)
@@ -108,14 +109,15 @@ export function whyText(found: Explanation, live: Live): string {
   return lately === "" ? told : `${told}lately\n${lately}`;
 }
 
-function diskWords({ kind, sizeBytes, mtimeMs, target, error }: OnDisk): string {
-  if (kind === "absent") return "there is no such file";
+function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: OnDisk): string {
+  if (kind === "absent") return "nothing is there";
   if (kind === "unreadable") return `cannot be looked at: ${error ?? ""}`;
   const size = kind === "file" ? `, ${thousands(sizeBytes ?? 0)} bytes` : "";
   const changed = mtimeMs === undefined ? "" : `, changed ${localTime(mtimeMs)}`;
-  const words = { file: "a file", folder: "a folder", link: "a symbolic link", other: "no regular file" }[
+  const plain = { file: "a file", folder: "a folder", link: "a symbolic link", other: "no regular file" }[
     kind
   ];
+  const words = `${what ?? plain}${misnamed === undefined ? "" : ", by a name that is not UTF-8"}`;
   return `${words}${target === undefined ? "" : ` to ${target}`}${size}${changed}`;
 }
 

@@ -188,10 +188,10 @@ function absoluteService(service: ServiceConfig, folder: string): ServiceConfig 
   if ("embedded" in service) {
     return service.modelDir === undefined
       ? service
-      : { ...service, modelDir: resolve(folder, service.modelDir) };
+      : { ...service, modelDir: absolutePathOf(folder, service.modelDir) };
   }
   if (service.pauthkeyFile === undefined) return service;
-  return { ...service, pauthkeyFile: resolve(folder, service.pauthkeyFile) };
+  return { ...service, pauthkeyFile: absolutePathOf(folder, service.pauthkeyFile) };
 }
 
 function absoluteKb(kb: KbConfig, folder: string): KbConfig {
@@ -213,7 +213,7 @@ function servicePort(service: ServiceConfig, port: number | undefined): ServiceC
 
 function stateDirOf(request: ConfigRequest, configured: string | undefined, folder: string): string {
   if (request.stateDir !== undefined) return resolve(request.cwd, request.stateDir);
-  if (configured !== undefined) return resolve(folder, configured);
+  if (configured !== undefined) return absolutePathOf(folder, configured);
   const { STATE_DIRECTORY: unit, XDG_STATE_HOME: xdg } = request.env;
   // systemd joins several state directories by colons; the first is ours.
   if (unit !== undefined && unit !== "") return resolve(unit.split(":")[0] ?? unit);
@@ -221,8 +221,14 @@ function stateDirOf(request: ConfigRequest, configured: string | undefined, fold
   return join(homedir(), ".local", "state", "kbsync");
 }
 
+/** A path of the configuration made absolute. `~/` is the home folder, as everybody who types it means. */
+function absolutePathOf(folder: string, path: string): string {
+  if (path === "~" || path.startsWith("~/")) return join(homedir(), path.slice(1));
+  return resolve(folder, path);
+}
+
 function resolveSource(source: SourceConfig, folder: string): ResolvedSource {
-  const absolutePath = resolve(folder, source.path);
+  const absolutePath = absolutePathOf(folder, source.path);
   return { ...source, absolutePath, ownerId: source.ownerId ?? defaultOwner(absolutePath) };
 }
 

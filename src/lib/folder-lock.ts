@@ -15,7 +15,7 @@ export interface Lock {
  */
 const TAKE_MS = 250;
 /** How long the holder may take to write down its pid, and how often is looked for it. */
-const PID_MS = 500;
+const PID_MS = 3000;
 const PID_LOOK_MS = 10;
 
 /**

@@ -11,6 +11,8 @@ import { readDocument } from "./document/read.ts";
 import type { AcknowledgedFile } from "./ledger/drift.ts";
 import type { Observed } from "./ledger/files.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
+import { applyMoves, findMovesByHash, type Place } from "./pass/moved-files.ts";
+import { inSlices } from "./pass/slices.ts";
 import {
   leaveTravelling,
   matchFiles,
@@ -19,7 +21,10 @@ import {
   type TravellingCreate,
 } from "./plan/adoption.ts";
 import { alterationsOf, type AuditedResource } from "./plan/audit.ts";
-import type { ScanEntry } from "./plan/model.ts";
+import { isSameRoot } from "./plan/brakes.ts";
+import type { KnownFile, Scan, ScanEntry } from "./plan/model.ts";
+import { followMoves, sameIdentity } from "./plan/moves.ts";
+import { reconcileInSteps } from "./plan/reconcile.ts";
 import type { Rules } from "./rules.ts";
 import { scanSource } from "./scan.ts";
 
@@ -89,18 +94,23 @@ export async function adoptSource(
     await ledger.write(() => ledger.drift.setAdopted(source.id, true));
     return { ...NOTHING, source: source.root };
   }
-  const { entries, seeking, isWholeFolder } = await whoSeeks(context, source, found, { whole, signal });
+  const { entries, seeking, changed, astray, isWholeFolder } = await whoSeeks(context, source, found, {
+    whole,
+    signal,
+  });
 
   let confirmed = 0;
   let differing = 0;
   const candidates: Candidate[] = [];
+  const read = new Set<number>();
   let unread = 0;
   const readAllHere = readAll(source, entries, () => (unread += 1), signal);
   for await (const candidate of readAllHere) {
     const row = seeking.get(candidate.path);
+    if (row !== undefined) read.add(row.id);
     const altered = whole && row !== undefined ? found.altered.get(row.id) : undefined;
     if (row === undefined || altered === undefined) {
-      candidates.push(candidate);
+      candidates.push({ ...candidate, hasOther: changed.has(candidate.path) });
       continue;
     }
     // The resource was changed since by the daemon that an old ledger forgot, or by somebody else.
@@ -112,10 +122,17 @@ export async function adoptSource(
       else ledger.files.setState(row.id, "unsure");
     });
   }
+  const unseen = whole ? [...astray, ...[...seeking.values()].filter(({ id }) => !read.has(id))] : [];
+  for (let at = 0; at < unseen.length; at += WRITE_ROWS) {
+    const group = unseen.slice(at, at + WRITE_ROWS);
+    await ledger.write(() => {
+      for (const row of group) question(context, row, found.altered.get(row.id));
+    });
+  }
 
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
   const hashes = await hashUploads(context, uploadGroups(candidates, found.unowned, hostsFile), signal);
-  const { matches, files, resources } = matchFiles(candidates, found.unowned, hashes);
+  const { matches, files, resources } = matchFiles(candidates, found.unowned, hashes, hasSettings);
   for (let at = 0; at < matches.length; at += WRITE_ROWS) {
     const group = matches.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
@@ -206,37 +223,83 @@ function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCre
  * all it has, for it made them before it knew of any list; of an old one, rows whose resource is missing or altered.
  */
 async function whoSeeks(
-  { ledger }: ActionContext,
+  context: ActionContext,
   source: AdoptingSource,
-  { sound, altered }: Found,
+  { unowned, sound, altered }: Found,
   { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
 ): Promise<{
   readonly entries: readonly ScanEntry[];
   readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
+  /**
+   * Files that changed since the old ledger saw them, and whose resource did not: they may have been given another one, as
+   * when they became of another kind.
+   */
+  readonly changed: ReadonlySet<string>;
+  /** Rows whose resource is not as they say and that have no file at their path to look for another. */
+  readonly astray: readonly AcknowledgedFile[];
   /** Whether every part of the folder could be looked at. */
   readonly isWholeFolder: boolean;
 }> {
+  const { ledger } = context;
   const scan = await scanSource(source.root, source.rules, { signal });
+  // Another folder than the ledger knows holds other files: an old ledger says so, a new one cannot.
+  const { root } = ledger.sources.get(source.id);
+  const isAgreed = root === undefined || isSameRoot(root, scan.root);
+  if (whole && isAgreed) await followFiles(context, source, scan, signal);
   const entries = new Map(scan.entries.map((entry) => [entry.path, entry]));
   const seeking = new Map<string, AcknowledgedFile>();
+  const changed = new Set<string>();
+  const astray: AcknowledgedFile[] = [];
   const { collection: tier, ownerId } = source.rules.source;
   for (let afterId = 0; ;) {
     signal.throwIfAborted();
     const page = ledger.drift.page({ tier, ownerId }, afterId, PAGE_ROWS);
     for (const row of page) {
-      if (row.source !== source.id || row.state === "held" || row.state === "doomed") continue;
-      const isKept = whole && (sound.has(row.id) || (altered.has(row.id) && row.state !== "agreed"));
-      if (isKept) entries.delete(row.path);
-      else if (entries.has(row.path)) seeking.set(row.path, row);
+      if (row.source !== source.id) continue;
+      const isSound = whole && sound.has(row.id);
+      if (row.state === "held" || row.state === "doomed") {
+        if (!isSound) astray.push(row);
+        continue;
+      }
+      const isKept = isSound || (whole && altered.has(row.id) && row.state !== "agreed");
+      if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
+      else if (!isSound) astray.push(row);
+      if (isSound && unowned.length > 0 && hasChanged(entries.get(row.path), ledger.files.get(row.id)))
+        changed.add(row.path);
+      else if (isKept) entries.delete(row.path);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) {
-      const isWholeFolder = scan.root !== undefined && scan.unreadable.length === 0;
-      return { entries: [...entries.values()], seeking, isWholeFolder };
+      // Files may be taken away for some time, as they are when a disk is not mounted: then they look for theirs when they are back.
+      const isEmptied = scan.entries.length === 0 && unowned.length > 0;
+      const isWholeFolder = scan.root !== undefined && isAgreed && scan.unreadable.length === 0 && !isEmptied;
+      return { entries: [...entries.values()], seeking, changed, astray, isWholeFolder };
     }
     afterId = last.id;
     await nextTurn();
   }
+}
+
+function hasChanged(entry: ScanEntry | undefined, row: KnownFile | undefined): boolean {
+  if (entry === undefined || row === undefined) return false;
+  return !sameIdentity(entry, row) || entry.ctimeMs !== row.ctimeMs;
+}
+
+/**
+ * Gives the rows of an old ledger the names that their files have now, as the next pass would: a row must not be compared
+ * with the file that took its place.
+ */
+async function followFiles(
+  { ledger }: ActionContext,
+  { id, rules, rulesKey }: AdoptingSource,
+  scan: Scan,
+  signal: AbortSignal,
+): Promise<void> {
+  const place: Place = { source: id, rules, ledger, signal };
+  const difference = await inSlices(reconcileInSteps(scan, ledger.files.all(id), { rulesKey }), signal);
+  const byHash = await findMovesByHash(place, difference.looks, difference.gone);
+  await applyMoves(place, followMoves(difference, difference.looks, byHash));
+  ledger.flush();
 }
 
 async function* readAll(
@@ -260,6 +323,7 @@ function candidateOf(observed: Observed): Candidate {
   const { entry, shape, label, digest, hash, fileUrl: url } = observed;
   return {
     path: entry.path,
+    hasOther: false,
     sizeBytes: entry.sizeBytes,
     kind: shape.kind,
     label,
@@ -304,13 +368,30 @@ function adopt({ ledger }: ActionContext, source: AdoptingSource, match: Match<C
   if (state === "unsure") ledger.files.setState(row.id, state);
 }
 
+/**
+ * An old ledger's row whose file is not at its path, or cannot be read. The file may turn up under another name, or as it
+ * was: then it must not pass for what the service has. Runs inside a group commit.
+ */
+function question(
+  { ledger }: ActionContext,
+  row: AcknowledgedFile,
+  resource: AuditedResource | undefined,
+): void {
+  const found = resource && alterationsOf({ ...row, state: "agreed" }, resource);
+  if (resource !== undefined && found?.every((each) => each === "title or description") === true)
+    ledger.files.relabel(row.id, resource.title, resource.label);
+  else ledger.files.distrust(row.id);
+}
+
 /** Whether nothing is to be sent. Other chunk settings can only be given to a new resource, which the next look makes. */
 function isEqualMatch({ exact, file, resource }: Match<Candidate, Adoptable>): boolean {
+  return exact && hasSettings(file, resource);
+}
+
+function hasSettings(file: Candidate, resource: Adoptable): boolean {
   const { strategy, chunkSize, chunkOverlap } = file.observed.shape.settings;
   const has = { strategy, chunkSize, chunkOverlap, ...resource.settings };
-  return (
-    exact && has.strategy === strategy && has.chunkSize === chunkSize && has.chunkOverlap === chunkOverlap
-  );
+  return has.strategy === strategy && has.chunkSize === chunkSize && has.chunkOverlap === chunkOverlap;
 }
 
 /** What a list tells of a resource's settings; a service may leave them out. */

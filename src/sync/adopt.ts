@@ -17,6 +17,8 @@ import { parkMs } from "./plan/retry.ts";
 export interface Adoption {
   /** Whether the place is still to be listed. */
   isPending(): boolean;
+  /** The folder is another one: its place is to be listed once more. */
+  again(): void;
   /** Files that are to be sent and are kept back until the place is listed. */
   waiting(): number;
   /** Of the files to be sent those that may be sent now; the others come again by a look at the whole source. */
@@ -35,6 +37,9 @@ export interface AdoptionOptions {
   readonly lookAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
 }
+
+/** How soon it is tried again to ask for a collection's id. */
+const UNANSWERED_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
@@ -55,6 +60,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     isPending = false;
     isPartial = !complete;
     if (adopted + differing + missing === 0) return looks;
+    if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
     lookAt(now());
     return [];
   };
@@ -66,7 +72,13 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
     if (isBusy()) return [];
     const { collection } = source.rules.source;
-    if ((collections.id(collection) ?? (await collections.ask(collection, signal))) === undefined) {
+    const asked = await collections.ask(collection, signal);
+    if (asked.id === undefined && asked.why === "unanswered") {
+      // The gate waits before the next. What is looked at later is no work of one pass, which would end as if all were done.
+      lookAt(once ? now() : now() + UNANSWERED_MS);
+      return [];
+    }
+    if (asked.id === undefined) {
       const alone = cheapestOf(makes);
       return looks.filter((look) => look === alone || !isMade(look));
     }
@@ -82,6 +94,9 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   };
   return {
     isPending: () => isPending,
+    again: () => {
+      isPending = true;
+    },
     waiting: () => waiting,
     admit: async (looks) => {
       waiting = 0;
@@ -92,6 +107,23 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       return admitted;
     },
   };
+}
+
+/** A person is to know: what was taken over may be another machine's, and those that differ are about to be overwritten. */
+function takenOver({ root, rules }: AdoptingSource, taken: number, differing: number): KbsyncError {
+  const { ownerId } = rules.source;
+  const rest =
+    differing === 0
+      ? "all as they are on disk"
+      : `${differing} of them with another text, which is sent anew`;
+  return new KbsyncError(
+    `the ledger is new, and the service had ${taken} resources of the owner ${ownerId} for files of ${root}: they were taken over, ${rest}`,
+    {
+      code: "taken_over",
+      subject: root,
+      hint: "That is right after a ledger was lost. If another kbsync sends files for this owner, give each source an ownerId of its own: they overwrite each other's.",
+    },
+  );
 }
 
 /** Whether a resource is to be made for it. */

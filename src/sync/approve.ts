@@ -1,4 +1,7 @@
+import { existsSync } from "node:fs";
 import { KbsyncError } from "../lib/failure.ts";
+import { ledgerFile } from "./ledger/ledger.ts";
+import { openSqlite } from "./ledger/open.ts";
 import { openSources, type RemovedSource, type SourceRow, type Sources } from "./ledger/sources.ts";
 import { changeLedger, chosenSources } from "./offline.ts";
 
@@ -53,6 +56,18 @@ export function agreeable(
     });
   }
   return rows.filter((each) => approvalsOf([each]).length > 0);
+}
+
+/** What there is to agree to, as `approveHeld` would find it, with nothing changed; a daemon may run meanwhile. */
+export function heldNow(stateDir: string, folder: string | undefined): Approval[] {
+  const file = ledgerFile(stateDir);
+  if (!existsSync(file)) return [];
+  const db = openSqlite(file, { readonly: true });
+  try {
+    return approvalsOf(agreeable(openSources(db), folder, () => chosenSources(db, folder)));
+  } finally {
+    db.close();
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import type { AuditOptions } from "./audit/audit.ts";
 import { openDaemonAudits, type DaemonAudits } from "./audit/daemon-audits.ts";
 import type { AuditReport } from "./audit/report.ts";
 import type { AuditSchedule } from "./audit/schedule.ts";
+import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
@@ -73,11 +74,13 @@ export function openDaemon(options: DaemonOptions): Daemon {
   const telling = openTelling(parts, (): DaemonSources => sources);
   const changedSoon = (): void => {
     telling.persistSoon();
+    notices?.changed();
     life.changed();
   };
   const sources = openDaemonSources(parts, changedSoon, (source) => audits.check(source));
   const audits: DaemonAudits = openDaemonAudits(parts, () => sources.all());
   let closing: Promise<void> | undefined;
+  let notices: Notices | undefined;
 
   /** What is noted and not yet committed may bring more work: a replaced resource is deleted once its successor is written down. */
   const rests = (): boolean => {
@@ -138,6 +141,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         const whole = ledger.drift.isAdopted(id) || ledger.drift.isDistrusted(id);
         reports.push(await adoptSource(context, source, { whole, signal }));
       }
+      await context.trash?.restore(signal);
       ledger.flush();
       return reports;
     },
@@ -156,6 +160,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
       let auditing: AuditSchedule | undefined;
       try {
         sources.open(false);
+        notices = startNotices(parts, sources);
         watching = await watchSources(parts, sources, changedSoon);
         sources.start();
         auditing = audits.schedule(() => sources.isIdle());
@@ -166,6 +171,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
       } finally {
         watching?.stop();
         auditing?.stop();
+        notices?.stop();
         await close();
       }
       const fatal = life.fatal();

@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { lockFolder } from "../lib/folder-lock.ts";
 import type { Retried } from "./daemon/operations.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
-import { openSqlite, type Sqlite } from "./ledger/open.ts";
+import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "./ledger/open.ts";
 import { openOperator } from "./ledger/operator.ts";
 import { openSources, type SourceRow } from "./ledger/sources.ts";
 import { belowRoot, outsideSources, unknownSource } from "./source-path.ts";
 
 /**
  * Changes the ledger of a state folder on which no daemon works, in one transaction. Undefined: there is no ledger yet.
- * Throws `state_locked` while a daemon works on it.
+ * Throws `state_locked` while a daemon works on it, `disk_full`, `ledger_unusable`.
  */
 export function changeLedger<T>(stateDir: string, change: (db: Sqlite) => T): T | undefined {
   if (!existsSync(ledgerFile(stateDir))) return undefined;
@@ -18,6 +18,8 @@ export function changeLedger<T>(stateDir: string, change: (db: Sqlite) => T): T 
     const db = openSqlite(ledgerFile(stateDir));
     try {
       return db.transaction(() => change(db)).immediate();
+    } catch (error) {
+      throw isLedgerFailure(error) ? ledgerFailure(error, ledgerFile(stateDir)) : error;
     } finally {
       db.close();
     }

@@ -1,3 +1,4 @@
+import { type Counted, countedAs } from "./counted.ts";
 import type { Unsent } from "./pass/pass.ts";
 import type { RelativePath } from "./plan/model.ts";
 
@@ -11,6 +12,7 @@ export interface Pause {
   note(unsent: Unsent): void;
   has(path: RelativePath): boolean;
   paths(): Iterable<RelativePath>;
+  /** Those whose row counts as nothing, or as one in agreement. */
   size(): number;
   /** How many of them have a row in agreement: an older version of theirs. */
   agreed(): number;
@@ -19,8 +21,9 @@ export interface Pause {
 /** Opens the pause of a source. */
 export function openPause(isPaused: boolean): Pause {
   let paused = isPaused;
-  /** Paths to be sent, and whether each has a row in agreement. */
-  const backlog = new Map<RelativePath, boolean>();
+  /** Paths to be sent, and what their rows count as. */
+  const backlog = new Map<RelativePath, Counted>();
+  const count = (as: Counted): number => [...backlog.values()].filter((each) => each === as).length;
   return {
     isPaused: () => paused,
     begin: () => {
@@ -32,11 +35,11 @@ export function openPause(isPaused: boolean): Pause {
     },
     note: ({ looks, inScope }) => {
       for (const path of backlog.keys()) if (inScope(path)) backlog.delete(path);
-      for (const { entry, known } of looks) backlog.set(entry.path, known?.state === "agreed");
+      for (const { entry, known } of looks) backlog.set(entry.path, countedAs(known?.state));
     },
     has: (path) => backlog.has(path),
     paths: () => backlog.keys(),
-    size: () => backlog.size,
-    agreed: () => [...backlog.values()].filter(Boolean).length,
+    size: () => count("nothing") + count("agreed"),
+    agreed: () => count("agreed"),
   };
 }

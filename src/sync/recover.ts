@@ -31,6 +31,8 @@ export interface SettlerOptions {
   /** One pass: a list that the service refuses ends it. Otherwise it is asked for again and again. */
   readonly once: boolean;
   readonly onWarning: (error: Error) => void;
+  /** Whether the files of the source still look for their resources: one that seems too many may be theirs. Default: no. */
+  readonly isAdopting?: () => boolean;
   /** A clock that nobody sets. Default: that of the timers. */
   readonly elapsedMs?: () => number;
 }
@@ -39,8 +41,22 @@ export interface SettlerOptions {
 const CLOCK_NOTE_MS = 2000;
 /** A request that got no answer may be worked on still: the list is asked this long after it. */
 const GATHER_MS = 250;
-/** While a collection's id is unknown, doubts wait this long for it to be told. */
+/**
+ * A create that got no answer is not sent again while a collection's id is unknown because somebody answers who may not be
+ * the service. What has answered so for an hour since is the service, which tells no ids: then sending it again is the only
+ * way to learn one.
+ */
+const UNCLEAR_MS = 3_600_000;
+/** One pass asks so often, which takes some seconds. */
+const UNCLEAR_TRIES_ONCE = 6;
+/** A daemon says after so many tries why it waits. */
+const WARN_TRIES = 3;
+/** Doubts wait this long for files that look for their resources, and so on. */
+const ADOPTING_MS = 1000;
+/** While a collection's id is unknown, doubts wait this long for it to be told; then twice as long, and so on. */
 const NO_ID_MS = 1000;
+/** So often it is looked whether another source's create of the same has been answered. */
+const TRAVELLING_MS = 1000;
 /**
  * A create makes no resource this long after it was given up any more; it is then looked for a last time. Counted by the
  * timers' clock from when this process first saw the doubt: an intent may be a day older than its last attempt, and the
@@ -57,6 +73,7 @@ export function openSettler({
   stopped,
   once,
   onWarning,
+  isAdopting = () => false,
   elapsedMs = () => performance.now(),
 }: SettlerOptions): Settler {
   const { ledger, remote, collections } = context;
@@ -67,6 +84,7 @@ export function openSettler({
   }[] = [];
   let running = false;
   let doubtTimer: NodeJS.Timeout | undefined;
+  let noIdMs = NO_ID_MS;
   /** When doubts were first looked at, by their keys: the ledger gives ids again. */
   let doubtedSinceMs = new Map<string, number>();
 
@@ -82,8 +100,14 @@ export function openSettler({
     return Math.min(nowMs, offsetBeforeMs ?? nowMs);
   };
 
-  /** Lists what the creates may have made, until the service has answered; undefined if a collection's id is unknown. */
-  const compare = async (creates: readonly CreateIntent[]): Promise<Settlement | undefined> => {
+  /**
+   * Lists what the creates may have made, until the service has answered; undefined if it does not tell a collection's id.
+   * Doubts do not wait for an unclear answer: nothing is sent again for them.
+   */
+  const compare = async (
+    creates: readonly CreateIntent[],
+    areDoubts = false,
+  ): Promise<Settlement | undefined> => {
     const places = Map.groupBy(
       creates,
       ({ observed }) => `${observed.shape.tier}\n${observed.shape.ownerId}`,
@@ -91,7 +115,7 @@ export function openSettler({
     const settlements: Settlement[] = [];
     for (const group of places.values()) {
       const shape = group[0]?.observed.shape;
-      const settlement = shape && (await compareIn(shape.tier, shape.ownerId, group));
+      const settlement = shape && (await compareIn(shape.tier, shape.ownerId, group, areDoubts));
       if (settlement === undefined) return undefined;
       settlements.push(settlement);
     }
@@ -102,15 +126,36 @@ export function openSettler({
     };
   };
 
+  /** Whoever answers may not be the service: waits before it is asked again. One pass does not wait for ever. */
+  const clearUp = async (tries: number): Promise<void> => {
+    if (tries === (once ? UNCLEAR_TRIES_ONCE : WARN_TRIES)) {
+      const error = unclear();
+      if (once) throw error;
+      onWarning(error);
+    }
+    await sleep(delayMs(tries, undefined, context.random()), undefined, { signal: stopped });
+  };
+
   const compareIn = async (
     tier: Tier,
     ownerId: string,
     creates: readonly CreateIntent[],
+    areDoubts: boolean,
   ): Promise<Settlement | undefined> => {
+    let unclearTries = 0;
     for (let failures = 1; ; failures += 1) {
       stopped.throwIfAborted();
-      const collectionId = collections.id(tier) ?? (await collections.ask(tier, context.signal));
-      if (collectionId === undefined) return undefined;
+      const asked = await collections.ask(tier, context.signal);
+      if (asked.id === undefined) {
+        // After no answer the gate waits before the next.
+        if (asked.why === "unanswered") continue;
+        const isLong = creates.every(({ atMs }) => context.now() - atMs >= UNCLEAR_MS);
+        if (asked.why === "untold" || areDoubts || isLong) return undefined;
+        unclearTries += 1;
+        await clearUp(unclearTries);
+        continue;
+      }
+      const { id: collectionId } = asked;
       const settling = startSettling(creates.map(openCreateOf), (docId) => ledger.files.ownsDoc(docId));
       const see = (record: ResourceRecord): void => {
         const url = record.url ?? undefined;
@@ -142,23 +187,33 @@ export function openSettler({
     }
   };
 
-  /** Writes down what was found. */
-  const apply = async (creates: readonly CreateIntent[], settlement: Settlement): Promise<void> => {
+  /**
+   * Writes down what was found. Returns the creates that got their resource: another source, which was making the same
+   * and looked at the list at the same time, may have been given it a moment ago.
+   */
+  const apply = async (
+    creates: readonly CreateIntent[],
+    settlement: Settlement,
+  ): Promise<ReadonlySet<number>> => {
     const byId = new Map(creates.map((create) => [create.id, create]));
+    const adopted = new Set<number>();
     await ledger.write(() => {
       for (const { id, docId, exact } of settlement.adopted) {
         const intent = byId.get(id);
         if (intent === undefined) continue;
         const left = acknowledgeCreate(ledger, intent, docId, exact);
-        if (left === "taken") throw new Error(`the resource ${docId} was adopted twice`);
+        if (left === "taken") continue;
+        adopted.add(id);
         if (left !== undefined) source.deleteLater(left);
         if (!exact) source.lookAgain(intent.path);
       }
       for (const { id, docId } of settlement.extra) {
+        if (ledger.files.ownsDoc(docId)) continue;
         const path = byId.get(id)?.path ?? "";
         source.deleteLater({ id: ledger.intents.delete(source.id, path, docId), path, docId });
       }
     });
+    return adopted;
   };
 
   const run = async (): Promise<void> => {
@@ -169,38 +224,61 @@ export function openSettler({
       try {
         const creates = group.map(({ intent }) => intent);
         const settlement = await compare(creates);
-        if (settlement !== undefined) await apply(creates, settlement);
-        const adopted = new Set(settlement?.adopted.map(({ id }) => id));
-        for (const { intent, resolve } of group) resolve(adopted.has(intent.id) ? "adopted" : "absent");
+        const adopted = settlement && (await apply(creates, settlement));
+        for (const { intent, resolve } of group)
+          resolve(adopted?.has(intent.id) === true ? "adopted" : "absent");
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
     }
   };
 
+  let checking: Promise<void> | undefined;
+  let nextCheck: Promise<void> | undefined;
+  /**
+   * One look at a time: what another one has settled meanwhile would be settled again, under a number that is another
+   * create's by then. Whoever asks while one goes on gets the next.
+   */
   const checkDoubts = async (): Promise<void> => {
     clearTimeout(doubtTimer);
+    nextCheck ??= checkNext();
+    await nextCheck;
+  };
+  const checkNext = async (): Promise<void> => {
+    await checking?.catch(() => undefined); // Told to whoever asked for it.
+    nextCheck = undefined;
+    checking = lookAtDoubts();
+    await checking;
+  };
+  const lookAtDoubts = async (): Promise<void> => {
+    stopped.throwIfAborted();
     ledger.flush();
     const doubts = ledger.intents.doubts(source.id);
     if (doubts.length === 0) return;
+    if (isAdopting()) {
+      checkLater(ADOPTING_MS);
+      return;
+    }
     const nowMs = elapsedMs();
     doubtedSinceMs = new Map(doubts.map(({ key }) => [key, doubtedSinceMs.get(key) ?? nowMs]));
     const startedMs = context.now();
-    const settlement = await compare(doubts);
+    const settlement = await compare(doubts, true);
     if (settlement === undefined) {
-      checkLater(NO_ID_MS);
+      checkLater(noIdMs);
+      noIdMs = Math.min(DOUBT_MS / 4, 2 * noIdMs);
       return;
     }
+    noIdMs = NO_ID_MS;
     // A twin whose create is on its way, of whatever source, has a resource that no row owns yet, which must not be taken for that.
     const travelling = new Set(ledger.intents.allCreates().map(twinKey));
     const isSafe = ({ id }: { id: number }): boolean =>
       doubts.some((doubt) => doubt.id === id && !travelling.has(twinKey(doubt)));
-    // A file that failed or waits without a resource has one after all. If it has none for another reason, the plan makes
-    // it one; whatever else there is is extra.
+    // A file that was known without a resource has one after all, be it about to be sent again: then the newer one
+    // takes its place. If no row knows of it, the plan makes it one, and whatever else there is is extra.
     const isWanting = ({ id }: { id: number }): boolean => {
       const path = doubts.find((doubt) => doubt.id === id)?.path;
       const row = path === undefined ? undefined : ledger.files.living(source.id, path);
-      return row !== undefined && row.docId === null && (row.state === "parked" || row.state === "failed");
+      return row !== undefined && row.docId === null;
     };
     const { yes: adopted = [], no: others = [] } = Object.groupBy(settlement.adopted.filter(isSafe), (each) =>
       isWanting(each) ? "yes" : "no",
@@ -210,11 +288,13 @@ export function openSettler({
     for (const { id } of adopted) source.lookAgain(doubts.find((doubt) => doubt.id === id)?.path ?? "");
     const isOver = ({ key, atMs }: CreateIntent): boolean =>
       once ? startedMs - atMs >= DOUBT_ONCE_MS : nowMs - (doubtedSinceMs.get(key) ?? nowMs) >= DOUBT_MS;
-    const over = doubts.filter((doubt) => isOver(doubt) && isSafe(doubt));
+    const over = new Set(doubts.filter((doubt) => isOver(doubt) && isSafe(doubt)).map(({ key }) => key));
     await ledger.write(() => {
-      for (const { id } of over) ledger.intents.remove(id);
+      // As they are now: one that was just given its resource is gone, and its number may be another's.
+      for (const { id, key } of ledger.intents.doubts(source.id))
+        if (over.has(key)) ledger.intents.remove(id);
     });
-    if (over.length < doubts.length) checkLater(DOUBT_MS / 4);
+    if (over.size < doubts.length) checkLater(DOUBT_MS / 4);
   };
   const checkLater = (ms: number): void => {
     clearTimeout(doubtTimer);
@@ -225,16 +305,30 @@ export function openSettler({
     doubtTimer.unref();
   };
 
+  /**
+   * The same, when no create of this process is on its way that would make the same: other sources have begun to send
+   * by then, and a resource whose answer is still to come would be taken for one of a former process.
+   */
+  const compareAlone = async (creates: readonly CreateIntent[]): Promise<Settlement | undefined> => {
+    const before = new Set(ledger.intents.allCreates().map(({ key }) => key));
+    const ours = new Set(creates.map(twinKey));
+    for (;;) {
+      const settlement = await compare(creates);
+      const travelling = ledger.intents.allCreates().filter(({ key }) => !before.has(key));
+      if (!travelling.some((each) => ours.has(twinKey(each)))) return settlement;
+      await sleep(TRAVELLING_MS, undefined, { signal: stopped });
+    }
+  };
+
   return {
     recover: async () => {
       const creates = ledger.intents.creates(source.id);
       if (creates.length > 0) {
-        const settlement = await compare(creates);
-        if (settlement !== undefined) await apply(creates, settlement);
-        const adopted = new Set(settlement?.adopted.map(({ id }) => id));
+        const settlement = await compareAlone(creates);
+        const adopted = settlement && (await apply(creates, settlement));
         // What the list does not show may yet appear, and without a collection's id there is no list at all.
         await ledger.write(() => {
-          for (const { id } of creates) if (!adopted.has(id)) ledger.intents.doubt(id, null);
+          for (const { id } of creates) if (adopted?.has(id) !== true) ledger.intents.doubt(id, null);
         });
       }
       if (ledger.intents.doubts(source.id).length > 0) await checkDoubts();
@@ -265,6 +359,14 @@ function listRefused(collectionId: string, words: string): KbsyncError {
     subject: collectionId,
     retryable: true,
     hint: "what became of files that were being sent cannot be known without it, so nothing is sent",
+  });
+}
+
+function unclear(): KbsyncError {
+  return new KbsyncError("the service's answer about its collections is not to be understood", {
+    code: "list_refused",
+    retryable: true,
+    hint: "what became of a file that was being sent cannot be known without it, so nothing is sent; is a proxy answering?",
   });
 }
 

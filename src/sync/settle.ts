@@ -53,9 +53,10 @@ interface Mark {
 /** Makes an empty set. `settleMs` is how long a path must have rested. */
 export function openDirtySet(settleMs: number): DirtySet {
   const marks = new Map<RelativePath, Mark>();
-  const restless = new Map<
+  /** Files as they were found unrested, from `firstMs` to `lastMs`. */
+  let restless = new Map<
     RelativePath,
-    { sizeBytes: number; mtimeMs: number; sinceMs: number; firstMs: number }
+    { sizeBytes: number; mtimeMs: number; sinceMs: number; firstMs: number; lastMs: number }
   >();
   /** How often a file was found unrested or torn since `firstMs`. */
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
@@ -79,7 +80,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       const goesOn =
         history !== undefined && history.count >= BURST && nowMs - history.lastMs < 1.5 * CEILING_MS;
       recent.set(path, { count: goesOn ? BURST : 1, firstMs: nowMs, lastMs: nowMs });
-      if (recent.size > forgetAbove) forgetOld(nowMs);
+      if (Math.max(recent.size, restless.size) > forgetAbove) forgetOld(nowMs);
     } else {
       history.count += 1;
       history.lastMs = nowMs;
@@ -87,8 +88,12 @@ export function openDirtySet(settleMs: number): DirtySet {
   };
   const forgetOld = (nowMs: number): void => {
     recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
-    forgetAbove = Math.max(RECENT_MAX, 2 * recent.size);
+    restless = new Map([...restless].filter(([, each]) => isCurrent(each, nowMs)));
+    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(recent.size, restless.size));
   };
+  /** Not of a file that went before it rested: one of its name that comes later is another. */
+  const isCurrent = ({ lastMs }: { readonly lastMs: number }, nowMs: number): boolean =>
+    nowMs - lastMs < 2 * Math.max(CEILING_MS, settleMs);
 
   /** A retry becomes a mark like any other. */
   const begin = (mark: Mark, nowMs: number): void => {
@@ -144,7 +149,8 @@ export function openDirtySet(settleMs: number): DirtySet {
     },
     rested: (entry, nowMs, forced) => {
       const { path, sizeBytes, mtimeMs } = entry;
-      const before = restless.get(path);
+      const found = restless.get(path);
+      const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
       const ageMs = nowMs - mtimeMs;
       // A modification time in the future says nothing; then only a second look does.
@@ -162,7 +168,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       }
       remember(path, nowMs);
       const sinceMs = same ? before.sinceMs : nowMs;
-      restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs });
+      restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs, lastMs: nowMs });
       const waitMs = ageMs >= 0 ? settleMs - ageMs : settleMs;
       again(path, nowMs + Math.ceil(waitMs), nowMs);
       return false;

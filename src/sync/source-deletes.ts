@@ -47,6 +47,8 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   return {
     begin,
     beginLeft: () => {
+      // One that was done a moment ago is not left, nor is what has its number by then.
+      ledger.flush();
       const open = ledger.intents.deletes(row.id);
       begin(open.filter(({ id }) => !underWay.isDeleting(id) && !refused.has(id)));
     },

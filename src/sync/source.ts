@@ -5,6 +5,7 @@ import { openAdoption } from "./adopt.ts";
 import { openAgenda } from "./agenda.ts";
 import { openLossGuard, type Check, type LossGuard } from "./audit/loss.ts";
 import type { SyncConfig } from "../config/schema.ts";
+import { countedAs } from "./counted.ts";
 import type { SourceRow } from "./ledger/sources.ts";
 import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
@@ -33,7 +34,7 @@ export type Job =
 
 /** What a source is doing, beyond what the ledger says of it. */
 export interface SourceActivity {
-  /** Files planned and not done. */
+  /** Files planned and not done whose row counts as nothing, or as one in agreement. */
   readonly backlog: number;
   /** How many of them have a row in agreement: an older version of theirs. */
   readonly backlogAgreed: number;
@@ -60,6 +61,8 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   /** A job has ended, in whatever way. */
   done(job: Job): void;
   activity(): SourceActivity;
+  /** Writes down what it is doing, for other processes to read. Runs inside a group commit, so that it fits the rows. */
+  noteBacklog(): void;
   /** Keeps a service that was reset from being filled again unasked. */
   readonly guard: LossGuard;
   /** Whether a file is being read or sent. */
@@ -174,6 +177,7 @@ export function openSource(options: SourceOptions): SourceSync {
     stopped: stopping.signal,
     once,
     onWarning: options.onWarning,
+    isAdopting: () => adoption.isPending(),
   });
   const passes = openPasses({
     source,
@@ -182,9 +186,11 @@ export function openSource(options: SourceOptions): SourceSync {
     once,
     dirty,
     busyPaths: () => underWay.asOfNow(),
-    travelsAs: (entry) => {
+    waitsForItself: (entry) => {
       const other = underWay.byInode(entry.ino);
-      return other !== undefined && sameIdentity(other, entry) ? other.path : undefined;
+      if (other === undefined || other.path === entry.path || !sameIdentity(other, entry)) return false;
+      underWay.lookAfter(other.path, entry.path);
+      return true;
     },
     signal: stopping.signal,
   });
@@ -202,11 +208,22 @@ export function openSource(options: SourceOptions): SourceSync {
       ),
     wakeAt: (atMs) => agenda.wakeAt(atMs),
   });
+  /** Those whose row has come to be counted since, while their job is ending. */
+  const countedSince = (): number => {
+    let count = 0;
+    for (const path of underWay.travellers())
+      if (countedAs(ledger.files.living(row.id, path)?.state) !== "nothing") count += 1;
+    return count;
+  };
+  const noteBacklog = (): void => {
+    const { backlog, backlogAgreed } = self.activity();
+    ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
+  };
   const beginLooks = (looks: readonly Look[]): void => {
     underWay.begin(looks);
     if (looks.length > 0) {
       // Before any of them is acknowledged, or the ledger would tell other processes of an agreement too early.
-      ledger.note(() => ledger.sources.setBacklog(row.id, underWay.size(), underWay.agreed()));
+      ledger.note(noteBacklog);
     }
     queue.push(looks.map((look) => ({ kind: "look", source: self, look })));
   };
@@ -234,6 +251,7 @@ export function openSource(options: SourceOptions): SourceSync {
       agenda.answer(answers);
       return;
     }
+    if (plan.newRoot) adoption.again();
     const admitted = await adoption.admit(plan.looks);
     beginLooks(admitted);
     deletes.begin(plan.deletions);
@@ -273,8 +291,11 @@ export function openSource(options: SourceOptions): SourceSync {
       recovered = true;
       await loop();
     },
-    prepare: async (look) =>
-      source.isStale(look.entry.path) ? undefined : prepareLook(context, source, look),
+    prepare: async (look) => {
+      underWay.travel(look.entry.path);
+      return source.isStale(look.entry.path) ? undefined : prepareLook(context, source, look);
+    },
+    noteBacklog,
     depart: (prepared) => {
       const departure = prepared.write();
       // The row is `unsure` from here on.
@@ -291,14 +312,14 @@ export function openSource(options: SourceOptions): SourceSync {
     delete: (deletion) => deletes.send(deletion),
     done: (job) => {
       if (job.kind === "delete") underWay.endDelete(job.deletion);
-      else if (underWay.end(job.look.entry)) hint(job.look.entry.path);
+      else for (const path of underWay.end(job.look.entry)) hint(path);
       // One file was sent alone, or what was on its way has arrived.
       if (adoption.isPending()) lookAt(now());
       options.onChange();
     },
     activity: () => ({
       // While it is paused, what waits for the adoption is among what was counted.
-      backlog: underWay.size() + (pause.isPaused() ? pause.size() : adoption.waiting()),
+      backlog: underWay.size() - countedSince() + (pause.isPaused() ? pause.size() : adoption.waiting()),
       backlogAgreed: underWay.agreed() + pause.agreed(),
     }),
     guard,

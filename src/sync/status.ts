@@ -4,7 +4,9 @@ import { ledgerFile, type Ledger } from "./ledger/ledger.ts";
 import { openSqlite } from "./ledger/open.ts";
 import { openOperator } from "./ledger/operator.ts";
 import { openSources, type SourceRow, type Sources } from "./ledger/sources.ts";
+import type { RelativePath } from "./plan/model.ts";
 import type { SourceActivity } from "./source.ts";
+import { standstillsOf } from "./standstill.ts";
 
 export type { SkippedFile, TroubledFile } from "./ledger/files.ts";
 
@@ -28,8 +30,12 @@ export interface SourceStatus {
   readonly holdReason: string | null;
   /** The folder is missing or another one: nothing is sent for it. */
   readonly halted: boolean;
+  /** What a person can do about the hold reason, in a sentence; null where there is none. */
+  readonly remedy: string | null;
   /** Folders and files that could not be looked at. */
   readonly unreadable: number;
+  /** The first of them, "" for the source's own folder; empty where only their number is known, from the ledger alone. */
+  readonly unreadablePaths: readonly RelativePath[];
   /** Why some changes are found late; null while all are seen. */
   readonly degraded: string | null;
   /** A person said that nothing is to be sent for it. */
@@ -53,7 +59,12 @@ export interface StatusSource {
   /** Default: the ledger's row of that number. */
   readonly row?: SourceRow;
   activity(): SourceActivity;
+  /** What cannot be looked at, of one that looks. */
+  unreadable?(below: undefined): readonly RelativePath[];
 }
+
+/** Unreadable places that are named. */
+const UNREADABLE_NAMED = 100;
 
 /** Status of a daemon's sources, from the ledger and from what each is doing. */
 export function statusOf(
@@ -67,8 +78,10 @@ export function statusOf(
     const row = source.row ?? ledger.sources.get(source.id);
     const { backlog, backlogAgreed } = source.activity();
     const collectionId = ledger.sources.collectionId(row.tier);
-    const now = { ...row, backlog, backlogAgreed, degraded: degraded(source.id) ?? null };
-    return sourceStatus(now, collectionId, paused.has(row.id));
+    const found = row.agreed - backlogAgreed + row.failed + row.parked + row.unsure + backlog;
+    const now = { ...row, backlogAgreed, found, degraded: degraded(source.id) ?? null };
+    const unreadable = source.unreadable?.(undefined) ?? [];
+    return sourceStatus(now, collectionId, paused.has(row.id), unreadable.toSorted());
   });
 }
 
@@ -119,10 +132,16 @@ export function readStatus(
   }
 }
 
-function sourceStatus(row: SourceRow, collectionId: string | undefined, paused: boolean): SourceStatus {
+function sourceStatus(
+  row: SourceRow,
+  collectionId: string | undefined,
+  paused: boolean,
+  unreadable: readonly RelativePath[] = [],
+): SourceStatus {
+  const [standstill] = standstillsOf(row);
   const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
-  // Parked and unsure rows are waiting too; those in the backlog are counted there.
-  const waiting = Math.max(row.backlog, row.parked + row.unsure);
+  // Of the files that were found, what has no row in the ledger yet; rows that are parked or unsure are waiting too.
+  const waiting = Math.max(row.found - inAgreement - row.failed, row.parked + row.unsure);
   return {
     path: row.path,
     ownerId: row.ownerId,
@@ -132,10 +151,13 @@ function sourceStatus(row: SourceRow, collectionId: string | undefined, paused: 
     waiting,
     failed: row.failed + row.deletesRefused,
     skipped: row.skipped,
-    held: row.held > 0 || row.halted === null ? row.held : row.agreed,
+    // Before another folder as many as a person would agree to; before a missing one nothing is known to be gone.
+    held: row.haltRoot === undefined ? row.held : Math.max(row.held, row.haltFiles),
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: row.lost !== null || row.halted !== null,
+    remedy: standstill?.remedy ?? null,
     unreadable: row.unreadable,
+    unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
     degraded: row.degraded,
     paused,
   };

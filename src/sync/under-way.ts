@@ -1,12 +1,17 @@
+import { type Counted, countedAs } from "./counted.ts";
 import type { Deletion } from "./pass/deletes.ts";
 import type { Look, RelativePath, ScanEntry } from "./plan/model.ts";
+import { sameIdentity } from "./plan/moves.ts";
+import { STEP_ITEMS, type Steps } from "./plan/steps.ts";
 
 /** What of a source is planned and not done: files to be read and sent, and deletes. */
 export interface UnderWay {
   begin(looks: readonly Look[]): void;
   beginDeletes(deletions: readonly Deletion[]): void;
-  /** The file's job has ended. True: something happened at the path since, so it must be looked at again. */
-  end(entry: ScanEntry): boolean;
+  /** The file's job has ended. Returns the paths to be looked at now: its own, if something happened there since, and those that waited for it. */
+  end(entry: ScanEntry): readonly RelativePath[];
+  /** Has a path looked at when another one's job has ended. */
+  lookAfter(busyPath: RelativePath, path: RelativePath): void;
   endDelete(deletion: Deletion): void;
   has(path: RelativePath): boolean;
   /** The same as of now, whatever ends until it is closed: what a comparison goes by that takes its time. */
@@ -15,11 +20,15 @@ export interface UnderWay {
   /** Something happened at a path that has a job. */
   outdate(path: RelativePath): void;
   isOutdated(path: RelativePath): boolean;
-  /** The path's row is no longer among those in agreement. */
+  /** The path's row, if it has one, counts as unsure from here on. */
   uncount(path: RelativePath): void;
+  /** The file of a path is being read or sent: its row may come to be counted before its job has ended. */
+  travel(path: RelativePath): void;
+  /** Those of which no row counted when they were planned, and that are being read or sent. They are few. */
+  travellers(): Iterable<RelativePath>;
   /** A file on its way that had this inode when it was planned: it may have been renamed since. */
   byInode(ino: number): ScanEntry | undefined;
-  /** Files. */
+  /** Files whose row counts as nothing, or as one in agreement. */
   size(): number;
   /** How many of them have a row in agreement: an older version of theirs. */
   agreed(): number;
@@ -33,36 +42,48 @@ export interface UnderWay {
 /** Paths of files under way at some moment. */
 export interface BusyPaths {
   has(path: RelativePath): boolean;
+  /**
+   * Those in the scope of a scan at which it saw another file than is on its way, or none: what happened there may have
+   * given no hint. `seen` are its entries at these paths.
+   */
+  changed(
+    seen: readonly ScanEntry[],
+    inScope: (path: RelativePath) => boolean,
+  ): Steps<readonly RelativePath[]>;
   close(): void;
 }
 
 /** Nothing is under way. */
 export function openUnderWay(): UnderWay {
-  /** Paths with a job. `agreed`: the row still counts as in agreement. */
-  const busy = new Map<RelativePath, { readonly entry: ScanEntry; agreed: boolean }>();
+  /** Paths with a job, and what their rows count as. */
+  const busy = new Map<RelativePath, { readonly entry: ScanEntry; counted: Counted }>();
+  const onTheWay = new Set<RelativePath>();
   const travelling = new Map<number, ScanEntry>();
   /** Busy paths where something happened since. */
   const stale = new Set<RelativePath>();
+  /** Paths that wait for a busy one. */
+  const waiting = new Map<RelativePath, Set<RelativePath>>();
   const deleting = new Set<number>();
   /** Paths of those, and how many each has: two held rows of one path may be deleted together. */
   const deletingPaths = new Map<RelativePath, number>();
   /** What has ended, for each that asked for the paths as of a moment. */
-  const ended = new Set<Set<RelativePath>>();
-  let agreed = 0;
+  const ended = new Set<Map<RelativePath, ScanEntry>>();
+  const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
 
-  const uncount = (path: RelativePath): void => {
+  const remove = (path: RelativePath): void => {
     const work = busy.get(path);
-    if (work?.agreed !== true) return;
-    work.agreed = false;
-    agreed -= 1;
+    if (work !== undefined) sizes[work.counted] -= 1;
+    busy.delete(path);
+    onTheWay.delete(path);
   };
   return {
     begin: (looks) => {
       for (const { entry, known } of looks) {
-        const isAgreed = known?.state === "agreed";
-        busy.set(entry.path, { entry, agreed: isAgreed });
+        const counted = countedAs(known?.state);
+        remove(entry.path);
+        busy.set(entry.path, { entry, counted });
+        sizes[counted] += 1;
         travelling.set(entry.ino, entry);
-        if (isAgreed) agreed += 1;
       }
     },
     beginDeletes: (deletions) => {
@@ -73,11 +94,15 @@ export function openUnderWay(): UnderWay {
       }
     },
     end: (entry) => {
-      uncount(entry.path);
-      busy.delete(entry.path);
-      for (const since of ended) since.add(entry.path);
+      remove(entry.path);
+      for (const since of ended) since.set(entry.path, entry);
       if (travelling.get(entry.ino) === entry) travelling.delete(entry.ino);
-      return stale.delete(entry.path);
+      const after = [...(waiting.get(entry.path) ?? [])];
+      waiting.delete(entry.path);
+      return stale.delete(entry.path) ? [entry.path, ...after] : after;
+    },
+    lookAfter: (busyPath, path) => {
+      waiting.set(busyPath, (waiting.get(busyPath) ?? new Set()).add(path));
     },
     endDelete: ({ id, path }) => {
       if (!deleting.delete(id)) return;
@@ -87,10 +112,26 @@ export function openUnderWay(): UnderWay {
     },
     has: (path) => busy.has(path),
     asOfNow: () => {
-      const since = new Set<RelativePath>();
+      const since = new Map<RelativePath, ScanEntry>();
       ended.add(since);
       return {
         has: (path) => busy.has(path) || since.has(path),
+        changed: function* (seen, inScope) {
+          const found: RelativePath[] = [];
+          const entries = new Map<RelativePath, ScanEntry>();
+          const taken = [...since.values()];
+          for (const { entry } of busy.values()) taken.push(entry);
+          let items = 0;
+          for (const entry of seen) {
+            if (++items % STEP_ITEMS === 0) yield;
+            entries.set(entry.path, entry);
+          }
+          for (const entry of taken) {
+            if (++items % STEP_ITEMS === 0) yield;
+            if (inScope(entry.path) && !isAsTaken(entry, entries.get(entry.path))) found.push(entry.path);
+          }
+          return found;
+        },
         close: () => void ended.delete(since),
       };
     },
@@ -99,10 +140,20 @@ export function openUnderWay(): UnderWay {
       if (busy.has(path)) stale.add(path);
     },
     isOutdated: (path) => stale.has(path),
-    uncount,
+    uncount: (path) => {
+      const work = busy.get(path);
+      if (work?.counted !== "agreed") return;
+      work.counted = "trouble";
+      sizes.agreed -= 1;
+      sizes.trouble += 1;
+    },
+    travel: (path) => {
+      if (busy.get(path)?.counted === "nothing") onTheWay.add(path);
+    },
+    travellers: () => onTheWay,
     byInode: (ino) => travelling.get(ino),
-    size: () => busy.size,
-    agreed: () => agreed,
+    size: () => sizes.nothing + sizes.agreed,
+    agreed: () => sizes.agreed,
     isEmpty: () => busy.size === 0 && deleting.size === 0,
     *paths() {
       yield* busy.keys();
@@ -110,4 +161,9 @@ export function openUnderWay(): UnderWay {
     },
     touches: (path) => busy.has(path) || deletingPaths.has(path),
   };
+}
+
+/** Whether a file is still what it was when it was planned. */
+function isAsTaken(taken: ScanEntry, now: ScanEntry | undefined): boolean {
+  return now !== undefined && sameIdentity(taken, now) && taken.ctimeMs === now.ctimeMs;
 }

@@ -1,4 +1,5 @@
 import type { Prepared } from "./actions/prepare.ts";
+import type { Activity } from "./ledger/activity.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openQueue, type Send, type WorkQueue } from "./queue.ts";
 import type { Job } from "./source.ts";
@@ -9,6 +10,8 @@ export interface Progress {
   readonly total: number;
   /** Of those done, the ones for which something was sent: a file that was only touched is looked at, no more. */
   readonly sent: number;
+  /** Of those done, the ones that the service refused, or that could not be read: they are no changes. */
+  readonly failed: number;
   /** Bytes of the files done. */
   readonly bytes: number;
 }
@@ -16,6 +19,8 @@ export interface Progress {
 /** The daemon's queue: jobs of all sources, read and written down together, then sent side by side. */
 export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {
   progress(): Progress;
+  /** What became of a job, as it is reported before the job ends. */
+  reported(activity: Pick<Activity, "source" | "path" | "docId" | "action" | "outcome">): void;
 }
 
 export interface WorkOptions {
@@ -31,10 +36,17 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   let done = 0;
   let total = 0;
   let sent = 0;
+  let failed = 0;
   let bytes = 0;
+  /** Jobs that were reported as failed and have not ended. */
+  const failing = new Set<string>();
 
-  const finish = (job: Job): void => {
+  const finish = (job: Job, wasSent = false): void => {
     done += 1;
+    if (failing.delete(keyOf(job))) failed += 1;
+    else if (wasSent) sent += 1;
+    // What is reported outside of a job has no end that would take it out.
+    if (done === total) failing.clear();
     if (job.kind === "look") bytes += job.look.entry.sizeBytes;
     job.source.done(job);
   };
@@ -43,8 +55,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     run: async () => {
       // A job that threw is not done: the work cannot go on, and status still counts its file as waiting.
       await run();
-      sent += 1;
-      finish(job);
+      finish(job, true);
     },
     drop: () => drop?.(),
   });
@@ -86,6 +97,22 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
       total += list.length;
       queue.push(list, how);
     },
-    progress: () => ({ done, total, sent, bytes }),
+    progress: () => ({ done, total, sent, failed, bytes }),
+    reported: ({ source, path, docId, action, outcome }) => {
+      if (outcome !== "refused" && outcome !== "parked") return;
+      failing.add(action === "delete" ? deleteKey(docId ?? "") : lookKey(source, path));
+    },
   };
+}
+
+function keyOf(job: Job): string {
+  return job.kind === "look" ? lookKey(job.source.id, job.look.entry.path) : deleteKey(job.deletion.docId);
+}
+
+function lookKey(source: number, path: string): string {
+  return `look ${source} ${path}`;
+}
+
+function deleteKey(docId: string): string {
+  return `delete ${docId}`;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { approveWords } from "../../src/cli/approve.ts";
+import { approveWords, haltedWords, heldWords } from "../../src/cli/approve.ts";
 
 it.each([
   { name: "nothing", approvals: [], isRunning: true, words: "nothing is held\n" },
@@ -31,6 +31,38 @@ it.each([
     isRunning: false,
     words: "approved: /docs (the service has lost 10 of 10 resources); the next pass goes on there\n",
   },
+  {
+    name: "another folder, without the question that was answered",
+    approvals: [
+      {
+        source: "/docs",
+        held: 9,
+        reason: "the folder is on another device than before; is a disk not mounted?",
+      },
+    ],
+    isRunning: false,
+    words:
+      "approved: /docs, 9 deletes (the folder is on another device than before); the next pass does them\n",
+  },
 ])("approve says what was agreed to: $name", ({ approvals, isRunning, words }) => {
   expect(approveWords(approvals, isRunning)).toBe(words);
+});
+
+it("a dry run says what would be deleted, and what it would take to agree", () => {
+  expect(heldWords([])).toBe("nothing is held\n");
+  const reason = "the folder is on another device than before; is a disk not mounted?";
+  expect(heldWords([{ source: "/docs", held: 1200, reason }])).toBe(
+    `held: /docs, 1,200 deletes (${reason}); nothing was agreed to: \`kbsync approve /docs\` does\n`,
+  );
+  expect(heldWords([{ source: "/docs", held: 0, reason: "lost" }])).toBe(
+    "held: /docs (lost); nothing was agreed to: `kbsync approve /docs` does\n",
+  );
+});
+
+it("a folder that is away is named, for to that nobody can agree", () => {
+  const halted = { path: "/docs", holdReason: "the folder is missing", remedy: "mount it or put it back" };
+  expect(haltedWords([halted])).toBe(
+    "nothing to agree to: /docs: the folder is missing (mount it or put it back)\n",
+  );
+  expect(haltedWords([])).toBe("nothing is held\n");
 });

@@ -37,7 +37,7 @@ it("makes a key once, mode 0600, and mends a mode that was opened", () => {
 it.each([
   ["no file", undefined, undefined],
   ["a line with its end", "kb_x\n", "kb_x"],
-  ["Windows line ends and blanks", "  kb_x \r\nmore\n", "kb_x"],
+  ["Windows line ends and blanks", "  kb_x \r\n\r\n", "kb_x"],
 ])("reads a key file: %s", (_name, text, key) => {
   const path = join(parent, "key");
   if (text !== undefined) writeFileSync(path, text);
@@ -48,6 +48,7 @@ it.each([
   ["empty", ""],
   ["not ASCII", "schlüssel\n"],
   ["two words", "a key\n"],
+  ["several lines", "kb_x\nmore\n"],
 ])("refuses a key file that is %s", (_name, text) => {
   const path = join(parent, "key");
   writeFileSync(path, text);

@@ -16,7 +16,9 @@ const source = (more: Partial<SourceStatus>): SourceStatus => ({
   held: 0,
   holdReason: null,
   halted: false,
+  remedy: null,
   unreadable: 0,
+  unreadablePaths: [],
   degraded: null,
   paused: false,
   ...more,
@@ -27,7 +29,7 @@ const summary = (...sources: SourceStatus[]): string =>
       service: { kind: "open" },
       sources,
       removed: [],
-      progress: { done: 1, total: 1, sent: 0, bytes: 0 },
+      progress: { done: 1, total: 1, sent: 0, failed: 0, bytes: 0 },
       filesPerSecond: undefined,
       idle: true,
     },
@@ -46,6 +48,7 @@ describe("skipped files", () => {
     const skipped = [{ source: "/docs", path: "a.zip", reason: "archive" }];
     const text = statusText({
       daemon: null,
+      stateDir: "/state",
       service: { address: "http://127.0.0.1:1", running: true },
       sources: [source({ skipped: 1 })],
       removed: [],
@@ -67,10 +70,12 @@ describe("what came of a pass", () => {
       filesPerSecond: undefined,
       idle: true,
     };
-    const words = (sent: number) =>
-      passSummary({ ...status, progress: { done: 3, total: 3, sent, bytes: 0 } }, 1000);
+    const words = (sent: number, failed = 0) =>
+      passSummary({ ...status, progress: { done: 3, total: 3, sent, failed, bytes: 0 } }, 1000);
     expect(words(0)).toContain("nothing to send");
     expect(words(1)).toContain("1 change in 1 s");
+    expect(words(0, 3)).toContain("nothing sent");
+    expect(words(1, 3)).toContain("1 change in 1 s");
   });
 
   it("says of a halted source that it is, and why, and counts none of its files as in agreement", () => {
@@ -79,6 +84,28 @@ describe("what came of a pass", () => {
       "in agreement: 0 of 2 files, nothing to send, 2 deletes held\n" +
         "  /docs: halted, nothing is sent: the folder is missing or is no folder\n",
     );
+  });
+
+  it("says what a person can do", () => {
+    const held = { held: 2, holdReason: "the folder was emptied", remedy: "`kbsync approve` deletes them" };
+    expect(summary(source(held))).toContain(
+      "  /docs: deletes held: the folder was emptied (`kbsync approve` deletes them)\n",
+    );
+    const halted = { halted: true, holdReason: "the folder is missing", remedy: "mount it" };
+    expect(summary(source(halted))).toContain(
+      "  /docs: halted, nothing is sent: the folder is missing (mount it)\n",
+    );
+  });
+
+  it("names the first that cannot be looked at, and counts the rest", () => {
+    const unreadablePaths = ["a", "b/c", "d", "e"];
+    expect(summary(source({ unreadable: 5, unreadablePaths }))).toContain(
+      "  /docs: cannot be looked at: a, b/c, d and 2 more (check owner and mode)\n",
+    );
+    expect(summary(source({ unreadable: 1, unreadablePaths: [""] }))).toContain(
+      "cannot be looked at: the folder itself (",
+    );
+    expect(summary(source({ unreadable: 1 }))).not.toContain("looked at:");
   });
 
   it("says why deletes are held, and that files wait", () => {
@@ -125,9 +152,26 @@ it("names troubled files under what is the matter with them, each group up to a 
   expect(troubleLines([], 2)).toBe("");
 });
 
+it("the status counts no file of a halted source as in agreement", () => {
+  const lost = "the service has lost 3,500 of 4,000 resources";
+  const text = statusText({
+    daemon: null,
+    stateDir: "/state",
+    service: { address: "http://127.0.0.1:1", running: true },
+    sources: [source({ files: 4000, inAgreement: 4000, halted: true, holdReason: lost })],
+    removed: [],
+    failures: [],
+    skipped: [],
+  });
+  expect(text).toContain("4,000 files, 4,000 of them in agreement before it was halted\n");
+  expect(text).not.toContain("4,000 of 4,000");
+  expect(text).toContain(lost);
+});
+
 it("the status says of a service that was not asked that it was not", () => {
   const text = statusText({
     daemon: null,
+    stateDir: "/state",
     service: { address: "https://db.example.com", running: null },
     sources: [],
     removed: [],
@@ -135,4 +179,5 @@ it("the status says of a service that was not asked that it was not", () => {
     skipped: [],
   });
   expect(text).toContain("service  https://db.example.com (not asked)\n");
+  expect(text).toContain("nothing was synced with the state folder /state yet\n");
 });

@@ -3,7 +3,15 @@ import { recoverText } from "../../src/cli/recover.ts";
 import { auditText } from "../../src/cli/verify.ts";
 import type { AuditReport } from "../../src/sync/audit/report.ts";
 
-const source = { path: "/docs", resources: 1200, missing: 0, altered: 0, lost: null, listed: true };
+const source = {
+  path: "/docs",
+  resources: 1200,
+  missing: 0,
+  altered: 0,
+  unjudged: 0,
+  lost: null,
+  listed: true,
+};
 const report = (more: Partial<AuditReport>): AuditReport => ({
   sources: [source],
   findings: [],
@@ -34,6 +42,27 @@ describe("what verify tells a person", () => {
       "missing  a.txt  (the service no longer has it; put right)\n" +
         "altered  b.txt  (the service no longer has it)\n" +
         "/docs: 1,200 resources compared\n2 differ, 1 of them put right\n",
+    );
+  });
+
+  it("says how many were sent too shortly before to be judged, and no more than was compared", () => {
+    expect(auditText(report({ sources: [{ ...source, resources: 0, unjudged: 56 }] }))).toBe(
+      "/docs: 0 resources compared, 56 were sent less than two minutes ago and are not judged yet\n" +
+        "nothing was compared yet\n",
+    );
+    expect(auditText(report({ sources: [{ ...source, unjudged: 1 }] }))).toBe(
+      "/docs: 1,200 resources compared, 1 was sent less than two minutes ago and is not judged yet\n" +
+        "all that were compared agree\n",
+    );
+    expect(auditText(report({ sources: [{ ...source, resources: 0, listed: false }] }))).not.toContain(
+      "all agree",
+    );
+  });
+
+  it("says of what --repair deleted that it did, not that it was put right", () => {
+    const same = { ...finding, kind: "same", what: "it is equal to 7, and may be another kbsync's" } as const;
+    expect(auditText(report({ findings: [same], agrees: false, left: 0 }))).toContain(
+      "same     a.txt  (deleted: it is equal to 7, and may be another kbsync's)\n",
     );
   });
 

@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig, parseConfig } from "../../src/config/load.ts";
@@ -12,6 +12,19 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const load = (request: Partial<Parameters<typeof loadConfig>[0]> = {}) =>
   loadConfig({ cwd: folder, env: {}, ...request });
+
+it("takes ~/ for the home folder, wherever a path stands", () => {
+  const service = { apiUrl: "http://a", dbUrl: "http://a", resourcesUrl: "http://a", pauthkeyFile: "~/key" };
+  writeFileSync(
+    join(folder, "kbsync.config.json"),
+    JSON.stringify({ stateDir: "~/state", service, sources: [{ path: "~/docs" }, { path: "~docs" }] }),
+  );
+  expect(load()).toMatchObject({
+    stateDir: join(homedir(), "state"),
+    service: { pauthkeyFile: join(homedir(), "key") },
+    sources: [{ absolutePath: join(homedir(), "docs") }, { absolutePath: join(folder, "~docs") }],
+  });
+});
 
 describe("a refused configuration names the JSON path, what was expected and what came", () => {
   const cases: [name: string, config: unknown, message: RegExp][] = [

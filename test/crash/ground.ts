@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ResourceRecord } from "../../src/wire/resource.ts";
 import { type Ended, kbsync, type Started, startProgram, temporaryFolder } from "../e2e/program.ts";
@@ -97,7 +97,9 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
       sources: [{ path: root, ownerId, rules }],
       sync: { settleMs: 20, requestTimeoutMs: TIMEOUT_MS, ...sync },
     };
-    writeFileSync(configFile, JSON.stringify(config, undefined, 2));
+    // At once: a daemon that starts at this moment reads the old one or the new one.
+    writeFileSync(`${configFile}.new`, JSON.stringify(config, undefined, 2));
+    renameSync(`${configFile}.new`, configFile);
   };
   writeConfig();
 

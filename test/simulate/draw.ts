@@ -24,13 +24,16 @@ export function drawHistory(seed: number): History {
     happenings.push(drawChange(random, atMs));
   }
   for (let each = random.below(7); each > 0; each -= 1)
-    happenings.push(drawFault(random, random.pick([...bursts, random.between(0, lengthMs)])));
+    happenings.push(drawFault(random, conditions, random.pick([...bursts, random.between(0, lengthMs)])));
   for (let each = random.pick([0, 0, 1, 2]); each > 0; each -= 1)
     happenings.push(drawStorm(random, random.between(0, lengthMs)));
   for (let each = random.pick([0, 1, 2, 4]); each > 0; each -= 1)
     happenings.push(drawEnd(random, random.pick([...bursts, random.between(0, lengthMs)])));
   for (let each = random.pick([0, 0, 1, 2]); each > 0; each -= 1)
     happenings.push(drawTrouble(random, random.between(0, lengthMs)));
+  if (random.chance(0.3)) {
+    for (const atMs of bursts) happenings.push(...drawRestless(random, conditions.settleMs, atMs));
+  }
   if (random.chance(0.25)) happenings.push(...drawBackAndForth(random, random.between(10_000, lengthMs)));
   if (happenings.some((each) => each.kind === "crash" && each.kept === "backup")) {
     happenings.push({ atMs: random.between(0, lengthMs), kind: "backup" });
@@ -134,13 +137,14 @@ const FAULTS: readonly FaultKind[] = [
   "answer-late",
   "acts-late",
   "acts-late",
+  "twice",
 ];
 
-function drawFault(random: Random, atMs: number): Happening {
-  const fault = random.pick(FAULTS);
-  let operation = random.pick(OPERATIONS);
-  // An update that acts after a newer one cannot be noticed by anybody who only sends: that is the audit's to find.
-  if (fault === "acts-late" && (operation === "update" || operation === "any")) operation = "create";
+function drawFault(random: Random, { keys }: Conditions, atMs: number): Happening {
+  let fault = random.pick(FAULTS);
+  const operation = random.pick(OPERATIONS);
+  // A create that a proxy doubles makes two resources and no lost answer: only a key of the request keeps it from that.
+  if (fault === "twice" && (operation === "create" || operation === "any") && !keys) fault = "answer-lost";
   const amount = fault === "acts-late" ? random.between(100, 60_000) : random.pick([0, 1, 5, 60, 600]);
   return { atMs, kind: "fault", operation, fault, amount };
 }
@@ -173,6 +177,16 @@ function drawEnd(random: Random, atMs: number): Happening {
   if (random.chance(0.2)) return { atMs, kind: "stop", restMs, next };
   const kept = random.pick(["all", "all", "all", 0, 0, 0, random.next(), "none", "backup"] as const);
   return { atMs, kind: "crash", effects: 1 + random.below(random.pick([10, 60])), kept, restMs, next };
+}
+
+/** A file is changed again just when it is likely to be read. */
+function drawRestless(random: Random, settleMs: number, atMs: number): Happening[] {
+  const path = drawPath(random);
+  const changes = 2 + random.below(4);
+  return Array.from({ length: changes }, (_, index) => {
+    const laterMs = index * (settleMs + random.between(0, 30));
+    return { atMs: atMs + laterMs, kind: "write", path, text: drawText(random, path) } as const;
+  });
 }
 
 /** A file is changed, the daemon dies of it, and the file is put back as it was before the next start. */

@@ -39,7 +39,9 @@ export type FaultKind =
   /** The service acts; the answer comes after the client gave up waiting. */
   | "answer-late"
   /** The connection breaks; the service acts some time later. */
-  | "acts-late";
+  | "acts-late"
+  /** A proxy sends the request on twice; the second answer comes. */
+  | "twice";
 
 /** What goes wrong for some time. */
 export type StormKind =

@@ -1,4 +1,6 @@
 import { spawn } from "node:child_process";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -33,6 +35,16 @@ const showProgress = (text: string): void => {
   if (process.stderr.isTTY) process.stderr.write(`\r${text}\u001B[K`);
 };
 
+/** A worker hung. */
+class Silence extends Error {
+  readonly seed: number;
+
+  constructor(seed: number) {
+    super(`seed ${seed} has not ended after ${SILENCE_MS_MAX / 1000} s`);
+    this.seed = seed;
+  }
+}
+
 /** Runs a worker to its end; `onReport` may end it by giving false. Throws when it dies or is silent for too long. */
 async function work(order: Order, onReport: (report: Report) => boolean): Promise<void> {
   const child = spawn(process.execPath, ["--no-warnings", WORKER, JSON.stringify(order)], {
@@ -41,9 +53,13 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   let last = order.from - order.stride;
   let silence: NodeJS.Timeout | undefined;
   let ended = false;
+  let isSilent = false;
   const watch = (): void => {
     clearTimeout(silence);
-    silence = setTimeout(() => child.kill("SIGKILL"), SILENCE_MS_MAX);
+    silence = setTimeout(() => {
+      isSilent = true;
+      child.kill("SIGKILL");
+    }, SILENCE_MS_MAX);
   };
   watch();
   const exit = new Promise<number | null>((resolve) => {
@@ -61,8 +77,15 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   }
   clearTimeout(silence);
   const code = await exit;
+  if (isSilent) throw new Silence(last + order.stride);
   if (!ended && code !== 0)
     throw new Error(`the worker ended with ${String(code)} at seed ${last + order.stride}`);
+}
+
+/** A file of a history, or all of a folder. */
+function historiesAt(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path).map((name) => join(path, name));
 }
 
 /** Runs seeds in several processes. Returns how many ran and how many failed. */
@@ -94,13 +117,21 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
 async function findMutant(name: string, does: string): Promise<boolean> {
   let seeds = 0;
   let found: { readonly seed: number; readonly words: string } | undefined;
-  await work({ from: 1, count: MUTANT_SEEDS_MAX, stride: 1, mutant: name, stopAtFailure: true }, (report) => {
-    if (report.kind === "line") return true;
+  const order = { from: 1, count: MUTANT_SEEDS_MAX, stride: 1, mutant: name, stopAtFailure: true };
+  try {
+    await work(order, (report) => {
+      if (report.kind === "line") return true;
+      seeds += 1;
+      showProgress(`${name}: ${seeds} seeds`);
+      if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
+      return found === undefined;
+    });
+  } catch (error) {
+    // A daemon that works on for ever and never waits is found, too.
+    if (!(error instanceof Silence)) throw error;
     seeds += 1;
-    showProgress(`${name}: ${seeds} seeds`);
-    if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
-    return found === undefined;
-  });
+    found = { seed: error.seed, words: error.message };
+  }
   showProgress("");
   say(
     `${name} (${does}): ${found === undefined ? `NOT FOUND after ${seeds} seeds` : `found by seed ${found.seed} after ${seeds} seeds: ${found.words.slice(0, 160)}`}`,
@@ -109,7 +140,9 @@ async function findMutant(name: string, does: string): Promise<boolean> {
 }
 
 if (values.mutants || values.mutant !== undefined) {
-  const chosen = MUTANTS.filter(({ name }) => values.mutant === undefined || name === values.mutant);
+  const chosen = MUTANTS.filter(
+    ({ name }) => values.mutant === undefined || values.mutant.split(",").includes(name),
+  );
   if (chosen.length === 0) throw new Error(`no mutant ${values.mutant ?? ""}`);
   let missed = 0;
   const waiting = [...chosen];
@@ -123,8 +156,11 @@ if (values.mutants || values.mutant !== undefined) {
   process.exitCode = missed === 0 ? 0 : 1;
 } else if (values.seed !== undefined || values.replay !== undefined) {
   let failed = 0;
-  const replay = values.replay === undefined ? {} : { replay: values.replay };
-  await work({ from: Number(values.seed ?? 0), count: 1, stride: 1, verbose: true, ...replay }, (report) => {
+  const replays = values.replay === undefined ? undefined : historiesAt(values.replay);
+  const verbose = replays === undefined || replays.length === 1;
+  const chosen = replays === undefined ? {} : { replays };
+  const count = replays?.length ?? 1;
+  await work({ from: Number(values.seed ?? 0), count, stride: 1, verbose, ...chosen }, (report) => {
     if (report.kind === "line") say(report.text);
     if (report.kind === "failed") {
       failed += 1;
@@ -132,6 +168,7 @@ if (values.mutants || values.mutant !== undefined) {
     }
     return true;
   });
+  if (!verbose) say(`${count} histories, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 } else {
   const { done, failed } = await runSeeds(Number(values.from), Number(values.seeds));

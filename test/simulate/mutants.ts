@@ -128,8 +128,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "plan/reconcile.ts",
-        "inScope(row.path) && !unseen(row.path)",
-        "inScope(row.path) && unseen !== undefined",
+        "(skip !== undefined || (inScope(row.path) && !unseen(row.path)))",
+        "(skip !== undefined || inScope(row.path))",
       ),
     ],
   },
@@ -155,7 +155,7 @@ export const MUTANTS: readonly Mutant[] = [
       ),
       patch(
         "plan/brakes.ts",
-        "if (replaced && open.length >= facts.filesBefore)",
+        "if (replaced && open.length + facts.missingBusy >= facts.filesBefore)",
         "if (replaced && open.length < 0)",
       ),
     ],
@@ -200,8 +200,13 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "document/read.ts",
-        'if (filled < before.size || moved(before, await handle.stat())) return { kind: "torn" };\n    return understand(asked, before,',
-        "const after = await handle.stat(); void moved;\n    return understand(asked, after,",
+        'if (filled < before.size || moved(before, fstatSync(fd))) return { kind: "torn" };',
+        "Object.assign(before, fstatSync(fd));",
+      ),
+      patch(
+        "document/read.ts",
+        'if (filled < before.size || moved(before, await handle.stat())) return { kind: "torn" };',
+        "Object.assign(before, await handle.stat()); void moved;",
       ),
     ],
   },
@@ -293,5 +298,54 @@ export const MUTANTS: readonly Mutant[] = [
         "return singles(items, ({ sizeBytes }) => `${sizeBytes}`);",
       ),
     ],
+  },
+  {
+    name: "id-guessed",
+    does: "a create is sent again without a list where the question for the collection's id gets no clear answer",
+    patches: [
+      patch(
+        "recover.ts",
+        'if (asked.why === "untold" || areDoubts || isLong) return undefined;',
+        "if (isLong || !isLong) return undefined;",
+      ),
+      patch("recover.ts", 'if (asked.why === "unanswered") continue;', ""),
+    ],
+  },
+  {
+    name: "extra-while-adopting",
+    does: "resources that seem too many are deleted while files still look for theirs",
+    patches: [patch("recover.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
+  },
+  {
+    name: "old-rows-trusted",
+    does: "rows of an old ledger whose file has another name now count as they were",
+    patches: [
+      patch("adopt-source.ts", "const unseen = whole ?", "const unseen = whole && entries.length < 0 ?"),
+    ],
+  },
+  {
+    name: "old-names-trusted",
+    does: "rows of an old ledger are compared with whatever file has their name now",
+    patches: [
+      patch("adopt-source.ts", "if (whole && isAgreed) await", "if (whole && scan.root === undefined) await"),
+    ],
+  },
+  {
+    name: "root-exchanged",
+    does: "when another folder came into the source's place, its files look for no resources",
+    patches: [
+      patch("pass/pass.ts", "if (isAnother) ledger.drift.distrust(id);", ""),
+      patch("source.ts", "if (plan.newRoot) adoption.again();", ""),
+    ],
+  },
+  {
+    name: "busy-uncounted",
+    does: "files that are being sent do not count as missing when another folder is in the source's place",
+    patches: [patch("plan/reconcile.ts", "missingBusy += 1;", "missingBusy += 0;")],
+  },
+  {
+    name: "busy-unnoticed",
+    does: "a file that goes with its folder while it is being sent is not looked at again",
+    patches: [patch("pass/pass.ts", "for (const path of changed) source.lookAgain(path);", "void changed;")],
   },
 ];

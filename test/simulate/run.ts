@@ -92,14 +92,16 @@ async function agree(world: World, history: History): Promise<void> {
   if (later.length > 0) judge.fail("unstable", `they agreed and do not any more: ${later.join("; ")}`);
 }
 
-/** A person has what failed tried again, agrees to what is held, and compares where the service itself lost something. */
+/** A person has what failed tried again, ends pauses, agrees to what is held, and compares where the service itself lost something. */
 async function help(world: World, { happenings }: History): Promise<void> {
   const { runner, judge, note } = world;
   judge.changed();
   const daemon = runner.running();
   const troubles = (error: unknown): void => note(() => `a person is told: ${String(error)}`);
   daemon?.retry().catch(troubles);
-  if (happenings.some(({ kind }) => kind === "reset")) daemon?.audit({ repair: true }).catch(troubles);
+  // An old ledger says that the daemon is paused, of a time when it was.
+  if (daemon?.status().sources.some(({ paused }) => paused) === true) daemon.resume().catch(troubles);
+  if (happenings.some(isBehindTheBack)) daemon?.audit({ repair: true }).catch(troubles);
   approve(world);
   await Promise.resolve();
 }
@@ -108,7 +110,8 @@ async function help(world: World, { happenings }: History): Promise<void> {
 async function rest(world: World): Promise<void> {
   const { clock, runner, judge } = world;
   runner.stop(1000, "run");
-  await pass(world, clock.nowMs() + 20_000);
+  // Changed settings make it replace every resource first.
+  await pass(world, clock.nowMs() + 3 * MINUTE_MS);
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;
@@ -128,6 +131,13 @@ async function pass({ clock, stage, runner, judge }: World, untilMs: number): Pr
     const stepMs = Math.min(untilMs, clock.nowMs() + MINUTE_MS);
     await clock.run(stepMs, (owner) => owner !== stage.process || runner.survives());
   }
+}
+
+/** What nobody can notice who only sends: the service lost something, or an update acted after a newer one. */
+function isBehindTheBack(happening: Happening): boolean {
+  if (happening.kind === "reset") return true;
+  if (happening.kind !== "fault" || happening.fault !== "acts-late") return false;
+  return happening.operation === "update" || happening.operation === "any";
 }
 
 /** Happenings that others do to the disk, at whatever the daemon is just doing. */

@@ -27,6 +27,11 @@ export const TUNING: readonly Patch[] = [
     replace: "const SLICE_BYTES = 16;",
   },
   { file: "sync/pass/moved-files.ts", find: /const READ_AT_ONCE = \d+;/, replace: "const READ_AT_ONCE = 2;" },
+  {
+    file: "sync/pass/moved-files.ts",
+    find: "const MOVED_AT_ONCE = 10_000;",
+    replace: "const MOVED_AT_ONCE = 3;",
+  },
   { file: "sync/queue.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
   {
     file: "sync/remote/remote.ts",

@@ -18,8 +18,8 @@ export interface Order {
   readonly stopAtFailure?: boolean;
   /** Runs each seed twice and compares the traces. */
   readonly twice?: boolean;
-  /** File of a history to run in place of the drawn ones. */
-  readonly replay?: string;
+  /** Files of histories to run in place of the drawn ones: a seed is a place in the list. */
+  readonly replays?: readonly string[];
   /** Tells every line of the trace. */
   readonly verbose?: boolean;
 }
@@ -43,10 +43,9 @@ const report = (what: Report): void => {
 };
 
 for (let seed = order.from; seed < order.from + order.count; seed += order.stride) {
+  const replay = order.replays?.[seed];
   const history =
-    order.replay === undefined
-      ? drawHistory(seed)
-      : (JSON.parse(readFileSync(order.replay, "utf8")) as History);
+    replay === undefined ? drawHistory(seed) : (JSON.parse(readFileSync(replay, "utf8")) as History);
   const tell = order.verbose === true ? (text: string) => report({ kind: "line", text }) : undefined;
   const { failure, trace, requests } = await simulate(history, tell);
   if (failure === undefined && order.twice === true) {
@@ -60,10 +59,11 @@ for (let seed = order.from; seed < order.from + order.count; seed += order.strid
     report({ kind: "passed", seed, requests });
     continue;
   }
-  const words = [`${failure.kind} ${failure.words}`];
-  if (order.stopAtFailure === true || order.replay !== undefined) {
+  const words = [`${failure.kind} ${failure.words}`, ...(replay === undefined ? [] : [replay])];
+  if (order.stopAtFailure === true || replay !== undefined) {
     report({ kind: "failed", seed, words });
-    break;
+    if (replay === undefined) break;
+    continue;
   }
   const least = await shrink(history, async (next) => (await simulate(next)).failure?.kind === failure.kind);
   const last = await simulate(least);

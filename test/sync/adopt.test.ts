@@ -1,7 +1,8 @@
-import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recoverLedger, type RecoverReport } from "../../src/sync/adopt-ledger.ts";
+import { approveHeld } from "../../src/sync/approve.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
 import type { FakeOptions } from "../fakes/knowledge-service.ts";
@@ -73,7 +74,11 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
       world.write("a.txt", "another text");
       world.write("d.pdf", Buffer.concat([PDF, Buffer.from("more")]));
       world.write("new.txt", "new");
-      await world.sync();
+      const warnings: string[] = [];
+      await world.sync({ onWarning: ({ message }) => warnings.push(message) });
+      expect(warnings).toEqual([
+        expect.stringMatching(/had 4 resources .* taken over, 2 of them with another text/),
+      ]);
       expect(ids()).toEqual({ ...before, "new.txt": expect.any(String) as string });
       expect(world.service.live().find(({ title }) => title === "a.txt")?.content).toBe("another text");
       const number = world.service.requests.length;
@@ -206,7 +211,137 @@ describe("a lost ledger", () => {
   });
 });
 
+describe("another folder in the source's place while the ledger is lost", () => {
+  it("leaves the right one its resources when it is back", async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    await world.sync();
+    const before = ids();
+    loseLedger();
+    renameSync(world.root, `${world.root}-away`);
+    mkdirSync(world.root);
+    world.write("stranger.txt", "of another folder");
+    await world.sync();
+    rmSync(world.root, { recursive: true });
+    renameSync(`${world.root}-away`, world.root);
+    await world.sync();
+    approveHeld(world.stateDir, undefined);
+    await world.sync();
+    expect(ids()).toEqual(before);
+  });
+});
+
 describe("recover", () => {
+  it("lets the files look for their resources that were not there because another folder was in their place", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("b.txt", "text b");
+    await world.sync();
+    const before = ids();
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+
+    renameSync(world.root, `${world.root}-away`);
+    mkdirSync(world.root);
+    await recover();
+    rmSync(world.root, { recursive: true });
+    renameSync(`${world.root}-away`, world.root);
+    await world.sync();
+    expect(ids()).toEqual(before);
+    expect(world.service.live()).toHaveLength(2);
+  });
+
+  it("lets the files look for their resources that were not there because the folder was empty", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    const before = ids();
+    loseLedger();
+    renameSync(join(world.root, "a.txt"), `${world.root}-a.txt`);
+    await recover();
+    renameSync(`${world.root}-a.txt`, join(world.root, "a.txt"));
+    await world.sync();
+    expect(ids()).toEqual(before);
+  });
+
+  it("compares a row with its own file, also when another one has taken its name since", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("b.txt", "text b");
+    await world.sync();
+    const swap = [
+      ["a.txt", "aside"],
+      ["b.txt", "a.txt"],
+      ["aside", "b.txt"],
+    ] as const;
+    for (const [from, to] of swap) renameSync(join(world.root, from), join(world.root, to));
+    await world.sync();
+    const before = ids();
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    await recover();
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(ids()).toEqual(before);
+    expect(sentSince(number)).toEqual([]);
+  });
+
+  it("finds the resource of a file that became of another kind since", async () => {
+    world.write("a.txt", PDF);
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("a.txt", "a text");
+    const daemon = world.daemon({
+      step: (name) => {
+        if (name === "create:answered") throw new Error("a crash");
+      },
+    });
+    await daemon.syncOnce().catch(() => undefined);
+    await daemon.close().catch(() => undefined);
+    expect(world.service.live()).toHaveLength(2);
+    const made = world.service.live().find(({ content }) => content === "a text")?._id;
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    await recover();
+    await world.sync();
+    expect(ids()).toEqual({ "a.txt": made });
+    expect(world.service.live()).toHaveLength(1);
+  });
+
+  it("sends a moved file whole whose text the old ledger has not seen change", async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    world.write("c.txt", "text c");
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("a.txt", "changed, and nobody saw it put back");
+    renameSync(join(world.root, "b.txt"), join(world.root, "b since.txt"));
+    await world.sync();
+    const before = ids();
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    world.write("a.txt", "text a");
+    renameSync(join(world.root, "a.txt"), join(world.root, "a moved.txt"));
+
+    await recover();
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(world.service.live().map(({ title, content }) => [title, content])).toEqual([
+      ["a moved.txt", "text a"],
+      ["b since.txt", "text b"],
+      ["c.txt", "text c"],
+    ]);
+    expect(ids()["a moved.txt"]).toBe(before["a.txt"]);
+    const sent = world.service.requests.slice(number).filter(({ operation }) => operation === "update");
+    // Of the other one nothing but its name is told.
+    expect(sent.filter(({ body }) => body?.["content"] !== undefined)).toHaveLength(1);
+  });
+
   const damage = (): void => {
     writeFileSync(join(world.stateDir, "ledger.db"), "no database at all");
   };

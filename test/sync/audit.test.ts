@@ -151,9 +151,12 @@ describe("an audit", () => {
     await world.sync();
     forget("1.txt");
     const daemon = world.daemon();
-    expect(await daemon.audit()).toMatchObject({ agrees: true, sources: [{ resources: 0 }] });
+    expect(await daemon.audit()).toMatchObject({ agrees: true, sources: [{ resources: 0, unjudged: 2 }] });
     await daemon.close();
-    expect(await audit()).toMatchObject({ agrees: false, sources: [{ resources: 2, missing: 1 }] });
+    expect(await audit()).toMatchObject({
+      agrees: false,
+      sources: [{ resources: 2, missing: 1, unjudged: 0 }],
+    });
   });
 
   it("says so where the collection's id is not known", async () => {

@@ -38,6 +38,9 @@ const changed = (world: World): { sources: ReturnType<World["source"]>[] } => ({
   sources: [world.source({ rules: [{ match: "resettled/**", settings: { chunkSize: 300 } }] })],
 });
 
+/** Crashes are tried at every so many effects; the crash suite tries them all. */
+const STRIDE = Number(process.env["KBSYNC_TEST_STRIDE"] ?? 3);
+
 class Crash extends Error {}
 
 /** Crashes at the nth effect, and at every later one, as a dead process does. */
@@ -90,7 +93,7 @@ describe("a crash between any two effects leaves one resource a file", () => {
     { options: {}, stride: 3 },
   ])("with a service of %o", { timeout: 60_000 }, async ({ options, stride }) => {
     let nth = 1;
-    while (await crashAndRestart(options, nth)) nth += stride;
+    while (await crashAndRestart(options, nth)) nth += stride * STRIDE;
     expect(nth).toBeGreaterThan(15);
   });
 

@@ -222,8 +222,10 @@ describe("brakes", () => {
     await daemon.close();
     expect(status.sources[0]).toMatchObject({
       halted: true,
-      held: 3,
+      // To nothing of it could a person agree.
+      held: 0,
       holdReason: expect.stringContaining("missing") as string,
+      remedy: expect.stringContaining("put it back") as string,
     });
     renameSync(`${world.root}-away`, world.root);
     await world.sync();

@@ -325,6 +325,19 @@ describe("wait", () => {
     expect(await wait(daemon, path)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
   });
 
+  it("does not take a file for empty that was emptied to be written anew", async () => {
+    const daemon = await run({ settings: { settleMs: 500 } });
+    world.write("a.txt", "");
+    const { promise: looked, resolve } = Promise.withResolvers<void>();
+    const path = join(world.root, "a.txt");
+    const waited = daemon.wait({ signal: never, path, onWaiting: () => resolve() });
+    await Promise.race([looked, waited]);
+    world.write("a.txt", "text");
+    expect(await waited).toMatchObject({ agreed: true });
+    expect(titles()).toEqual(["a.txt"]);
+    expect(world.activity).toMatchObject([{ outcome: "done" }]);
+  });
+
   it("does not take the end of an older resource of the path for the file as it is now", async () => {
     world.write("a.txt", "old");
     const daemon = await run();
@@ -375,16 +388,60 @@ describe("wait", () => {
       agreed: false,
       reasons: [{ path: "shut/inner", code: "unreadable" }],
     });
+    expect(daemon.status().sources).toMatchObject([{ unreadable: 1, unreadablePaths: ["shut/inner"] }]);
     expect(await wait(daemon, "open")).toMatchObject({ agreed: true });
     unlinkSync(join(world.root, "shut/inner/.kbsyncignore"));
     expect(await wait(daemon, "shut")).toMatchObject({ agreed: true });
+  });
+
+  it("tells of a file that cannot be read, and waits no longer for it", async () => {
+    const shut = new Set<string>();
+    const openReader = (): ReturnType<typeof realWorld.openReader> => {
+      const reader = realWorld.openReader();
+      const read: typeof reader.read = async (path, ...more) =>
+        [...shut].some((name) => path.endsWith(name))
+          ? Promise.resolve({ kind: "unreadable", code: "EACCES" })
+          : reader.read(path, ...more);
+      return { ...reader, read };
+    };
+    world.write("open.txt", "open");
+    shut.add("new.txt");
+    world.write("new.txt", "new");
+    const daemon = await run({ world: { ...realWorld, openReader } });
+    const reason = { path: "new.txt", code: "EACCES", message: "cannot be read: EACCES, check its mode" };
+    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
+    expect(await wait(daemon)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
+    expect(await wait(daemon, "open.txt")).toMatchObject({ agreed: true });
+    shut.clear();
+    world.write("new.txt", "can be read now");
+    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: true });
+    shut.add("new.txt");
+    world.write("new.txt", "cannot be read again");
+    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, reasons: [reason] });
+  });
+
+  it("says of a path that it knows nothing of it", async () => {
+    world.write("folder/a.txt", "a");
+    const daemon = await run();
+    expect(await wait(daemon, "none.txt")).toMatchObject({ agreed: true, unknown: true });
+    expect((await wait(daemon, "folder")).unknown).toBeUndefined();
+    unlinkSync(join(world.root, "folder/a.txt"));
+    expect((await wait(daemon, "folder/a.txt")).unknown).toBeUndefined();
+    expect(titles()).toEqual([]);
+    expect((await wait(daemon, "folder/a.txt")).unknown).toBeUndefined();
   });
 
   it("tells of deletes that are held, of a folder that is away, and of a pause", async () => {
     for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
     const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 } });
     for (let index = 0; index < 5; index += 1) unlinkSync(join(world.root, `${index}.txt`));
-    expect(await wait(daemon)).toMatchObject({ agreed: false, troubled: 5 });
+    expect(await wait(daemon)).toMatchObject({
+      agreed: false,
+      troubled: 5,
+      reasons: Array.from({ length: 5 }, () => ({
+        message: expect.stringContaining("kbsync approve") as string,
+      })),
+    });
     expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: true });
     await daemon.pause();
     world.write("9.txt", "changed");
@@ -394,6 +451,10 @@ describe("wait", () => {
     expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: true });
     renameSync(world.root, `${world.root}-away`);
     expect(await wait(daemon)).toMatchObject({ agreed: false, reasons: [{ path: "", code: "halted" }] });
+    // What is held is what a person could agree to; of the rest nobody knows that it is gone.
+    expect(daemon.status().sources).toMatchObject([
+      { halted: true, held: 5, remedy: expect.stringContaining("put it back") as string },
+    ]);
     renameSync(`${world.root}-away`, world.root);
   });
 

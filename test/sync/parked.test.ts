@@ -1,6 +1,8 @@
-import { rmSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { expect, it } from "vitest";
+import { ledgerFile } from "../../src/sync/ledger/ledger.ts";
 import { openWorld, until } from "./harness.ts";
 
 it("tries a parked file again when its folder can be looked at again, though its time came before that", async () => {
@@ -27,4 +29,55 @@ it("tries a parked file again when its folder can be looked at again, though its
   stop.abort();
   await ended;
   await world.end();
+});
+
+/**
+ * A parked file goes, another one is renamed to `to`, and at the pass's nth transaction the create that had no answer is
+ * found to have acted after all. Returns the resources that are left, by title; undefined when the row was gone by then.
+ */
+async function givenAt(nth: number, to: string): Promise<string[] | undefined> {
+  const world = await openWorld({ collections: true });
+  world.write("a.txt", "text a");
+  await world.sync();
+  const [first] = world.service.live();
+  if (first === undefined) throw new Error("a.txt has no resource");
+  world.write("parked.txt", "text of the parked one");
+  world.service.fault = ({ operation }) =>
+    operation === "create" ? { kind: "answer", status: 500, body: "oops" } : undefined;
+  await world.sync();
+  world.service.fault = () => undefined;
+
+  const late = { ...first, _id: "d".repeat(24), title: "parked.txt" };
+  world.service.resources.set(late._id, late);
+  rmSync(join(world.root, "parked.txt"));
+  renameSync(join(world.root, "a.txt"), join(world.root, to));
+  let commits = 0;
+  let given = 0;
+  const step = (name: string): void => {
+    if (name !== "commit" || ++commits !== nth) return;
+    const ledger = new Database(ledgerFile(world.stateDir));
+    const give = ledger.prepare(
+      "UPDATE files SET doc_id = ?, state = 'agreed' WHERE title = '' AND path = ?",
+    );
+    given = give.run(late._id, "parked.txt").changes;
+    ledger.close();
+  };
+  await world.sync({ step });
+  await world.sync();
+  const left = world.service.live().map(({ title }) => title);
+  await world.end();
+  return given === 0 ? undefined : left;
+}
+
+it.each([
+  { name: "is gone", to: "b.txt" },
+  { name: "has another one in its place", to: "parked.txt" },
+])("a parked file that $name leaves no resource behind that it was given meanwhile", async ({ to }) => {
+  let nth = 1;
+  for (; nth < 20; nth += 1) {
+    const left = await givenAt(nth, to);
+    if (left === undefined) break;
+    expect(left, `given at transaction ${nth}`).toEqual([to]);
+  }
+  expect(nth).toBeGreaterThan(2);
 });

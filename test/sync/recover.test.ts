@@ -12,6 +12,8 @@ import { openSettler, type Settler } from "../../src/sync/recover.ts";
 import type { Reply } from "../../src/sync/remote/answer.ts";
 import type { Remote } from "../../src/sync/remote/remote.ts";
 import type { ResourceRecord } from "../../src/wire/resource.ts";
+import type { Fault } from "../fakes/knowledge-service.ts";
+import { openWorld, type World } from "./harness.ts";
 
 let dir: string;
 let ledger: Ledger;
@@ -48,19 +50,25 @@ const record = { _id: "doc", title: "a.txt", description: "d", content: "text" }
 /** The settler of a source; `list` stands for the service. */
 function settlerOf(
   id: number,
-  list: () => Reply<{ clockOffsetMs: number }>,
+  list: () => Reply<{ clockOffsetMs: number }> | Promise<Reply<{ clockOffsetMs: number }>>,
   once: boolean,
   {
     elapsedMs,
     shows = true,
     createdMs = () => Date.now(),
-  }: { readonly elapsedMs?: () => number; readonly shows?: boolean; readonly createdMs?: () => number } = {},
+    isAdopting = () => false,
+  }: {
+    readonly elapsedMs?: () => number;
+    readonly shows?: boolean;
+    readonly createdMs?: () => number;
+    readonly isAdopting?: () => boolean;
+  } = {},
 ): { settler: Settler; deletions: Deletion[]; warnings: string[] } {
   const deletions: Deletion[] = [];
   const warnings: string[] = [];
   const remote: Pick<Remote, "list"> = {
     list: async (_, onResource) => {
-      const reply = list();
+      const reply = await list();
       if (reply.kind === "done" && shows)
         onResource({ ...record, createdAt: new Date(createdMs()).toISOString() });
       return await Promise.resolve(reply);
@@ -69,7 +77,7 @@ function settlerOf(
   const context = {
     ledger,
     remote,
-    collections: { id: () => "c" },
+    collections: { ask: async () => await Promise.resolve({ id: "c" }) },
     now: Date.now,
     random: () => 0,
     signal: stop.signal,
@@ -81,7 +89,15 @@ function settlerOf(
   } as unknown as ActionSource;
   const onWarning = (error: Error): number => warnings.push(error.message);
   const clock = elapsedMs === undefined ? {} : { elapsedMs };
-  const settler = openSettler({ context, source, stopped: stop.signal, once, onWarning, ...clock });
+  const settler = openSettler({
+    context,
+    source,
+    stopped: stop.signal,
+    once,
+    onWarning,
+    isAdopting,
+    ...clock,
+  });
   return { settler, deletions, warnings };
 }
 
@@ -108,6 +124,23 @@ describe("an extra resource that a create may have made", () => {
 
   it("is deleted when the other create is for another owner", async () => {
     expect(await doubtBeside("other")).toMatchObject([{ docId: "doc" }]);
+  });
+});
+
+describe("two sources that were making the same when the process died", () => {
+  it("share nothing: one gets the resource that was made, the other makes its own", async () => {
+    const done = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+    const ids = ["/one", "/two"].map((path) => ledger.sources.open(path, "o", "fastest").id);
+    await ledger.write(() => {
+      for (const id of ids) ledger.intents.create(id, `key-${id}`, Date.now() - 1000, observed());
+    });
+    const settlers = ids.map((id) => settlerOf(id, done, false));
+    await Promise.all(settlers.map(({ settler }) => settler.recover()));
+    for (const { settler } of settlers) settler.stop();
+    ledger.flush();
+    expect(ids.filter((id) => ledger.files.living(id, "a.txt")?.docId === "doc")).toHaveLength(1);
+    expect(ids.flatMap((id) => ledger.intents.doubts(id))).toHaveLength(1);
+    expect(settlers.flatMap(({ deletions }) => deletions)).toEqual([]);
   });
 });
 
@@ -157,6 +190,39 @@ describe("a create that is in doubt", () => {
     },
   );
 
+  it("takes no other create with it when it was looked for twice at a time", async () => {
+    const id = await doubt(Date.now() - 1000);
+    let elapsedMs = 0;
+    const slow = Promise.withResolvers<Reply<{ clockOffsetMs: number }>>();
+    const answers = [done(), done(), slow.promise];
+    const list = () => answers.shift() ?? done();
+    const { settler } = settlerOf(id, list, false, { elapsedMs: () => elapsedMs, shows: false });
+    await settler.checkDoubts();
+    elapsedMs = 120_000;
+    const checks = [settler.checkDoubts(), settler.checkDoubts()];
+    // The first one ends the doubt, and its number is given again.
+    await checks[0];
+    const another = { ...observed(), title: "another.txt" };
+    await ledger.write(() => void ledger.intents.create(id, "new-key", Date.now(), another));
+    slow.resolve(done());
+    await checks[1];
+    settler.stop();
+    ledger.flush();
+    expect(ledger.intents.creates(id)).toMatchObject([{ key: "new-key" }]);
+  });
+
+  it("leaves what it made to the files as long as these look for their resources", async () => {
+    const id = await doubt(Date.now() - 1000);
+    let adopting = true;
+    const { settler, deletions } = settlerOf(id, done, false, { isAdopting: () => adopting });
+    await settler.checkDoubts();
+    expect(deletions).toEqual([]);
+    adopting = false;
+    await settler.checkDoubts();
+    settler.stop();
+    expect(deletions).toMatchObject([{ docId: "doc" }]);
+  });
+
   it("is looked for until it can make no resource any more, however long ago it was planned", async () => {
     const id = await doubt(Date.now() - 86_400_000);
     let elapsedMs = 0;
@@ -196,5 +262,45 @@ describe("a list that the service refuses", () => {
     await settler.recover();
     expect(warnings).toEqual([expect.stringContaining("no such list")]);
     expect(ledger.files.ownsDoc("doc")).toBe(true);
+  });
+});
+
+describe("a create that got no answer while the collection's id is unknown", () => {
+  const PAGE = "<html>One moment, please</html>";
+  const INSTEAD: Readonly<Record<string, Fault>> = {
+    collections: { kind: "html" },
+    create: { kind: "html" },
+  };
+  let world: World;
+  beforeEach(async () => {
+    world = await openWorld({ collections: true });
+    world.write("a.txt", "text a");
+  });
+  afterEach(() => world.end());
+
+  it.each([
+    { name: "a proxy's page", fault: { kind: "answer", status: 200, body: PAGE } },
+    { name: "a proxy's 502", fault: { kind: "answer", status: 502, body: PAGE } },
+    { name: "silence", fault: { kind: "lose-answer" } },
+  ] as const)("is not sent again as long as the question for it is met by $name", async ({ fault }) => {
+    let questions = 0;
+    world.service.fault = ({ operation }) => {
+      if (operation === "collections") questions += 1;
+      if (operation === "collections" && questions > 1 && questions < 5) return fault;
+      // The first question comes before the create, whose answer tells nothing.
+      return questions === 1 ? INSTEAD[operation] : undefined;
+    };
+    await world.sync();
+    expect(world.service.count("create")).toBe(1);
+    expect(world.service.live()).toHaveLength(1);
+  });
+
+  it("is given up by one pass that is met by pages for too long, and settled by the next", async () => {
+    world.service.fault = () => ({ kind: "html" });
+    await expect(world.sync()).rejects.toMatchObject({ code: "list_refused" });
+    world.service.fault = () => undefined;
+    await world.sync();
+    expect(world.service.count("create")).toBe(1);
+    expect(world.service.live()).toHaveLength(1);
   });
 });

@@ -33,6 +33,16 @@ describe("the dirty set", () => {
     expect(taken).toEqual([CEILING_MS, 2 * CEILING_MS + 0, 3 * CEILING_MS]);
   });
 
+  it("waits for a file that is written anew, though one of its name was unrested long ago and went", () => {
+    const dirty = openDirtySet(1000);
+    expect(dirty.rested(entry(1_000_000), 1_000_100, false)).toBe(false);
+    // It vanishes, so that nothing more is heard of it. A day later there is another one.
+    const laterMs = 1_000_000 + 86_400_000;
+    expect(dirty.rested(entry(laterMs, 2), laterMs + 100, false)).toBe(false);
+    expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 400, false)).toBe(false);
+    expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 1300, false)).toBe(true);
+  });
+
   it("slows down the reading of a path that is torn again and again", () => {
     const dirty = openDirtySet(100);
     let read = 0;

@@ -14,6 +14,8 @@ import {
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigFile } from "../../src/config/schema.ts";
+import { recoverLedger } from "../../src/sync/adopt-ledger.ts";
 import { ledgerFile, openLedger } from "../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../src/sync/status.ts";
 import { openTrash } from "../../src/sync/trash/trash.ts";
@@ -45,7 +47,13 @@ const kept = (name?: string): string[] =>
 const sent = (from: number): string[] => world.service.requests.slice(from).map(({ operation }) => operation);
 const trashFiles = (): string[] => {
   const folder = join(world.stateDir, "trash");
-  return existsSync(folder) ? readdirSync(folder) : [];
+  // The note beside a text goes with it.
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const texts = names.filter((name) => !name.endsWith(".json"));
+  expect(names.filter((name) => texts.includes(name.replace(".json", "")) || name.endsWith(".new"))).toEqual(
+    names,
+  );
+  return texts;
 };
 
 describe("the text of a deleted file", () => {
@@ -410,6 +418,56 @@ describe("undelete", () => {
     await sync();
     expect(await back(name)).toMatchObject([{ outcome: "restored" }]);
     expect(read(name)).toBe("odd");
+  });
+});
+
+describe("kept texts whose ledger was lost", () => {
+  const remember = async (): Promise<void> => {
+    world.write("a.txt", "text a");
+    world.write("stays.txt", "stays");
+    await sync();
+    unlinkSync(path("a.txt"));
+    await sync();
+    expect(kept()).toEqual(["a.txt"]);
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${ledgerFile(world.stateDir)}${end}`, { force: true });
+  };
+
+  it("are found again by the next pass, and can be put back", async () => {
+    await remember();
+    await sync();
+    await until(() => kept().length === 1);
+    expect(await back("a.txt")).toMatchObject([{ outcome: "restored", path: "a.txt" }]);
+    expect(read("a.txt")).toBe("text a");
+  });
+
+  it("are found again by `recover`", async () => {
+    await remember();
+    const { stateDir, service } = world;
+    await recoverLedger({
+      stateDir,
+      service: { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key },
+      sources: [world.source()],
+      sync: { ...ConfigFile.parse({ sync: KEEP }).sync, concurrency: 2 },
+    });
+    expect(listKept(stateDir, undefined)).toMatchObject([{ title: "a.txt" }]);
+    expect(service.live()).toHaveLength(1);
+  });
+
+  it("stay while their source is not in the configuration, until their days are over", async () => {
+    await remember();
+    const folder = join(world.stateDir, "trash");
+    for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
+    const ledger = openLedger(world.stateDir, world.service.url);
+    const nothing = (): Promise<never> => Promise.reject(new Error("no request"));
+    const trash = openTrash({
+      stateDir: world.stateDir,
+      days: 7,
+      ledger,
+      remote: { take: nothing, download: nothing },
+    });
+    await trash.prune();
+    ledger.close();
+    expect(trashFiles()).toHaveLength(1);
   });
 });
 

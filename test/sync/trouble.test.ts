@@ -34,6 +34,45 @@ describe("a file that the service fails on every time", () => {
     await daemon.close();
   });
 
+  it("is uploaded once, however often its resource has to be asked to take it", async () => {
+    const pdf = (pages: number): Buffer => Buffer.from(`%PDF-1.4 ${pages} pages`);
+    world.write("a.pdf", pdf(1));
+    await world.sync();
+    world.write("a.pdf", pdf(22));
+    let updates = 0;
+    world.service.fault = ({ operation }) =>
+      operation === "update" && ++updates < 3 ? { kind: "answer", status: 500, body: "oops" } : undefined;
+    await world.sync();
+    expect(updates).toBe(3);
+    expect(world.service.count("upload")).toBe(2);
+    const [resource] = world.service.live();
+    expect(world.service.uploads.get(resource?.url ?? "")?.content.toString()).toBe("%PDF-1.4 22 pages");
+  });
+
+  it.each(["create", "update"])(
+    "is uploaded again for a(n) %s that was held up until the upload was collected",
+    async (what) => {
+      if (what === "update") {
+        world.write("a.pdf", Buffer.from("%PDF-1.4 some pages"));
+        await world.sync();
+      }
+      world.write("a.pdf", Buffer.from("%PDF-1.4 other pages"));
+      const before = world.service.count("upload");
+      let asked = 0;
+      world.service.fault = ({ operation }) => {
+        if (operation !== what) return undefined;
+        asked += 1;
+        if (asked === 1) return answer(503, "starting");
+        return asked === 2 ? answer(400, "no such upload") : undefined;
+      };
+      await world.sync();
+      expect(asked).toBe(3);
+      expect(world.service.count("upload") - before).toBe(2);
+      const [resource] = world.service.live();
+      expect(world.service.uploads.get(resource?.url ?? "")?.content.toString()).toBe("%PDF-1.4 other pages");
+    },
+  );
+
   it("is not put aside while the service answers nothing at all", async () => {
     world.write("a.txt", "one");
     await world.sync();

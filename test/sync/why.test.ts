@@ -1,4 +1,5 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { whyText } from "../../src/cli/why.ts";
@@ -279,6 +280,79 @@ describe("every decision about", () => {
     // In words too, whatever is known of it.
     expect(whyText(found, null)).toContain(`next      ${found.next.action}: ${found.next.why}\n`);
     expect(JSON.parse(JSON.stringify(found))).toEqual(found);
+  });
+});
+
+describe("a source as a whole", () => {
+  it("is explained, ignore file or not", async () => {
+    world.write("a.md", "text");
+    world.write(".kbsyncignore", "*.log\n");
+    expect(await why("")).toMatchObject({ path: "", wanted: true, next: { action: "nothing" } });
+    await world.sync();
+    const found = await why("");
+    expect(found).toMatchObject({
+      wanted: true,
+      disk: { kind: "folder" },
+      next: { action: "nothing", why: expect.stringContaining("1 file in agreement") as string },
+      activity: [{ action: "create", path: "a.md" }],
+    });
+    expect(whyText(found, null)).not.toContain("does not know it");
+  });
+
+  it("says why it stands still", async () => {
+    world.write("a.md", "text");
+    world.write("b.md", "text b");
+    await world.sync();
+    setPaused(world.stateDir, undefined, true);
+    expect((await why("")).next).toMatchObject({
+      action: "wait",
+      why: expect.stringContaining("paused") as string,
+    });
+    setPaused(world.stateDir, undefined, false);
+    for (const name of ["a.md", "b.md"]) rmSync(join(world.root, name));
+    await world.sync();
+    expect((await why("")).next).toMatchObject({
+      action: "hold",
+      why: expect.stringContaining("2 deletes wait for `kbsync approve`") as string,
+    });
+    renameSync(world.root, `${world.root}-away`);
+    expect((await why("")).next).toMatchObject({
+      action: "wait",
+      why: expect.stringContaining("missing") as string,
+    });
+  });
+});
+
+describe("what is there and is no file to be synced is said to be there", () => {
+  it("a FIFO", async () => {
+    execFileSync("mkfifo", [join(world.root, "pipe.md")]);
+    const found = await why("pipe.md");
+    expect(found.next).toEqual({
+      action: "nothing",
+      why: "it is a FIFO; only files, folders and links are synced",
+    });
+    expect(whyText(found, null)).toContain("disk      a FIFO");
+  });
+
+  it("a name that is not UTF-8, as the shell passes it on", async () => {
+    const folder = Buffer.from(`${world.root}/sub\xff`, "latin1");
+    mkdirSync(folder);
+    writeFileSync(Buffer.from(`${world.root}/caf\xe9.md`, "latin1"), "text");
+    writeFileSync(Buffer.concat([folder, Buffer.from("/a.md")]), "text");
+    for (const [path, kind] of [
+      ["caf\uFFFD.md", "a file"],
+      ["sub\uFFFD", "a folder"],
+      ["sub\uFFFD/a.md", "a file"],
+    ] as const) {
+      const found = await why(path);
+      expect(found.next).toMatchObject({
+        action: "refuse",
+        why: expect.stringMatching(/name is not valid UTF-8/) as string,
+      });
+      expect(whyText(found, null)).toContain(`disk      ${kind}`);
+    }
+    world.write("really\uFFFD.md", "spelled so");
+    expect((await why("really\uFFFD.md")).next.action).toBe("create");
   });
 });
 

@@ -194,13 +194,27 @@ function requestLine(request: FastifyRequest, reply: FastifyReply, startMs: numb
 function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, retryAfterSeconds, body } = refusalAnswer(error);
   const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
-  if (status >= 500 && status !== 501) log.error({ ...line, err: error }, "request failed");
+  if (body.error.code === "disk_full") tellFullDisk(log, line);
+  else if (status >= 500 && status !== 501 && body.error.code !== "draining")
+    log.error({ ...line, err: error }, "request failed");
   else log.debug({ ...line, code: body.error.code }, "request refused");
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
   // The framework closes the connection where it refuses a body; a client that is still sending would see a reset and
   // never the answer. Left open, Node reads the rest away, for as long as a request may take.
   if (body.error.code !== "draining") reply.removeHeader("connection");
   void sendJson(reply, status, JSON.stringify(body));
+}
+
+/** A full disk refuses every request, which is one trouble and no defect: it is said this often, without their stacks. */
+const FULL_DISK_EVERY_MS = 60_000;
+const fullDiskToldMs = new WeakMap<HttpParts["log"], number>();
+
+function tellFullDisk(log: HttpParts["log"], line: object): void {
+  const nowMs = performance.now();
+  const toldMs = fullDiskToldMs.get(log);
+  if (toldMs !== undefined && nowMs - toldMs < FULL_DISK_EVERY_MS) return;
+  fullDiskToldMs.set(log, nowMs);
+  log.warn(line, "no space is left for the service: changes are refused until there is");
 }
 
 function refuseRoute(table: RouteTable, request: FastifyRequest, reply: FastifyReply): never {

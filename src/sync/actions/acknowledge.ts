@@ -14,6 +14,10 @@ export function acknowledgeCreate(
   exact = true,
 ): Deletion | "taken" | undefined {
   const { source, path, observed } = intent;
+  if (exact && intent.attempts === 1 && ledger.files.insertFree(source, docId, observed)) {
+    ledger.intents.remove(intent.id);
+    return undefined;
+  }
   const row = ledger.files.living(source, path);
   if (row?.docId !== docId && ledger.files.ownsDoc(docId)) return "taken";
   let left: Deletion | undefined;

@@ -20,26 +20,28 @@ export async function sendChange(
   const uploadKey = randomUUID();
   // Whether the service surely still has what the row says.
   let sure = row.state !== "unsure";
+  /** Of the file's bytes, once they are there: only the rest is sent again. */
+  let sentUrl: string | undefined;
 
   for (;;) {
     if (source.isStale(path)) return; // The row stays unsure, so that the next look sends it whole.
     const full = action === "update";
+    const isOldUpload = sentUrl !== undefined;
     const uploaded = full
-      ? await uploadIfFile(context, source, departure, uploadKey, undefined)
+      ? await uploadIfFile(context, source, departure, uploadKey, sentUrl)
       : { kind: "done" as const, value: "" };
     if (uploaded.kind === "torn") {
       source.lookAgainTorn(path);
       return;
     }
+    if (uploaded.kind === "done" && full && document.kind === "file") sentUrl = uploaded.value;
     const reply =
       uploaded.kind === "done"
         ? await remote.update(docId, changeOf(departure, full, uploaded.value), context.signal)
         : uploaded;
     switch (reply.kind) {
       case "done": {
-        const sent =
-          uploaded.kind === "done" && document.kind === "file" && full ? uploaded.value : undefined;
-        const fileUrl = sent ?? observed.fileUrl ?? row.fileUrl ?? undefined;
+        const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
         ledger.note(() => ledger.files.agree(row.id, docId, { ...observed, fileUrl }));
         tell(context, source, look, action, departure.startedMs, docId);
         return;
@@ -52,6 +54,11 @@ export async function sendChange(
         source.lookAgain(path);
         return;
       case "refused":
+        // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
+        if (isOldUpload) {
+          sentUrl = undefined;
+          continue;
+        }
         refuse(context, source, departure, reply, sure);
         return;
       case "later":

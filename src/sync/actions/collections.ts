@@ -11,8 +11,8 @@ export interface Collections {
   id(tier: Tier): string | undefined;
   /** Says the id of a tier when a create's answer told it. */
   learn(tier: Tier, collectionId: string): void;
-  /** Asks the service for the ids, where it can tell them; undefined if it cannot. */
-  ask(tier: Tier, signal: AbortSignal): Promise<string | undefined>;
+  /** Asks the service for the ids, where it can tell them. */
+  ask(tier: Tier, signal: AbortSignal): Promise<AskedId>;
   /** Asks again although an id is known, for the service does not know it any more. The id to go on with. */
   renew(tier: Tier, signal: AbortSignal): Promise<string | undefined>;
   /** Whether the configuration gives the id, so that the service need not know it any better. */
@@ -22,6 +22,20 @@ export interface Collections {
   /** Runs a create: alone of its tier until the id is known, else at once. */
   guard<T>(tier: Tier, signal: AbortSignal, create: () => Promise<T>): Promise<T>;
 }
+
+/** What came of asking for a collection's id. */
+export type AskedId =
+  | { readonly id: string }
+  | {
+      readonly id: undefined;
+      /** The service does not tell it; or what answered may not be the service; or nobody answered. */
+      readonly why: "untold" | "unclear" | "unanswered";
+    };
+
+/** A service that does not tell the ids may be exchanged for one that does. */
+const UNTOLD_AGAIN_MS = 600_000;
+/** Whoever answers in the service's place may be gone soon. */
+const UNCLEAR_AGAIN_MS = 100;
 
 /** `configured` are the ids that the configuration gives. */
 export function openCollections(
@@ -36,7 +50,8 @@ export function openCollections(
   const written = new Map<Tier, string>();
   const listeners: ((tier: Tier) => void)[] = [];
   const turns = openTurns();
-  let asked = false;
+  /** An answer without ids, and until when it holds, by a clock that nobody sets. */
+  let without: { readonly why: "untold" | "unclear"; readonly untilMs: number } | undefined;
 
   const id = (tier: Tier): string | undefined => {
     const found = known.get(tier) ?? ledger.sources.collectionId(tier);
@@ -51,15 +66,28 @@ export function openCollections(
     ledger.note(() => ledger.sources.setCollectionId(tier, collectionId));
     if (before !== undefined && before !== collectionId) for (const listener of listeners) listener(tier);
   };
-  const fetch = async (signal: AbortSignal): Promise<void> => {
+  const fetch = async (signal: AbortSignal): Promise<"told" | "untold" | "unclear" | "unanswered"> => {
     const reply = await remote.collections(signal);
-    if (reply.kind !== "done") return;
-    asked = true;
-    for (const [each, collectionId] of reply.value ?? []) learn(each, collectionId);
+    // A gateway may refuse an address that it does not know as it refuses a key.
+    if (reply.kind === "later" && reply.blame !== "key") return "unanswered";
+    const found = reply.kind === "done" ? reply.value : "unclear";
+    if (typeof found === "string") {
+      const againMs = found === "untold" ? UNTOLD_AGAIN_MS : UNCLEAR_AGAIN_MS;
+      without = { why: found, untilMs: performance.now() + againMs };
+      return found;
+    }
+    for (const [each, collectionId] of found) learn(each, collectionId);
+    return "told";
   };
-  const ask = async (tier: Tier, signal: AbortSignal): Promise<string | undefined> => {
-    if (id(tier) === undefined && !asked) await fetch(signal);
-    return id(tier);
+  const ask = async (tier: Tier, signal: AbortSignal): Promise<AskedId> => {
+    const before = id(tier);
+    if (before !== undefined) return { id: before };
+    if (without !== undefined && performance.now() < without.untilMs)
+      return { id: undefined, why: without.why };
+    const came = await fetch(signal);
+    const told = id(tier);
+    if (told !== undefined) return { id: told };
+    return { id: undefined, why: came === "told" ? "untold" : came };
   };
 
   return {
@@ -78,7 +106,7 @@ export function openCollections(
       if (known.has(tier)) return create();
       const alone = await turns.run(tier, async () => {
         // Whoever finds the id known when its turn comes leaves the turn before it creates.
-        if ((await ask(tier, signal)) !== undefined) return undefined;
+        if ((await ask(tier, signal)).id !== undefined) return undefined;
         return { value: await create() };
       });
       return alone === undefined ? create() : alone.value;

@@ -1,5 +1,6 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Activity } from "../ledger/activity.ts";
+import type { DocumentReader } from "../document/reader.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Deletion } from "../pass/deletes.ts";
@@ -16,6 +17,7 @@ export interface ActionContext {
   readonly remote: Remote;
   readonly pacer: Pacer;
   readonly collections: Collections;
+  readonly reader: Pick<DocumentReader, "read">;
   /** Creates that only their title and content tell apart go one after another. */
   readonly twins: Turns;
   /** Where the texts of deleted files are kept; undefined: nowhere. */

@@ -34,6 +34,7 @@ export async function sendCreate(
       ledger.note(drop);
       return;
     }
+    const isOldUpload = document.kind === "file" && intent.observed.fileUrl !== undefined;
     const uploaded = await uploadIfFile(context, source, departure, intent.key, intent.observed.fileUrl);
     if (uploaded.kind === "done" && document.kind === "file" && intent.observed.fileUrl === undefined) {
       // The address is what the create will be recognised by: it must be on disk before the create leaves.
@@ -57,6 +58,17 @@ export async function sendCreate(
       }
       case "gone":
       case "refused": {
+        // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
+        if (isOldUpload) {
+          if (intent.attempts === 1) {
+            intent = withFileUrl(intent, undefined);
+            continue;
+          }
+          // An earlier attempt may act yet, and is known by that address alone: the doubt keeps it, and another intent is made.
+          ledger.note(drop);
+          source.lookAgain(intent.path);
+          return;
+        }
         const trouble = reply.kind === "gone" ? { code: "gone", message: "not found" } : reply;
         refuse(context, source, departure, trouble, true, drop);
         return;
@@ -81,7 +93,7 @@ export async function sendCreate(
   }
 }
 
-function withFileUrl(intent: CreateIntent, fileUrl: string): CreateIntent {
+function withFileUrl(intent: CreateIntent, fileUrl: string | undefined): CreateIntent {
   return { ...intent, observed: { ...intent.observed, fileUrl } };
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { readDocument, type SourceDocument } from "../document/read.ts";
+import type { SourceDocument } from "../document/read.ts";
 import type { Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import { decide } from "../plan/decide.ts";
@@ -88,7 +88,7 @@ async function readAgain(
   look: Look,
 ): Promise<{ document: SourceDocument } | undefined> {
   const { entry } = look;
-  const outcome = await readDocument(join(source.root, entry.path), entry, source.rules, {
+  const outcome = await context.reader.read(join(source.root, entry.path), entry, source.rules, {
     signal: context.signal,
   });
   switch (outcome.kind) {

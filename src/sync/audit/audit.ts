@@ -70,7 +70,9 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       }
       const { acknowledged: resources, missing, altered } = counts;
       const path = pathOf(source);
-      report.source({ path, resources, missing, altered, lost: lost ?? null, listed: found !== undefined });
+      const unjudged = found?.unjudged.get(source.id) ?? 0;
+      const listed = found !== undefined;
+      report.source({ path, resources, missing, altered, unjudged, lost: lost ?? null, listed });
     }
     if (found === undefined) return;
     for await (const drifted of found.drifted()) {

@@ -2,6 +2,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Parts } from "../daemon/parts.ts";
 import type { SourceSync } from "../source.ts";
 import { openAudits, type Audits } from "./audit.ts";
+import { LIST_LAG_MS } from "./list.ts";
 import type { AuditReport } from "./report.ts";
 import { auditWords, scheduleAudits, type AuditSchedule } from "./schedule.ts";
 
@@ -13,13 +14,10 @@ export interface DaemonAudits extends Audits {
   schedule(isIdle: () => boolean): AuditSchedule;
 }
 
-/** How long the list of a service that is not ours may lag behind its answers. */
-const LAG_MS = 120_000;
-
 /** Opens the audits of a daemon. */
 export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSync[]): DaemonAudits {
   const { context, options, ledger, world, warn } = parts;
-  const lagMs = options.service.listLagMs ?? LAG_MS;
+  const lagMs = options.service.listLagMs ?? LIST_LAG_MS;
   const audits = openAudits({ context, sources, lagMs });
   return {
     ...audits,

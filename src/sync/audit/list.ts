@@ -8,6 +8,9 @@ import type { DriftPlace } from "../ledger/drift.ts";
 import type { AuditedResource } from "../plan/audit.ts";
 import { delayMs } from "../plan/retry.ts";
 
+/** How long the list of a service that is not ours may lag behind its answers, where nothing else is said. */
+export const LIST_LAG_MS = 120_000;
+
 /** How a list went. */
 export interface Listed {
   /** The service's clock minus ours. */
@@ -29,7 +32,10 @@ export async function listPlace(
   let renewed = false;
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted();
-    const collectionId = collections.id(tier) ?? (await collections.ask(tier, signal));
+    const asked = await collections.ask(tier, signal);
+    // The gate waits before the next.
+    if (asked.id === undefined && asked.why === "unanswered") continue;
+    const { id: collectionId } = asked;
     if (collectionId === undefined) return undefined;
     const see = begin();
     const reply = await remote.list(

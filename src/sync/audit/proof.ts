@@ -22,7 +22,7 @@ import { openPacer } from "../remote/pacer.ts";
 import { openRemote } from "../remote/remote.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules.ts";
 import { scanSource } from "../scan.ts";
-import { auditedOf, listPlace } from "./list.ts";
+import { auditedOf, LIST_LAG_MS, listPlace } from "./list.ts";
 
 /** One file, as it is in three places. */
 export interface ProvenFile {
@@ -56,6 +56,8 @@ export interface ProofSums {
   readonly waiting: number;
   readonly leftOut: number;
   readonly notFetched: number;
+  /** Of those waiting, the ones that were sent so shortly before that a list which lags does not tell of them. */
+  readonly unjudged: number;
   /** Bytes read from disk for it. */
   readonly bytes: number;
   /** Resources of the place that no row owns. */
@@ -119,7 +121,9 @@ export async function proveAgreement(
     for (const source of watched) {
       const row = rows.peek(source.absolutePath, source.ownerId, source.collection);
       reader.begin(source.absolutePath);
-      const sums = await proveSource(context, drift, { id: row?.id ?? -1, source, signal }, (file) => {
+      const lagMs = service.listLagMs ?? LIST_LAG_MS;
+      const proving = { id: row?.id ?? -1, source, lagMs, signal };
+      const sums = await proveSource(context, drift, proving, (file) => {
         agrees &&= file.verdict === "agrees" || file.verdict === "leftOut" || file.verdict === "notFetched";
         reader.file(file);
       });
@@ -138,19 +142,30 @@ type ProofContext = Pick<ActionContext, "remote" | "collections" | "random" | "s
 interface Proving {
   readonly id: number;
   readonly source: WatchedSource;
+  /** How long the service's list may lag behind its answers. */
+  readonly lagMs: number;
   readonly signal: AbortSignal;
 }
 
 async function proveSource(
   context: ProofContext,
   drift: Drift,
-  { id, source, signal }: Proving,
+  { id, source, lagMs, signal }: Proving,
   onFile: (file: ProvenFile) => void,
 ): Promise<ProofSums> {
   const place = { tier: source.collection, ownerId: source.ownerId };
   const counts = { agrees: 0, differs: 0, waiting: 0, leftOut: 0, notFetched: 0 };
   let bytes = 0;
-  const tell = (file: ProvenFile): void => {
+  let unjudged = 0;
+  const recent = new Set(drift.doneSince(drift.lastActivity(), Date.now() - lagMs).docIds);
+  /** What the list has not, or has otherwise, may be newer than the list. */
+  const judged = (file: ProvenFile): ProvenFile => {
+    if (file.verdict !== "differs" || file.docId === null || !recent.has(file.docId)) return file;
+    unjudged += 1;
+    return { ...file, verdict: "waiting", reason: TOO_NEW };
+  };
+  const tell = (found: ProvenFile): void => {
+    const file = judged(found);
     counts[file.verdict] += 1;
     onFile(file);
   };
@@ -179,8 +194,10 @@ async function proveSource(
     await nextTurn();
   }
   const files = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return { files, ...counts, bytes, unowned: held.unowned };
+  return { files, ...counts, unjudged, bytes, unowned: held.unowned };
 }
+
+const TOO_NEW = "it was sent a short while ago, and the service's list may lag: it is not judged yet";
 
 /** What the list says of rows. */
 interface Held {

@@ -29,6 +29,8 @@ export interface AuditedSource {
   readonly resources: number;
   readonly missing: number;
   readonly altered: number;
+  /** Resources that are too new to be judged by a list that may lag. */
+  readonly unjudged: number;
   /** Why nothing is sent again although much is missing or altered; null where nothing stands against it. */
   readonly lost: string | null;
   /** False: there is no list yet, for the service has not told the collection's id. */

@@ -31,6 +31,8 @@ export interface Sweep {
   readonly place: DriftPlace;
   /** Counts by the source's number. */
   readonly counts: ReadonlyMap<number, DriftCounts>;
+  /** Rows that were not judged because they were sent so shortly before, by the source's number. */
+  readonly unjudged: ReadonlyMap<number, number>;
   /** Rows that drifted, as they are now: those that were changed or sent since are left out. */
   drifted(): AsyncIterable<Drifted>;
   readonly claims: Claims;
@@ -97,15 +99,19 @@ export async function sweepPlace(
 
   const recent = openRecent(context, started, settledMs);
   /** An unsure row counts as well: that its resource is missing is told by the list all the same. */
+  const isAcknowledged = ({ state }: AcknowledgedFile): boolean => state === "agreed" || state === "unsure";
   const kindOf = (row: AcknowledgedFile): Drifted["kind"] | "agrees" | undefined => {
-    if ((row.state !== "agreed" && row.state !== "unsure") || recent.row(row)) return undefined;
+    if (!isAcknowledged(row) || recent.row(row)) return undefined;
     if (!seen.has(row.id)) return "missing";
     return altered.has(row.id) ? "altered" : "agrees";
   };
   const counts = new Map<number, DriftCounts>();
+  const unjudged = new Map<number, number>();
   for await (const row of rowsOf(context, place, signal)) {
     unowned.show(row);
     const kind = kindOf(row);
+    if (kind === undefined && isAcknowledged(row))
+      unjudged.set(row.source, 1 + (unjudged.get(row.source) ?? 0));
     if (kind !== undefined) counts.set(row.source, counted(counts.get(row.source), kind));
   }
   const isTravelling = travellingTest(context);
@@ -115,6 +121,7 @@ export async function sweepPlace(
   return {
     place,
     counts,
+    unjudged,
     claims: unowned.finish(drift.bornMs() + listed.clockOffsetMs, isUndecided),
     drifted: async function* () {
       const since = openRecent(context, started, Infinity);

@@ -116,21 +116,27 @@ async function wait(
   const timer =
     timeoutSeconds === undefined ? undefined : setTimeout(() => late.abort(), timeoutSeconds * 1000);
   let waiting = 0;
+  const still = setInterval(() => emit({ waiting, service: daemon.status().service }), STILL_MS);
   try {
-    const { agreed, reasons, troubled } = await daemon.wait({
+    const { agreed, reasons, troubled, unknown } = await daemon.wait({
       path,
       signal: AbortSignal.any([signal, late.signal]),
       onWaiting: (files) => emit({ waiting: (waiting = files) }),
     });
     const { service } = daemon.status();
-    return { end: agreed ? "agreed" : "troubled", troubled, reasons: [...reasons], service };
+    const end = agreed ? "agreed" : "troubled";
+    return { end, troubled, reasons: [...reasons], service, ...(unknown && { unknown }) };
   } catch (error) {
     if (!late.signal.aborted || signal.aborted) throw error;
     return { end: "timeout", troubled: waiting, reasons: [], service: daemon.status().service };
   } finally {
     clearTimeout(timer);
+    clearInterval(still);
   }
 }
+
+/** How often one who waits is told that it goes on. */
+const STILL_MS = 5000;
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

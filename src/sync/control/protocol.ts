@@ -66,7 +66,9 @@ const SourceStatus = z.object({
   held: z.number(),
   holdReason: z.string().nullable(),
   halted: z.boolean(),
+  remedy: z.string().nullable().default(null),
   unreadable: z.number(),
+  unreadablePaths: z.array(z.string()).readonly().default([]),
   degraded: z.string().nullable(),
   paused: z.boolean(),
 });
@@ -98,7 +100,13 @@ export const ANSWERS = {
       startedMs: z.number(),
       service: PaceState,
       sources: z.array(SourceStatus),
-      progress: z.object({ done: z.number(), total: z.number(), sent: z.number(), bytes: z.number() }),
+      progress: z.object({
+        done: z.number(),
+        total: z.number(),
+        sent: z.number(),
+        failed: z.number().default(0),
+        bytes: z.number(),
+      }),
       /** Files a second lately; null while there is nothing to do. */
       filesPerSecond: z.number().nullable(),
       secondsLeft: z.number().nullable(),
@@ -138,6 +146,7 @@ export const ANSWERS = {
           resources: z.number(),
           missing: z.number(),
           altered: z.number(),
+          unjudged: z.number().default(0),
           lost: z.string().nullable(),
           listed: z.boolean(),
         }),
@@ -164,11 +173,14 @@ export const ANSWERS = {
     result: z.object({ pending: z.boolean(), underWay: z.boolean(), service: PaceState }),
   },
   wait: {
-    event: z.object({ waiting: z.number() }),
+    /** With `service`: nothing has become fewer for some time, and so the service is. */
+    event: z.object({ waiting: z.number(), service: PaceState.optional() }),
     result: z.object({
       /** `timeout`: it was not over in time. */
       end: z.enum(["agreed", "troubled", "timeout"]),
       troubled: z.number(),
+      /** The path is not there, and nothing of it is known. */
+      unknown: z.literal(true).optional(),
       reasons: z.array(
         z.object({ source: z.string(), path: z.string(), code: z.string(), message: z.string() }),
       ),

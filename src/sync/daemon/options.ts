@@ -1,4 +1,5 @@
 import type { SyncConfig } from "../../config/schema.ts";
+import { type DocumentReader, openThreadReader } from "../document/reader.ts";
 import type { Activity } from "../ledger/activity.ts";
 import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
 import type { WatchedSource } from "../rules.ts";
@@ -23,6 +24,8 @@ export interface DaemonOptions {
   readonly onActivity?: (activity: DaemonActivity) => void;
   /** Something went wrong that the daemon lives with: a folder that cannot be watched, a service that does not answer. */
   readonly onWarning?: (error: Error) => void;
+  /** What was warned of is over, in words. */
+  readonly onNotice?: (words: string) => void;
   /** Give up when the service has not answered for so long, with `service_unreachable`. Default: see `syncOnce`; in `run` never. */
   readonly patienceMs?: number;
   /** Told before and after each effect; one that throws stands for a crash. For tests. */
@@ -36,12 +39,19 @@ export interface World {
   readonly watch: typeof watchSource;
   /** Opens the connections to one host. */
   readonly connect: Connect;
+  /** Opens what reads the files that are to be sent. */
+  readonly openReader: () => DocumentReader;
   /** In [0, 1). */
   readonly random: () => number;
 }
 
 /** The world as it is. */
-export const REAL_WORLD: World = { watch: watchSource, connect: connectPool, random: Math.random };
+export const REAL_WORLD: World = {
+  watch: watchSource,
+  connect: connectPool,
+  openReader: openThreadReader,
+  random: Math.random,
+};
 
 /** An activity with the source's folder in place of its number. */
 export type DaemonActivity = Omit<Activity, "source"> & { readonly source: string };

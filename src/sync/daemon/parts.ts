@@ -19,6 +19,7 @@ export interface Parts {
   readonly options: DaemonOptions;
   readonly world: World;
   readonly warn: (error: Error) => void;
+  readonly inform: (words: string) => void;
   readonly life: Life;
   readonly ledger: Ledger;
   readonly pacer: Pacer;
@@ -122,9 +123,11 @@ function assemble(
       collectionId === undefined ? [] : [[collection, collectionId] as const],
     ),
   );
+  const reader = world.openReader();
   const context: ActionContext = {
     ledger,
     remote,
+    reader,
     pacer,
     collections: openCollections(ledger, remote, configured),
     twins: openTurns(),
@@ -135,6 +138,7 @@ function assemble(
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
       ledger.note(() => ledger.activity.add({ ...facts, source }));
+      work.reported({ ...facts, source });
       const told = { ...facts, source: paths.get(source) ?? "" };
       options.onActivity?.(told);
       for (const listener of listeners) listener(told);
@@ -151,6 +155,7 @@ function assemble(
     options,
     world,
     warn,
+    inform: options.onNotice ?? (() => undefined),
     life,
     ledger,
     pacer,
@@ -178,7 +183,7 @@ function assemble(
       );
       await Promise.all([work.stop(), ...alsoClose]);
       clearTimeout(cut);
-      await remote.close();
+      await Promise.all([remote.close(), reader.close()]);
       try {
         if (!failure.ledger) last();
         closed = true;

@@ -52,10 +52,9 @@ export function openTelling(parts: Parts, sources: () => DaemonSources): Telling
     speed.sample(work.progress().done, context.now());
     const { watches } = sources();
     for (const source of sources().all()) {
-      const { backlog, backlogAgreed } = source.activity();
       const reason = life.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
       ledger.note(() => {
-        ledger.sources.setBacklog(source.id, backlog, backlogAgreed);
+        source.noteBacklog();
         ledger.sources.setDegraded(source.id, reason);
       });
     }

@@ -2,7 +2,9 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
+import { isBelow } from "../source-path.ts";
 import type { SourceSync } from "../source.ts";
+import { standstillsOf } from "../standstill.ts";
 import { placeOf, rootOf, type SourcePlace } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
@@ -15,6 +17,8 @@ export interface WaitEnd {
   readonly reasons: readonly WaitReason[];
   /** How many there are. */
   readonly troubled: number;
+  /** The path that was asked for is not there, and nothing of it is known: perhaps it was misspelt. */
+  readonly unknown?: true;
 }
 
 /** What keeps a file, or a source as a whole (its path is empty), from agreement. */
@@ -32,6 +36,9 @@ export interface WaitOptions {
   /** Told how many files are waited for when that is known, and when it has become fewer. */
   readonly onWaiting?: (files: number) => void;
 }
+
+/** The code of a file that was put aside because the service did not answer for it: that ends by itself. */
+const NO_ANSWER = "no_answer";
 
 /** Reasons that are told one by one. */
 const REASONS_MAX = 100;
@@ -51,6 +58,8 @@ export async function waitFor(
       ? sources.all().map((source) => ({ source, below: undefined }))
       : [placeOf(sources.all(), path)];
   const since = performance.now();
+  const [asked] = places;
+  const isKnown = asked?.below === undefined || wasKnown(parts, asked.source, asked.below);
   /** Files for which something read since then was acknowledged, also if they have changed again. */
   const acknowledged = new Set<string>();
   const stopListening = listen(parts, (source, file, startedMs) => {
@@ -70,7 +79,10 @@ export async function waitFor(
       for (const { source, left } of open) {
         for (const file of left) {
           const isDone =
-            !source.isPending(file) || acknowledged.has(`${rootOf(source)}\n${file}`) || source.isPaused();
+            !source.isPending(file) ||
+            acknowledged.has(`${rootOf(source)}\n${file}`) ||
+            source.isPaused() ||
+            isUnreadable(parts, source, file);
           // The others need no look before this one is done.
           if (!isDone) break;
           left.delete(file);
@@ -82,10 +94,13 @@ export async function waitFor(
     });
     parts.ledger.flush();
     const reasons = places.flatMap((place) => reasonsAt(parts, place, acknowledged));
+    const agreed = reasons.length === 0;
+    const unknown = agreed && !isKnown && path !== undefined && kindOnDisk(path) === undefined;
     return {
-      agreed: reasons.length === 0,
+      agreed,
       reasons: reasons.slice(0, REASONS_MAX),
       troubled: reasons.length,
+      ...(unknown && { unknown }),
     };
   } finally {
     stopListening();
@@ -105,6 +120,32 @@ function listen(parts: Parts, onDone: (source: string, path: string, startedMs: 
   return () => parts.listeners.delete(listener);
 }
 
+/** Whether there ever was something at or below a path, as far as the ledger remembers. */
+function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): boolean {
+  ledger.flush();
+  for (const { path } of ledger.files.below(source.id, [below])) if (isBelow(path, below)) return true;
+  return source.isPending(below) || ledger.activity.recentAt(source.id, below, 1).length > 0;
+}
+
+/**
+ * Whether a file was put aside, as it is now, because it cannot be read: it is looked at again later, but only a person
+ * changes that. One that has changed since is judged anew.
+ */
+function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath): boolean {
+  if (source.isUnderWay(path)) return false;
+  ledger.flush();
+  const row = ledger.files.living(source.id, path);
+  if (row?.state !== "parked") return false;
+  const trouble = ledger.files.troubledAt(source.id, path).find((each) => each.path === path);
+  if (trouble === undefined || trouble.code === NO_ANSWER) return false;
+  try {
+    const onDisk = lstatSync(join(rootOf(source), path), { throwIfNoEntry: false });
+    return onDisk !== undefined && onDisk.ctimeMs === row.ctimeMs && onDisk.size === row.sizeBytes;
+  } catch {
+    return true; // Nor can it be looked at.
+  }
+}
+
 /** What is not in agreement at a place, as the ledger and the disk have it. */
 function reasonsAt(
   { ledger }: Parts,
@@ -119,11 +160,12 @@ function reasonsAt(
     code,
     message,
   });
-  const halted = row.lost ?? row.halted;
-  if (halted !== null) return [reason("", "halted", `halted, nothing is sent: ${halted}`)];
+  const halt = standstillsOf(row).find(({ kind }) => kind !== "held");
+  if (halt !== undefined)
+    return [reason("", "halted", `halted, nothing is sent: ${halt.reason} (${halt.remedy})`)];
   const reasons: WaitReason[] = [];
   for (const { path, code, message } of ledger.files.troubledAt(source.id, below))
-    reasons.push(reason(path, code, message));
+    reasons.push(reason(path, code, withRemedy(code, message)));
   if (source.isPaused()) {
     for (const path of source.pending(below))
       reasons.push(reason(path, "paused", "the source is paused: `kbsync resume` goes on"));
@@ -134,6 +176,13 @@ function reasonsAt(
     reasons.push(...fileReasons(ledger, source, below, reason));
   return reasons;
 }
+
+function withRemedy(code: string, message: string): string {
+  if (NO_LEAVE.has(code)) return `${message}, check its mode`;
+  return code === "held" ? `its delete is held: ${message} (\`kbsync approve\` agrees to it)` : message;
+}
+
+const NO_LEAVE: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
 /** A file that no trouble was noted of may be left out, or not looked at. */
 function fileReasons(

@@ -8,6 +8,7 @@ import { refusalBySize } from "./bounds.ts";
 import { digestOf, fingerprint } from "./digest.ts";
 import type { Container } from "./formats/conversion.ts";
 import { CHARS_MAX, convertDocument } from "./formats/convert.ts";
+import type { SentText } from "./json-text.ts";
 import { containerOf, isOle, kindOfName, mediaTypeOf, type NamedKind } from "./kinds.ts";
 import { linkedIno } from "./linked-ino.ts";
 import { liesInside } from "./place.ts";
@@ -29,7 +30,7 @@ interface DocumentFacts {
 export type SourceDocument = DocumentFacts &
   /** `digest`: of the content, as `digestOf` gives it. */
   (
-    | { readonly kind: "content"; readonly content: string; readonly digest: string }
+    | { readonly kind: "content"; readonly content: SentText; readonly digest: string }
     | { readonly kind: "link"; readonly url: string }
     /** The bytes are not kept: they are streamed when they are uploaded. */
     | { readonly kind: "file"; readonly mediaType: string }
@@ -55,7 +56,7 @@ export interface ReadOptions {
 }
 
 /** Up to this size a file is read in one synchronous go: four calls of 2 µs cost less than one promise. */
-const SMALL_BYTES = 256 * 1024;
+export const SMALL_BYTES = 256 * 1024;
 /** Reads of larger files: at 1 MB hashing runs at full speed and holds the loop for a millisecond. */
 const SLICE_BYTES = 1024 * 1024;
 
@@ -79,10 +80,39 @@ export async function readDocument(
   const named = kindOfName(entry.path);
   if (named.kind === "skipped") return named;
   const asked: Asked = { absolutePath: entry.link?.real ?? absolutePath, entry, named, rules };
+  return telling(async () => {
+    const found = await look(asked, entry.sizeBytes, signal);
+    return found.kind === "enclosed" ? convert(asked, found, signal) : found;
+  });
+}
+
+/** As `readDocument`, of a file whose bytes are its text; undefined where a child process has to read it. */
+export async function readPlain(
+  absolutePath: string,
+  path: string,
+  rules: Rules,
+): Promise<ReadOutcome | undefined> {
+  const named = kindOfName(path);
+  if (named.kind === "skipped") return named;
+  return telling(async () => {
+    const found = await look({ absolutePath, entry: { path }, named, rules }, SMALL_BYTES, undefined);
+    return found.kind === "enclosed" ? undefined : found;
+  });
+}
+
+async function look(
+  asked: Asked,
+  sizeBytes: number,
+  signal: AbortSignal | undefined,
+): Promise<ReadOutcome | Enclosed> {
+  const small = sizeBytes <= SMALL_BYTES ? readSmall(asked) : undefined;
+  return small ?? readLarge(asked, signal);
+}
+
+/** What the system says of a file, told as an outcome. */
+async function telling<T>(read: () => Promise<T>): Promise<T | ReadOutcome> {
   try {
-    const small = entry.sizeBytes <= SMALL_BYTES ? readSmall(asked) : undefined;
-    const understood = small ?? (await readLarge(asked, signal));
-    return understood.kind === "enclosed" ? await convert(asked, understood, signal) : understood;
+    return await read();
   } catch (error) {
     const code = codeOf(error);
     // ELOOP: it is a symbolic link by now. ENXIO: a socket.

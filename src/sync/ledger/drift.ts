@@ -44,8 +44,11 @@ export interface Drift {
   setLoss(source: number, reason: string | undefined): void;
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
-  /** The ledger is an old one: the rows of adopted sources are to be compared with the service's list, as `recover` does. */
-  distrust(): void;
+  /**
+   * The ledger is an old one, or a source's folder is another: the rows of all adopted sources, or of that one, are to be
+   * compared with the service's list, as `recover` does.
+   */
+  distrust(source?: number): void;
   /** Whether the rows of a source are those of an old ledger, until it is adopted again. */
   isDistrusted(source: number): boolean;
   bornMs(): number;
@@ -98,9 +101,10 @@ export function openDrift(db: Sqlite): Drift {
   const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
   const unadopt = db.prepare("DELETE FROM adopted WHERE source = ?");
   const distrust = db.prepare(
-    "INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM adopted WHERE true ON CONFLICT DO NOTHING",
+    `INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM adopted WHERE coalesce(source = @source, true)
+     ON CONFLICT DO NOTHING`,
   );
-  const unadoptAll = db.prepare("DELETE FROM adopted");
+  const unadoptAll = db.prepare("DELETE FROM adopted WHERE coalesce(source = @source, true)");
   const trust = db.prepare("DELETE FROM meta WHERE name = 'distrusted ' || CAST(? AS INTEGER)");
   const meta = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck();
   const setMeta = db.prepare(
@@ -136,9 +140,9 @@ export function openDrift(db: Sqlite): Drift {
       (adopted ? adopt : unadopt).run(source);
       if (adopted) trust.run(source);
     },
-    distrust: () => {
-      distrust.run();
-      unadoptAll.run();
+    distrust: (source) => {
+      distrust.run({ source: source ?? null });
+      unadoptAll.run({ source: source ?? null });
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
     bornMs: () => Number(meta.get("born_ms") ?? 0),

@@ -53,6 +53,11 @@ export interface Files {
   ownsDoc(docId: string): boolean;
   isEmpty(source: number): boolean;
   insert(source: number, docId: string | null, state: FileState, observed: Observed): void;
+  /**
+   * Inserts an agreed row where its path has no living row and its resource no owner; whether it did. It asks for both by
+   * the indexes that the row goes into anyway.
+   */
+  insertFree(source: number, docId: string, observed: Observed): boolean;
   /** The service acknowledged this: the row says so. */
   agree(id: number, docId: string, observed: Observed): void;
   setState(id: number, state: FileState): void;
@@ -61,6 +66,10 @@ export interface Files {
    * times say; of an unsure one it is not even known which bytes the service has.
    */
   hold(id: number): void;
+  /** The row's resource may hold something else than the row says: whatever comes next is sent whole, wherever its file is. */
+  distrust(id: number): void;
+  /** Somebody gave the row's resource another title or description; its file is looked at again. */
+  relabel(id: number, title: string, label: string): void;
   /** Puts rows under other paths, rings included; each is looked at again whatever its times say. */
   repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
   /**
@@ -80,6 +89,8 @@ export interface Files {
   ): void;
   tries(id: number): number;
   remove(id: number): void;
+  /** Removes a row without a resource. One that was given one since it was read stays, or nobody would know of that any more. */
+  forget(id: number): void;
   /** Deletes that the service will not do are among them. */
   troubled(limit: number): TroubledFile[];
   skipped(limit: number): SkippedFile[];
@@ -124,9 +135,13 @@ export function openFiles(db: Sqlite): Files {
     )
     .pluck();
   const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
+  const columns =
+    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url";
   const insert = db.prepare(
-    `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title,
-       label, extractor_version, shape, file_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertFree = db.prepare(
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   );
   const agree = db.prepare(
     `UPDATE files SET doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
@@ -138,6 +153,12 @@ export function openFiles(db: Sqlite): Files {
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
        hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
   );
+  const distrust = db.prepare(
+    `UPDATE files SET hash = CASE WHEN state IN ('agreed', 'unsure') THEN hash ELSE '' END,
+       rules_key = CASE WHEN state IN ('held', 'doomed') THEN 0 ELSE rules_key END,
+       state = CASE state WHEN 'agreed' THEN 'unsure' ELSE state END WHERE id = ?`,
+  );
+  const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
@@ -152,6 +173,7 @@ export function openFiles(db: Sqlite): Files {
   );
   const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
   const remove = db.prepare("DELETE FROM files WHERE id = ?");
+  const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
   const troubled = db.prepare<[number], TroubledFile>(
     `SELECT sources.path AS source, files.path AS path, state, doc_id AS docId,
        CASE WHEN state IN ('held', 'doomed') THEN state ELSE coalesce(error_code, state) END AS code,
@@ -218,6 +240,8 @@ export function openFiles(db: Sqlite): Files {
     some: (source, limit) => some.all(source, limit),
     ownsDoc: (docId) => owns.get(docId, docId) !== undefined,
     isEmpty: (source) => any.get(source) === undefined,
+    insertFree: (source, docId, observed) =>
+      insertFree.run(source, observed.entry.path, docId, ...observedColumns(observed, shapes)).changes === 1,
     insert: (source, docId, state, observed) => {
       insert.run(source, observed.entry.path, docId, state, ...observedColumns(observed, shapes));
     },
@@ -229,6 +253,12 @@ export function openFiles(db: Sqlite): Files {
     },
     hold: (id) => {
       hold.run(id);
+    },
+    distrust: (id) => {
+      distrust.run(id);
+    },
+    relabel: (id, title, label) => {
+      relabel.run(title, label, id);
     },
     repath: (moves) => {
       // First out of the way, then home: within a swap or a ring each path is taken until its owner has left. No path
@@ -244,6 +274,9 @@ export function openFiles(db: Sqlite): Files {
     tries: (id) => tries.get(id) ?? 0,
     remove: (id) => {
       remove.run(id);
+    },
+    forget: (id) => {
+      forget.run(id);
     },
     troubled: (limit) => troubled.all(limit),
     skipped: (limit) => skipped.all(limit),

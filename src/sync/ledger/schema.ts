@@ -209,4 +209,9 @@ export const MIGRATIONS: readonly string[] = [
   -- Sources for which a person said that nothing is to be sent.
   CREATE TABLE paused (source INTEGER PRIMARY KEY REFERENCES sources (id)) STRICT;
   `,
+  `
+  -- Files of a source that were there when its backlog was written down, so that another process counts each once.
+  ALTER TABLE sources ADD COLUMN found INTEGER NOT NULL DEFAULT 0;
+  UPDATE sources SET found = agreed + failed + parked + unsure - backlog_agreed + backlog;
+  `,
 ];

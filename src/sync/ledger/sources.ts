@@ -34,6 +34,11 @@ export interface SourceRow {
   /** Files planned or on their way, and how many of them have a row in agreement (an older version of theirs). */
   readonly backlog: number;
   readonly backlogAgreed: number;
+  /**
+   * Files there, with a row or without, when the backlog was written down: a file that is acknowledged later comes among
+   * the agreed ones, and no second one is counted for it.
+   */
+  readonly found: number;
   /** Folders and files that the last whole scan could not look at. */
   readonly unreadable: number;
   /** Why some changes are found late, while a daemon runs. */
@@ -109,7 +114,7 @@ type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active"> & {
 /** The row of a folder that was never synced, as it would be before its first pass. */
 export function freshRow(id: number, path: string, ownerId: string, tier: Tier): SourceRow {
   const files = { agreed: 0, unsure: 0, failed: 0, skipped: 0, parked: 0, held: 0, deletesRefused: 0 };
-  const work = { backlog: 0, backlogAgreed: 0, unreadable: 0 };
+  const work = { backlog: 0, backlogAgreed: 0, found: 0, unreadable: 0 };
   const words = { halted: null, holdReason: null, degraded: null, lost: null };
   const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
   return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words };
@@ -118,7 +123,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
 /** Prepares the statements over sources. */
 export function openSources(db: Sqlite): Sources {
   const columns = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, hold_reason AS holdReason,
-    approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, unreadable, degraded,
+    approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, unreadable, degraded,
     (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
       AS deletesRefused, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost`;
   const upsert = db.prepare<[string, string, string], Row>(
@@ -149,7 +154,10 @@ export function openSources(db: Sqlite): Sources {
   const setHold = db.prepare(
     "UPDATE sources SET halted = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ? WHERE id = ?",
   );
-  const setBacklog = db.prepare("UPDATE sources SET backlog = ?, backlog_agreed = ? WHERE id = ?");
+  const setBacklog = db.prepare(
+    `UPDATE sources SET backlog = @backlog, backlog_agreed = @agreed,
+       found = agreed + failed + parked + unsure - @agreed + @backlog WHERE id = @id`,
+  );
   const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
   const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
   const doom = db.prepare(
@@ -225,7 +233,7 @@ export function openSources(db: Sqlite): Sources {
       setHold.run(halted, reason, root?.dev ?? null, root?.ino ?? null, files ?? 0, id);
     },
     setBacklog: (id, backlog, backlogAgreed) => {
-      setBacklog.run(backlog, backlogAgreed, id);
+      setBacklog.run({ id, backlog, agreed: backlogAgreed });
     },
     setUnreadable: (id, count) => {
       setUnreadable.run(count, id);

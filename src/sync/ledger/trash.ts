@@ -24,8 +24,8 @@ export interface KeptFile {
 
 /** The rows of kept texts. Changes are plain statements: run them inside a group commit. */
 export interface TrashRows {
-  /** A text of the same resource is kept once. */
-  add(kept: Omit<KeptFile, "id" | "root">): void;
+  /** A text of the same resource is kept once, and one of a folder that is no known source's not at all. */
+  add(kept: Omit<KeptFile, "id" | "source">): void;
   has(docId: string): boolean;
   /** At or below a path of a source ("" is all of it), newest first. `root` is the source's folder. */
   below(root: string, path: RelativePath): KeptFile[];
@@ -49,7 +49,7 @@ export function openTrashRows(db: Sqlite): TrashRows {
   const from = "FROM trash JOIN sources ON sources.id = trash.source";
   const add = db.prepare(
     `INSERT INTO trash (source, path, doc_id, name, title, kind, hash, is_exact, size_bytes, deleted_ms, until_ms)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+     SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM sources WHERE path = ? ON CONFLICT DO NOTHING`,
   );
   const has = db.prepare<[string], number>("SELECT 1 FROM trash WHERE doc_id = ?").pluck();
   const all = db.prepare<[string], Row>(
@@ -71,9 +71,8 @@ export function openTrashRows(db: Sqlite): TrashRows {
   const keptOf = ({ isExact, ...row }: Row): KeptFile => ({ ...row, isExact: isExact !== 0 });
 
   return {
-    add: (kept) => {
-      const { source, path, docId, name, title, kind, hash, isExact, sizeBytes, deletedMs, untilMs } = kept;
-      add.run(source, path, docId, name, title, kind, hash, isExact ? 1 : 0, sizeBytes, deletedMs, untilMs);
+    add: ({ root, path, docId, name, title, kind, hash, isExact, sizeBytes, deletedMs, untilMs }) => {
+      add.run(path, docId, name, title, kind, hash, isExact ? 1 : 0, sizeBytes, deletedMs, untilMs, root);
     },
     has: (docId) => has.get(docId) !== undefined,
     below: (root, path) =>

@@ -30,7 +30,10 @@ export interface Deletes {
   /** Paths of rows that are missing and not yet ripe. */
   waiting(): Iterable<RelativePath>;
   /** What the brakes judge by. */
-  facts(row: SourceRow, more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately">>): BrakeFacts;
+  facts(
+    row: SourceRow,
+    more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately" | "missingBusy" | "missingNew">>,
+  ): BrakeFacts;
   /** Resources that files of the source got within the last minutes and still have. */
   madeLately(): ReadonlySet<string>;
   /** Writes the intents of the deletes that the brakes let through; the rows are gone then. */
@@ -93,8 +96,10 @@ export function openDeletes(options: {
       return missing.size + more;
     },
     waiting: () => [...missing.values()].map(({ path }) => path),
-    facts: (row, { leftOut = NONE, madeLately } = {}) => ({
+    facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0 } = {}) => ({
       rootBefore: row.root,
+      missingBusy,
+      missingNew,
       filesBefore: row.agreed + row.unsure + row.held,
       deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
       holdDeletesOver: sync.holdDeletesOver,

@@ -14,7 +14,15 @@ import {
   mayHold,
   REPLACED_FILES_MIN,
 } from "../plan/brakes.ts";
-import type { Difference, KnownFile, Look, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import {
+  type Difference,
+  EMPTY_FILE,
+  type KnownFile,
+  type Look,
+  type RelativePath,
+  type Scan,
+  type ScanEntry,
+} from "../plan/model.ts";
 import { followMoves } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
 import type { Rules } from "../rules.ts";
@@ -34,6 +42,8 @@ export interface PassPlan {
   readonly halted: boolean;
   /** There are files without a row. */
   readonly newFiles: boolean;
+  /** The folder is another one than before: its files may have resources that no row knows. */
+  readonly newRoot: boolean;
 }
 
 /** Compares a source's disk with its ledger. Passes must not overlap. */
@@ -69,16 +79,24 @@ export interface PassOptions {
   readonly dirty: DirtySet;
   /** Paths with work under way, as of the moment it is asked. */
   readonly busyPaths: () => BusyPaths;
-  /** The path under which the same file is on its way to the service, if it is. */
-  readonly travelsAs: (entry: ScanEntry) => RelativePath | undefined;
+  /** Whether the same file is on its way to the service under another path. When it has arrived, it is looked at again. */
+  readonly waitsForItself: (entry: ScanEntry) => boolean;
   readonly signal: AbortSignal;
+}
+
+interface Compared extends Difference {
+  /** Files without a row that are on their way and not there any more. */
+  readonly missingNew: number;
 }
 
 /** With more paths than this a scan of the whole source is cheaper. */
 const PATHS_MAX = 20_000;
 
-/** How soon a file is looked at again that is on its way under its old name. */
-const RENAME_WAIT_MS = 50;
+/**
+ * A file that is on its way under its old name is looked at when it has arrived, and this often meanwhile: a service may
+ * be down for a day, and the file be renamed again or go.
+ */
+const RENAME_WAIT_MS = 60_000;
 
 /** Opens the passes of a source. */
 export function openPasses({
@@ -88,7 +106,7 @@ export function openPasses({
   once,
   dirty,
   busyPaths,
-  travelsAs,
+  waitsForItself,
   signal,
 }: PassOptions): Passes {
   const { ledger, now } = context;
@@ -99,7 +117,7 @@ export function openPasses({
   /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
   let judgedRoot: Scan["root"];
 
-  const compare = async (scan: Scan, whole: boolean, allParked = first || !whole): Promise<Difference> => {
+  const compare = async (scan: Scan, whole: boolean, allParked = first || !whole): Promise<Compared> => {
     ledger.flush();
     const known = whole ? ledger.files.all(id) : ledger.files.below(id, scan.scope ?? []);
     // As of now: a row that is acknowledged meanwhile would otherwise be one whose file was not seen.
@@ -108,7 +126,13 @@ export function openPasses({
     const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));
     const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
     try {
-      return await inSlices(reconcileInSteps(scan, known, options), signal);
+      const difference = await inSlices(reconcileInSteps(scan, known, options), signal);
+      // What is on its way is left alone, and nobody else may have been told that it has changed since.
+      const changed = await inSlices(busy.changed(difference.leftAlone, scopeTest(scan.scope)), signal);
+      for (const path of changed) source.lookAgain(path);
+      const there = new Set(difference.leftAlone.map(({ path }) => path));
+      const missing = changed.filter((path) => !there.has(path)).length;
+      return { ...difference, missingNew: Math.max(0, missing - difference.missingBusy) };
     } finally {
       busy.close();
     }
@@ -119,7 +143,7 @@ export function openPasses({
     if (returned.length + forgotten.length > 0) {
       ledger.note(() => {
         for (const row of returned) ledger.files.setState(row.id, "agreed");
-        for (const row of forgotten) ledger.files.remove(row.id);
+        for (const row of forgotten) ledger.files.forget(row.id);
       });
     }
     for (const { path, reason, known } of refused) {
@@ -145,16 +169,24 @@ export function openPasses({
     );
   };
 
-  const mayBegin = ({ entry, known }: Look, due: Due): boolean => {
-    if (!dirty.rested(entry, now(), due.forced.has(entry.path))) return false;
-    const other = known === undefined ? travelsAs(entry) : undefined;
-    if (other === undefined || other === entry.path) return true;
+  const hasRested = ({ entry }: Pick<Look, "entry">, due: Due): boolean =>
+    dirty.rested(entry, now(), due.forced.has(entry.path));
+  const mayBegin = (look: Look, due: Due): boolean => {
+    const { entry, known } = look;
+    if (!hasRested(look, due)) return false;
+    if (known !== undefined || !waitsForItself(entry)) return true;
     // Renamed while its create is under way: when that is done there is a row to move.
-    dirty.again(entry.path, now() + Math.max(sync.settleMs, RENAME_WAIT_MS), now());
+    dirty.again(entry.path, now() + RENAME_WAIT_MS, now());
     return false;
   };
 
-  const nothing = (halted: boolean): PassPlan => ({ looks: [], deletions: [], halted, newFiles: false });
+  const nothing = (halted: boolean): PassPlan => ({
+    looks: [],
+    deletions: [],
+    halted,
+    newFiles: false,
+    newRoot: false,
+  });
 
   const rootless = (scan: Scan): PassPlan => {
     deletes.halt(rootReason(scan), undefined, 0);
@@ -165,11 +197,11 @@ export function openPasses({
   const factsOf = async (
     { root: identity }: Scan,
     before: SourceRow,
-    gone: readonly KnownFile[],
+    { gone, missingBusy, missingNew }: Compared,
   ): Promise<BrakeFacts> => {
     const isSure = identity?.born === true || gone.length < REPLACED_FILES_MIN;
     const madeLately = isSure ? undefined : deletes.madeLately();
-    const facts = deletes.facts(before, { madeLately });
+    const facts = deletes.facts(before, { madeLately, missingBusy, missingNew });
     return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
   };
 
@@ -203,7 +235,7 @@ export function openPasses({
       // One scan alone may miss a file that moves while it runs, and only a whole one tells that a folder was emptied or
       // how much of it another root holds.
       const mayBeEmpty = (): boolean =>
-        losesAll(deletes.missingWith(difference.gone), deletes.facts(before)) ||
+        losesAll(deletes.missingWith(difference.gone) + difference.missingBusy, deletes.facts(before)) ||
         !isSameRoot(scan.root, before.root);
       // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
       const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
@@ -213,7 +245,7 @@ export function openPasses({
         whole = true;
         difference = await compare(scan, whole);
       }
-      const facts = await factsOf(scan, before, difference.gone);
+      const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
         deletes.halt(judged.reason, scan.root, judged.held.length);
@@ -225,7 +257,9 @@ export function openPasses({
       const byHash = await findMovesByHash(place, rested, difference.gone);
       const applied = followMoves(difference, rested, byHash);
       await applyMoves(place, applied);
-      applyQuietly(difference);
+      // Whoever writes a file anew empties it first.
+      const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
+      applyQuietly({ ...difference, skipped });
       const looks = unhold(applied.looks);
       const [gone, missedOnce] = once
         ? partition(applied.gone, (row) => !isNewlyGone(row) || missing.has(row.id))
@@ -233,7 +267,7 @@ export function openPasses({
       for (const { path } of missedOnce) source.lookAgain(path);
 
       const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
-      const together = losesAll(gone.length, facts) || losesAllBefore(gone, facts);
+      const together = losesAll(gone.length + facts.missingBusy, facts) || losesAllBefore(gone, facts);
       // A person's word holds for this look: at a second one it would be used up, and the limits would hold what was agreed to.
       const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
       const ripe = isAgreed
@@ -246,13 +280,15 @@ export function openPasses({
       const { root: identity } = scan;
       const rootIsNew = !isSameRoot(before.root, identity);
       ledger.note(() => {
+        if (isAnother) ledger.drift.distrust(id);
         // As long as deletes are held because of another root, it is not the agreed one.
         if (rootIsNew && braked.held.length === 0) ledger.sources.setRoot(id, identity);
         if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
         if (whole && before.approved) ledger.sources.approvalUsed(id);
       });
       if (whole) first = false;
-      return { looks, deletions, halted: false, newFiles: looks.some(({ known }) => known === undefined) };
+      const newFiles = looks.some(({ known }) => known === undefined);
+      return { looks, deletions, halted: false, newFiles, newRoot: isAnother };
     },
     unreadable: () => unreadable ?? [],
     unsent: async (due) => {
@@ -267,7 +303,7 @@ export function openPasses({
     preview: async (before) => {
       const scan = await scanSource(root, rules, { signal });
       const difference = await compare(scan, true, true);
-      const facts = await factsOf(scan, before, difference.gone);
+      const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
         const reason = scan.root === undefined ? rootReason(scan) : judged.reason;

@@ -9,9 +9,11 @@ import { CLOCK_SLACK_MS } from "./settlement.ts";
  * is no proof.
  */
 
-/** A file without a resource, as it was read. */
+/** A file as it was read, without a resource or with one that it may have left. */
 export interface AdoptingFile {
   readonly path: RelativePath;
+  /** It has a resource, which holds something else: only what holds just what it does takes that one's place. */
+  readonly hasOther: boolean;
   readonly kind: DocumentKind;
   /** Stands for title and description together. */
   readonly label: string;
@@ -71,19 +73,23 @@ export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource
 
 /**
  * Matches files with resources. `hashes` are those of uploads' bytes by resource, as far as they were fetched. Of several
- * that are equal as many are paired as there are files, the oldest first.
+ * that are equal as many are paired as there are files, the oldest first; but those first that `fits` says need not be
+ * replaced.
  */
 export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   files: readonly F[],
   resources: readonly R[],
   hashes: ReadonlyMap<string, string>,
+  fits: (file: F, resource: R) => boolean = () => true,
 ): Matches<F, R> {
   const matches: Match<F, R>[] = [];
   const taken = new Set<string>();
   const byContent = Map.groupBy(resources.toSorted(byAge), (resource) => contentKey(resource, hashes));
   const left: F[] = [];
   for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
-    const resource = byContent.get(fileKey(file))?.shift();
+    const equal = byContent.get(fileKey(file)) ?? [];
+    const fitting = equal.findIndex((each) => fits(file, each));
+    const [resource] = equal.splice(Math.max(0, fitting), 1);
     if (resource === undefined) left.push(file);
     else {
       taken.add(resource.docId);
@@ -96,7 +102,7 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   const rest: F[] = [];
   for (const file of left) {
     const [resource, ...others] = bearing.get(file.label) ?? [];
-    const isOnly = others.length === 0 && labelled.get(file.label)?.length === 1;
+    const isOnly = others.length === 0 && !file.hasOther && labelled.get(file.label)?.length === 1;
     if (resource === undefined || !isOnly || taken.has(resource.docId) || !isSameSort(file, resource)) {
       rest.push(file);
       continue;

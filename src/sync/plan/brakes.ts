@@ -6,6 +6,10 @@ export interface BrakeFacts {
   readonly rootBefore: RootIdentity | undefined;
   /** Files with a resource, before this pass. */
   readonly filesBefore: number;
+  /** How many of these have work under way and are gone as well: their deletes are decided when that ends. */
+  readonly missingBusy: number;
+  /** Files that are gone while their first resource is being made: they are among no others yet. */
+  readonly missingNew: number;
   /** Deletes of this source done within the last minutes: many small batches are one large one. */
   readonly deletedLately: number;
   readonly holdDeletesOver: number;
@@ -61,7 +65,7 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   const isNew = open.filter(({ state }) => state !== "held");
   const { rootBefore, approval } = facts;
   const isAgreed = approval !== undefined && isSameRoot(approval.root, scan.root);
-  if (open.length === 0 || (isAgreed && open.length <= approval.files)) return free(gone);
+  if (open.length + facts.missingNew === 0 || (isAgreed && open.length <= approval.files)) return free(gone);
 
   // What a person agreed to is what was missing then; whatever else is missing now waits for another word.
   const outgrown = isAgreed
@@ -72,9 +76,10 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   }
   const replaced = rootBefore !== undefined && rootBefore.ino !== scan.root.ino;
   // Another folder without a single known file is another folder, however few these were.
-  if (replaced && open.length >= facts.filesBefore)
+  if (replaced && open.length + facts.missingBusy >= facts.filesBefore)
     return halt(`${outgrown}the folder was replaced by another one that holds none of its files`, open);
-  const noneLeft = losesAll(open.length, facts);
+  if (open.length === 0) return free(gone);
+  const noneLeft = losesAll(open.length + facts.missingBusy, facts);
   // What a person was told stays as it is for as long as nothing new joins what is held.
   const told = isNew.length === 0 ? facts.holdReason : undefined;
   const emptied = scan.scope === undefined && scan.entries.length + scan.refused.length === 0;
@@ -112,10 +117,18 @@ type LimitFacts = Pick<
  * Whether missing files may come to be held, for the limits or because none is left: then it is worth finding out which
  * of them the rules leave out.
  */
-export function mayHold(gone: readonly KnownFile[], facts: LimitFacts & KnownBefore): boolean {
+export function mayHold(
+  gone: readonly KnownFile[],
+  facts: LimitFacts & KnownBefore & Pick<BrakeFacts, "missingBusy">,
+): boolean {
   const open = gone.filter(({ state }) => state !== "doomed");
   const isNew = open.some(({ state }) => state !== "held");
-  return isNew && (losesAll(open.length, facts) || losesAllBefore(open, facts) || isMass(open.length, facts));
+  return (
+    isNew &&
+    (losesAll(open.length + facts.missingBusy, facts) ||
+      losesAllBefore(open, facts) ||
+      isMass(open.length, facts))
+  );
 }
 
 /**

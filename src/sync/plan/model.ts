@@ -164,6 +164,10 @@ export interface Difference {
   /** Files newly found to be left out; none of their rows has a resource. */
   readonly skipped: readonly (Skip & { readonly known?: KnownFile })[];
   readonly unchanged: number;
+  /** Entries of paths with work under way, which were left alone. */
+  readonly leftAlone: readonly ScanEntry[];
+  /** Rows with a resource that were left alone as well, and whose file is not there. */
+  readonly missingBusy: number;
 }
 
 export type ActionKind = "create" | "update" | "retitle" | "move" | "replace" | "delete" | "touch";

@@ -42,10 +42,12 @@ export function* reconcileInSteps(
   const inScope = scopeTest(scan.scope);
   const unseen = unseenTest(scan);
   const entries = openTextMap<ScanEntry>();
+  const leftAlone: ScanEntry[] = [];
   let items = 0;
   for (const entry of scan.entries) {
     if (++items % STEP_ITEMS === 0) yield;
-    if (!busy(entry.path)) entries.set(entry.path, entry);
+    if (busy(entry.path)) leftAlone.push(entry);
+    else entries.set(entry.path, entry);
   }
   const refusals = new Map(scan.refused.map(({ path, reason }) => [path, { path, reason }]));
   const skips = new Map(scan.skipped.map((skip) => [skip.entry.path, skip]));
@@ -59,10 +61,17 @@ export function* reconcileInSteps(
   const refused: Difference["refused"][number][] = [];
   const skipped: Difference["skipped"][number][] = [];
   let unchanged = 0;
+  const alone = new Set(leftAlone.map(({ path }) => path));
+  let missingBusy = 0;
 
   for (const row of known) {
     if (++items % STEP_ITEMS === 0) yield;
-    if (busy(row.path)) continue;
+    if (busy(row.path)) {
+      const isThere = alone.has(row.path) || refusals.has(row.path) || skips.has(row.path);
+      if (row.docId !== null && !isHeld(row) && !isThere && inScope(row.path) && !unseen(row.path))
+        missingBusy += 1;
+      continue;
+    }
     const entry = entries.get(row.path);
     if (entry === undefined) {
       const refusal = refusals.get(row.path);
@@ -131,6 +140,8 @@ export function* reconcileInSteps(
     refused,
     skipped: yield* sortInSteps(skipped, byPath),
     unchanged,
+    leftAlone,
+    missingBusy,
   };
 }
 

@@ -67,13 +67,17 @@ export function startSettling(creates: readonly OpenCreate[], isOwned: (docId: s
   const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => spelledAddress(url)));
   const titles = new Set(creates.filter(({ unique }) => !unique).map(({ title }) => title));
   const seen = new Map<string, ListedResource[]>();
+  /** A resource may come twice, on two pages of a list that grows meanwhile: the second one is no extra. */
+  const counted = new Set<string>();
 
   return {
     interested: ({ url, title }) => (url !== undefined && urls.has(spelledAddress(url))) || titles.has(title),
     see: (resource) => {
       const unique = resource.url === undefined ? undefined : uniqueKey(resource.url);
       const key = unique !== undefined && groups.has(unique) ? unique : sharedKey(resource);
-      if (groups.has(key)) seen.set(key, [...(seen.get(key) ?? []), resource]);
+      if (!groups.has(key) || counted.has(resource.docId)) return;
+      counted.add(resource.docId);
+      seen.set(key, [...(seen.get(key) ?? []), resource]);
     },
     finish: (clockOffsetMs) => {
       const adopted: Adoption[] = [];

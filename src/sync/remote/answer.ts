@@ -74,7 +74,7 @@ export function readAnswer<T>(
     return later(
       "maybe",
       "request",
-      `HTTP ${status} with an answer that is not the service's: ${clip(answer.text)}`,
+      `HTTP ${status} with an answer that is not the service's: ${withoutContent(answer.text)}`,
     );
   }
   if (status === 401 || status === 403) return later("no", "key");
@@ -114,6 +114,11 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** A page is repeated to a person. Half an answer, or one of another shape, may hold a document's text: that is for no log. */
+function withoutContent(text: string): string {
+  return /^\s*[[{]/.test(text) ? `${text.length} characters of JSON` : clip(text);
 }
 
 function clip(text: string): string {

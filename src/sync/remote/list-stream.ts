@@ -6,10 +6,16 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
 
+/** Longest resource in a list: its text, escaped, and a few fields. */
+const RESOURCE_BYTES_MAX = 64 * 1024 * 1024;
+/** Longest rest of a list answer; a page of a proxy is all rest. */
+const REST_BYTES_MAX = 4 * 1024 * 1024;
+
 /**
  * Reads a list answer (`{…, "data": {"resources": [{…}, …], …}}`) as it arrives and hands over each resource's JSON.
  * Returns the answer without them, as text, to be parsed by the caller: a bare service sends a whole collection in one
- * answer, with all its text, which must not stand in memory at once. A cut-off answer leaves text that is no JSON.
+ * answer, with all its text, which must not stand in memory at once. A cut-off answer leaves text that is no JSON. Throws
+ * when a resource, or what is left without them, is longer than any honest one.
  */
 export async function splitList(
   chunks: AsyncIterable<Uint8Array>,
@@ -17,6 +23,8 @@ export async function splitList(
 ): Promise<string> {
   const rest: Buffer[] = [];
   let element: Buffer[] = [];
+  let elementBytes = 0;
+  let restBytes = 0;
   let depth = 0;
   /** Depth of the resources array once inside it, else 0. */
   let arrayDepth = 0;
@@ -36,8 +44,15 @@ export async function splitList(
     const cut = (to: number): void => {
       const piece = bytes.subarray(from, to);
       from = to;
-      if (inElement()) element.push(piece);
-      else if (arrayDepth === 0) rest.push(piece);
+      if (inElement()) {
+        elementBytes += piece.length;
+        refuseAbove(RESOURCE_BYTES_MAX, elementBytes, "a resource in the list");
+        element.push(piece);
+      } else if (arrayDepth === 0) {
+        restBytes += piece.length;
+        refuseAbove(REST_BYTES_MAX, restBytes, "the list without its resources");
+        rest.push(piece);
+      }
     };
     while (at < bytes.length) {
       const byte = bytes[at] ?? 0;
@@ -78,6 +93,7 @@ export async function splitList(
             cut(at + 1);
             onResource(textOf(element));
             element = [];
+            elementBytes = 0;
           }
           depth -= 1;
           break;
@@ -93,6 +109,10 @@ export async function splitList(
     if (arrayDepth === 0 || inElement()) cut(bytes.length);
   }
   return textOf(rest);
+}
+
+function refuseAbove(max: number, bytes: number, what: string): void {
+  if (bytes > max) throw new Error(`${what} is longer than ${max} bytes`);
 }
 
 /** Index of the quote that ends the string which `at` is in, or the length. */

@@ -6,11 +6,12 @@ import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { SearchAnswer } from "../../wire/search.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
+import { jsonWithText, type SentText } from "../document/json-text.ts";
 import type { FilePlace } from "../document/place.ts";
 import { readAnswer, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { download, fileAddress, type Sink } from "./download.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
-import { splitList } from "./list-stream.ts";
+import { readPage, unexpected } from "./list-page.ts";
 import { TornFile, uploadBody } from "./multipart.ts";
 import type { Pacer } from "./pacer.ts";
 
@@ -30,14 +31,14 @@ export interface NewResource {
   readonly settings: Settings;
   readonly tier: Tier;
   readonly ownerId: string;
-  readonly body: { readonly content: string } | { readonly url: string };
+  readonly body: { readonly content: SentText } | { readonly url: string };
 }
 
 /** What an update sends: only what is given changes. */
 export interface ResourceChange {
   readonly title: string;
   readonly description?: string;
-  readonly content?: string;
+  readonly content?: SentText;
   readonly url?: string;
 }
 
@@ -86,8 +87,11 @@ export interface Remote {
     onResource: (resource: ResourceRecord) => void,
     signal: AbortSignal,
   ): Promise<Reply<{ readonly clockOffsetMs: number }>>;
-  /** Ids of the collections by tier; undefined where the service has no such list. */
-  collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | undefined>>;
+  /**
+   * Ids of the collections by tier. `untold`: the service has no such list, as by the bare specification. `unclear`: the
+   * answer may be somebody else's, such as a proxy's page with status 200.
+   */
+  collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | "untold" | "unclear">>;
   search(query: SearchQuery, signal: AbortSignal): Promise<Reply<SearchAnswer>>;
   close(): Promise<void>;
 }
@@ -115,8 +119,8 @@ export const connectPool: Connect = (origin, limits) => new Pool(origin, limits)
 
 /** Resources a page of the list; a service without pages ignores it. */
 const PAGE_RESOURCES = 1000;
-/** Longest refusal of a list that is taken into memory; the list itself is read as it comes. */
-const REFUSAL_BYTES_MAX = 1024 * 1024;
+/** A list of more pages goes in a ring. */
+const LIST_PAGES_MAX = 100_000;
 /** Failures before the request was written: the service cannot have acted on it. */
 const NOT_SENT = new Set([
   "ECONNREFUSED",
@@ -133,10 +137,6 @@ const NOT_SENT = new Set([
 
 const CreateAnswer = z.object({ data: ResourceRecord });
 const Done = z.object({});
-const ListEnd = z.object({
-  success: z.literal(true),
-  data: z.object({ resources: z.array(z.unknown()), nextCursor: z.string().nullish() }),
-});
 
 /** Requests that change something at the service. What became of one may be asked whenever. */
 const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
@@ -218,50 +218,15 @@ export function openRemote({
     signal: AbortSignal,
   ): Promise<RawAnswer> => exchange(to.pool, { ...request, path: to.prefix + path }, signal);
 
-  const page = async (
-    query: URLSearchParams,
-    onResource: (resource: ResourceRecord) => void,
-    signal: AbortSignal,
-  ): Promise<Reply<{ nextCursor: string | undefined; clockOffsetMs: number }>> => {
-    const path = `${db.prefix}${ROUTES.byCollection}?${query.toString()}`;
-    const answer = await db.pool.request({ method: "GET", path, headers: auth, signal });
-    const head = { status: answer.statusCode, headers: answer.headers };
-    if (answer.statusCode !== 200) {
-      // A 404 in the service's own words: it does not know the collection, which then holds nothing.
-      const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "resource", now());
-      return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
-    }
-    let broken = 0;
-    const text = await splitList(answer.body, (resource) => {
-      const record = ResourceRecord.safeParse(JSON.parse(resource));
-      if (record.success) onResource(record.data);
-      else broken += 1;
-    });
-    const reply = readAnswer({ ...head, text }, ListEnd, "address", now());
-    if (reply.kind !== "done") return reply;
-    if (broken > 0) return unexpected(`${broken} resources in the list have no _id`);
-    const dateMs = Date.parse(String(answer.headers["date"] ?? ""));
-    return {
-      kind: "done",
-      value: {
-        nextCursor: reply.value.data.nextCursor ?? undefined,
-        clockOffsetMs: Number.isNaN(dateMs) ? 0 : dateMs - now(),
-      },
-    };
-  };
-
   return {
     create: (resource, key, signal) =>
       attempt("create", signal, async () => {
         const { title, description, settings, tier, ownerId } = resource;
-        const body = JSON.stringify({
-          title,
-          description,
-          settings,
-          ...resource.body,
-          collection_details: tier,
-          owner_id: ownerId,
-        });
+        const fields = { title, description, settings, collection_details: tier, owner_id: ownerId };
+        const body =
+          "url" in resource.body
+            ? JSON.stringify({ ...fields, url: resource.body.url })
+            : jsonWithText(fields, "content", resource.body.content);
         const headers = { ...json, [IDEMPOTENCY_HEADER]: key };
         const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
         const reply = readAnswer(answer, CreateAnswer, "address", now());
@@ -271,7 +236,9 @@ export function openRemote({
     update: (docId, change, signal) =>
       attempt("update", signal, async () => {
         const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
-        const body = JSON.stringify(change);
+        const { content, ...fields } = change;
+        const body =
+          content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
         const answer = await send(db, { method: "PUT", path, headers: json, body }, signal);
         return readAnswer(answer, Done, "resource", now());
       }),
@@ -339,9 +306,10 @@ export function openRemote({
 
     list: async ({ collectionId, ownerId }, onResource, signal) => {
       const query = new URLSearchParams({ collectionId, ownerId, limit: String(PAGE_RESOURCES) });
+      const host = { connections: db.pool, prefix: db.prefix, headers: auth };
       let clockOffsetMs: number | undefined;
-      for (;;) {
-        const reply = await attempt("list", signal, () => page(query, onResource, signal));
+      for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
+        const reply = await attempt("list", signal, () => readPage(host, query, onResource, now, signal));
         if (reply.kind === "refused" && query.has("limit") && !query.has("cursor")) {
           query.delete("limit"); // A service may refuse what it does not know.
           continue;
@@ -352,6 +320,7 @@ export function openRemote({
         if (reply.value.nextCursor === undefined) return { kind: "done", value: { clockOffsetMs } };
         query.set("cursor", reply.value.nextCursor);
       }
+      return unexpected(`the list has more than ${LIST_PAGES_MAX} pages`);
     },
 
     collections: (signal) =>
@@ -359,11 +328,12 @@ export function openRemote({
         const answer = await send(db, { method: "GET", path: ROUTES.collections, headers: auth }, signal);
         // An addition of ours: a service without it answers as it answers any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
-          return { kind: "done", value: undefined };
+          return { kind: "done", value: "untold" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
-        if (reply.kind === "refused") return { kind: "done", value: undefined };
-        if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: undefined } : reply;
+        if (reply.kind === "refused") return { kind: "done", value: "untold" };
+        // A web application answers every address with its page, a proxy every request while its service is away.
+        if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
         const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
         return { kind: "done", value: new Map(ids) };
       }),
@@ -383,20 +353,4 @@ export function openRemote({
       await Promise.all([...pools.values()].map((pool) => pool.destroy()));
     },
   };
-}
-
-/** Reads an answer's body; one that has no end must not fill the memory. */
-async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    if (bytes > REFUSAL_BYTES_MAX) throw new Error(`the answer is longer than ${REFUSAL_BYTES_MAX} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString("utf8");
-}
-
-function unexpected(reason: string): Later {
-  return { kind: "later", acted: "no", blame: "request", reason };
 }

@@ -10,6 +10,7 @@ import { sameIdentity } from "../plan/moves.ts";
 import type { Reply } from "../remote/answer.ts";
 import type { Remote } from "../remote/remote.ts";
 import { openKeptWriter, trashFolder, UNFINISHED } from "./kept-file.ts";
+import { NOTE, readNote, writeNote } from "./note.ts";
 import { shortcutText } from "./shortcut.ts";
 
 /** The texts of deleted files, kept for some days. */
@@ -21,13 +22,10 @@ export interface Trash {
    * file is still there (the rules leave it out) or the service has no such resource. `refused`: the service does not
    * give it, now. `disk`: it cannot be written.
    */
-  keep(
-    deletion: Deletion,
-    source: { readonly id: number; readonly root: string },
-    keep: Keep,
-    signal: AbortSignal,
-  ): Promise<Kept>;
-  /** Removes what is older than its days, and what no row knows of, until the signal aborts. */
+  keep(deletion: Deletion, source: { readonly root: string }, keep: Keep, signal: AbortSignal): Promise<Kept>;
+  /** Gives texts that no row knows of their rows again, by their notes: the ledger that knew them was lost. */
+  restore(signal?: AbortSignal): Promise<void>;
+  /** Restores, and removes what is older than its days, and what no row knows of, until the signal aborts. */
   prune(signal?: AbortSignal): Promise<void>;
 }
 
@@ -72,7 +70,11 @@ export function openTrash(options: TrashOptions): Trash {
       for (const { id } of rows) ledger.trash.remove(id);
     });
     // What cannot be removed now is no row's any more, and is removed with the next pruning.
-    for (const { name } of rows) await rm(join(folder, name), { force: true }).catch(() => undefined);
+    for (const { name } of rows) {
+      // The note goes first: a text without one is nobody's, a note without a text would be taken for one.
+      for (const each of [`${name}${NOTE}`, name])
+        await rm(join(folder, each), { force: true }).catch(() => undefined);
+    }
   };
   /** Makes room for so many bytes. */
   const makeRoom = async (bytes: number): Promise<void> => {
@@ -150,21 +152,13 @@ export function openTrash(options: TrashOptions): Trash {
       if (reply.kind !== "done") return reply;
       const written = await onDisk(() => file.finish());
       const deletedMs = Date.now();
+      const untilMs = deletedMs + days * DAY_MS;
       const { title, kind, hash } = what;
-      await ledger.write(() => {
-        ledger.trash.add({
-          ...written,
-          source: source.id,
-          path,
-          docId,
-          name,
-          title,
-          kind,
-          isExact: hash === written.hash,
-          deletedMs,
-          untilMs: deletedMs + days * DAY_MS,
-        });
-      });
+      const isExact = hash === written.hash;
+      const { root } = source;
+      const kept = { ...written, root, path, docId, name, title, kind, isExact, deletedMs, untilMs };
+      await onDisk(() => writeNote(folder, kept));
+      await ledger.write(() => ledger.trash.add(kept));
       return { kind: "done", value: undefined };
     } catch (error) {
       if (diskFailure === undefined) throw error;
@@ -174,19 +168,35 @@ export function openTrash(options: TrashOptions): Trash {
     }
   };
 
+  const restore: Trash["restore"] = async (stopped) => {
+    for (const name of await namesIn(folder)) {
+      if (stopped?.aborted === true) return;
+      if (!name.endsWith(NOTE) || ledger.trash.knows(textOf(name))) continue;
+      const note = await readNote(folder, textOf(name));
+      if (note === undefined || note.untilMs <= Date.now()) continue;
+      const text = await stat(join(folder, note.name)).catch(() => undefined);
+      if (text?.size === note.sizeBytes) await ledger.write(() => ledger.trash.add(note));
+    }
+  };
+
   return {
     tries: days > 0 ? KEEP_TRIES : 0,
     keep,
+    restore,
     prune: async (stopped) => {
       for (;;) {
         const over = ledger.trash.expired(Date.now(), PRUNE_ROWS);
         if (over.length === 0 || stopped?.aborted === true) break;
         await removeAll(over);
       }
+      await restore(stopped);
       await makeRoom(0);
       for (const name of await namesIn(folder)) {
         if (stopped?.aborted === true) return;
-        if (!name.endsWith(UNFINISHED) && ledger.trash.knows(name)) continue;
+        if (!name.endsWith(UNFINISHED) && ledger.trash.knows(textOf(name))) continue;
+        // Its source may come back into the configuration.
+        const note = name.endsWith(UNFINISHED) ? undefined : await readNote(folder, textOf(name));
+        if (note !== undefined && note.untilMs > Date.now()) continue;
         const path = join(folder, name);
         const found = await stat(path).catch(() => undefined);
         if (found !== undefined && Date.now() - found.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
@@ -210,6 +220,11 @@ function isThere(path: string, { entry }: Keep): boolean {
   } catch {
     return false;
   }
+}
+
+/** Name of the text that a file of the trash folder is, or is the note of. */
+function textOf(name: string): string {
+  return name.endsWith(NOTE) ? name.slice(0, -NOTE.length) : name;
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -63,14 +63,24 @@ export async function explain(
   const rules = openRules(source);
   const disk = lookAt(join(source.absolutePath, path));
   const isFolder = disk.kind === "folder";
-  const verdict = isFolder ? rules.entersFolder(path) : rules.wants(path);
+  // The source's own folder is asked of no rule: they are about what is in it.
+  const isWhole = path === "";
+  const verdict: Verdict = isWhole
+    ? { wanted: true }
+    : isFolder
+      ? rules.entersFolder(path)
+      : rules.wants(path);
   const file = ledgerFile(stateDir);
   const db = existsSync(file) ? openSqlite(file, { readonly: true }) : undefined;
   try {
     const known = db && knownOf(db, source, path);
     const facts = { rules, path, signal, files: db && openFiles(db), row: known?.row };
-    const { difference, entry } = isFolder ? NOTHING : await differenceAt(facts);
+    const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
+    const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
     const read = difference && (await readAt(facts, difference, entry));
+    const step = isFile
+      ? nextOf(facts, known, verdict, difference, read, disk)
+      : stepOfNoFile(path, disk, verdict, known);
     const document = read?.kind === "document" ? read.document : undefined;
     return {
       source: source.absolutePath,
@@ -89,7 +99,7 @@ export async function explain(
         holdReason: known?.row?.holdReason ?? null,
       },
       activity: known?.activity ?? [],
-      next: isFolder ? folderStep(verdict) : nextOf(facts, known, verdict, difference, read),
+      next: step,
     };
   } finally {
     db?.close();
@@ -112,7 +122,8 @@ function knownOf(db: Sqlite, source: WatchedSource, path: RelativePath): Known |
   if (row === undefined) return undefined;
   const rows = fileFacts(db, row.id, path);
   const isHeld = ({ state }: FileFacts): boolean => state === "held" || state === "doomed";
-  const activity = openActivity(db).recentAt(row.id, path, ACTIVITY_MAX).toReversed();
+  const below = path === "" ? undefined : path;
+  const activity = openActivity(db).recentAt(row.id, below, ACTIVITY_MAX).toReversed();
   return {
     row,
     paused: openOperator(db).paused().has(row.id),
@@ -183,6 +194,46 @@ function recipeOf(path: RelativePath, recipe: Recipe, source: WatchedSource): Ex
   return { ...told, from: originOf(path, recipe, source) };
 }
 
+/** What would be done with what is no file by a name that can be sent. */
+function stepOfNoFile(
+  path: RelativePath,
+  disk: OnDisk,
+  verdict: Verdict,
+  known: Known | undefined,
+): NextStep {
+  if (path === "") return wholeStep(disk, known);
+  return disk.misnamed === undefined ? folderStep(verdict) : misnamedStep(path, disk.misnamed, verdict);
+}
+
+/** What would be done with the source as a whole. */
+function wholeStep(disk: OnDisk, known: Known | undefined): NextStep {
+  const standstill = standstillOf(known);
+  if (standstill !== undefined) return { action: "wait", why: standstill };
+  if (disk.kind === "absent" || disk.kind === "unreadable")
+    return { action: "wait", why: "the source's folder is missing or cannot be looked at: nothing is sent" };
+  const row = known?.row;
+  if (row === undefined) return { action: "nothing", why: "it was never synced with this state folder" };
+  if (row.held > 0) {
+    const held = row.held === 1 ? "1 delete waits" : `${row.held} deletes wait`;
+    return { action: "hold", why: `${held} for \`kbsync approve\`: ${row.holdReason ?? "held before"}` };
+  }
+  const agreed = row.agreed === 1 ? "1 file" : `${row.agreed} files`;
+  return {
+    action: "nothing",
+    why: `${agreed} in agreement; each file in it is judged on its own, \`kbsync status\` tells how they stand`,
+  };
+}
+
+function misnamedStep(path: RelativePath, misnamed: string, verdict: Verdict): NextStep {
+  if (!verdict.wanted) return { action: "nothing", why: verdict.reason };
+  return path.endsWith(misnamed)
+    ? { action: "refuse", why: "its name is not valid UTF-8: rename it" }
+    : {
+        action: "refuse",
+        why: `the folder ${misnamed}: its name is not valid UTF-8: rename it to sync what is in it`,
+      };
+}
+
 function folderStep(verdict: Verdict): NextStep {
   return verdict.wanted
     ? { action: "nothing", why: "a folder is no document: what is in it is looked at" }
@@ -195,11 +246,13 @@ function nextOf(
   wanted: Verdict,
   difference: Difference | undefined,
   read: ReadOutcome | undefined,
+  disk: OnDisk,
 ): NextStep {
   const living = known?.living;
   return nextStep({
     path,
     wanted,
+    oddity: disk.what,
     standstill: standstillOf(known),
     difference,
     living: living === undefined ? undefined : files?.get(living.id),

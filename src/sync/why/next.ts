@@ -28,6 +28,8 @@ export interface NextStep {
 export interface NextFacts {
   readonly path: RelativePath;
   readonly wanted: { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
+  /** What is there, in words, where that is no file, folder or link. */
+  readonly oddity: string | undefined;
   /** Why nothing at all is done for the source; undefined while it goes on. */
   readonly standstill: string | undefined;
   /** Disk against ledger, as far as this path is concerned. Undefined: the source's folder is missing. */
@@ -79,6 +81,8 @@ function unhindered(facts: NextFacts): NextStep {
   if (facts.intents.some(({ kind }) => kind === "delete"))
     return { action: "delete", why: "its resource is to be deleted, as noted in the ledger" };
   if (living === undefined) {
+    if (facts.oddity !== undefined)
+      return { action: "nothing", why: `it is ${facts.oddity}; only files, folders and links are synced` };
     return facts.wanted.wanted
       ? { action: "nothing", why: "there is no such file, and the service has no resource of it" }
       : { action: "nothing", why: facts.wanted.reason };

@@ -120,6 +120,8 @@ describe("draining", () => {
     const late = await create(running);
     expect(late.status).toBe(503);
     expect(late.json.error.code).toBe("draining");
+    // A service that is told to stop refuses what still comes: that is no failure of it.
+    expect(errorLines(running)).toBe(0);
     expect(late.headers).toMatchObject({ "retry-after": expect.any(String), connection: "close" });
     expect((await running.send("GET", "/v1/health")).json.status).toBe("draining");
     slow.release();
@@ -218,6 +220,18 @@ describe("failures inside", () => {
     const answer = await create(shared);
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "disk_full" } } });
     expect(answer.headers["retry-after"]).toBe("60");
+  });
+
+  it("for want of disk space are logged in one line, however many they are, and without their stacks", async () => {
+    const before = shared.log().length;
+    for (let count = 0; count < 3; count += 1) {
+      storeFailure = Object.assign(new Error("write"), { code: "ENOSPC" });
+      expect((await create(shared)).status).toBe(503);
+    }
+    const lines = shared.log().slice(before).split("\n");
+    expect(lines.filter((line) => line.includes('"level":50'))).toEqual([]);
+    expect(lines.filter((line) => line.includes("no space is left")).length).toBeLessThanOrEqual(1);
+    expect(shared.log().split("no space is left for the service")).toHaveLength(2);
   });
 });
 

@@ -127,7 +127,7 @@ function deliver(
 
 async function bodyOf(body: unknown): Promise<Buffer> {
   if (body === undefined || body === null) return Buffer.alloc(0);
-  if (typeof body === "string") return Buffer.from(body);
+  if (typeof body === "string" || body instanceof Uint8Array) return Buffer.from(body);
   const pieces: Buffer[] = [];
   for await (const piece of body as AsyncIterable<Buffer>) pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces);

@@ -20,6 +20,8 @@ export interface Disk {
   call(name: string, facts: readonly unknown[]): unknown;
   /** Told of every path below the source that changed; "" is the root. */
   onChange: (path: string) => void;
+  /** Told of every call by the daemon. */
+  onLook: () => void;
 
   /** What follows is what others do. A change that is not possible as things are (no such file) does nothing: false. */
   write(path: string, bytes: Buffer): boolean;
@@ -90,7 +92,9 @@ export function openDisk(clock: Clock, random: Random, slowMs: number): Disk {
 
   const disk: Disk = {
     onChange: () => undefined,
+    onLook: () => undefined,
     call: (name, facts) => {
+      disk.onLook();
       clock.charge(random.between(0, slowMs));
       const [path] = facts;
       if (typeof path === "string") {

@@ -24,6 +24,8 @@ export interface Expectations {
   all(): readonly Expected[];
   /** Since when there has been this wanted file at a path; undefined: there is none. */
   thereSinceMs(path: string): number | undefined;
+  /** What the wanted file at a path should be; undefined where it may be anything or nothing, or is none. */
+  bodyAt(path: string): string | undefined;
 }
 
 /** Watches a disk's files. The rules are told here once more, without the daemon's own code. */
@@ -46,6 +48,7 @@ export function openExpectations(clock: Clock, disk: Disk): Expectations {
     },
     all: () => [...known.values()].map(({ expected }) => expected),
     thereSinceMs: (path) => known.get(path)?.sinceMs,
+    bodyAt: (path) => known.get(path)?.expected.body,
   };
 }
 

@@ -16,8 +16,12 @@ export interface Judge {
   leaves(request: SentRequest): void;
   /** An answer came. */
   delivered(request: SentRequest, answer: Answer): void;
-  /** Files came or went, or a process started: what was refused may be sent again. */
+  /** The daemon looks at the disk. */
+  looks(): void;
+  /** Files came or went: what was refused may be sent again. */
   changed(): void;
+  /** A process starts. */
+  started(): void;
   /** Many files were removed in one go: their resources stay until a person agrees. */
   massRemoved(paths: readonly string[]): void;
   /** The service lost these: most of its resources are not made again until a person agrees. */
@@ -57,11 +61,17 @@ export interface JudgeOptions {
 
 /** A file that has been there this long is known to the daemon as far as it can know it. */
 const KNOWN_AFTER_MS = 60_000;
+/** A create in doubt is looked after for so long. */
+const UNTOLD_MS = 10 * 60_000;
+/** What leaves so long after a change was read after it. */
+const READ_AFTER_MS = 2000;
 /** Requests within one second that no honest work needs. */
 const SECOND_REQUESTS_MAX = 150;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
 const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;
+/** Calls into the disk within a minute, from the second one on in which nothing changes there; unwatched it is scanned every 15 s. */
+const LOOKS_MAX = 1500;
 /** Fewer lost resources are made again without a question. */
 const LOSS_MIN = 5;
 /** So many may be made again before the loss is noticed, beside those on their way. */
@@ -80,16 +90,27 @@ export function openJudge(options: JudgeOptions): Judge {
   let downMinute = { sinceMs: -1, count: 0, first: true };
   /** By process: nothing that begins later may leave before. */
   const quiet = new Map<number, { readonly sinceMs: number; readonly untilMs: number }>();
+  let minute = { sinceMs: 0, looks: 0, first: true };
   let refusals = new Set<string>();
+  /** When something changed that may make a refused request a new one. */
+  let changedMs = -1;
   /** Paths of a mass delete that nobody agreed to, and how many of their resources went. */
   let held = new Set<string>();
   let heldGone = 0;
   /** Paths whose resource the service lost, and how many were made again. */
   let lost = new Set<string>();
   let remade = 0;
+  /** Everything that the service ever lost. */
+  const lostIds = new Set<string>();
   let pausedSinceMs: number | undefined;
   /** What these processes made may be left over: no ledger knows of it. */
   let forgotten = 0;
+  let forgottenMs = 0;
+  /** The ledger is lost and nobody has looked at the service since. */
+  let isBlank = false;
+
+  /** Resources whose create was answered with their id. */
+  const told = new Set<string>();
 
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -108,12 +129,18 @@ export function openJudge(options: JudgeOptions): Judge {
     const left = ours().filter((each) => each.description === description && each.id !== id);
     if (left.length > 0) return;
     const sinceMs = expectations.thereSinceMs(description);
+    // No answer ever told of it, and the file is about to be sent again: nobody took it for the file's.
+    if (!told.has(id) && clock.nowMs() - resource.createdMs < UNTOLD_MS) return;
+    // A create acted late whose file was emptied meanwhile: the file is no document any more.
+    if (resource.late && expectations.bodyAt(description) === undefined) return;
     // A resource that was made and changed before the file came was another file's of that name.
     const isKnown =
       sinceMs !== undefined && clock.nowMs() - sinceMs > KNOWN_AFTER_MS && service.writtenMs(id) >= sinceMs;
     // Renamed over: the file's own resource is another one, which still goes by its old name.
     const owned = isKnown ? options.ownedBy(description) : undefined;
-    if (isKnown && !ours().some((each) => each.id === owned && each.id !== id)) {
+    // A second one is deleted for the sake of one that the service lost meanwhile; the next audit makes it again.
+    const isLost = owned !== undefined && owned !== id && lostIds.has(owned);
+    if (isKnown && !isLost && !ours().some((each) => each.id === owned && each.id !== id)) {
       fail(
         "wrong-delete",
         `the only resource of ${description} is deleted, whose file has been there all along`,
@@ -156,14 +183,31 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
+  /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent anew. */
+  const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
+    if (stray.process > forgotten) return false;
+    // Made after the loss by a request from before it: no ledger ever knew of it.
+    if (stray.late) return true;
+    const sinceMs = expectations.thereSinceMs(stray.description) ?? Infinity;
+    // One with other settings would have been replaced: without its ledger that is nobody's to know.
+    const isDouble = (each: Resource): boolean =>
+      isSame(each, stray) && JSON.stringify(each.settings) === JSON.stringify(stray.settings);
+    return sinceMs >= forgottenMs || !kept.some((each) => each.process > forgotten && isDouble(each));
+  };
   const strayWords = (strays: readonly Resource[], kept: readonly Resource[]): string[] =>
     strays
-      .filter(
-        (stray) =>
-          // What a lost ledger knew and no file has is left alone, unless its file has been sent a second time.
-          stray.process > forgotten || kept.some((each) => each.process > forgotten && isSame(each, stray)),
-      )
+      .filter((stray) => !isForgiven(stray, kept))
       .map(({ id, description }) => `${id} of ${description} is too many`);
+
+  const changed = (): void => {
+    refusals = new Set();
+    changedMs = clock.nowMs();
+    minute = { sinceMs: clock.nowMs(), looks: 0, first: true };
+    // One that is there again is a file like any other.
+    if (held.size > 0) {
+      held = new Set([...held].filter((path) => expectations.thereSinceMs(path) === undefined));
+    }
+  };
 
   return {
     failure: () => failure,
@@ -191,9 +235,12 @@ export function openJudge(options: JudgeOptions): Judge {
       }
       countDown(nowMs);
     },
-    delivered: (request, { status, headers }) => {
+    delivered: (request, { status, headers, text }) => {
       const { process } = request;
-      if (status === 400 && KEPT_WHEN_REFUSED.has(request.operation)) refusals.add(wordOf(request));
+      if (request.operation === "create" && status === 201) told.add(idOf(text));
+      // What was read before the last change says nothing of what is there now.
+      const isNews = request.begunMs - changedMs > READ_AFTER_MS;
+      if (status === 400 && isNews && KEPT_WHEN_REFUSED.has(request.operation)) refusals.add(wordOf(request));
       const before = quiet.get(process);
       const wish = headers["retry-after"];
       if (wish === undefined || (status !== 429 && status !== 503)) return;
@@ -205,18 +252,30 @@ export function openJudge(options: JudgeOptions): Judge {
         quiet.set(process, { sinceMs: clock.nowMs(), untilMs });
       }
     },
-    changed: () => {
-      refusals = new Set();
-      // One that is there again is a file like any other.
-      if (held.size > 0) {
-        held = new Set([...held].filter((path) => expectations.thereSinceMs(path) === undefined));
-      }
+    looks: () => {
+      const nowMs = clock.nowMs();
+      if (nowMs - minute.sinceMs > MINUTE_MS) minute = { sinceMs: nowMs, looks: 0, first: false };
+      minute.looks += 1;
+      if (!minute.first && minute.looks > LOOKS_MAX)
+        fail("busy", `${minute.looks} calls into a disk that rests, within a minute`);
+    },
+    changed,
+    started: () => {
+      isBlank = false;
+      // It knows nothing of how often others have asked.
+      downMinute = { sinceMs: -1, count: 0, first: true };
+      changed();
     },
     massRemoved: (paths) => {
       held = new Set([...held, ...paths]);
     },
     reset: (gone, before) => {
-      if (gone.length >= LOSS_MIN && 2 * gone.length > before) {
+      for (const { id } of gone) lostIds.add(id);
+      // Nobody can miss what no ledger knows.
+      if (isBlank) return;
+      // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
+      const min = LOSS_MIN + REMADE_MAX + options.concurrency;
+      if (gone.length >= min && 2 * gone.length > before) {
         lost = new Set(gone.map(({ description }) => description));
       }
     },
@@ -228,6 +287,8 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     ledgerLost: (process) => {
       forgotten = process;
+      forgottenMs = clock.nowMs();
+      isBlank = true;
       // Nobody remembers what was held.
       held = new Set();
       lost = new Set();
@@ -271,4 +332,9 @@ export function openJudge(options: JudgeOptions): Judge {
     requests: () => requests,
     changes: () => changes,
   };
+}
+
+/** The id in a create's answer; empty in one that is cut or forged. */
+function idOf(text: string): string {
+  return /"_id":"([0-9a-f]{24})"/.exec(text)?.[1] ?? "";
 }

@@ -87,6 +87,7 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
       case "acted-500":
       case "answer-late":
       case "acts-late":
+      case "twice":
         return undefined;
     }
   };
@@ -112,6 +113,7 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
       tell(() => `${words()}: ${fault?.kind ?? ""} without acting`);
       return { kind: "answer", afterMs, answer: refusal, cut: false };
     }
+    if (fault?.kind === "twice") service.serve(request);
     const answer = service.serve(request);
     tell(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
     return deliveryOf(fault?.kind, fault?.amount ?? 0, answer, afterMs);

@@ -1,7 +1,9 @@
 import Database from "better-sqlite3";
 import { ConfigFile } from "../../../src/config/schema.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
 import { recoverLedger } from "../../../src/sync/adopt-ledger.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
+import { openLocalReader } from "../../../src/sync/document/reader.ts";
 import type { WatchedSource } from "../../../src/sync/rules.ts";
 import type { Conditions, Kept, Mode } from "../history.ts";
 import type { Clock } from "../virtual/clock.ts";
@@ -18,6 +20,7 @@ export const OWNER_ID = "simulated-owner";
 export const HOLD_DELETES_OVER = 6;
 export const HOLD_DELETES_PERCENT = 30;
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** The daemon's processes, one after another. */
 export interface Runner {
@@ -56,6 +59,8 @@ export function openRunner(options: RunnerOptions): Runner {
     | { process: SimulatedProcess; daemon: Daemon | undefined; stop: AbortController; mode: Mode | "recover" }
     | undefined;
   let crash: { effects: number; kept: Kept; restMs: number; mode: Mode } | undefined;
+  /** Processes that ended with an error, one after another. */
+  let failed = 0;
   let planned: { readonly restMs: number; readonly mode: Mode } | undefined;
   let chunkSize = 1000;
   let chunkSizeNow = chunkSize;
@@ -71,6 +76,7 @@ export function openRunner(options: RunnerOptions): Runner {
     crash.effects -= 1;
     if (crash.effects > 0) return;
     const { kept, restMs, mode } = crash;
+    const wasRecovering = current?.mode === "recover";
     crash = undefined;
     planned = undefined;
     const left = machine.kill(process, kept);
@@ -79,7 +85,8 @@ export function openRunner(options: RunnerOptions): Runner {
     const isLost = left === "none" || left === "backup";
     if (isLost) judge().ledgerLost(process.number);
     else if (left !== "all") judge().powerLost();
-    startIn(restMs, left === "backup" ? "recover" : mode);
+    // Whoever put an old ledger in place has it compared to the end.
+    startIn(restMs, left === "backup" || wasRecovering ? "recover" : mode);
     throw new Crash(name);
   };
   const onEnd = (process: SimulatedProcess, error: unknown): void => {
@@ -89,11 +96,16 @@ export function openRunner(options: RunnerOptions): Runner {
     if (planned === undefined && mode === "run") {
       judge().fail("died", `the daemon ended by itself: ${wordsOf(error)}`);
     }
+    if (planned === undefined && error !== undefined && !isForPerson(error)) {
+      judge().fail("died", `what ended the process is told to nobody: ${wordsOf(error)}`);
+    }
     current = undefined;
     machine.kill(process, "all");
     // Whoever put an old ledger in place does not let the daemon run before it was compared.
     const again = mode === "recover" && error !== undefined ? "recover" : "run";
-    const restMs = planned?.restMs ?? MINUTE_MS;
+    // Whoever sees it fail again and again tries it less often: a service may be down for a day.
+    failed = error === undefined ? 0 : failed + 1;
+    const restMs = planned?.restMs ?? Math.min(HOUR_MS, MINUTE_MS * 2 ** Math.max(0, failed - 1));
     const wanted = again === "recover" ? again : (planned?.mode ?? again);
     planned = undefined;
     startIn(restMs, wanted);
@@ -123,6 +135,7 @@ export function openRunner(options: RunnerOptions): Runner {
     world: {
       watch: watching.watchFor(process),
       random: () => stage.random.next(),
+      openReader: openLocalReader,
       connect: (_origin, limits) =>
         new SimulatedConnection({
           clock,
@@ -156,7 +169,7 @@ export function openRunner(options: RunnerOptions): Runner {
     stage.process = process;
     chunkSizeNow = chunkSize;
     note(() => `process ${process.number} starts: ${mode}`);
-    judge().changed();
+    judge().started();
     const stop = new AbortController();
     current = { process, daemon: undefined, stop, mode };
     try {
@@ -197,6 +210,11 @@ export function openRunner(options: RunnerOptions): Runner {
     chunkSize: () => chunkSizeNow,
     running: () => (planned === undefined ? current?.daemon : undefined),
   };
+}
+
+/** What one pass may end with in a bad network: an error with words for a person. The ledger is never at fault here. */
+function isForPerson(error: unknown): boolean {
+  return error instanceof KbsyncError && !error.code.startsWith("ledger_");
 }
 
 async function passOnce(daemon: Daemon, signal: AbortSignal): Promise<void> {

@@ -80,6 +80,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     ownedBy: (path) => ownedBy(stage.process, path),
     isOwned: (docId) => isOwned(stage.process, docId),
   });
+  disk.onLook = () => judge.looks();
   disk.onChange = (path) => {
     expectations.refresh();
     judge.changed();
@@ -218,8 +219,16 @@ function pause({ runner, judge, clock }: World, forMs: number): void {
     judge.paused(false);
     // Pauses outlast processes: it is the daemon of that time that is told to go on.
     const later = runner.running();
-    if (later === undefined) clock.at(clock.nowMs() + 1000, { alive: true }, goOn);
-    else later.resume().catch(() => undefined);
+    let isDone = false;
+    const goOnNow = async (): Promise<void> => {
+      await later?.resume();
+      isDone = later !== undefined;
+    };
+    // The process may die before the word is on disk: whoever gave it gives it again then.
+    clock.at(clock.nowMs() + (later === undefined ? 1000 : 60_000), { alive: true }, () => {
+      if (!isDone) goOn();
+    });
+    goOnNow().catch(() => undefined);
   };
   daemon.pause().then(
     () => judge.paused(true),

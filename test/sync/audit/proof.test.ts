@@ -20,14 +20,14 @@ interface Proof {
   readonly files: readonly ProvenFile[];
   readonly sums: ProofSums | undefined;
 }
-async function prove(): Promise<Proof> {
+async function prove(listLagMs = 0): Promise<Proof> {
   const files: ProvenFile[] = [];
   let sums: ProofSums | undefined;
   const { url, key } = world.service;
   const agrees = await proveAgreement(
     {
       stateDir: world.stateDir,
-      service: { apiUrl: url, dbUrl: url, pauthkey: key },
+      service: { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs },
       sources: [world.source()],
       sync: { ...ConfigFile.parse({}).sync, concurrency: CONCURRENCY_HOSTED },
       signal: new AbortController().signal,
@@ -99,6 +99,19 @@ describe("the proof", () => {
       ["c.url", "waiting"],
     ]);
     expect(proof.files[0]).toMatchObject({ service: null, reason: "the service does not have it" });
+  });
+
+  it("does not judge by a list that may lag what was sent a short while ago", async () => {
+    await mix();
+    for (const resource of world.service.live()) if (resource.title === "a.txt") resource.isDeleted = true;
+    const proof = await prove(60_000);
+    expect(proof.agrees).toBe(false);
+    expect(proof.files[0]).toMatchObject({
+      path: "a.txt",
+      verdict: "waiting",
+      reason: "it was sent a short while ago, and the service's list may lag: it is not judged yet",
+    });
+    expect(proof.sums).toMatchObject({ agrees: 2, waiting: 1, differs: 0, unjudged: 1 });
   });
 
   it("says of an upload that the service does not give back that it was not fetched", async () => {

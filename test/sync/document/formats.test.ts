@@ -30,7 +30,7 @@ async function content(path: string, bytes: string | Buffer): Promise<{ title: s
   const outcome = await read(path, bytes);
   if (outcome.kind !== "document" || outcome.document.kind !== "content")
     throw new Error(`expected content, got ${JSON.stringify(outcome).slice(0, 500)}`);
-  return { title: outcome.document.recipe.title, text: outcome.document.content };
+  return { title: outcome.document.recipe.title, text: String(outcome.document.content) };
 }
 
 async function reasonOf(path: string, bytes: string | Buffer): Promise<string> {

@@ -9,6 +9,7 @@ import {
 
 const file = (path: string, more: Partial<AdoptingFile> = {}): AdoptingFile => ({
   path,
+  hasOther: false,
   kind: "content",
   label: "l",
   digest: "d",
@@ -171,4 +172,11 @@ it("groups uploads by title and description, and leaves out addresses of other h
       resources.map(({ docId }) => docId),
     ]),
   ).toEqual([[["a"], ["x"]]]);
+});
+
+it("of equal resources that is taken first which need not be replaced", () => {
+  const old = resource("old", { createdMs: 1 });
+  const wanted = resource("wanted", { createdMs: 2 });
+  const { matches } = matchFiles([file("a")], [old, wanted], new Map(), (_, { docId }) => docId === "wanted");
+  expect(matches.map(({ resource: { docId } }) => docId)).toEqual(["wanted"]);
 });

@@ -26,6 +26,8 @@ const rows = (count: number, state: FileState = "agreed"): KnownFile[] =>
 const facts = (more: Partial<BrakeFacts> = {}): BrakeFacts => ({
   rootBefore: ROOT,
   filesBefore: 200,
+  missingBusy: 0,
+  missingNew: 0,
   deletedLately: 0,
   holdDeletesOver: 50,
   holdDeletesPercent: 20,
@@ -91,6 +93,44 @@ describe("brakes", () => {
       deletes: 0,
       held: 1,
       halted: true,
+    },
+    {
+      name: "another folder is halted, too, whose only other file was being sent",
+      scan: {
+        ...scan({ dev: 1, ino: 3 }),
+        entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
+      },
+      gone: rows(1),
+      facts: { filesBefore: 2, missingBusy: 1 },
+      deletes: 0,
+      held: 1,
+      halted: true,
+    },
+    {
+      name: "another folder is halted, too, when the first file of all was being sent",
+      scan: {
+        ...scan({ dev: 1, ino: 3 }),
+        entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
+      },
+      gone: [],
+      facts: { filesBefore: 0, missingNew: 1 },
+      deletes: 0,
+      held: 0,
+      halted: true,
+    },
+    {
+      name: "a file that goes while it is sent for the first time holds nothing",
+      gone: [],
+      facts: { filesBefore: 0, missingNew: 1, deletedLately: 1000 },
+      deletes: 0,
+      held: 0,
+    },
+    {
+      name: "an emptied folder is held, too, of which a file was being sent",
+      gone: rows(1),
+      facts: { filesBefore: 2, missingBusy: 1 },
+      deletes: 0,
+      held: 1,
     },
     {
       name: "one file alone is deleted as any other",

@@ -438,6 +438,8 @@ describe("laws of the brakes", () => {
   const facts: fc.Arbitrary<BrakeFacts> = fc.record({
     rootBefore: fc.constantFrom(undefined, { dev: 1, ino: 1 }, { dev: 1, ino: 2 }, { dev: 2, ino: 1 }),
     filesBefore: fc.integer({ min: 10, max: 30 }),
+    missingBusy: fc.constant(0),
+    missingNew: fc.constant(0),
     deletedLately: fc.integer({ min: 0, max: 20 }),
     holdDeletesOver: fc.integer({ min: 0, max: 12 }),
     holdDeletesPercent: fc.constantFrom(0, 20, 60, 100),

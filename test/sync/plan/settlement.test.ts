@@ -52,6 +52,12 @@ describe("settling creates by the list", () => {
   }>([
     { name: "nothing is there", creates: [create(1)], list: [], expected: { adopted: [], absent: [1] } },
     {
+      name: "a resource that moved on to the next page while the list was read, and came twice",
+      creates: [create(1, { attempts: 2 })],
+      list: [listed("x"), listed("x")],
+      expected: { adopted: [{ id: 1, docId: "x", exact: true }], extra: [] },
+    },
+    {
       name: "an upload at a service on this machine that has another port by now",
       creates: [upload(1, "http://127.0.0.1:7411/files/token/a.pdf")],
       list: [listed("x", { url: "http://127.0.0.1:7500/files/token/a.pdf", digest: "" })],

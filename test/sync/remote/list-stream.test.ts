@@ -43,6 +43,20 @@ describe("reading a list as it arrives", () => {
     );
   });
 
+  it.each([
+    { name: "a page without an end", head: "<html>" },
+    { name: "a resource without an end", head: '{"data":{"resources":[{"_id":"a","content":"' },
+  ])("takes no more of $name into memory than a bound", async ({ head }) => {
+    const megabyte = Buffer.alloc(1024 * 1024, "x");
+    let sent = 0;
+    async function* endless(): AsyncGenerator<Buffer> {
+      yield Buffer.from(head);
+      for (; sent < 200; sent += 1) yield await Promise.resolve(megabyte);
+    }
+    await expect(splitList(endless(), () => undefined)).rejects.toThrow("longer than");
+    expect(sent).toBeLessThan(100);
+  });
+
   it("leaves no JSON of an answer that was cut off", async () => {
     const text = JSON.stringify({
       success: true,

@@ -206,6 +206,25 @@ describe("requests", () => {
     expect(service.count("list")).toBe(paged ? 2 : 1);
   });
 
+  it("end at an empty cursor, and do not go round when one page follows itself", async () => {
+    const page = (nextCursor: string): Fault =>
+      answer(200, JSON.stringify({ success: true, data: { resources: [], created: 0, nextCursor } }));
+    const place = { collectionId: "c", ownerId: "o" };
+    service.fault = () => page("");
+    expect(await remote.list(place, () => undefined, signal)).toMatchObject({ kind: "done" });
+    expect(service.requests).toHaveLength(1);
+    service.fault = () => (service.requests.length < 20 ? page("again") : page(""));
+    expect(await remote.list(place, () => undefined, signal)).toMatchObject({ kind: "later" });
+    expect(service.requests).toHaveLength(3);
+  });
+
+  it("repeat nothing of a document's text when half an answer comes", async () => {
+    service.fault = () => answer(200, '{"success":true,"data":{"_id":"a","content":"a secret of the do');
+    const reply = await remote.update("a", { title: "t" }, signal);
+    expect(reply).toMatchObject({ kind: "later", acted: "maybe" });
+    expect(JSON.stringify(reply)).not.toContain("secret");
+  });
+
   it("upload a file from disk, exactly", async () => {
     const dir = mkdtempSync(join(tmpdir(), "kbsync-upload-"));
     const bytes = Buffer.alloc(2_500_000, "pdf ");

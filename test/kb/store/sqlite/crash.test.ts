@@ -9,8 +9,8 @@ import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";
 import { contentOf, crashId } from "./crash-writer.ts";
 
-/** Kills; a longer run is asked for with KBSYNC_TEST_KILLS. */
-const KILLS = Number(process.env["KBSYNC_TEST_KILLS"] ?? 10);
+/** Kills; the crash suite asks for more of them. */
+const KILLS = Number(process.env["KBSYNC_TEST_KILLS"] ?? 3);
 
 /** What a resource was last acknowledged to be; undefined: deleted. */
 type Acknowledged = Map<number, number | undefined>;

@@ -1,0 +1,13 @@
+/** A text that is sent: as it is, or as its JSON literal in UTF-8, quotes included, which a thread has made already. */
+export type SentText = string | Uint8Array;
+
+/** The JSON of `fields` and, after them, of a text under `name`. */
+export function jsonWithText(fields: object, name: string, text: SentText): string | Buffer {
+  if (typeof text === "string") return JSON.stringify({ ...fields, [name]: text });
+  const head = JSON.stringify(fields);
+  const comma = head === "{}" ? "" : ",";
+  const before = Buffer.from(`${head.slice(0, -1)}${comma}${JSON.stringify(name)}:`);
+  return Buffer.concat([before, text, AFTER]);
+}
+
+const AFTER = Buffer.from("}");

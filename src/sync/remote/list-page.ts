@@ -1,0 +1,80 @@
+import type { Dispatcher } from "undici";
+import { z } from "zod";
+import { ResourceRecord } from "../../wire/resource.ts";
+import { ROUTES } from "../../wire/routes.ts";
+import { type Later, readAnswer, type Reply } from "./answer.ts";
+import { splitList } from "./list-stream.ts";
+
+/** Where lists are asked for. */
+export interface ListHost {
+  readonly connections: Dispatcher;
+  /** Path before the routes. */
+  readonly prefix: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** How a page ended. */
+export interface PageEnd {
+  readonly nextCursor: string | undefined;
+  /** The service's clock minus ours. */
+  readonly clockOffsetMs: number;
+}
+
+/** Longest refusal of a list that is taken into memory; the list itself is read as it comes. */
+const REFUSAL_BYTES_MAX = 1024 * 1024;
+
+const ListEnd = z.object({
+  success: z.literal(true),
+  data: z.object({ resources: z.array(z.unknown()), nextCursor: z.string().nullish() }),
+});
+
+/** Reads a page of the list. `onResource` may see some of it before the page turns out to be broken. */
+export async function readPage(
+  { connections, prefix, headers }: ListHost,
+  query: URLSearchParams,
+  onResource: (resource: ResourceRecord) => void,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<Reply<PageEnd>> {
+  const path = `${prefix}${ROUTES.byCollection}?${query.toString()}`;
+  const answer = await connections.request({ method: "GET", path, headers, signal });
+  const head = { status: answer.statusCode, headers: answer.headers };
+  if (answer.statusCode !== 200) {
+    // A 404 in the service's own words: it does not know the collection, which then holds nothing.
+    const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "resource", now());
+    return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
+  }
+  let broken = 0;
+  const text = await splitList(answer.body, (resource) => {
+    const record = ResourceRecord.safeParse(JSON.parse(resource));
+    if (record.success) onResource(record.data);
+    else broken += 1;
+  });
+  const reply = readAnswer({ ...head, text }, ListEnd, "address", now());
+  if (reply.kind !== "done") return reply;
+  if (broken > 0) return unexpected(`${broken} resources in the list have no _id`);
+  // Some end their lists with an empty cursor, which would begin them anew.
+  const nextCursor = reply.value.data.nextCursor || undefined;
+  if (nextCursor !== undefined && nextCursor === query.get("cursor"))
+    return unexpected("a page of the list is followed by itself");
+  const dateMs = Date.parse(String(answer.headers["date"] ?? ""));
+  const clockOffsetMs = Number.isNaN(dateMs) ? 0 : dateMs - now();
+  return { kind: "done", value: { nextCursor, clockOffsetMs } };
+}
+
+/** An answer that no service gives. */
+export function unexpected(reason: string): Later {
+  return { kind: "later", acted: "no", blame: "request", reason };
+}
+
+/** Reads an answer's body; one that has no end must not fill the memory. */
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > REFUSAL_BYTES_MAX) throw new Error(`the answer is longer than ${REFUSAL_BYTES_MAX} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
