@@ -10,10 +10,12 @@ export interface Lock {
 }
 
 /**
- * How long the lock is asked for before it counts as another's, in milliseconds. Two that come at the same instant can
- * both find it half taken by the other; asked again, one of them gets it. A holder never lets go of it by itself.
+ * How often the lock is asked for before it counts as another's, and the longest wait in between, in milliseconds. Some
+ * that come at the same instant can each find it half taken by another; after waits of random length one of them gets
+ * it. Counted, not timed: on a machine that stalls, time passes without anybody asking. A holder never lets go of it.
  */
-const TAKE_MS = 250;
+const TRIES = 20;
+const TRY_WAIT_MS = 25;
 /** How long the holder may take to write down its pid, and how often is looked for it. */
 const PID_MS = 3000;
 const PID_LOOK_MS = 10;
@@ -26,17 +28,7 @@ const PID_LOOK_MS = 10;
  */
 export function lockFolder(folder: string, name: string): Lock {
   const pidFile = join(folder, `${name}.pid`);
-  let db: Database.Database | undefined;
-  try {
-    db = new Database(join(folder, `${name}.lock`), { timeout: TAKE_MS });
-    db.pragma("locking_mode = EXCLUSIVE");
-    db.exec("BEGIN EXCLUSIVE");
-  } catch (error) {
-    db?.close();
-    if (codeOf(error)?.startsWith("SQLITE_BUSY") === true) throw locked(folder, pidFile, error);
-    throw stateUnusable(folder, error);
-  }
-  const held = db;
+  const held = take(folder, `${name}.lock`, pidFile);
   try {
     writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
   } catch (error) {
@@ -49,6 +41,24 @@ export function lockFolder(folder: string, name: string): Lock {
       held.close();
     },
   };
+}
+
+/** The connection whose open transaction is the lock. */
+function take(folder: string, file: string, pidFile: string): Database.Database {
+  for (let tries = 1; ; tries += 1) {
+    let db: Database.Database | undefined;
+    try {
+      // No timeout: one that waits for the lock holds a part of it, and so others off.
+      db = new Database(join(folder, file), { timeout: 0 });
+      db.exec("BEGIN EXCLUSIVE");
+      return db;
+    } catch (error) {
+      db?.close();
+      if (codeOf(error)?.startsWith("SQLITE_BUSY") !== true) throw stateUnusable(folder, error);
+      if (tries === TRIES) throw locked(folder, pidFile, error);
+      wait(Math.random() * TRY_WAIT_MS);
+    }
+  }
 }
 
 /**
@@ -88,13 +98,17 @@ function locked(folder: string, pidFile: string, cause: unknown): KbsyncError {
  * names one that was killed: that is waited out, and then nobody is named rather than the wrong one.
  */
 function holderOf(pidFile: string): number | undefined {
-  const still = new Int32Array(new SharedArrayBuffer(4));
   for (let waitedMs = 0; ; waitedMs += PID_LOOK_MS) {
     const pid = readPid(pidFile);
     if (pid !== undefined && isAlive(pid)) return pid;
     if (waitedMs >= PID_MS) return undefined;
-    Atomics.wait(still, 0, 0, PID_LOOK_MS);
+    wait(PID_LOOK_MS);
   }
+}
+
+/** Holds this thread up: nothing may happen here before the lock is taken. */
+function wait(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function readPid(file: string): number | undefined {
