@@ -24,8 +24,12 @@ import { openExtractor } from "./ingest/extract/extract.ts";
 import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import { openIngest } from "./ingest/ingest.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
+import { watchLanguageModel, NO_LANGUAGE_MODEL } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
 import type { FoundModel, Model, ModelState } from "./ingest/model.ts";
+import { openServing } from "./ingest/serving.ts";
+import { openLanguageModel } from "./language/openai-compatible.ts";
+import type { LanguageModelOptions } from "./language/openai-compatible.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
 import type { Retention } from "./resources/housekeeping.ts";
 import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
@@ -36,6 +40,8 @@ import type { KeyGrant } from "./resources/keys.ts";
 import { rememberCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
+import { openReranker } from "./search/reranker.ts";
+import type { Reranker, RerankerOptions, RerankerState } from "./search/reranker.ts";
 import type { KeyRecord, Store } from "./store/store.ts";
 import { noticeMessages } from "./webhooks/courier.ts";
 import { openWebhooks } from "./webhooks/webhooks.ts";
@@ -54,6 +60,15 @@ export interface ServiceOptions {
   readonly resourcesUrl?: string;
   /** Finds the embedding model when it is first needed. Undefined: run on words alone. */
   readonly openEmbedder?: () => Promise<FoundModel>;
+  /**
+   * Opens the model of a fingerprint that was used before `openEmbedder` gave another one. It serves until the vectors of
+   * the new one are complete. Undefined: then the new one serves at once, as far as it has come.
+   */
+  readonly openEarlierEmbedder?: (fingerprint: string) => Promise<FoundModel>;
+  /** The model that divides documents with strategy `agentic`. Default: none, they are divided by meaning. */
+  readonly languageModel?: LanguageModelOptions;
+  /** The model that `high_accuracy` reranks with. Default: none, it reranks by sentences. */
+  readonly reranker?: Omit<RerankerOptions, "nowMs" | "onChange">;
   readonly log: Logger;
   /** Told by the health route. */
   readonly version: string;
@@ -136,13 +151,34 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     },
     onProblem: (reason, hint) => log.warn({ hint }, reason),
   });
+  const reranker =
+    options.reranker &&
+    openReranker({
+      ...options.reranker,
+      nowMs,
+      onChange: (problem) => {
+        if (problem === undefined) log.info("the reranker works again");
+        else log.warn({ err: problem }, "the reranker fails, high_accuracy reranks by sentences");
+      },
+    });
+  const serving = openServing(model, options.store, options.openEarlierEmbedder);
+  const language =
+    options.languageModel &&
+    watchLanguageModel(openLanguageModel(options.languageModel), nowMs, (problem) =>
+      log.warn({ err: problem }, "the language model fails, agentic chunking splits by meaning"),
+    );
   const backfill = openBackfill({
     store: options.store,
     model: () => model.get(),
+    onChangedOver: () => {
+      serving.changedOver();
+      log.info("searches use the new embedding model");
+    },
+    onLeft: (chunks) => model.noteLeft(chunks),
     report: (report) => logBackfill(log, report),
   });
   const store = noticeMessages(
-    noticeJobs(noticeMissingVectors(options.store, backfill.wake), () => jobs.wake()),
+    noticeJobs(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), () => jobs.wake()),
     () => webhooks.courier.wake(),
   );
   let resourcesUrl = options.resourcesUrl;
@@ -150,8 +186,15 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const kb: KnowledgeBase = {
     store,
     model,
+    embedderFor: serving.embedderFor,
+    reranker,
     ingest: openIngest({
       model,
+      language,
+      embedderFor: serving.embedderFor,
+      embeddedChunks: (at, fingerprint) => store.embeddedChunks(at, fingerprint),
+      onOtherStrategy: (asked, used, reason) =>
+        log.info({ asked, used }, `a text was split by another strategy: ${reason}`),
       extractor: openExtractor(options.ocr === undefined ? {} : { ocr: options.ocr }),
       busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be taken in."),
     }),
@@ -172,6 +215,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       if (status === 500) log.error({ err: error }, "taking in a document failed");
       return { message: body.message, retryAfterSeconds };
     },
+    isEnding: () => admission.state() === "draining",
     nowMs,
   };
   const jobs = openJobRunner(kb, (error) =>
@@ -185,8 +229,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     allowsHost: (name) => reachable.allowsName(name) || !isLiteral(name) || reachable.allowsAddress(name),
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
-    onFailed: ({ eventId, attempts }, attempt) =>
-      log.warn({ eventId, attempts: attempts + 1, ...attempt }, "a webhook message did not arrive"),
+    onFailed: ({ eventId, endpointId, attempts }, attempt) =>
+      log.warn(
+        { eventId, endpointId, attempts: attempts + 1, ...attempt },
+        "a webhook message did not arrive",
+      ),
     onProblem: (error) =>
       log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
   });
@@ -198,7 +245,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     onSwept: (swept) => log.debug(swept, "housekeeping"),
     onProblem: (error) => log.error({ err: error }, "housekeeping failed, tries again later"),
   });
-  const health = (): Health => healthOf(admission, model, options.version);
+  const health = (): Health => ({
+    ...healthOf(admission, model, reranker, backfill.isRunning(), options.version),
+    languageModel: language?.state() ?? NO_LANGUAGE_MODEL,
+  });
   const server = await buildServer(
     {
       kb,
@@ -231,6 +281,9 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     kb.pages.close();
     await kb.ingest.close();
     await model.close();
+    await serving.close();
+    await language?.close();
+    await reranker?.close();
     await store.close();
   };
   let closing: Promise<void> | undefined;
@@ -248,6 +301,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       jobs.wake();
       webhooks.courier.wake();
       housekeeping.start();
+      // Vectors that an earlier run was making go on. Where nothing has any, no model is looked for.
+      if ((await store.servingFingerprints()).length > 0) backfill.wake();
       return { url, port: Number(new URL(url).port) };
     },
     issueKey: async (grant) => {
@@ -280,16 +335,27 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
   }
 }
 
-function healthOf(admission: Admission, model: Model, version: string): Health {
+function healthOf(
+  admission: Admission,
+  model: Model,
+  reranker: Reranker | undefined,
+  isBackfilling: boolean,
+  version: string,
+): Omit<Health, "languageModel"> {
   const embedder = model.state();
+  const judge = reranker?.state() ?? {
+    state: "off",
+    message: "No reranker is configured; high_accuracy reranks by sentences.",
+  };
   return {
     status: admission.state(),
     version,
     embedder,
+    reranker: judge,
     tiers: {
       fastest: "words (BM25)",
       moderate: moderateNow(embedder.state),
-      high_accuracy: "not implemented in this version",
+      high_accuracy: highAccuracyNow(embedder.state, judge.state, isBackfilling),
     },
   };
 }
@@ -306,6 +372,19 @@ function moderateNow(state: ModelState["state"]): string {
     case "ready":
       return "words and meaning (BM25 and vectors, fused)";
   }
+}
+
+/** What `high_accuracy` does at present. */
+function highAccuracyNow(
+  model: ModelState["state"],
+  reranker: RerankerState["state"],
+  isBackfilling: boolean,
+): string {
+  const found = moderateNow(model);
+  if (reranker === "ready" || reranker === "idle") return `${found}, the best reranked by the reranker`;
+  if (model === "off" || model === "unavailable" || model === "failing") return found;
+  const pending = isBackfilling ? "; some documents keep their fused place until theirs are embedded" : "";
+  return `${found}, the best reranked by their sentences${pending}`;
 }
 
 function logBackfill(log: Logger, { chunks, error }: BackfillReport): void {

@@ -167,7 +167,7 @@ function fastifyRefusal(error: unknown, code: string | undefined): Refusal | und
         "unsupported_media_type",
         "The content-type of the body is not what this operation takes.",
         {
-          hint: "Send application/json; an upload is multipart/form-data.",
+          hint: "Send application/json; an upload is multipart/form-data, a bulk create application/x-ndjson.",
           cause: error,
         },
       );

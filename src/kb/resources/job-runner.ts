@@ -22,22 +22,27 @@ export interface JobRunner {
 /** Opens the runner; it does nothing before `wake`. `onProblem` hears of failures that are not a document's own. */
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
   const running = new Map<string, Promise<void>>();
+  const begun = new Map<string, DueJob>();
   let looking: Promise<void> | undefined;
   let again = false;
   let closed = false;
   let isResting = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const start = ({ accountId, id }: DueJob): void => {
+  const start = (due: DueJob): void => {
+    const { accountId, id } = due;
     const key = `${accountId}/${id}`;
     const work = kb.turns
       .run(key, async () => {
         // A close or another change of the resource may have come first.
-        if (!closed) await runFirstJob(kb, { accountId, id });
+        if (closed) return;
+        begun.set(key, due);
+        await runFirstJob(kb, { accountId, id });
       })
       .catch(fail)
       .finally(() => {
         running.delete(key);
+        begun.delete(key);
         wake();
       });
     running.set(key, work);
@@ -65,6 +70,10 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     // While jobs are under way, the end of each looks again.
     if (nextMs !== undefined && running.size === 0) sleep(nextMs - kb.nowMs());
   };
+  const handBack = async ({ accountId, id }: DueJob): Promise<void> => {
+    const job = await kb.store.jobOf({ accountId, id });
+    if (job !== undefined) await kb.store.postponeJob(job.number, kb.nowMs());
+  };
   const sleep = (ms: number): void => {
     if (isResting) return;
     clearTimeout(timer);
@@ -91,6 +100,8 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       const limit = setTimeout(patience.resolve, timeoutMs);
       await Promise.race([Promise.all([looking, ...running.values()]), patience.promise]);
       clearTimeout(limit);
+      // Broken off by us: that is not one of the times that a document took the process with it.
+      await Promise.all([...begun.values()].map(handBack)).catch(onProblem);
     },
   };
 }

@@ -188,27 +188,6 @@ const CREATE: readonly Case[] = [
     "link_refused",
     "url",
   ),
-  post(
-    "semantic",
-    createBody({ settings: { strategy: "semantic" } }),
-    501,
-    "not_implemented",
-    "settings.strategy",
-  ),
-  post(
-    "agentic",
-    createBody({ settings: { strategy: "agentic" } }),
-    501,
-    "not_implemented",
-    "settings.strategy",
-  ),
-  post(
-    "high_accuracy",
-    createBody({ collection_details: "high_accuracy" }),
-    501,
-    "not_implemented",
-    "collection_details",
-  ),
   {
     ...post("text/plain", "hello", 415, "unsupported_media_type"),
     sent: { body: "hello", headers: { "content-type": "text/plain" } },
@@ -265,14 +244,6 @@ const UPDATE: readonly Case[] = [
     "settings.chunkOverlap",
   ),
   put("a blank title", "<content>", { title: " " }, 400, "invalid_field", "title"),
-  put(
-    "semantic",
-    "<content>",
-    { settings: { strategy: "semantic" } },
-    501,
-    "not_implemented",
-    "settings.strategy",
-  ),
   put("a text over the limit", "<content>", { content: "x".repeat(4001) }, 413, "text_too_large", "content"),
   {
     name: "PUT without an id",
