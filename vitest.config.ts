@@ -1,11 +1,12 @@
 import { defineConfig } from "vitest/config";
 import { RETRIES } from "./test/retries.ts";
+import { LONG_TESTS } from "./vitest.long.config.ts";
 
 /** Suites that start real programs or take minutes have scripts of their own (see package.json). */
 const LONG = [
   "test/e2e/**",
   "test/crash/**",
-  "test/long/**",
+  ...LONG_TESTS,
   "test/sync/scenarios/long/**",
   "node_modules/**",
 ];

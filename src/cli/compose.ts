@@ -19,6 +19,8 @@ import {
   validKey,
   writeServiceAddress,
 } from "./state-folder.ts";
+import { rememberedEmbedder } from "./earlier-models.ts";
+import { languageModelOf, rerankerOf } from "./models.ts";
 import { programVersion } from "./version.ts";
 
 /** A service that can be asked, here or elsewhere. */
@@ -58,16 +60,22 @@ export async function startEmbeddedService(
   const lock = lockFolder(state.serviceDir, "service");
   const open = async () => {
     // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
-    const [{ openService }, { openSqliteStore }, { openLocalEmbedder }] = await Promise.all([
+    const [{ openService }, { openSqliteStore }] = await Promise.all([
       import("../kb/service.ts"),
       import("../kb/store/sqlite/open.ts"),
-      import("../kb/embed/local.ts"),
     ]);
     return openService({
       stateDir: state.serviceDir,
       store: await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") }),
       port,
-      openEmbedder: () => openLocalEmbedder(modelDir === undefined ? {} : { modelDir }),
+      ...rememberedEmbedder(
+        join(state.serviceDir, "embedding-models.json"),
+        config.kb.embedding,
+        modelDir,
+        log,
+      ),
+      ...languageModelOf(config.kb.languageModel, log),
+      ...rerankerOf(config.kb.reranker, log),
       log: log.child({ part: "service" }),
       version: programVersion(),
       ...serviceRules(config.kb),
