@@ -106,7 +106,7 @@ export function openJudge(options: JudgeOptions): Judge {
   /** What these processes made may be left over: no ledger knows of it. */
   let forgotten = 0;
   let forgottenMs = 0;
-  /** The ledger is lost and nobody has looked at the service since. */
+  /** The ledger is lost, or its end, and the next process has not started. */
   let isBlank = false;
 
   /** Resources whose create was answered with their id. */
@@ -273,10 +273,11 @@ export function openJudge(options: JudgeOptions): Judge {
       for (const { id } of gone) lostIds.add(id);
       // Nobody can miss what no ledger knows.
       if (isBlank) return;
+      const missed = gone.filter(({ id }) => options.isOwned(id));
       // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
-      if (gone.length >= min && 2 * gone.length > before) {
-        lost = new Set(gone.map(({ description }) => description));
+      if (missed.length >= min && 2 * missed.length > before) {
+        lost = new Set(missed.map(({ description }) => description));
       }
     },
     agreed: () => {
@@ -295,6 +296,7 @@ export function openJudge(options: JudgeOptions): Judge {
       pausedSinceMs = undefined;
     },
     powerLost: () => {
+      isBlank = true;
       lost = new Set();
     },
     paused: (isPaused) => {
