@@ -190,7 +190,7 @@ export function openJudge(options: JudgeOptions): Judge {
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
     if (stray.process > forgotten) return false;
     // Made after the loss by a request from before it: no ledger ever knew of it.
-    if (stray.late) return true;
+    if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
     const sinceMs = expectations.thereSinceMs(stray.description) ?? Infinity;
     // One with other settings would have been replaced: without its ledger that is nobody's to know.
     const isDouble = (each: Resource): boolean =>
