@@ -37,6 +37,8 @@ export interface Judge {
   paused(isPaused: boolean): void;
   /** What differs between folder and service; empty when they agree. */
   differences(): readonly string[];
+  /** Resources that no file has and that may stay, as `differences` saw them last: an audit may find and delete them. */
+  leftovers(): number;
   requests(): number;
   /** Requests that change something. */
   changes(): number;
@@ -102,6 +104,7 @@ export function openJudge(options: JudgeOptions): Judge {
   let lost = new Map<string, number>();
   let remade = 0;
   let freeDeletes = 0;
+  let leftovers = 0;
   /** Everything that the service ever lost. */
   const lostIds = new Set<string>();
   let pausedSinceMs: number | undefined;
@@ -334,9 +337,12 @@ export function openJudge(options: JudgeOptions): Judge {
         if (only.ownerId !== options.ownerId) words.push(`${path} has the owner ${only.ownerId}: ${only.id}`);
         if (chunkSize !== options.chunkSize()) words.push(`${path} has chunks of ${chunkSize}: ${only.id}`);
       }
-      const strays = strayWords([...left.values()].flat(), kept);
+      const extra = [...left.values()].flat();
+      const strays = strayWords(extra, kept);
+      leftovers = extra.length - strays.length;
       return strays.length > keepers ? [...words, ...strays] : words;
     },
+    leftovers: () => leftovers,
     requests: () => requests,
     changes: () => changes,
   };
