@@ -39,6 +39,7 @@ export function drawHistory(seed: number): History {
   const rare = openRandom(`rare ${seed}`);
   if (rare.chance(0.03)) happenings.push(...drawClockSet(rare, rare.between(20_000, lengthMs)));
   if (rare.chance(0.03)) happenings.push(...drawLoss(rare, lengthMs));
+  if (rare.chance(0.03)) happenings.push(...drawOldDoubt(rare, rare.between(10_000, lengthMs)));
   if (happenings.some((each) => each.kind === "crash" && each.kept === "backup")) {
     happenings.push({ atMs: random.between(0, lengthMs), kind: "backup" });
   }
@@ -234,6 +235,25 @@ function drawClockSet(random: Random, atMs: number): Happening[] {
       next: "run",
     },
     { atMs: atMs + 30_000, kind: "clock", byMs: -3_600_000 },
+  ];
+}
+
+/**
+ * The answer to a create is lost, so that an extra resource is looked for, and a backup of the ledger knows it; the file
+ * goes, comes again with a resource of its own, and the backup is put back.
+ */
+function drawOldDoubt(random: Random, atMs: number): Happening[] {
+  const path = drawPath(random);
+  const write = { kind: "write", path, text: drawText(random, path) } as const;
+  return [
+    { ...write, atMs },
+    { atMs, kind: "fault", operation: "create", fault: "answer-lost", amount: 0 },
+    { atMs: atMs + 60_000, kind: "backup" },
+    { atMs: atMs + 70_000, kind: "remove", paths: [path] },
+    { ...write, atMs: atMs + 100_000 },
+    // Something has to be under way for the crash to come.
+    { atMs: atMs + 130_000, kind: "write", path: `b/${random.below(1000)}.txt`, text: "something new" },
+    { atMs: atMs + 130_000, kind: "crash", effects: 5, kept: "backup", restMs: 1000, next: "run" },
   ];
 }
 
