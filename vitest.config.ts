@@ -6,6 +6,7 @@ import { LONG_TESTS } from "./vitest.long.config.ts";
 const LONG = [
   "test/e2e/**",
   "test/crash/**",
+  "test/{kb/store/sqlite,sync}/crash.test.ts",
   ...LONG_TESTS,
   "test/sync/scenarios/long/**",
   "node_modules/**",

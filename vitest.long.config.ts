@@ -1,11 +1,14 @@
 import { defineConfig } from "vitest/config";
 import { RETRIES } from "./test/retries.ts";
 
-/** Tests of single parts that keep a processor busy for more than a moment: recognising text, killing services. */
+/** Tests of single parts that start processes by the dozen: recognising text, hostile documents, killing services. */
 export const LONG_TESTS = [
-  "test/long/**/*.test.ts",
-  "test/kb/ingest/extract/ocr.test.ts",
-  "test/kb/service/kill-queues.test.ts",
+  "test/cli/key.test.ts",
+  "test/kb/ingest/extract/{extract,ocr}.test.ts",
+  "test/kb/service/{kill,kill-queues}.test.ts",
+  "test/lib/folder-lock.test.ts",
+  "test/simulate/simulate.test.ts",
+  "test/sync/document/formats.test.ts",
 ];
 
 export default defineConfig({
