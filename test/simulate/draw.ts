@@ -239,7 +239,7 @@ function drawClockSet(random: Random, atMs: number): Happening[] {
 }
 
 /**
- * The answer to a create is lost, so that an extra resource is looked for, and a backup of the ledger knows it; the file
+ * A create is lost and sent again, so that an extra resource is looked for, and a backup of the ledger knows it; the file
  * goes, comes again with a resource of its own, and the backup is put back.
  */
 function drawOldDoubt(random: Random, atMs: number): Happening[] {
@@ -247,7 +247,7 @@ function drawOldDoubt(random: Random, atMs: number): Happening[] {
   const write = { kind: "write", path, text: drawText(random, path) } as const;
   return [
     { ...write, atMs },
-    { atMs, kind: "fault", operation: "create", fault: "answer-lost", amount: 0 },
+    { atMs, kind: "fault", operation: "create", fault: "request-lost", amount: 0 },
     { atMs: atMs + 60_000, kind: "backup" },
     { atMs: atMs + 70_000, kind: "remove", paths: [path] },
     { ...write, atMs: atMs + 100_000 },
