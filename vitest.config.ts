@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { RETRIES } from "./test/retries.ts";
 import { LONG_TESTS } from "./vitest.long.config.ts";
@@ -23,7 +24,8 @@ export default defineConfig({
   test: {
     testTimeout: 20_000,
     retry: RETRIES,
-    maxWorkers: "100%",
+    // Tests wait for timers and processes a third of the time.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing.
     server: { deps: { inline: ["chokidar", "readdirp"] } },
     projects: [
