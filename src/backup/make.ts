@@ -3,6 +3,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
 import type { Finding } from "../lib/finding.ts";
 import { shortageAt, shortageWords } from "../lib/full-disk.ts";
+import { isAlive } from "../lib/process-alive.ts";
 import { linkOrCopy, syncFolder, writeDurably } from "./durable.ts";
 import { BACKUP_FORMAT, type BackupFile, MANIFEST_NAME, type Manifest } from "./manifest.ts";
 import { snapshotDatabase } from "./snapshot.ts";
@@ -162,15 +163,6 @@ function removeLeftOver(parent: string): void {
     const pid = PARTIAL.exec(name)?.[1];
     if (pid !== undefined && !isAlive(Number(pid)))
       rmSync(join(parent, basename(name)), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === "EPERM";
   }
 }
 
