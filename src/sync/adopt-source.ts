@@ -22,6 +22,7 @@ import {
 } from "./plan/adoption.ts";
 import { alterationsOf, lossReason, type AuditedResource } from "./plan/audit.ts";
 import { isSameRoot } from "./plan/brakes.ts";
+import { sameShape } from "./plan/decide.ts";
 import type { KnownFile, Scan, ScanEntry } from "./plan/model.ts";
 import { followMoves, sameIdentity } from "./plan/moves.ts";
 import { reconcileInSteps } from "./plan/reconcile.ts";
@@ -116,7 +117,7 @@ export async function adoptSource(
       continue;
     }
     // The resource was changed since by the daemon that an old ledger forgot, or by somebody else.
-    const isEqual = await holds(context, altered, candidate, signal);
+    const isEqual = isShapedAs(context, row, candidate) && (await holds(context, altered, candidate, signal));
     confirmed += Number(isEqual);
     differing += Number(!isEqual);
     await ledger.write(() => {
@@ -351,6 +352,12 @@ function candidateOf(observed: Observed): Candidate {
     url,
     observed,
   };
+}
+
+/** Whether a row's resource was made as the file is to be now: with the same chunks, in the same place. */
+function isShapedAs({ ledger }: ActionContext, { id }: AcknowledgedFile, { observed }: Candidate): boolean {
+  const row = ledger.files.get(id);
+  return row !== undefined && sameShape(row.shape, observed.shape);
 }
 
 /** Whether a resource holds what the file does. */

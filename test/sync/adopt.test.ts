@@ -546,6 +546,21 @@ describe("an old ledger that nobody told of", () => {
     expect([world.service.requests.length, warnings.length]).toEqual([after, 1]);
   });
 
+  it("makes anew what is to have other chunks, though its text was changed since the backup", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    await restoreAfter(
+      (name) => name.startsWith("ledger.db"),
+      async () => {
+        world.write("a.txt", "changed since");
+        await world.sync();
+      },
+    );
+    const sources = [world.source({ rules: [{ match: "a.txt", settings: { chunkSize: 300 } }] })];
+    await world.sync({ sources });
+    expect(world.service.live()).toMatchObject([{ content: "changed since", settings: { chunkSize: 300 } }]);
+  });
+
   it("does not fill a service that lost most of what the ledger knows, until a person agrees", async () => {
     for (let n = 1; n <= 10; n += 1) world.write(`${n}.txt`, `text ${n}`);
     await world.sync();
