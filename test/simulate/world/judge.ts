@@ -167,9 +167,14 @@ export function openJudge(options: JudgeOptions): Judge {
       }
     }
     if (resource.late || !options.isListTrue() || forgotten > 0) return;
+    const listedMs = service.listedMs(resource.process) ?? Infinity;
+    // A request that was on its way when its process died may be acted on after the next process has looked at the list.
+    const cameAfterList = (each: Resource): boolean =>
+      each.process !== resource.process && service.writtenMs(each.id) > listedMs;
     const twin = ours().find(
       (each) =>
         !each.late &&
+        !cameAfterList(each) &&
         isSame(each, resource) &&
         service.writtenMs(each.id) < begunMs &&
         !options.isOwned(each.id),

@@ -70,6 +70,8 @@ export interface Service {
   writtenMs(id: string): number;
   /** When a resource was made. */
   madeMs(id: string): number;
+  /** When a process was last shown the list; undefined if it never was. */
+  listedMs(process: number): number | undefined;
 }
 
 export const API_URL = "http://api.simulated";
@@ -86,6 +88,8 @@ interface Version {
 /** Opens an empty service. */
 export function openService(clock: Clock, random: Random, conditions: Conditions): Service {
   const versions = new Map<string, Version[]>();
+  /** When each process was last shown the list. */
+  const listed = new Map<number, number>();
   const uploads = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
   const answered = new Map<string, { body: string; answer: Answer }>();
   let lagMs = 0;
@@ -191,7 +195,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     return service.answer(200, { success: true, message: operation, data: after && record(after, true) });
   };
 
-  const list = ({ query }: SentRequest): Answer => {
+  const list = ({ query, process }: SentRequest): Answer => {
+    listed.set(process, clock.nowMs());
     if (conditions.strictList && (query.has("limit") || query.has("cursor"))) {
       return refuse(400, "unknown parameter");
     }
@@ -311,6 +316,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     uploadOf: (url) => uploads.get(url)?.hash,
     writtenMs: (id) => versions.get(id)?.at(-1)?.atMs ?? 0,
     madeMs: (id) => versions.get(id)?.[0]?.atMs ?? 0,
+    listedMs: (process) => listed.get(process),
   };
   return service;
 }
