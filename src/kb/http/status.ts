@@ -120,7 +120,7 @@ function refusalOf(error: unknown): Refusal {
   return fastifyRefusal(error, code) ?? internal(error);
 }
 
-/** Codes of the extractor, and of the worker that parses large bodies, whose words are meant for the caller. */
+/** Codes of the extractor, of the store, and of the worker that parses large bodies, whose words are meant for the caller. */
 const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "invalid_body",
   "empty_file",
@@ -142,6 +142,7 @@ const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "extractor_busy",
   "queue_full",
   "too_many_endpoints",
+  "precondition_failed",
 ]);
 
 function fastifyRefusal(error: unknown, code: string | undefined): Refusal | undefined {
