@@ -114,9 +114,8 @@ async function outcomeOf(
     if (bytes === undefined) {
       throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
     }
-    // Before parsing, which takes the bytes of a long line away. A hash costs a tenth of what parsing would.
-    const sha256 = hash("sha256", bytes, "hex");
-    const { idempotency_key: key, ...body } = readBody(BulkLine, await json.parse(bytes));
+    const { value, sha256 } = await json.parseHashed(bytes);
+    const { idempotency_key: key, ...body } = readBody(BulkLine, value);
     const create = async (asked: Asked): Promise<Made> =>
       isAsync
         ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }

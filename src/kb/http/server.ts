@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import Fastify from "fastify";
@@ -128,11 +127,11 @@ function takeJson(server: FastifyInstance): JsonReader {
   server.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
-    (request: FastifyRequest, bytes: Buffer) => {
-      // Before parsing, which may take the bytes away.
-      if (request.headers[IDEMPOTENCY_HEADER] !== undefined)
-        request.bodySha256 = hash("sha256", bytes, "hex");
-      return reader.parse(bytes);
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (request.headers[IDEMPOTENCY_HEADER] === undefined) return reader.parse(bytes);
+      const { value, sha256 } = await reader.parseHashed(bytes);
+      request.bodySha256 = sha256;
+      return value;
     },
   );
   return reader;
