@@ -26,6 +26,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   key_limit: 409,
   idempotency_in_progress: 409,
   too_many_endpoints: 409,
+  endpoint_disabled: 409,
   precondition_failed: 412,
   body_too_large: 413,
   text_too_large: 413,

@@ -30,6 +30,7 @@ export type RefusalCode =
   | "endpoint_not_found"
   | "delivery_not_found"
   | "too_many_endpoints"
+  | "endpoint_disabled"
   | "body_too_large"
   | "text_too_large"
   | "file_too_large"

@@ -57,6 +57,7 @@ export type Searcher = {
   deadDeliveries: WebhookReads["deadDeliveries"];
   deliveryFigures: WebhookReads["deliveryFigures"];
   endpoints: WebhookReads["endpoints"];
+  dueDeliveries: WebhookReads["dueDeliveries"];
   close(): void;
 };
 
@@ -164,6 +165,7 @@ export function openSearcher(path: string): Searcher {
     deadDeliveries: read(webhooks.deadDeliveries),
     deliveryFigures: read(webhooks.deliveryFigures),
     endpoints: read(webhooks.endpoints),
+    dueDeliveries: read(webhooks.dueDeliveries),
     close: () => {
       db.close();
     },

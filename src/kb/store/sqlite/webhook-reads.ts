@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 export interface WebhookReads {
   endpoint(at: EndpointKey): Endpoint | undefined;
   endpoints(this: void, accountId: string): Endpoint[];
-  dueDeliveries(query: DueQuery): Delivery[];
+  dueDeliveries(this: void, query: DueQuery): Delivery[];
   nextDeliveryMs(): number | undefined;
   deadDeliveries(this: void, query: DeadQuery): DeadDelivery[];
   deliveryFigures(this: void, accountId: string): DeliveryFigures;
@@ -59,13 +59,17 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
   const selectLines = db
     .prepare<[], number | null>("SELECT number FROM webhook_endpoint UNION ALL SELECT NULL")
     .pluck();
+  // The host of an address as it was normalised: what stands between its scheme and its path.
+  const rest = "substr(json_extract(target, '$.url'), instr(json_extract(target, '$.url'), '://') + 3)";
+  const host = `substr(${rest}, 1, instr(${rest} || '/', '/') - 1)`;
   const delivery = `
     SELECT webhook_delivery.number, webhook_endpoint.id AS endpoint_id, webhook_endpoint.url, secrets, enabled, target,
       event_id, type, body, attempts, created_ms, webhook_delivery.problem
     FROM webhook_delivery LEFT JOIN webhook_endpoint ON webhook_endpoint.number = webhook_delivery.endpoint`;
-  const selectDue = db.prepare<[number | null, number, string, number], DeliveryRow>(`${delivery}
+  const selectDue = db.prepare<[number | null, number, string, string, number], DeliveryRow>(`${delivery}
     WHERE endpoint IS ? AND state = 'waiting' AND due_ms <= ?
       AND webhook_delivery.number NOT IN (SELECT value FROM json_each(?))
+      AND (endpoint IS NOT NULL OR ${host} NOT IN (SELECT value FROM json_each(?)))
     ORDER BY due_ms, webhook_delivery.number LIMIT ?`);
   const selectNext = db
     .prepare<[number | null], number | null>(
@@ -86,11 +90,12 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
       return row === undefined ? undefined : endpointOf(row);
     },
     endpoints: (accountId) => selectAll.all(accountId).map(endpointOf),
-    dueDeliveries: ({ nowMs, perEndpoint, underWay }) => {
+    dueDeliveries: ({ nowMs, perEndpoint, underWay, fullHosts }) => {
       const skipped = JSON.stringify(underWay);
+      const full = JSON.stringify(fullHosts);
       return selectLines
         .all()
-        .flatMap((line) => selectDue.all(line, nowMs, skipped, perEndpoint))
+        .flatMap((line) => selectDue.all(line, nowMs, skipped, full, perEndpoint))
         .map(deliveryOf);
     },
     nextDeliveryMs: () => {
