@@ -227,7 +227,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     store,
     nowMs,
     connect: guardedConnector(reachable, options.resolveHost),
-    allowsHost: reachable.mayAllow,
+    allowsHost: (host) => reachable.mayAllow(host),
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
     report: (report) => logDelivery(log, report),
