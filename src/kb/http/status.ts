@@ -50,6 +50,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   too_many_chunks: 422,
   extraction_memory: 422,
   extraction_timeout: 422,
+  extraction_crashed: 422,
   rate_limited: 429,
   ingest_busy: 429,
   queue_full: 429,
@@ -60,6 +61,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   starting: 503,
   draining: 503,
   overloaded: 503,
+  extraction_failed: 503,
   store_busy: 503,
   disk_full: 503,
 };
@@ -72,6 +74,7 @@ const RETRY_AFTER_SECONDS: Readonly<Partial<Record<RefusalCode, number>>> = {
   starting: 1,
   draining: 5,
   overloaded: 1,
+  extraction_failed: 10,
   store_busy: 1,
   disk_full: 60,
 };
@@ -140,6 +143,8 @@ const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "too_many_pages",
   "extraction_memory",
   "extraction_timeout",
+  "extraction_crashed",
+  "extraction_failed",
   "extractor_busy",
   "queue_full",
   "too_many_endpoints",

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { access, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
 
@@ -31,6 +31,8 @@ export interface FileArea {
   release(token: string): Promise<void>;
   /** Removes received bytes that are not wanted. Does nothing when they are kept or gone. */
   discard(token: string): Promise<void>;
+  /** Whether the bytes of a kept file are there. */
+  holds(token: string): Promise<boolean>;
   /** Where the bytes of a kept file lie. */
   path(token: string): string;
   /**
@@ -60,6 +62,15 @@ export async function openFileArea(folder: string): Promise<FileArea> {
 
   return {
     path: (token) => join(folder, token),
+    holds: async (token) => {
+      try {
+        await access(join(folder, token));
+        return true;
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") return false;
+        throw error;
+      }
+    },
     keep,
     discard,
     release: async (token) => {

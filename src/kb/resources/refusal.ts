@@ -53,6 +53,8 @@ export type RefusalCode =
   | "too_many_chunks"
   | "extraction_memory"
   | "extraction_timeout"
+  | "extraction_crashed"
+  | "extraction_failed"
   | "ingest_busy"
   | "extractor_busy"
   | "headers_too_large"
