@@ -1,7 +1,7 @@
 import type { UpdateBody } from "../../wire/resource.ts";
 import type { Resource } from "../store/store.ts";
 import { noteOf, refuseUnexpected, type Asked } from "./asked.ts";
-import { fileTokenOf } from "./file-token.ts";
+import { fileTokenOf, usingFile } from "./file-token.ts";
 import { finishJobs } from "./job.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -20,10 +20,11 @@ export function updateResource(
   body: UpdateBody,
   asked: Asked = {},
 ): Promise<Resource> {
-  return kb.turns.run(`${accountId}/${id}`, async () => {
+  const change = async (): Promise<Resource> => {
     await finishJobs(kb, { accountId, id });
     return applyUpdate(kb, { accountId, id }, body, noteOf(asked, 200, kb.nowMs()), asked);
-  });
+  };
+  return usingFile(kb, body.url, () => kb.turns.run(`${accountId}/${id}`, change));
 }
 
 /**
@@ -41,13 +42,14 @@ export async function queueUpdate(
   const before = await kb.store.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
   const expected = refuseUnexpected(asked, before);
-  await refuseUpdate(kb, before, body);
-  const fileToken = fileTokenOf(kb, body.url);
-  const queued = await kb.store.enqueueUpdate(
-    { accountId, id, nowIso: nowIso(kb), ...expected },
-    newJob(kb, "update", body, fileToken),
-    noteOf(asked, 202, kb.nowMs()),
-  );
+  const queued = await usingFile(kb, body.url, async () => {
+    await refuseUpdate(kb, before, body);
+    return kb.store.enqueueUpdate(
+      { accountId, id, nowIso: nowIso(kb), ...expected },
+      newJob(kb, "update", body, fileTokenOf(kb, body.url)),
+      noteOf(asked, 202, kb.nowMs()),
+    );
+  });
   if (queued === undefined) throw noResource(id);
   return queued;
 }
