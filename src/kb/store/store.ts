@@ -263,6 +263,8 @@ export interface Chunk {
 
 export interface FoundChunk extends Chunk {
   readonly resourceId: string;
+  /** Of the resource. */
+  readonly title: string;
   readonly collectionId: string;
   readonly ownerId: string;
   readonly version: number;
