@@ -15,6 +15,7 @@ import type {
   NearestQuery,
   Resource,
   ResourceKey,
+  RowContext,
   RowText,
   Scope,
   VectorHit,
@@ -30,7 +31,7 @@ import { prepareOwners } from "./owner-reads.ts";
 import { prepareUnusedFiles } from "./retention.ts";
 import { prepareScopes } from "./scopes.ts";
 import { prepareSentenceReads } from "./sentence-reads.ts";
-import { prepareServingReads, type ServingReads } from "./serving.ts";
+import { prepareServingReads, type CompleteScope, type ServingReads } from "./serving.ts";
 import { prepareVectors } from "./vectors.ts";
 import { prepareWebhookReads, type WebhookReads } from "./webhook-reads.ts";
 
@@ -45,8 +46,11 @@ export type Searcher = {
   lexical(query: LexicalQuery): Promise<LexicalHits>;
   nearest(query: NearestQuery): Promise<VectorHit[]>;
   evidence(query: EvidenceQuery): Promise<Evidence>;
-  chunksWithoutVector: ServingReads["chunksWithoutVector"];
-  completeScopes: ServingReads["completeScopes"];
+  /** Both walk over all chunks, step by step: others are answered between. */
+  chunksWithoutVector(argument: Parameters<ServingReads["lackingVector"]>[0]): Promise<RowContext[]>;
+  completeScopes(
+    argument: Omit<Parameters<ServingReads["completeScope"]>[0], "afterRow">,
+  ): Promise<CompleteScope[]>;
   embeddedChunks: ServingReads["embeddedChunks"];
   owners(query: OwnersQuery): OwnerCounts[];
   cosines(query: RowsQuery): VectorHit[];
@@ -67,6 +71,8 @@ export type Searcher = {
  * that together want more memory than the lists may have would else take it from each other for ever.
  */
 const SLICES_MAX = 2000;
+/** A walk over all chunks lets others be answered after this long. */
+const WALK_MS = 10;
 
 /** Opens the store file, which the writer has made. Synchronous inside: meant for a thread of its own. */
 export function openSearcher(path: string): Searcher {
@@ -128,6 +134,17 @@ export function openSearcher(path: string): Searcher {
     };
   };
 
+  const lackingVector = read(serving.lackingVector);
+  const completeScope = read(serving.completeScope);
+  /** Takes steps behind one row after another until one says that there are no more. */
+  const walk = async (from: number, step: (afterRow: number) => number | undefined): Promise<void> => {
+    let until = performance.now() + WALK_MS;
+    for (let after: number | undefined = from; after !== undefined; after = step(after)) {
+      if (performance.now() < until) continue;
+      await setImmediate();
+      until = performance.now() + WALK_MS;
+    }
+  };
   const dueOfEndpoints = read(webhooks.dueOfEndpoints);
   const dueOwn = read(webhooks.dueOwn);
 
@@ -148,8 +165,24 @@ export function openSearcher(path: string): Searcher {
       const chunks = chunksByRow({ scope: query.lexical.scope, rows: [...rows] });
       return { lexical: hits, nearest, chunks };
     }),
-    chunksWithoutVector: read(serving.chunksWithoutVector),
-    completeScopes: read(serving.completeScopes),
+    chunksWithoutVector: async (argument) => {
+      const found: RowContext[] = [];
+      await walk(argument.afterRow, (afterRow) => {
+        const step = lackingVector({ ...argument, limit: argument.limit - found.length, afterRow });
+        found.push(...step.chunks);
+        return step.lookedTo;
+      });
+      return found;
+    },
+    completeScopes: async (argument) => {
+      const found: CompleteScope[] = [];
+      await walk(-1, (afterRow) => {
+        const step = completeScope({ ...argument, afterRow });
+        if (step.scope !== undefined) found.push(step.scope);
+        return step.lookedTo;
+      });
+      return found;
+    },
     embeddedChunks: read(serving.embeddedChunks),
     owners: read(prepareOwners(db)),
     cosines: read(({ scope, fingerprint, vector, rows }) => {
