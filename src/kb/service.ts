@@ -227,7 +227,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     store,
     nowMs,
     connect: guardedConnector(reachable, options.resolveHost),
-    allowsHost: (host) => reachable.mayAllow(host),
+    allowsHost: (name) => reachable.mayAllow(name),
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
     report: (report) => logDelivery(log, report),

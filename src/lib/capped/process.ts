@@ -128,7 +128,7 @@ export function startCappedProcess<Request extends object, Part, Failure extends
           fell = known === "fall";
           return kind.failure(known, request, detail);
         };
-        const asked = askOnce<Request, Part, Failure>(child, failure, request, limits, stderr, signal);
+        const asked = askOnce<Part, Failure>(child, failure, request, limits, stderr, signal);
         abandon = asked.abandon;
         const { parts, rssBytes, cpuMs } = await asked.answer;
         fit &&= cpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
@@ -150,10 +150,11 @@ interface Answer<Part> {
   readonly cpuMs: number;
 }
 
-function askOnce<Request extends object, Part, Failure extends string>(
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- it holds the reply to what the kind knows
+function askOnce<Part, Failure extends string>(
   child: ChildProcess,
   failure: (end: Failure | CappedEnd, detail: string) => Error,
-  request: Request,
+  request: object,
   limits: CappedLimits,
   stderr: () => string,
   signal: AbortSignal | undefined,

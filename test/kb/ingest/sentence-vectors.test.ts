@@ -83,9 +83,7 @@ describe("giveSentences", () => {
     const store = memory(20);
     const look = store.chunksWithoutSentences;
     store.chunksWithoutSentences = async (...asked) =>
-      (await look(...asked)).map((chunk) =>
-        chunk.row === bad ? { ...chunk, text: "Cursed words." } : chunk,
-      );
+      (await look(...asked)).map(({ row, text }) => ({ row, text: row === bad ? "Cursed words." : text }));
     return store;
   };
 

@@ -17,9 +17,9 @@ function open(module: URL = MODULE): CappedPool<OddRequest, string> {
 
 describe("a process that works on requests", () => {
   it("that falls over what came before is replaced, and the request is answered", async () => {
-    const { ask } = open();
-    expect(await ask({ deed: "answer" })).toEqual(["answer"]);
-    expect(await ask({ deed: "exit where used" })).toEqual(["exit where used"]);
+    const opened = open();
+    expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
+    expect(await opened.ask({ deed: "exit where used" })).toEqual(["exit where used"]);
   });
 
   it("that falls over the request twice has fallen over it", async () => {
