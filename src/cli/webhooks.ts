@@ -76,7 +76,7 @@ async function replay(
   };
   const { data } = await call(service, "POST", `${ROUTES.webhooks}/dead/replay`, ReplayAnswer, body);
   if (options.json === true) printJson(context, data);
-  else context.stdout.write(`${counted(data.replayed, "message")} on the way again\n`);
+  else context.stdout.write(replayLine(data));
 }
 
 async function runningService(context: Context, options: CommonOptions): Promise<ReachedService> {
@@ -116,11 +116,25 @@ async function call<S extends z.ZodType>(
   }
   const found = schema.safeParse(json);
   if (found.success) return found.data;
+  throw refusalOf(json, apiUrl);
+}
+
+/** What the service refused, in its own words. */
+export function refusalOf(json: unknown, apiUrl: string): KbsyncError {
   const refused = Failure.safeParse(json);
-  throw new KbsyncError(
-    refused.success ? refused.data.message : `the service at ${apiUrl} knows no webhooks`,
-    { code: "service_refused", subject: apiUrl },
-  );
+  if (!refused.success) {
+    const message = `the service at ${apiUrl} knows no webhooks`;
+    return new KbsyncError(message, { code: "service_refused", subject: apiUrl });
+  }
+  const { message, error } = refused.data;
+  const hint = error.hint === undefined ? {} : { hint: error.hint };
+  return new KbsyncError(message, { code: "service_refused", subject: apiUrl, ...hint });
+}
+
+/** What came of a replay. */
+export function replayLine({ replayed, disabled = 0 }: z.output<typeof ReplayAnswer>["data"]): string {
+  const left = disabled === 0 ? "" : `, ${disabled} left: their endpoint is disabled`;
+  return `${counted(replayed, "message")} on the way again${left}\n`;
 }
 
 /** The endpoints and dead letters, a line each. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
-import { addressRules, isLiteral } from "../lib/public-address.ts";
+import { addressRules } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
@@ -44,6 +44,7 @@ import { openReranker } from "./search/reranker.ts";
 import type { Reranker, RerankerOptions, RerankerState } from "./search/reranker.ts";
 import type { KeyRecord, Store } from "./store/store.ts";
 import { noticeMessages } from "./webhooks/courier.ts";
+import { logDelivery } from "./webhooks/report.ts";
 import { openWebhooks } from "./webhooks/webhooks.ts";
 
 /** What the service is opened with. */
@@ -74,7 +75,7 @@ export interface ServiceOptions {
   readonly version: string;
   /** Hosts, addresses and ranges that links may be fetched from although they are not public. Default none. */
   readonly fetchAllow?: readonly string[];
-  /** Resolves the names of links; given by tests. Default the system's. */
+  /** Resolves the names of links and webhooks; given by tests. Default the system's. */
   readonly resolveHost?: ResolveAll;
   /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
   readonly rate?: RateRule;
@@ -225,15 +226,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const webhooks = openWebhooks({
     store,
     nowMs,
-    connect: guardedConnector(reachable),
-    allowsHost: (name) => reachable.allowsName(name) || !isLiteral(name) || reachable.allowsAddress(name),
+    connect: guardedConnector(reachable, options.resolveHost),
+    allowsHost: (name) => reachable.mayAllow(name),
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
-    onFailed: ({ eventId, endpointId, attempts }, attempt) =>
-      log.warn(
-        { eventId, endpointId, attempts: attempts + 1, ...attempt },
-        "a webhook message did not arrive",
-      ),
+    report: (report) => logDelivery(log, report),
     onProblem: (error) =>
       log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
   });

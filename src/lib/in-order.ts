@@ -32,8 +32,10 @@ export async function* inOrder<T, R>(
           reading = undefined;
           if (read.done === true) isOver = true;
           else {
-            open.push({ result: work(read.value), weight: weigh(read.value) });
-            weight += weigh(read.value);
+            // Before the work, which may give the piece's memory away.
+            const pieceWeight = weigh(read.value);
+            weight += pieceWeight;
+            open.push({ result: work(read.value), weight: pieceWeight });
           }
           continue;
         }

@@ -6,7 +6,17 @@ export interface AddressRules {
   allowsName(host: string): boolean;
   /** Whether this address may be dialled: a public one, or one on the allow-list. Text that is no address is refused. */
   allowsAddress(address: string): boolean;
+  /**
+   * Whether a host may be asked as far as its name or literal tells, without resolving it: what is false here never
+   * succeeds, what is true is decided at the dial.
+   */
+  mayAllow(host: string): boolean;
 }
+
+/** Names that mean this machine, whatever a resolver says (RFC 6761, 6.3). */
+const OWN_NAME = /(?:^|\.)localhost$/;
+/** What they resolve to. */
+const OWN_ADDRESSES = ["127.0.0.1", "::1"];
 
 /** Public in name only: inside of every Azure machine the platform's own services answer there. */
 const HOST_SERVICES: ReadonlySet<string> = new Set(["168.63.129.16"]);
@@ -32,14 +42,21 @@ export function addressRules(allow: readonly string[]): AddressRules {
     else if (entry.startsWith("*.")) suffixes.push(plainName(entry.slice(1)));
     else names.add(plainName(entry));
   }
+  const allowsName = (host: string): boolean => {
+    const name = plainName(host);
+    return names.has(name) || suffixes.some((suffix) => name.endsWith(suffix));
+  };
+  const allowsAddress = (text: string): boolean => {
+    const address = readAddress(text);
+    return address !== undefined && (isPublic(address) || ranges.some((range) => isWithin(address, range)));
+  };
   return {
-    allowsName: (host) => {
-      const name = plainName(host);
-      return names.has(name) || suffixes.some((suffix) => name.endsWith(suffix));
-    },
-    allowsAddress: (text) => {
-      const address = readAddress(text);
-      return address !== undefined && (isPublic(address) || ranges.some((range) => isWithin(address, range)));
+    allowsName,
+    allowsAddress,
+    mayAllow: (host) => {
+      if (allowsName(host)) return true;
+      if (isLiteral(host)) return allowsAddress(host);
+      return !OWN_NAME.test(plainName(host)) || OWN_ADDRESSES.some(allowsAddress);
     },
   };
 }

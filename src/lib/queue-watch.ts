@@ -9,8 +9,6 @@ export interface QueueWatchOptions {
   readonly look: () => Promise<void>;
   /** Hears of failures of the store. */
   readonly onProblem: (error: unknown) => void;
-  /** Whether a failure is to be passed over, without a word and without a wait; by default none is. */
-  readonly isPassedOver?: (error: unknown) => boolean;
 }
 
 /** When a durable queue is looked at: whenever it is woken, when something comes to be due, and once in a while. */
@@ -26,11 +24,7 @@ export interface QueueWatch {
 }
 
 /** Opens a watch; it does nothing before `wake`. */
-export function openQueueWatch({
-  look,
-  onProblem,
-  isPassedOver = () => false,
-}: QueueWatchOptions): QueueWatch {
+export function openQueueWatch({ look, onProblem }: QueueWatchOptions): QueueWatch {
   let looking: Promise<void> | undefined;
   let again = false;
   let closed = false;
@@ -38,7 +32,7 @@ export function openQueueWatch({
   let timer: NodeJS.Timeout | undefined;
 
   const fail = (error: unknown): void => {
-    if (closed || isPassedOver(error)) return;
+    if (closed) return;
     onProblem(error);
     isResting = true;
     clearTimeout(timer);

@@ -51,6 +51,7 @@ export const SearchOutput = z.object({
     z.object({
       score: z.number().describe("Relevance in [0, 1]; means the same in every source."),
       document_id: z.string(),
+      title: z.string().nullable().describe("Of the document; null where the service does not tell it."),
       path: z.string().nullable().describe("File below its folder; null for a document made elsewhere."),
       folder: z.string().nullable(),
       owner_id: z.string(),
@@ -110,6 +111,7 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
   return {
     score,
     document_id: payload.resourceId,
+    title: payload.title ?? null,
     path: file?.path ?? null,
     folder: file?.folder ?? null,
     owner_id: payload.ownerId,
@@ -123,8 +125,9 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
 function resultText(results: SearchOutput["results"]): string {
   if (results.length === 0) return "Nothing was found.";
   return results
-    .map(({ score, path, document_id, text }) => {
-      const where = path === null ? `document ${document_id}` : `${path} (document ${document_id})`;
+    .map(({ score, path, title, document_id, text }) => {
+      const name = path ?? title;
+      const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
       return `[${score.toFixed(2)}] ${where}\n${text}`;
     })
     .join("\n\n");

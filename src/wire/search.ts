@@ -38,6 +38,8 @@ export const SearchResult = z.object({
     collectionId: z.string(),
     content: z.string(),
     ownerId: z.string(),
+    /** Of the resource (an addition). */
+    title: z.string().optional(),
   }),
 });
 export type SearchResult = z.infer<typeof SearchResult>;

@@ -106,7 +106,13 @@ export type DeadRecord = z.infer<typeof DeadRecord>;
 export const DeadAnswer = answerOf(
   z.object({ dead: z.array(DeadRecord), nextCursor: z.string().nullable() }),
 );
-export const ReplayAnswer = answerOf(z.object({ replayed: z.number() }));
+export const ReplayAnswer = answerOf(
+  z.object({
+    replayed: z.number(),
+    /** Those that stay, for their endpoint is disabled; not there where there are none. */
+    disabled: z.number().optional(),
+  }),
+);
 
 /** Answer of `GET /v1/queues`: what waits for the key's account. */
 export const QueuesAnswer = answerOf(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { webhookLines } from "../../src/cli/webhooks.ts";
+import { refusalOf, replayLine, webhookLines } from "../../src/cli/webhooks.ts";
 
 const ENDPOINT = {
   _id: "e1",
@@ -47,5 +47,33 @@ describe("webhookLines", () => {
     ],
   ])("tells of %s", (_name, endpoints, dead, words) => {
     expect(webhookLines(endpoints, dead)).toBe(words);
+  });
+});
+
+describe("a refusal of the service", () => {
+  const body = { success: false, message: "No.", error: { code: "endpoint_disabled", hint: "Enable it." } };
+
+  it("comes with the service's words and its hint", () => {
+    const refused = refusalOf(body, "http://kb");
+    expect(refused).toMatchObject({ code: "service_refused", message: "No.", hint: "Enable it." });
+  });
+
+  it("that is none says that nobody there knows webhooks", () => {
+    expect(refusalOf([], "http://kb")).toMatchObject({
+      message: "the service at http://kb knows no webhooks",
+    });
+  });
+});
+
+describe("a replay", () => {
+  it.each([
+    ["of all", { replayed: 3 }, "3 messages on the way again\n"],
+    [
+      "of some",
+      { replayed: 1, disabled: 2 },
+      "1 message on the way again, 2 left: their endpoint is disabled\n",
+    ],
+  ])("%s is told in a line", (_name, data, line) => {
+    expect(replayLine(data)).toBe(line);
   });
 });

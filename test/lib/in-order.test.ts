@@ -50,6 +50,27 @@ describe("inOrder", () => {
     expect(await first).toEqual({ value: 7, done: false });
   });
 
+  it("weighs a piece before the work that may take it apart", async () => {
+    const read: number[] = [];
+    async function* buffers() {
+      for (const size of [100, 100, 100]) {
+        read.push(size);
+        yield new ArrayBuffer(size);
+      }
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bounds = { width: 10, weigh: (piece: ArrayBuffer) => piece.byteLength, weightMax: 50 };
+    const results = inOrder(buffers(), bounds, (piece) => {
+      structuredClone(piece, { transfer: [piece] });
+      return promise;
+    });
+    const first = results.next();
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    expect(read).toEqual([100]);
+    resolve();
+    await first;
+  });
+
   it("gives a result while the next piece is long in coming", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     async function* slow() {

@@ -137,3 +137,19 @@ describe("the allow-list", () => {
     },
   );
 });
+
+describe("what may be asked, as far as a host tells by itself", () => {
+  it.each([
+    ["a name that somebody has to resolve", "example.com", [], true],
+    ["a public address", "93.184.215.14", [], true],
+    ["a private address", "10.0.0.1", [], false],
+    ["the same, on the list", "10.0.0.1", ["10.0.0.0/8"], true],
+    ["this machine's name", "localhost", [], false],
+    ["a name below it", "Hooks.LOCALHOST.", [], false],
+    ["a name that only ends so", "notlocalhost", [], true],
+    ["this machine's name, on the list", "localhost", ["localhost"], true],
+    ["this machine's name, its address on the list", "localhost", ["127.0.0.0/8"], true],
+  ])("%s", (_name, host, allow, may) => {
+    expect(addressRules(allow).mayAllow(host)).toBe(may);
+  });
+});

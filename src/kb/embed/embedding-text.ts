@@ -14,6 +14,25 @@ export interface ChunkContext {
 export const CONTEXT_CHARS_MAX = 200;
 
 /**
+ * To be raised with every change of what `embeddingText` makes of a chunk: vectors of two versions are not of one kind, and
+ * the old ones are replaced in the background. A test holds its texts to it.
+ */
+export const EMBEDDING_TEXT_VERSION = 1;
+
+/**
+ * The fingerprint of an embedder, given that of its model: with the version of the texts it gets. The first version stands
+ * for itself, so that stores from before versions were told keep their vectors.
+ */
+export function embedderFingerprint(model: string, version: number = EMBEDDING_TEXT_VERSION): string {
+  return version === 1 ? model : `${model}/text-${version}`;
+}
+
+/** The fingerprint of the model, whatever texts it got. */
+export function modelFingerprint(embedder: string): string {
+  return embedder.replace(/\/text-\d+$/, "");
+}
+
+/**
  * What is embedded for a chunk: the title of its document and the headings above it, a line each, then its text. A
  * chunk from the middle of a document seldom names what it is about. A line that the chunk itself begins with, or that
  * repeats the one before, is left out; where the context is too long, the outermost headings go first, then the end of

@@ -6,6 +6,7 @@ import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import { siblingModule } from "../../lib/sibling.ts";
 import { callWorker } from "../../lib/worker-calls.ts";
 import type { WorkerCalls } from "../../lib/worker-calls.ts";
+import { embedderFingerprint } from "./embedding-text.ts";
 import type { Embedder } from "./embedder.ts";
 import { downloadModel, HUB_URL } from "./hub.ts";
 import { createLanes } from "./lanes.ts";
@@ -124,7 +125,9 @@ function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbe
     tokensMax: model.tokensMax,
   });
   const facts = {
-    fingerprint: `${model.name}/${model.dtype}/${model.weightsSha256.slice(0, 16)}/mean-${model.tokensMax}`,
+    fingerprint: embedderFingerprint(
+      `${model.name}/${model.dtype}/${model.weightsSha256.slice(0, 16)}/mean-${model.tokensMax}`,
+    ),
     dimensions: model.dimensions,
     tokensMax: model.tokensMax,
   };

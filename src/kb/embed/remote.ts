@@ -3,6 +3,7 @@ import { z } from "zod";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
 import { groupIntoBatches } from "./batches.ts";
+import { embedderFingerprint } from "./embedding-text.ts";
 import type { Embedder } from "./embedder.ts";
 
 /** Where the model answers, and what it may be asked. */
@@ -146,7 +147,7 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
 /** The address itself stays out: it may hold a name or a password, and the fingerprint is told to everybody. */
 function fingerprintOf(url: string, model: string, dimensions: number): string {
   const address = createHash("sha256").update(url).digest("hex").slice(0, 12);
-  return `${model.replaceAll(/\s+/g, "-")}/${address}/${dimensions}`;
+  return embedderFingerprint(`${model.replaceAll(/\s+/g, "-")}/${address}/${dimensions}`);
 }
 
 /** The vectors of an answer in the order of the texts, of unit length. */

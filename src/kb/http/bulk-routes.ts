@@ -9,7 +9,7 @@ import { createResource, queueCreate } from "../resources/create.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import { wantsAsync } from "./conditions.ts";
 import { isIdempotencyKey, readKept } from "./idempotency.ts";
-import { parseJsonBody } from "./json-body.ts";
+import type { JsonReader } from "./json-reader.ts";
 import { linesOf, type Line } from "./lines.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -41,6 +41,7 @@ const DOC = {
 export async function addBulkRoutes(
   scope: FastifyInstance,
   parts: HttpParts,
+  json: JsonReader,
   lineBytesMax: number,
 ): Promise<void> {
   scope.removeAllContentTypeParsers();
@@ -58,7 +59,7 @@ export async function addBulkRoutes(
       if (request.body === undefined || request.body === null) {
         throw new Refusal("invalid_body", `The body: expected lines of JSON (${NDJSON}), got nothing.`);
       }
-      const answers = answerLines(parts, request, lineBytesMax);
+      const answers = answerLines(parts, json, request, lineBytesMax);
       const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
       return reply.code(200).header("content-type", NDJSON).send(stream);
     },
@@ -67,6 +68,7 @@ export async function addBulkRoutes(
 
 async function* answerLines(
   parts: HttpParts,
+  json: JsonReader,
   request: FastifyRequest,
   lineBytesMax: number,
 ): AsyncGenerator<string> {
@@ -88,7 +90,7 @@ async function* answerLines(
   };
   try {
     const outcomes = inOrder(lines, bounds, (line) =>
-      outcomeOf(parts, accountId, line, lineBytesMax, isAsync),
+      outcomeOf(parts, json, accountId, line, lineBytesMax, isAsync),
     );
     for await (const outcome of outcomes) yield text(outcome);
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
@@ -102,6 +104,7 @@ async function* answerLines(
 /** What comes of a line; never rejects. */
 async function outcomeOf(
   parts: HttpParts,
+  json: JsonReader,
   accountId: string,
   { number: line, bytes }: Line,
   lineBytesMax: number,
@@ -111,12 +114,13 @@ async function outcomeOf(
     if (bytes === undefined) {
       throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
     }
-    const { idempotency_key: key, ...body } = readBody(BulkLine, parseJsonBody(bytes));
+    const { value, sha256 } = await json.parseHashed(bytes);
+    const { idempotency_key: key, ...body } = readBody(BulkLine, value);
     const create = async (asked: Asked): Promise<Made> =>
       isAsync
         ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }
         : { ...(await createResource(parts.kb, accountId, body, asked)), status: 201 };
-    const made = key === undefined ? await create({}) : await once(parts, accountId, key, body, create);
+    const made = key === undefined ? await create({}) : await once(parts, accountId, key, sha256, create);
     const { status, id: _id, collectionId, ownerId } = made;
     return { line, success: true, status, data: { _id, collectionId, ownerId } };
   } catch (error) {
@@ -138,13 +142,13 @@ async function once(
   { idempotency, kb }: HttpParts,
   accountId: string,
   key: string,
-  body: object,
+  lineSha256: string,
   create: (asked: Asked) => Promise<Made>,
 ): Promise<Made> {
   if (!isIdempotencyKey(key)) {
     throw invalidField("idempotency_key", "expected 1 to 255 printable ASCII characters");
   }
-  const sha256 = hash("sha256", `${ROUTES.bulk} ${JSON.stringify(body)}`, "hex");
+  const sha256 = hash("sha256", `${ROUTES.bulk} ${lineSha256}`, "hex");
   return idempotency.once(
     { accountId, key, sha256 },
     () => create({ request: { key, bodySha256: sha256 } }),

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
 import { messageOf } from "../../lib/failure.ts";
 import { Refusal } from "../resources/refusal.ts";
@@ -31,6 +32,18 @@ export function parseJsonBody(bytes: Buffer): unknown {
       cause: error,
     });
   }
+}
+
+/** A parsed body and what its bytes are known by. */
+export interface HashedJson {
+  readonly value: unknown;
+  /** SHA-256 of the bytes. */
+  readonly sha256: string;
+}
+
+/** `parseJsonBody`, with the SHA-256 of the bytes. Throws `invalid_body`. */
+export function parseHashedBody(bytes: Buffer): HashedJson {
+  return { value: parseJsonBody(bytes), sha256: hash("sha256", bytes, "hex") };
 }
 
 /** V8 quotes the body around the fault; what people send stays out of messages and logs. */

@@ -1,6 +1,6 @@
 import { lazyWorker } from "../../lib/lazy-worker.ts";
 import { siblingModule } from "../../lib/sibling.ts";
-import { parseJsonBody } from "./json-body.ts";
+import { parseHashedBody, parseJsonBody, type HashedJson } from "./json-body.ts";
 import type { JsonMethods } from "./json-worker.ts";
 
 /** Bodies up to this long are parsed in place, in a few milliseconds; one of 32 MB takes 400. */
@@ -10,6 +10,8 @@ const INLINE_BYTES_MAX = 1024 * 1024;
 export interface JsonReader {
   /** Like `parseJsonBody`. Takes the bytes over: a large body is moved to the worker, not copied. */
   parse(bytes: Buffer): Promise<unknown>;
+  /** The same, and the SHA-256 of the bytes: of 40 MB that alone takes as long as parsing a few. */
+  parseHashed(bytes: Buffer): Promise<HashedJson>;
   close(): Promise<void>;
 }
 
@@ -22,6 +24,10 @@ export function openJsonReader(): JsonReader {
       // A buffer of this size has its memory to itself, as no pooled one is larger than 4 KB.
       return worker.call("parse", bytes, [bytes.buffer as ArrayBuffer]);
     },
+    parseHashed: async (bytes) =>
+      bytes.length <= INLINE_BYTES_MAX
+        ? parseHashedBody(bytes)
+        : worker.call("parseHashed", bytes, [bytes.buffer as ArrayBuffer]),
     close: () => worker.close(),
   };
 }

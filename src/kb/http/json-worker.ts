@@ -1,14 +1,21 @@
 import { parentPort } from "node:worker_threads";
 import { answerCalls } from "../../lib/worker-calls.ts";
-import { parseJsonBody } from "./json-body.ts";
+import { parseHashedBody, parseJsonBody, type HashedJson } from "./json-body.ts";
 
 /** What the worker for large bodies answers. */
 export interface JsonMethods extends Record<string, (argument: never) => unknown> {
   parse: (bytes: Uint8Array) => unknown;
+  parseHashed: (bytes: Uint8Array) => HashedJson;
 }
 
 if (parentPort === null) throw new Error("json-worker.ts runs only as a worker thread");
 
 answerCalls(parentPort, {
-  parse: (bytes: Uint8Array) => parseJsonBody(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
+  parse: (bytes: Uint8Array) => parseJsonBody(bufferOf(bytes)),
+  parseHashed: (bytes: Uint8Array) => parseHashedBody(bufferOf(bytes)),
 } satisfies JsonMethods);
+
+/** A message carries plain bytes; this is the same memory. */
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import Fastify from "fastify";
@@ -13,6 +12,7 @@ import { addKeyRoutes } from "./key-routes.ts";
 import { addHealthRoute, HEALTH_PATH } from "./health-route.ts";
 import type { Health } from "./health-route.ts";
 import { openJsonReader } from "./json-reader.ts";
+import type { JsonReader } from "./json-reader.ts";
 import { addLaterRoutes } from "./later-routes.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -80,7 +80,7 @@ export async function buildServer(
     const lacking = headers.host === undefined && httpVersion === "1.1";
     done(lacking ? new Refusal("invalid_request", "The request carries no Host header.") : undefined);
   });
-  takeJson(server);
+  const json = takeJson(server);
   letIn(server, parts);
   endStalledAnswers(server, parts.answerIdleMs);
   server.addHook("onSend", (request, reply, payload, done) => {
@@ -100,7 +100,7 @@ export async function buildServer(
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);
   await server.register((scope) =>
-    addBulkRoutes(scope, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR)),
+    addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR)),
   );
   await server.register((scope) => addUploadRoutes(scope, parts));
   addLaterRoutes(server, parts);
@@ -120,20 +120,21 @@ function refuseExpectation(_request: IncomingMessage, response: ServerResponse):
 }
 
 /** Our own JSON parser in place of the framework's two. */
-function takeJson(server: FastifyInstance): void {
+function takeJson(server: FastifyInstance): JsonReader {
   const reader = openJsonReader();
   server.addHook("onClose", () => reader.close());
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
-    (request: FastifyRequest, bytes: Buffer) => {
-      // Before parsing, which may take the bytes away.
-      if (request.headers[IDEMPOTENCY_HEADER] !== undefined)
-        request.bodySha256 = hash("sha256", bytes, "hex");
-      return reader.parse(bytes);
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (request.headers[IDEMPOTENCY_HEADER] === undefined) return reader.parse(bytes);
+      const { value, sha256 } = await reader.parseHashed(bytes);
+      request.bodySha256 = sha256;
+      return value;
     },
   );
+  return reader;
 }
 
 /** Bounds what is under way, refuses what comes too early or too late, and logs each request once it is over. */

@@ -26,6 +26,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   key_limit: 409,
   idempotency_in_progress: 409,
   too_many_endpoints: 409,
+  endpoint_disabled: 409,
   precondition_failed: 412,
   body_too_large: 413,
   text_too_large: 413,
@@ -49,6 +50,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   too_many_chunks: 422,
   extraction_memory: 422,
   extraction_timeout: 422,
+  extraction_crashed: 422,
   rate_limited: 429,
   ingest_busy: 429,
   queue_full: 429,
@@ -59,6 +61,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   starting: 503,
   draining: 503,
   overloaded: 503,
+  extraction_failed: 503,
   store_busy: 503,
   disk_full: 503,
 };
@@ -71,6 +74,7 @@ const RETRY_AFTER_SECONDS: Readonly<Partial<Record<RefusalCode, number>>> = {
   starting: 1,
   draining: 5,
   overloaded: 1,
+  extraction_failed: 10,
   store_busy: 1,
   disk_full: 60,
 };
@@ -120,7 +124,7 @@ function refusalOf(error: unknown): Refusal {
   return fastifyRefusal(error, code) ?? internal(error);
 }
 
-/** Codes of the extractor, and of the worker that parses large bodies, whose words are meant for the caller. */
+/** Codes of the extractor, of the store, and of the worker that parses large bodies, whose words are meant for the caller. */
 const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "invalid_body",
   "empty_file",
@@ -139,9 +143,12 @@ const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "too_many_pages",
   "extraction_memory",
   "extraction_timeout",
+  "extraction_crashed",
+  "extraction_failed",
   "extractor_busy",
   "queue_full",
   "too_many_endpoints",
+  "precondition_failed",
 ]);
 
 function fastifyRefusal(error: unknown, code: string | undefined): Refusal | undefined {

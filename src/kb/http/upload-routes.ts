@@ -6,7 +6,7 @@ import { UploadAnswer, UploadForm } from "../../wire/upload.ts";
 import type { Asked } from "../resources/asked.ts";
 import type { Received } from "../resources/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
-import { fileTooLarge, keepUpload, receiveUpload } from "../resources/upload.ts";
+import { fileTooLarge, keepUpload, placeUpload, receiveUpload } from "../resources/upload.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
 import type { StoredFile } from "../store/store.ts";
 import { readIdempotencyKey, readKept } from "./idempotency.ts";
@@ -51,19 +51,27 @@ export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts):
     const keep = async (asked: Asked): Promise<SentAnswer> =>
       answer(await keepUpload(kb, accountId, received, name, asked));
     if (key === undefined) return send(reply, await keep({}));
+    let isFirst = false;
     try {
       // Of the form only name and content count: its boundary is another one at every try.
       const sha256 = hash("sha256", `${ROUTES.upload} ${received.sha256} ${name}`, "hex");
-      const work = () => keep({ request: { key, bodySha256: sha256 } });
+      const work = () => {
+        isFirst = true;
+        return keep({ request: { key, bodySha256: sha256 } });
+      };
       const again = async (noted: KeptAnswer): Promise<SentAnswer> => {
         const kept = readKept(noted);
         if (kept.kind === "answer") return { status: noted.status, body: kept.body };
-        if (kept.kind === "file") return answer(kept.file);
+        if (kept.kind === "file") {
+          await placeUpload(kb, kept.file);
+          return answer(kept.file);
+        }
         throw new Error("an upload was noted as something else");
       };
       return send(reply, await idempotency.once({ accountId, key, sha256 }, work, again));
     } finally {
-      await kb.files.discard(received.token);
+      // The first one looks after its bytes itself.
+      if (!isFirst) await kb.files.discard(received.token);
     }
   });
 }

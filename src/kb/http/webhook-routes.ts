@@ -175,8 +175,11 @@ export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webh
       answers: { 200: ReplayAnswer },
     },
     handle: async (request, accountId) => {
-      const replayed = await replayDead(webhooks, accountId, readBody(ReplayBody, request.body ?? {}));
-      return answer(200, "Dead letters wait to be sent again", { replayed });
+      const body = readBody(ReplayBody, request.body ?? {});
+      const { replayed, disabled } = await replayDead(webhooks, accountId, body);
+      const left = disabled === 0 ? "" : `; ${disabled} of disabled endpoints stay as they are`;
+      const data = { replayed, ...(disabled === 0 ? {} : { disabled }) };
+      return answer(200, `Dead letters wait to be sent again${left}`, data);
     },
   });
 

@@ -62,6 +62,8 @@ export function openBackfill(parts: BackfillParts): Backfill {
   // Also at the start: a process that was killed may have left some.
   let retiring = true;
   const stubborn = openStubbornTexts();
+  /** Chunks whose sentences the model fails on: until the process ends. */
+  const leftSentences = new Set<number>();
   let retry: NodeJS.Timeout | undefined;
 
   const wakeLater = (): void => {
@@ -115,10 +117,10 @@ export function openBackfill(parts: BackfillParts): Backfill {
         if (vector !== undefined) chunks++;
       }
       if (suspects.some(({ row }) => stubborn.isSuspected(row) && !stubborn.isLeft(row))) wakeLater();
-      onLeft?.(stubborn.left().length);
       await changeOver(embedder);
       // After the vectors of all chunks: these find, those of the sentences only put in order.
-      chunks += await giveSentences(store, embedder, stop.signal);
+      chunks += await giveSentences(store, embedder, stop.signal, leftSentences);
+      onLeft?.(new Set([...stubborn.left(), ...leftSentences]).size);
       if (chunks > 0) report({ chunks });
     } catch (error) {
       if (stop.signal.aborted) return;

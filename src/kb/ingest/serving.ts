@@ -1,3 +1,4 @@
+import { modelFingerprint } from "../embed/embedding-text.ts";
 import type { ModelPlace, ModelStore } from "../store/models.ts";
 import type { FoundModel, Model, ModelEmbedder } from "./model.ts";
 
@@ -38,6 +39,11 @@ export function openServing(
     const found = await openEarlier?.(fingerprint);
     if (found === undefined || !("embed" in found)) return undefined;
     if (found.fingerprint === fingerprint) return found;
+    // The same model that got other texts: a query is embedded as it is, and compares with either.
+    if (modelFingerprint(found.fingerprint) === modelFingerprint(fingerprint)) {
+      const queries = found.queries && { ...found.queries, fingerprint };
+      return { ...found, fingerprint, ...(queries && { queries }) };
+    }
     await found.close();
     return undefined;
   };

@@ -9,7 +9,7 @@ const TRIES_MAX = 3;
 /** Chunks remembered as failing; with more it is not the texts. */
 const REMEMBERED_MAX = 10_000;
 /** A text that every model embeds: where it fails, the model is to blame. */
-const PROBE = "A plain sentence.";
+export const PROBE = "A plain sentence.";
 
 /**
  * Embeds chunks some of which a model may fail on every time: one is suspected when the call it was in failed, tried alone

@@ -1,5 +1,5 @@
 import type { RequestNote } from "../store/request-note.ts";
-import type { Resource } from "../store/store.ts";
+import type { Expected, Resource } from "../store/store.ts";
 import { Refusal } from "./refusal.ts";
 
 /** How a change was asked for. */
@@ -18,9 +18,13 @@ export function noteOf(asked: Asked, status: number, nowMs: number): { readonly 
   return asked.request === undefined ? {} : { request: { ...asked.request, status, nowMs } };
 }
 
-/** Throws `precondition_failed` where the resource is not what the caller expects. */
-export function refuseUnexpected(asked: Asked, resource: Pick<Resource, "id" | "revision">): void {
-  if (asked.precondition === undefined || asked.precondition(resource)) return;
+/**
+ * Throws `precondition_failed` where the resource is not what the caller expects. Answers what the write is to be told,
+ * which asks again: between this look and the write another change may be written.
+ */
+export function refuseUnexpected(asked: Asked, resource: Pick<Resource, "id" | "revision">): Expected {
+  if (asked.precondition === undefined) return {};
+  if (asked.precondition(resource)) return { expectedRevision: resource.revision };
   throw new Refusal("precondition_failed", "The resource has changed: If-Match names another state of it.", {
     hint: "Read it again, and repeat the change with the ETag of that answer.",
   });

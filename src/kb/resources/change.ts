@@ -1,7 +1,7 @@
 import type { UpdateBody } from "../../wire/resource.ts";
 import type { Resource } from "../store/store.ts";
 import { noteOf, refuseUnexpected, type Asked } from "./asked.ts";
-import { fileTokenOf } from "./file-token.ts";
+import { fileTokenOf, usingFile } from "./file-token.ts";
 import { finishJobs } from "./job.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -20,37 +20,36 @@ export function updateResource(
   body: UpdateBody,
   asked: Asked = {},
 ): Promise<Resource> {
-  return kb.turns.run(`${accountId}/${id}`, async () => {
+  const change = async (): Promise<Resource> => {
     await finishJobs(kb, { accountId, id });
     return applyUpdate(kb, { accountId, id }, body, noteOf(asked, 200, kb.nowMs()), asked);
-  });
+  };
+  return usingFile(kb, body.url, () => kb.turns.run(`${accountId}/${id}`, change));
 }
 
 /**
  * Operation 4 with the work after the answer: what can be told without reading the document is checked, then the change
  * waits, and the version before it is found until it is made; a change that fails leaves that one. Throws `queue_full`.
  */
-export function queueUpdate(
+export async function queueUpdate(
   kb: KnowledgeBase,
   accountId: string,
   id: string,
   body: UpdateBody,
   asked: Asked = {},
 ): Promise<Resource> {
-  // One after another, so that of two that expect the same state the second finds it changed. Not in the resource's own
-  // turn, which a job may have for minutes.
-  return kb.turns.run(`queue ${accountId}/${id}`, async () => {
-    const before = await kb.store.resource({ accountId, id });
-    if (before === undefined) throw noResource(id);
-    refuseUnexpected(asked, before);
+  // Not in the resource's turn, which a job may have for minutes: the write itself finds a state that is not expected.
+  const before = await kb.store.resource({ accountId, id });
+  if (before === undefined) throw noResource(id);
+  const expected = refuseUnexpected(asked, before);
+  const queued = await usingFile(kb, body.url, async () => {
     await refuseUpdate(kb, before, body);
-    const fileToken = fileTokenOf(kb, body.url);
-    const queued = await kb.store.enqueueUpdate(
-      { accountId, id, nowIso: nowIso(kb) },
-      newJob(kb, "update", body, fileToken),
+    return kb.store.enqueueUpdate(
+      { accountId, id, nowIso: nowIso(kb), ...expected },
+      newJob(kb, "update", body, fileTokenOf(kb, body.url)),
       noteOf(asked, 202, kb.nowMs()),
     );
-    if (queued === undefined) throw noResource(id);
-    return queued;
   });
+  if (queued === undefined) throw noResource(id);
+  return queued;
 }

@@ -4,7 +4,7 @@ import type { Settings } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/store.ts";
 import { noteOf, type Asked } from "./asked.ts";
-import { fileTokenOf } from "./file-token.ts";
+import { fileTokenOf, usingFile } from "./file-token.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
@@ -15,11 +15,20 @@ import { contentSource, refuseAddress, urlSource } from "./source.ts";
  * Operation 2. Resolves when the resource is searchable and durable. When it throws, nothing of it exists.
  * Two live resources may have the same title.
  */
-export async function createResource(
+export function createResource(
   kb: KnowledgeBase,
   accountId: string,
   body: CreateBody,
   asked: Asked = {},
+): Promise<Resource> {
+  return usingFile(kb, body.url, () => createNow(kb, accountId, body, asked));
+}
+
+async function createNow(
+  kb: KnowledgeBase,
+  accountId: string,
+  body: CreateBody,
+  asked: Asked,
 ): Promise<Resource> {
   const settings = body.settings ?? DEFAULT_SETTINGS;
 
@@ -41,11 +50,20 @@ export async function createResource(
  * Operation 2 with the work after the answer: what can be told without reading the document is checked, then the
  * resource exists in the state `queued`, with neither text nor chunks. Throws `queue_full`.
  */
-export async function queueCreate(
+export function queueCreate(
   kb: KnowledgeBase,
   accountId: string,
   body: CreateBody,
   asked: Asked = {},
+): Promise<Resource> {
+  return usingFile(kb, body.url, () => queueNow(kb, accountId, body, asked));
+}
+
+async function queueNow(
+  kb: KnowledgeBase,
+  accountId: string,
+  body: CreateBody,
+  asked: Asked,
 ): Promise<Resource> {
   const settings = body.settings ?? DEFAULT_SETTINGS;
 

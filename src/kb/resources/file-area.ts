@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
 
@@ -25,12 +25,22 @@ export interface FileArea {
     bytesMax: number,
     tooLarge: () => Error,
   ): Promise<Received>;
-  /** Moves received bytes to their place. When it resolves the file outlives a power cut. */
+  /**
+   * Moves received bytes to their place. When it resolves the file outlives a power cut; when it throws they are where
+   * they were.
+   */
   keep(token: string): Promise<void>;
-  /** Puts kept bytes aside, among the received ones. Does nothing when they are gone. */
-  release(token: string): Promise<void>;
+  /** Does work that needs a file to stay: it is not removed meanwhile. */
+  use<T>(token: string, work: () => Promise<T>): Promise<T>;
+  /**
+   * Removes a kept file that is not in use, where `forget` takes its row away; answers whether it did. The bytes go aside
+   * before the row goes, and for good after it: a crash in between leaves them where the next start looks.
+   */
+  remove(token: string, forget: () => Promise<boolean>): Promise<boolean>;
   /** Removes received bytes that are not wanted. Does nothing when they are kept or gone. */
   discard(token: string): Promise<void>;
+  /** Whether the bytes of a kept file are there. */
+  holds(token: string): Promise<boolean>;
   /** Where the bytes of a kept file lie. */
   path(token: string): string;
   /**
@@ -58,18 +68,59 @@ export async function openFileArea(folder: string): Promise<FileArea> {
   const discard = (token: string): Promise<void> =>
     rm(join(incoming, token), { force: true, recursive: true });
 
+  /** How much work needs a file. */
+  const used = new Map<string, number>();
+  /** Files that are being removed. */
+  const going = new Map<string, Promise<boolean>>();
+  const release = async (token: string): Promise<void> => {
+    try {
+      await rename(join(folder, token), join(incoming, token));
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") throw error;
+    }
+  };
+  const takeAway = async (token: string, forget: () => Promise<boolean>): Promise<boolean> => {
+    await release(token);
+    const isForgotten = await forget();
+    await (isForgotten ? discard(token) : keep(token));
+    return isForgotten;
+  };
+
   return {
-    path: (token) => join(folder, token),
-    keep,
-    discard,
-    release: async (token) => {
+    use: async (token, work) => {
+      // Counted first: what begins to be removed later sees it.
+      used.set(token, (used.get(token) ?? 0) + 1);
       try {
-        await rename(join(folder, token), join(incoming, token));
-      } catch (error) {
-        if (codeOf(error) !== "ENOENT") throw error;
+        // Whether it went is for the work to find out.
+        await going.get(token)?.catch(() => undefined);
+        return await work();
+      } finally {
+        const left = (used.get(token) ?? 1) - 1;
+        if (left === 0) used.delete(token);
+        else used.set(token, left);
       }
     },
-
+    remove: async (token, forget) => {
+      if (used.has(token) || going.has(token)) return false;
+      const removal = takeAway(token, forget);
+      going.set(token, removal);
+      try {
+        return await removal;
+      } finally {
+        going.delete(token);
+      }
+    },
+    path: (token) => join(folder, token),
+    holds: async (token) => {
+      try {
+        return (await stat(join(folder, token))).isFile();
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") return false;
+        throw error;
+      }
+    },
+    keep,
+    discard,
     receive: async (token, bytes, bytesMax, tooLarge) => {
       const path = join(incoming, token);
       const file = await open(path, "wx", 0o600);

@@ -28,13 +28,15 @@ export interface Swept {
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Time between rounds; what is kept for days may stay an hour longer. */
 const EVERY_MS = 60 * 60 * 1000;
+/** Least time between an upload and the create that uses it, an hour, however short unused files are kept. */
+const UPLOADED_FOR_DAYS = 1 / 24;
 /** Rows removed in one transaction, so that no other write waits long. */
 const PART = 500;
 
 /** What housekeeping works on. */
 export interface HousekeepingParts {
   readonly store: RetentionStore;
-  readonly files: Pick<FileArea, "release" | "keep" | "discard">;
+  readonly files: Pick<FileArea, "remove">;
   readonly retention: Retention;
   readonly nowMs: () => number;
   readonly onSwept: (swept: Swept) => void;
@@ -70,22 +72,12 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
     return sum;
   };
 
-  /**
-   * The bytes go aside before their row goes, and for good after it: a crash in between leaves them where the next start
-   * looks, which puts back what has a row and removes what has none.
-   */
   const removeFiles = async (): Promise<number> => {
-    const beforeIso = isoBefore(retention.unusedFileDays);
+    const beforeIso = isoBefore(Math.max(retention.unusedFileDays, UPLOADED_FOR_DAYS));
     let removed = 0;
     for (const token of await store.unusedFiles(beforeIso, PART)) {
       if (stop.signal.aborted) break;
-      await files.release(token);
-      if (await store.removeUnusedFile(token, beforeIso)) {
-        await files.discard(token);
-        removed += 1;
-      } else {
-        await files.keep(token);
-      }
+      if (await files.remove(token, () => store.removeUnusedFile(token, beforeIso))) removed += 1;
     }
     return removed;
   };

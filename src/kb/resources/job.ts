@@ -25,7 +25,10 @@ export async function runFirstJob(
 ): Promise<"none" | "over" | "postponed"> {
   const job = await kb.store.jobOf(at);
   if (job === undefined) return "none";
-  if ((await kb.store.beginJob(job.number)) > BEGUN_MAX) {
+  const begun = await kb.store.beginJob(job.number);
+  // Its resource was deleted meanwhile, which waits for nobody's turn.
+  if (begun === 0) return "over";
+  if (begun > BEGUN_MAX) {
     const message = `The service ended ${BEGUN_MAX} times while it took this in, and tries no more.`;
     await kb.store.failJob(job.number, message, nowIso(kb));
     return "over";

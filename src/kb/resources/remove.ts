@@ -1,4 +1,4 @@
-import type { Resource } from "../store/store.ts";
+import type { Expected, Resource } from "../store/store.ts";
 import { refuseUnexpected, type Asked } from "./asked.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -6,22 +6,22 @@ import { noResource } from "./refusal.ts";
 
 /**
  * Operation 5, a soft delete: answers the record as deleted; its chunks and vectors are gone, and so are the jobs that
- * waited for it. A second time: not found.
+ * waited for it. A second time: not found. It waits for no change under way, which may read a document for minutes: one
+ * that is written before is deleted with the rest, one that would come after finds no resource and is dropped.
  */
-export function removeResource(
+export async function removeResource(
   kb: KnowledgeBase,
   accountId: string,
   id: string,
   asked: Asked = {},
 ): Promise<Resource> {
-  return kb.turns.run(`${accountId}/${id}`, async () => {
-    if (asked.precondition !== undefined) {
-      const before = await kb.store.resource({ accountId, id });
-      if (before === undefined) throw noResource(id);
-      refuseUnexpected(asked, before);
-    }
-    const deleted = await kb.store.deleteResource({ accountId, id, nowIso: nowIso(kb) });
-    if (deleted === undefined) throw noResource(id);
-    return deleted;
-  });
+  let expected: Expected = {};
+  if (asked.precondition !== undefined) {
+    const before = await kb.store.resource({ accountId, id });
+    if (before === undefined) throw noResource(id);
+    expected = refuseUnexpected(asked, before);
+  }
+  const deleted = await kb.store.deleteResource({ accountId, id, nowIso: nowIso(kb), ...expected });
+  if (deleted === undefined) throw noResource(id);
+  return deleted;
 }

@@ -87,7 +87,9 @@ async function readFileText(kb: KnowledgeBase, file: StoredFile): Promise<string
   try {
     return await kb.ingest.textOf(kb.files.path(file.token), file.mediaType);
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    // A child process that could not open it has no code to tell.
+    const isGone = codeOf(error) === "ENOENT" || !(await kb.files.holds(file.token));
+    if (!isGone) throw error;
     throw invalidField("url", "the uploaded file is no longer there", "Upload it again.");
   }
 }

@@ -24,7 +24,7 @@ export async function applyUpdate(
 ): Promise<Resource> {
   const before = await kb.store.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
-  refuseUnexpected(asked, before);
+  const expected = refuseUnexpected(asked, before);
   refuseNothing(body);
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
@@ -34,7 +34,11 @@ export async function applyUpdate(
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
   // The text behind the link is the one that is there: an earlier failure to read it is over.
   const clearsError = body.url !== undefined && source === undefined;
-  const after = await kb.store.updateResource({ ...change, ...fileToken, clearsError }, chunking, alongside);
+  const after = await kb.store.updateResource(
+    { ...change, ...fileToken, ...expected, clearsError },
+    chunking,
+    alongside,
+  );
   if (after === undefined) throw noResource(id);
   return after;
 }

@@ -1,3 +1,4 @@
+import { codeOf } from "../../lib/failure.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { StoredFile } from "../store/store.ts";
 import { noteOf, type Asked } from "./asked.ts";
@@ -24,8 +25,9 @@ export function fileTooLarge(bytesMax: number): Refusal {
 }
 
 /**
- * Operation 1, once the bytes are here: finds what they are, names them and keeps them. Durable when it resolves;
- * when it throws, the bytes are gone. `name` is the client's, as it came.
+ * Operation 1, once the bytes are here: finds what they are, names them and keeps them. Durable when it resolves. When it
+ * throws, the bytes are gone, unless the store has noted them already: then they wait for `placeUpload` or the next
+ * start. `name` is the client's, as it came.
  */
 export async function keepUpload(
   kb: KnowledgeBase,
@@ -33,6 +35,34 @@ export async function keepUpload(
   received: Received,
   name: string,
   asked: Asked = {},
+): Promise<StoredFile> {
+  const file = await noteUpload(kb, accountId, received, name, asked);
+  await kb.files.keep(file.token);
+  return file;
+}
+
+/**
+ * Puts the bytes of an upload into their place that was noted but could not be kept. Does nothing where they are there.
+ * Throws `file_not_found` where they are gone.
+ */
+export async function placeUpload(kb: KnowledgeBase, { token }: Pick<StoredFile, "token">): Promise<void> {
+  if (await kb.files.holds(token)) return;
+  try {
+    await kb.files.keep(token);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    throw new Refusal("file_not_found", "The file of the first request is no longer there.", {
+      hint: "Upload it again under a new Idempotency-Key.",
+    });
+  }
+}
+
+async function noteUpload(
+  kb: KnowledgeBase,
+  accountId: string,
+  received: Received,
+  name: string,
+  asked: Asked,
 ): Promise<StoredFile> {
   try {
     const file: StoredFile = {
@@ -46,7 +76,6 @@ export async function keepUpload(
     };
     // Row before place: a crash between the two leaves the file in `incoming/`, where the next start finds its row.
     await kb.store.addFile(file, noteOf(asked, 200, kb.nowMs()));
-    await kb.files.keep(file.token);
     return file;
   } catch (error) {
     await kb.files.discard(received.token);

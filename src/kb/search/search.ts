@@ -227,6 +227,7 @@ function resultOf(chunk: FoundChunk, score: number): SearchResult {
       collectionId: chunk.collectionId,
       content: chunk.text,
       ownerId: chunk.ownerId,
+      title: chunk.title,
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Alongside } from "./request-note.ts";
-import type { NewResource, Resource, ResourceKey } from "./store.ts";
+import type { Expected, NewResource, Resource, ResourceKey } from "./store.ts";
 
 /**
  * The queue of documents that are taken in after their request was answered. Promises:
@@ -13,7 +13,7 @@ export interface JobStore {
   enqueueCreate(resource: NewResource, job: NewJob, alongside?: Alongside): Promise<Resource>;
   /** Puts a job behind the others of its resource. Undefined: no such resource. Throws `queue_full`. */
   enqueueUpdate(
-    at: ResourceKey & { readonly nowIso: string },
+    at: ResourceKey & Expected & { readonly nowIso: string },
     job: NewJob,
     alongside?: Alongside,
   ): Promise<Resource | undefined>;

@@ -33,7 +33,10 @@ export interface Store
   collections(accountId: string): Promise<readonly CollectionRecord[]>;
 
   createResource(resource: NewResource, chunking: Chunking, alongside?: Alongside): Promise<Resource>;
-  /** Changes fields, and the chunks when `chunking` is given (then `version` grows by 1). Undefined: no such resource. */
+  /**
+   * Changes fields, and the chunks when `chunking` is given (then `version` grows by 1). Undefined: no such resource.
+   * This, a delete and a queued update throw `precondition_failed` where the resource is not as expected.
+   */
   updateResource(
     change: ResourceChange,
     chunking: Chunking | undefined,
@@ -43,7 +46,7 @@ export interface Store
    * Soft delete: text, chunks and vectors go at once, only the record without its text stays. The answer still carries
    * the text. Undefined: no such resource, or deleted already.
    */
-  deleteResource(at: ResourceKey & { readonly nowIso: string }): Promise<Resource | undefined>;
+  deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
   /** Undefined for a deleted resource as well. */
   resource(at: ResourceKey): Promise<Resource | undefined>;
   /** Resources by id ascending, deleted ones left out. One page; `afterId` continues behind a resource. */
@@ -130,6 +133,12 @@ export interface ResourceKey {
   readonly id: string;
 }
 
+/** The state that a change is made for: looked at in the transaction that makes it. */
+export interface Expected {
+  /** The `revision` that the resource must have; undefined: any. */
+  readonly expectedRevision?: number;
+}
+
 /** Where the text came from: sent as content, an uploaded file, or a link. */
 export type Origin = "content" | "file" | "link";
 
@@ -177,7 +186,7 @@ export interface Chunking {
 }
 
 /** Fields to change; a missing one stays. `content` and `settings` come only together with a chunking. */
-export interface ResourceChange extends ResourceKey {
+export interface ResourceChange extends ResourceKey, Expected {
   readonly title?: string;
   readonly description?: string;
   readonly url?: string;
@@ -254,6 +263,8 @@ export interface Chunk {
 
 export interface FoundChunk extends Chunk {
   readonly resourceId: string;
+  /** Of the resource. */
+  readonly title: string;
   readonly collectionId: string;
   readonly ownerId: string;
   readonly version: number;

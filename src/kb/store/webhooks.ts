@@ -17,7 +17,10 @@ export interface WebhookStore {
 
   /** Puts a message of whatever kind into the queue: for a registered endpoint, or for an address given with it. */
   addDelivery(delivery: NewDelivery): Promise<void>;
-  /** Deliveries due by then, at most so many of one endpoint, oldest first, none of `underWay`. */
+  /**
+   * Deliveries due by then, at most so many of one endpoint, oldest first, none of `underWay`. Those to addresses of their
+   * own count as of one endpoint together: `fullHosts` leaves out those for which there is no room.
+   */
   dueDeliveries(query: DueQuery): Promise<readonly Delivery[]>;
   /** When the next delivery is due; undefined where none waits. */
   nextDeliveryMs(): Promise<number | undefined>;
@@ -25,8 +28,8 @@ export interface WebhookStore {
   settleDelivery(outcome: DeliveryOutcome): Promise<void>;
   /** Dead letters of an account, newest first, those older than `beforeNumber`. */
   deadDeliveries(query: DeadQuery): Promise<readonly DeadDelivery[]>;
-  /** Lets dead letters be tried anew: one, those of one endpoint, or all of the account. Answers how many. */
-  replayDeliveries(query: ReplayQuery): Promise<number>;
+  /** Lets dead letters be tried anew: one, those of one endpoint, or all of the account; none of disabled endpoints. */
+  replayDeliveries(query: ReplayQuery): Promise<Replayed>;
   deliveryFigures(accountId: string): Promise<DeliveryFigures>;
 }
 
@@ -111,6 +114,8 @@ export interface DueQuery {
   readonly nowMs: number;
   readonly perEndpoint: number;
   readonly underWay: readonly number[];
+  /** Hosts, as `URL.host` has them, of addresses that no message is asked for. */
+  readonly fullHosts: readonly string[];
 }
 
 export type DeliveryOutcome = { readonly number: number; readonly nowIso: string } & (
@@ -142,6 +147,12 @@ export interface ReplayQuery {
   readonly eventId: string | undefined;
   readonly endpointId: string | undefined;
   readonly nowMs: number;
+}
+
+export interface Replayed {
+  readonly replayed: number;
+  /** Dead letters that were asked for and stay, for their endpoint is disabled. */
+  readonly disabled: number;
 }
 
 export interface DeliveryFigures {

@@ -1,14 +1,14 @@
-import { codeOf } from "../../lib/failure.ts";
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import type { Store } from "../store/store.ts";
 import type { Delivery, DeliveryOutcome } from "../store/webhooks.ts";
+import { openFortunes, type Turn } from "./fortunes.ts";
 import { nextAttemptMs } from "./schedule.ts";
 import { sendDelivery } from "./send.ts";
 import type { Attempt, SendParts } from "./send.ts";
 
 /** Attempts at once; each holds a socket for up to the timeout. */
 const ATTEMPTS_MAX = 32;
-/** Of them those of one endpoint: a slow one takes not all. */
+/** Of them those of one endpoint, or of one host of addresses given with messages: a slow one takes not all. */
 const PER_ENDPOINT_MAX = 4;
 
 /**
@@ -28,10 +28,20 @@ export interface CourierParts extends SendParts {
   readonly store: Pick<Store, "dueDeliveries" | "nextDeliveryMs" | "settleDelivery">;
   /** In [0, 1), for the spread of waits. */
   readonly chance: () => number;
-  /** Hears of every failed attempt. */
-  readonly onFailed: (delivery: Delivery, attempt: Attempt) => void;
+  readonly report: (report: CourierReport) => void;
   /** Hears of failures of the store. */
   readonly onProblem: (error: unknown) => void;
+}
+
+/** What came of an attempt, with what is to be told of it. */
+export interface CourierReport {
+  readonly delivery: Delivery;
+  /** The endpoint, or the host of an address of the message's own. */
+  readonly line: string;
+  /** Undefined: it arrived. */
+  readonly problem: string | undefined;
+  /** Undefined where the line fares as it did. */
+  readonly turn: Turn | undefined;
 }
 
 /** Opens the courier; it does nothing before `wake`. The dispatcher belongs to the caller. */
@@ -39,6 +49,7 @@ export function openCourier(parts: CourierParts): Courier {
   const { store, nowMs } = parts;
   const stop = new AbortController();
   const { signal } = stop;
+  const fortunes = openFortunes();
   const running = new Map<number, { readonly line: string; readonly work: Promise<void> }>();
 
   const carry = async (delivery: Delivery): Promise<void> => {
@@ -47,8 +58,11 @@ export function openCourier(parts: CourierParts): Courier {
       : { kind: "gone", problem: "the endpoint is disabled" };
     // Broken off by the close: nobody knows whether it arrived, so it is sent again.
     if (signal.aborted) return;
-    if (attempt.kind !== "arrived") parts.onFailed(delivery, attempt);
-    await store.settleDelivery(outcomeOf(delivery, attempt, nowMs(), parts.chance()));
+    const outcome = outcomeOf(delivery, attempt, nowMs(), parts.chance());
+    const line = lineOf(delivery);
+    const problem = outcome.kind === "delivered" ? undefined : outcome.problem;
+    parts.report({ delivery, line, problem, turn: fortunes.note(line, outcome.kind) });
+    await store.settleDelivery(outcome);
   };
   const start = (delivery: Delivery): void => {
     const work = carry(delivery)
@@ -60,28 +74,34 @@ export function openCourier(parts: CourierParts): Courier {
       });
     running.set(delivery.number, { line: lineOf(delivery), work });
   };
-  const look = async (): Promise<void> => {
-    const underWay = [...running.keys()];
-    const due = await store.dueDeliveries({ nowMs: nowMs(), perEndpoint: PER_ENDPOINT_MAX, underWay });
+  /** Begins what is due and has room; whether there was anything. */
+  const startDue = async (): Promise<boolean> => {
     const busy = new Map<string, number>();
     for (const { line } of running.values()) busy.set(line, (busy.get(line) ?? 0) + 1);
+    const fullHosts = [...busy].flatMap(([line, count]) => (count < PER_ENDPOINT_MAX ? [] : [line]));
+    const underWay = [...running.keys()];
+    const query = { nowMs: nowMs(), perEndpoint: PER_ENDPOINT_MAX, underWay, fullHosts };
+    const due = await store.dueDeliveries(query);
+    let begun = false;
     for (const delivery of due) {
-      if (signal.aborted || running.size >= ATTEMPTS_MAX) return;
+      if (signal.aborted || running.size >= ATTEMPTS_MAX) break;
       const line = lineOf(delivery);
       const ofLine = busy.get(line) ?? 0;
       if (ofLine >= PER_ENDPOINT_MAX || running.has(delivery.number)) continue;
       busy.set(line, ofLine + 1);
       start(delivery);
+      begun = true;
     }
+    return begun;
+  };
+  const look = async (): Promise<void> => {
+    // Again while something was begun: what stood behind messages of a host that is now full comes to light.
+    while (await startDue()) if (signal.aborted || running.size >= ATTEMPTS_MAX) return;
     const nextMs = await store.nextDeliveryMs();
     // What is due and found no room is looked for when an attempt ends.
     if (nextMs !== undefined && (nextMs > nowMs() || running.size === 0)) watch.sleep(nextMs - nowMs());
   };
-  const watch = openQueueWatch({
-    look,
-    onProblem: parts.onProblem,
-    isPassedOver: (error) => codeOf(error) === "worker_gone",
-  });
+  const watch = openQueueWatch({ look, onProblem: parts.onProblem });
 
   return {
     wake: watch.wake,

@@ -3,9 +3,9 @@ import { Agent } from "undici";
 import type { buildConnector } from "undici";
 import type { ReplayBody } from "../../wire/webhook.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
-import type { Delivery, Endpoint, EndpointKey } from "../store/webhooks.ts";
+import type { Delivery, Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
 import { openCourier } from "./courier.ts";
-import type { Courier } from "./courier.ts";
+import type { Courier, CourierReport } from "./courier.ts";
 import { readEndpoint } from "./endpoints.ts";
 import type { EndpointParts } from "./endpoints.ts";
 import { ATTEMPT_TIMEOUT_MS, sendDelivery } from "./send.ts";
@@ -32,7 +32,7 @@ export interface WebhookOptions extends EndpointParts {
   readonly agent: string;
   /** In [0, 1). */
   readonly chance: () => number;
-  readonly onFailed: (delivery: Delivery, attempt: Attempt) => void;
+  readonly report: (report: CourierReport) => void;
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -67,16 +67,33 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
   };
 }
 
-/** Lets dead letters be tried anew; answers how many. Throws `delivery_not_found` where one was named and is not there. */
-export async function replayDead(webhooks: Webhooks, accountId: string, body: ReplayBody): Promise<number> {
+/**
+ * Lets dead letters be tried anew, but not those of disabled endpoints, which would be given up again at once. Throws
+ * `delivery_not_found` where one was named and is not there, `endpoint_disabled` where only such were named.
+ */
+export async function replayDead(webhooks: Webhooks, accountId: string, body: ReplayBody): Promise<Replayed> {
   const { webhookId, endpointId } = body;
-  if (endpointId !== undefined) await readEndpoint(webhooks, { accountId, id: endpointId });
+  if (endpointId !== undefined) {
+    const endpoint = await readEndpoint(webhooks, { accountId, id: endpointId });
+    if (!endpoint.enabled) throw disabled(endpointId);
+  }
   const query = { accountId, eventId: webhookId, endpointId, nowMs: webhooks.nowMs() };
   const replayed = await webhooks.store.replayDeliveries(query);
-  if (webhookId !== undefined && replayed === 0) {
+  if (webhookId !== undefined && replayed.replayed === 0) {
+    if (replayed.disabled > 0) throw disabled(webhookId);
     throw new Refusal("delivery_not_found", `There is no dead letter ${shown(webhookId)} for this key.`);
   }
   return replayed;
+}
+
+function disabled(named: string): Refusal {
+  return new Refusal(
+    "endpoint_disabled",
+    `The endpoint of ${shown(named)} is disabled, nothing is sent to it.`,
+    {
+      hint: "Enable it first: PUT /v1/webhooks/<id> with enabled true.",
+    },
+  );
 }
 
 function testOf(endpoint: Endpoint, nowMs: number): Delivery {

@@ -1,4 +1,4 @@
-import { messageOf } from "../failure.ts";
+import { codeOf, messageOf } from "../failure.ts";
 
 /** What a child answers: `ready` once, then for each request any number of parts and one `done` or `failed`. */
 export type CappedReply<Part, Failure extends string> =
@@ -23,6 +23,19 @@ const MEMORY_WORDS =
 /** Whether words tell of memory that was refused. */
 export function tellsOfMemory(words: string): boolean {
   return MEMORY_WORDS.test(words);
+}
+
+/** Node's own codes that tell of this program or its surroundings: all others tell of what a library was given. */
+const OWN_CODES = /^ERR_(?:MODULE_NOT_FOUND|DLOPEN_FAILED|ACCESS_DENIED|IPC_\w+|WORKER_\w+)$/;
+
+/**
+ * Whether a failure tells of the machine or the program (a file that is gone, no more handles, a library that cannot be
+ * loaded), so that nothing is known of the document. `ERR_…` of Node itself mostly is about an argument, which a broken
+ * document makes.
+ */
+export function tellsOfMachine(error: unknown): boolean {
+  const code = codeOf(error) ?? "";
+  return /^E[A-Z0-9]+$/.test(code) || OWN_CODES.test(code);
 }
 
 /**

@@ -16,7 +16,8 @@ export interface CappedPoolOptions extends CappedLimits {
 /** Child processes with capped memory and time, started when needed. */
 export interface CappedPool<Request, Part> {
   /**
-   * Waits for a free process; gives the parts of its answer in order. Rejects with what the kind's `failure` makes, with
+   * Waits for a free process; a request at which it falls is given to a fresh one, once: what an earlier document left
+   * behind may be to blame. Gives the parts of its answer in order. Rejects with what the kind's `failure` makes, with
    * the signal's reason, with `busyCode` and, once closed, with `closed`.
    */
   ask(request: Request, signal?: AbortSignal): Promise<readonly Part[]>;
@@ -71,17 +72,20 @@ export function openCappedPool<Request extends object, Part, Failure extends str
           retryable: true,
         });
       }
-      const work = async (): Promise<readonly Part[]> => {
+      const attempt = async (isLast: boolean): Promise<readonly Part[]> => {
         const process = await take();
         busy.add(process);
         try {
           return await process.ask(request, signal);
+        } catch (error) {
+          if (isLast || closed || !process.fell()) throw error;
         } finally {
           busy.delete(process);
           giveBack(process);
         }
+        return attempt(true);
       };
-      return await queue.add(work, signal === undefined ? {} : { signal });
+      return await queue.add(() => attempt(false), signal === undefined ? {} : { signal });
     },
     close: () => {
       closed = true;

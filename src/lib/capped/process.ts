@@ -13,8 +13,11 @@ export interface CappedLimits {
   readonly timeoutMs: number;
 }
 
-/** How a child ends that does not answer: it asked for too much memory, took too long, or fell for another reason. */
-export type CappedEnd = "memory" | "time" | "fall";
+/**
+ * How a child ends that does not answer: it asked for too much memory, took too long, fell for another reason, which the
+ * document may be, or could not be started or spoken to, or was ended by somebody, so that nothing is known of the document.
+ */
+export type CappedEnd = "memory" | "time" | "fall" | "unable";
 
 /** What a child does and what its failures are for the caller. */
 export interface CappedKind<Request, Failure extends string> {
@@ -30,6 +33,8 @@ export interface CappedKind<Request, Failure extends string> {
 export interface CappedProcess<Request, Part> {
   /** Whether it may be given another request: alive, and neither grown nor used up. */
   fit(): boolean;
+  /** Whether it fell at its last request. */
+  fell(): boolean;
   /** The parts in order. Rejects with what `failure` makes, or with the signal's reason; it is to be killed then. */
   ask(request: Request, signal: AbortSignal | undefined): Promise<readonly Part[]>;
   /** Ends it at once; a request under way fails with `reason`. */
@@ -38,6 +43,9 @@ export interface CappedProcess<Request, Part> {
 
 /** Signals by which Node or the kernel ends a process that asks for more memory than it may have. */
 const MEMORY_SIGNALS: ReadonlySet<string> = new Set(["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"]);
+
+/** Signals by which a person or a shell ends what they started, and its children with it. */
+const ENDING_SIGNALS: ReadonlySet<string> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE"]);
 
 /**
  * Processor time after which a child is not used again. Its own limit is this and a few requests' time on top: should
@@ -97,11 +105,15 @@ export function startCappedProcess<Request extends object, Part, Failure extends
   const stderr = keepStderr(child);
   holdOpen(child, false);
   let fit = true;
+  let isReady = false;
+  let fell = false;
+  child.on("message", ({ kind: told }: CappedReply<Part, Failure>) => (isReady ||= told === "ready"));
   child.on("exit", () => (fit = false)).on("error", () => (fit = false));
   let abandon: ((reason: Error) => void) | undefined;
 
   return {
     fit: () => fit,
+    fell: () => fell,
     kill: (reason) => {
       fit = false;
       if (reason !== undefined) abandon?.(reason);
@@ -110,7 +122,13 @@ export function startCappedProcess<Request extends object, Part, Failure extends
     ask: async (request, signal) => {
       holdOpen(child, true);
       try {
-        const asked = askOnce<Request, Part, Failure>(child, kind, request, limits, stderr, signal);
+        const failure = (end: Failure | CappedEnd, detail: string): Error => {
+          // One that never said it is ready has not seen the document.
+          const known = end === "fall" && !isReady ? "unable" : end;
+          fell = known === "fall";
+          return kind.failure(known, request, detail);
+        };
+        const asked = askOnce<Part, Failure>(child, failure, request, limits, stderr, signal);
         abandon = asked.abandon;
         const { parts, rssBytes, cpuMs } = await asked.answer;
         fit &&= cpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
@@ -132,10 +150,11 @@ interface Answer<Part> {
   readonly cpuMs: number;
 }
 
-function askOnce<Request extends object, Part, Failure extends string>(
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- it holds the reply to what the kind knows
+function askOnce<Part, Failure extends string>(
   child: ChildProcess,
-  kind: CappedKind<Request, Failure>,
-  request: Request,
+  failure: (end: Failure | CappedEnd, detail: string) => Error,
+  request: object,
   limits: CappedLimits,
   stderr: () => string,
   signal: AbortSignal | undefined,
@@ -144,17 +163,17 @@ function askOnce<Request extends object, Part, Failure extends string>(
   const parts: Part[] = [];
   const onMessage = (reply: CappedReply<Part, Failure>): void => {
     if (reply.kind === "part") parts.push(reply.part);
-    if (reply.kind === "failed") settle(kind.failure(reply.code, request, reply.detail));
+    if (reply.kind === "failed") settle(failure(reply.code, reply.detail));
     if (reply.kind === "done") settle(undefined, { parts, rssBytes: reply.rssBytes, cpuMs: reply.cpuMs });
   };
   const onExit = (code: number | null, killedBy: string | null): void => {
     const detail = `the child process ended: ${killedBy ?? `exit code ${code}`}\n${stderr()}`;
-    settle(kind.failure(endOf(code, killedBy, stderr()), request, detail));
+    settle(failure(endOf(code, killedBy, stderr()), detail));
   };
-  const onError = (error: Error): void => settle(kind.failure("fall", request, error.message));
+  const onError = (error: Error): void => settle(failure("unable", error.message));
   const onAbort = (): void => settle(signal?.reason);
   const timer = setTimeout(() => {
-    settle(kind.failure("time", request, `still busy after ${limits.timeoutMs} ms`));
+    settle(failure("time", `still busy after ${limits.timeoutMs} ms`));
   }, limits.timeoutMs);
 
   const settle = (error: unknown, result?: Answer<Part>): void => {
@@ -176,6 +195,7 @@ function askOnce<Request extends object, Part, Failure extends string>(
 /** What the end of a child tells about the request it was working on. */
 function endOf(code: number | null, killedBy: string | null, stderr: string): CappedEnd {
   if (killedBy === "SIGXCPU") return "time";
+  if (killedBy !== null && ENDING_SIGNALS.has(killedBy)) return "unable";
   const memory = tellsOfMemory(stderr) || /heap limit/i.test(stderr);
   if (memory || code === 134 || (killedBy !== null && MEMORY_SIGNALS.has(killedBy))) return "memory";
   return "fall";

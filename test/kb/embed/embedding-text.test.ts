@@ -1,6 +1,13 @@
 import { array, assert, property, record, string } from "fast-check";
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { CONTEXT_CHARS_MAX, embeddingText } from "../../../src/kb/embed/embedding-text.ts";
+import {
+  CONTEXT_CHARS_MAX,
+  embeddingText,
+  EMBEDDING_TEXT_VERSION,
+  embedderFingerprint,
+  modelFingerprint,
+} from "../../../src/kb/embed/embedding-text.ts";
 
 const CASES: readonly [name: string, title: string, headings: string[], text: string, expected: string][] = [
   [
@@ -47,5 +54,27 @@ describe("embeddingText", () => {
         },
       ),
     );
+  });
+});
+
+describe("the version of what is embedded", () => {
+  it("is raised when the texts change", () => {
+    const texts = [
+      { title: "Tides", headings: ["Moon", "Pull"], text: "The sea follows." },
+      { title: "  A\n title ", headings: ["A title", "Deep ".repeat(60), "Inner"], text: "# Inner\nWords." },
+      { title: "T".repeat(300), headings: ["H".repeat(90), "I".repeat(90)], text: "Body." },
+      { title: "", headings: [], text: "Alone." },
+    ].map(embeddingText);
+    const sha256 = createHash("sha256").update(JSON.stringify(texts)).digest("hex").slice(0, 16);
+    // Where this fails, the texts are others than those that stored vectors were made of: raise EMBEDDING_TEXT_VERSION.
+    expect([EMBEDDING_TEXT_VERSION, sha256]).toEqual([1, "b2709135678ab671"]);
+  });
+
+  it.each([
+    ["the first stands for itself", "model/384", 1, "model/384"],
+    ["a later one is told", "model/384", 2, "model/384/text-2"],
+  ])("%s in the fingerprint", (_name, model, version, fingerprint) => {
+    expect(embedderFingerprint(model, version)).toBe(fingerprint);
+    expect(modelFingerprint(fingerprint)).toBe(model);
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { etagOf, isKnown, preconditionOf, wantsAsync } from "../../../src/kb/http/conditions.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
@@ -43,8 +43,22 @@ describe("conditions of requests", () => {
 
 describe("ETag", () => {
   let running: Running;
+  /** What is called before each change is written. */
+  let beforeWrite: () => Promise<unknown> = async () => undefined;
   beforeAll(async () => {
-    running = await openRunning();
+    running = await openRunning({
+      wrapStore: (store) => ({
+        ...store,
+        updateResource: async (...given) => {
+          await beforeWrite();
+          return store.updateResource(...given);
+        },
+        deleteResource: async (at) => {
+          await beforeWrite();
+          return store.deleteResource(at);
+        },
+      }),
+    });
   });
   afterAll(() => running.close());
 
@@ -85,6 +99,23 @@ describe("ETag", () => {
       ["One.", "Two."].map((content) => at("PUT", created.json.data._id, { body: { content }, headers })),
     );
     expect(answers.map(({ status }) => status)).toEqual([202, 412]);
+  });
+
+  it.each([
+    ["an update", "PUT", { title: "Flood" }],
+    ["a delete", "DELETE", undefined],
+  ])("in If-Match keeps %s from losing a change that was queued meanwhile", async (_name, method, body) => {
+    const created = await create();
+    const id = created.json.data._id;
+    beforeWrite = async () => {
+      beforeWrite = async () => undefined;
+      const headers = { prefer: "respond-async" };
+      expect((await at("PUT", id, { body: { title: "Ebb" }, headers })).status).toBe(202);
+    };
+    const headers = { "if-match": String(created.headers["etag"]) };
+    const late = await at(method, id, { headers, ...(body === undefined ? {} : { body }) });
+    expect([late.status, late.json.error?.code]).toEqual([412, "precondition_failed"]);
+    await vi.waitFor(async () => expect((await at("GET", id)).json.data.title).toBe("Ebb"));
   });
 
   it("in If-Match keeps an update and a delete from what they do not know", async () => {

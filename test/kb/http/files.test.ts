@@ -1,6 +1,8 @@
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { refusalAnswer } from "../../../src/kb/http/status.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running, RunningOptions } from "../service/running.ts";
 
@@ -303,5 +305,32 @@ describe("across runs", () => {
       });
     }
     await before.close();
+  });
+});
+
+describe("an upload whose bytes are gone", () => {
+  it.each([
+    ["text", TEXT, "a.txt"],
+    ["a PDF", "%PDF-1.4 broken", "a.pdf"],
+    ["an image", PNG, "a.png"],
+  ])("is told to be sent again: %s", async (_name, bytes, name) => {
+    const url = await upload(bytes, name);
+    await rm(join(running.stateDir, "uploads", new URL(url).pathname.split("/")[2] ?? ""));
+    const body = createBody({ content: undefined, url });
+    const refused = await running.send("POST", "/api/rag/resource", { body });
+    expect(refused).toMatchObject({
+      status: 400,
+      json: { error: { field: "url", hint: "Upload it again." } },
+    });
+  });
+});
+
+describe("a document that cannot be read at present", () => {
+  it("is asked for again, as a job does a while", () => {
+    const failure = new KbsyncError("the PDF cannot be read at present", {
+      code: "extraction_failed",
+      retryable: true,
+    });
+    expect(refusalAnswer(failure)).toMatchObject({ status: 503, retryAfterSeconds: 10 });
   });
 });

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openIdempotency } from "../../../src/kb/http/idempotency.ts";
@@ -158,5 +158,40 @@ describe("Idempotency-Key", () => {
     });
     expect(answer.status).toBe(400);
     expect(answer.json.error.code).toBe("invalid_header");
+  });
+});
+
+describe("Idempotency-Key of an upload", () => {
+  it("whose bytes could not be put in their place is answered when they are", async () => {
+    let block: string | undefined;
+    const own = await openRunning({
+      wrapStore: (store) => ({
+        ...store,
+        addFile: async (file, alongside) => {
+          block = join(own.stateDir, "uploads", file.token);
+          // A folder in its place, that is not empty: a rename does not go there.
+          await mkdir(join(block, "in the way"), { recursive: true });
+          return store.addFile(file, alongside);
+        },
+      }),
+    });
+    try {
+      const send = (): Promise<Answered> =>
+        own.send("POST", "/image/processing/upload", {
+          body: fileForm("precious"),
+          headers: { "idempotency-key": "u" },
+        });
+      expect((await send()).status).toBe(500);
+      expect((await send()).status).toBe(500);
+      await rm(block ?? "", { recursive: true });
+      const { status, json } = await send();
+      expect(status).toBe(200);
+      expect((await own.send("GET", json.file_url)).text).toBe("precious");
+      expect(await readdir(join(own.stateDir, "uploads", "incoming"))).toEqual([]);
+      await rm(block ?? "");
+      expect(await send()).toMatchObject({ status: 404, json: { error: { code: "file_not_found" } } });
+    } finally {
+      await own.close();
+    }
   });
 });

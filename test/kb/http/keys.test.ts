@@ -86,6 +86,13 @@ describe("a revoked key", () => {
     });
   });
 
+  it("may be the one that asks: a program that finds its key has leaked ends it by itself", async () => {
+    const { _id, key } = await make({ scopes: ["admin"] });
+    const revoked = await running.send("DELETE", `/v1/keys/${_id}`, { key });
+    expect(revoked).toMatchObject({ status: 200, json: { data: { _id, state: "revoked" } } });
+    expect((await running.send("DELETE", `/v1/keys/${_id}`, { key })).json.error.code).toBe("key_unknown");
+  });
+
   it("stays revoked: it cannot be changed, rotated, revoked again, or registered anew", async () => {
     const { _id, key } = await make();
     await ask("DELETE", `/${_id}`);

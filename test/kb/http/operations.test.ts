@@ -333,6 +333,8 @@ describe("search", () => {
           collectionId: made.data.collectionId,
           content: expect.stringContaining("moon"),
           ownerId: "reader",
+          // An addition.
+          title: made.data.title,
         },
       },
     ]);

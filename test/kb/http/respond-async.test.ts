@@ -8,13 +8,17 @@ const ASYNC = { prefer: "respond-async" };
 let running: Running;
 /** Creates and updates that have a job wait for this. */
 let held: Promise<void> | undefined;
+/** Jobs that do. */
+let waiting = 0;
 let diskIsFull = false;
 beforeAll(async () => {
   running = await openRunning({
     wrapStore: (store) => ({
       ...store,
       beginJob: async (number) => {
+        waiting += 1;
         await held;
+        waiting -= 1;
         return store.beginJob(number);
       },
       updateResource: async (...given) => {
@@ -110,6 +114,23 @@ describe("Prefer: respond-async", () => {
     await update(id, { content: "Four." });
     await settled(id);
     expect(await find(id, "one two three four")).toEqual(["Four."]);
+  });
+
+  it("deletes a resource whose job is under way at once; what the job brings is dropped", async () => {
+    const { json } = await create({ content: "Never to be found." });
+    const id = json.data._id;
+    await settled(id);
+    const gone = await holding(async () => {
+      await update(id, { content: "Nor this." });
+      await vi.waitFor(() => expect(waiting).toBe(1), WAIT);
+      return at("DELETE", id);
+    });
+    expect(gone).toMatchObject({ status: 200, json: { data: { isDeleted: true } } });
+    // Once a job put in later has ended, so has the one whose resource is gone.
+    const other = await create({ content: "Behind it." });
+    await settled(other.json.data._id);
+    expect((await at("GET", id)).json.data).toMatchObject({ isDeleted: true, content: "" });
+    expect(await running.store.jobOf({ accountId: await account(), id })).toBeUndefined();
   });
 
   it("tells why a create failed, and a later update heals it", async () => {

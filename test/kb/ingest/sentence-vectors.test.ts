@@ -67,4 +67,48 @@ describe("giveSentences", () => {
     expect(calls).toBe(40);
     expect(store.given.size).toBe(64);
   });
+
+  /** An embedder that fails on a word, and on everything when `isDown`. */
+  const failingOn = (word: string, state = { isDown: false }) => {
+    const embedder = hashedEmbedder();
+    return {
+      ...embedder,
+      embed: async (texts: readonly string[]): Promise<Float32Array[]> => {
+        if (state.isDown || texts.some((text) => text.includes(word))) throw new Error("it fails");
+        return embedder.embed(texts);
+      },
+    };
+  };
+  const withBadChunk = (bad: number) => {
+    const store = memory(20);
+    const look = store.chunksWithoutSentences;
+    store.chunksWithoutSentences = async (...asked) =>
+      (await look(...asked)).map(({ row, text }) => ({ row, text: row === bad ? "Cursed words." : text }));
+    return store;
+  };
+
+  it("passes over a chunk that the model always fails on, and asks no more for it", async () => {
+    const store = withBadChunk(7);
+    const left = new Set<number>();
+    expect(await giveSentences(store, failingOn("Cursed"), signal, left)).toBe(19);
+    expect([...left]).toEqual([7]);
+    expect(store.given.has(7)).toBe(false);
+    expect(await giveSentences(store, failingOn("Cursed"), signal, left)).toBe(0);
+  });
+
+  it("blames no chunk where the model itself stops in the middle", async () => {
+    const store = memory(64);
+    const state = { isDown: false };
+    const put = store.putSentences;
+    store.putSentences = async (...written) => {
+      await put(...written);
+      state.isDown = true;
+    };
+    const left = new Set<number>();
+    await expect(giveSentences(store, failingOn("Cursed", state), signal, left)).rejects.toThrow("it fails");
+    expect([store.given.size, left.size]).toEqual([32, 0]);
+    state.isDown = false;
+    store.putSentences = put;
+    expect(await giveSentences(store, failingOn("Cursed", state), signal, left)).toBe(32);
+  });
 });

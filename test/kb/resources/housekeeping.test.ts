@@ -65,6 +65,75 @@ describe("housekeeping", () => {
     expect(await readdir(join(running.stateDir, "uploads", "incoming"))).toEqual([]);
   });
 
+  it.each([
+    ["create", "POST", "/api/rag/resource", {}],
+    ["queued create", "POST", "/api/rag/resource", { prefer: "respond-async" }],
+    ["update", "PUT", undefined, {}],
+  ])("leaves a file alone that a %s is reading", async (_name, method, path, headers) => {
+    await open();
+    const url = await upload("old, and needed now");
+    const before = createBody({ content: undefined, url: await upload("before") });
+    const { json } = await running.send("POST", "/api/rag/resource", { body: before });
+    await running.service.close();
+    nowMs += 8 * DAY_MS;
+    const found = Promise.withResolvers<void>();
+    const swept = Promise.withResolvers<void>();
+    // The round finds the file unused; the write that will use it comes when the round is over.
+    const late = async (): Promise<void> => {
+      found.resolve();
+      await swept.promise;
+    };
+    running = await openRunning({
+      stateDir: running.stateDir,
+      nowMs: () => nowMs,
+      wrapStore: (store) => ({
+        ...store,
+        unusedFiles: async (...given) => {
+          await found.promise;
+          return store.unusedFiles(...given);
+        },
+        purgeDead: async (...given) => {
+          swept.resolve();
+          return store.purgeDead(...given);
+        },
+        createResource: async (...given) => {
+          await late();
+          return store.createResource(...given);
+        },
+        enqueueCreate: async (...given) => {
+          await late();
+          return store.enqueueCreate(...given);
+        },
+        updateResource: async (...given) => {
+          await late();
+          return store.updateResource(...given);
+        },
+      }),
+    });
+    const here = url.replace(new URL(url).origin, running.url);
+    const body = method === "PUT" ? { url: here } : createBody({ content: undefined, url: here });
+    const made = await running.send(method, path ?? `/api/rag/resource/${json.data._id}`, { body, headers });
+    expect(made.status).toBeLessThan(300);
+    expect((await running.send("GET", here)).text).toBe("old, and needed now");
+  });
+
+  it("leaves an upload an hour for its create, however short files are kept", async () => {
+    await open();
+    const eager = openHousekeeping({
+      store: running.store,
+      files: await openFileArea(join(running.stateDir, "uploads")),
+      retention: { ...DEFAULT_RETENTION, unusedFileDays: 0 },
+      nowMs: () => nowMs,
+      onSwept: () => undefined,
+      onProblem: () => undefined,
+    });
+    await upload("soon a resource's");
+    nowMs += 59 * 60 * 1000;
+    expect((await eager.sweep()).files).toBe(0);
+    nowMs += 2 * 60 * 1000;
+    expect((await eager.sweep()).files).toBe(1);
+  });
+
   it("broken off between bytes and row leaves what the next start puts right", async () => {
     await open();
     const noted = tokenOf(await upload("noted"));

@@ -45,6 +45,27 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await rowsWithout("m2")).toEqual(["b"]);
       }));
 
+    it("comes to chunks beyond what is looked at in one go, in order, and behind where it was", () =>
+      alone(async () => {
+        const text = Array.from({ length: 1500 }, (_, at) => `chunk ${at}`).join("\n\n");
+        await create(text, moderate, embedded(text, "m1"));
+        await create("last", { ...moderate, ownerId: "bob" }, embedded("last", "m1"));
+        const { store } = fixture;
+        const all = await store.chunksWithoutVector("m2", TIERS, 2000);
+        expect(all.map((chunk) => chunk.text)).toEqual([...text.split("\n\n"), "last"]);
+        const some = await store.chunksWithoutVector("m2", TIERS, 1200);
+        expect(some).toEqual(all.slice(0, 1200));
+        expect(await store.chunksWithoutVector("m2", TIERS, 2000, some.at(-1)?.row)).toEqual(all.slice(1200));
+        const vector = unit([1, 0]);
+        const given = all.filter((_, at) => at !== 1400).map(({ row }) => ({ row, vector }));
+        await store.putVectors("m2", given);
+        expect((await store.chunksWithoutVector("m2", TIERS, 9)).map((chunk) => chunk.text)).toEqual([
+          "chunk 1400",
+        ]);
+        expect(await store.serveComplete("m2", TIERS, [])).toBe(1);
+        expect(await store.serveComplete("m2", TIERS, [all[1400]?.row ?? 0])).toBe(1);
+      }));
+
     it("is another one for each owner", () =>
       alone(async () => {
         await create("a", moderate, embedded("a", "m1"));

@@ -86,6 +86,35 @@ export function resourceContract(fixture: StoreFixture): void {
   });
 
   describe("resources", () => {
+    it("changes a resource only in the state that is expected", async () => {
+      const { id, revision } = await create("Alpha.");
+      const at = { accountId: fixture.account.id, id, nowIso: LATER };
+      const job = {
+        kind: "update",
+        body: "{}",
+        fileToken: null,
+        nowMs: 0,
+        jobsMax: 9,
+        charsMax: 99,
+      } as const;
+      const changed = await fixture.store.updateResource(
+        { ...at, title: "B", expectedRevision: revision },
+        undefined,
+      );
+      expect(changed?.title).toBe("B");
+      const stale = { ...at, expectedRevision: revision };
+      const refused = { code: "precondition_failed" };
+      await expect(fixture.store.updateResource({ ...stale, title: "C" }, undefined)).rejects.toMatchObject(
+        refused,
+      );
+      await expect(fixture.store.enqueueUpdate(stale, job)).rejects.toMatchObject(refused);
+      await expect(fixture.store.deleteResource(stale)).rejects.toMatchObject(refused);
+      expect(await fixture.store.resource(at)).toEqual(changed);
+      await expect(
+        fixture.store.deleteResource({ ...at, expectedRevision: revision + 1 }),
+      ).resolves.toMatchObject({ isDeleted: true });
+    });
+
     it("gives back what was created", async () => {
       const wanted = resource("Alpha beta.\n\nGamma delta.", {
         title: "Greek",

@@ -160,7 +160,7 @@ export function retentionContract(fixture: StoreFixture): void {
         await create("some words");
         const message = { accountId: fixture.account.id, eventId: "own", type: "chat", body: "{}" };
         await store.addDelivery({ ...message, to: { target }, nowMs: NOW_MS });
-        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay: [] });
+        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay: [], fullHosts: [] });
         expect(due.map((each) => [each.endpointId, each.type])).toEqual([
           ["one", "resource.chunked"],
           ["two", "resource.chunked"],
@@ -169,7 +169,28 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(due[2]).toMatchObject({ target, body: "{}", attempts: 0 });
         expect(due[0]?.eventId).toBe(due[1]?.eventId);
         const underWay = due.map(({ number }) => number);
-        expect(await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay })).toEqual([]);
+        expect(await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay, fullHosts: [] })).toEqual(
+          [],
+        );
+      }));
+
+    it("leaves out addresses whose hosts have no room", () =>
+      alone(async (store) => {
+        const message = { accountId: fixture.account.id, type: "chat", body: "{}", nowMs: NOW_MS };
+        const urls = [
+          "http://a.example:8080/x",
+          "https://b.example/?q=http://a.example/",
+          "https://c.example/y",
+        ];
+        for (const url of urls) {
+          await store.addDelivery({ ...message, eventId: url, to: { target: { ...target, url } } });
+        }
+        const due = (fullHosts: string[]) =>
+          store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 5, underWay: [], fullHosts });
+        const found = async (fullHosts: string[]) => (await due(fullHosts)).map(({ eventId }) => eventId);
+        expect(await found([])).toEqual(urls);
+        expect(await found(["a.example", "c.example"])).toEqual(urls.slice(0, 2));
+        expect(await found(["a.example:8080", "b.example"])).toEqual(urls.slice(2));
       }));
 
     it("settles what arrived, failed and was given up, and gives the latter back", () =>
@@ -177,7 +198,7 @@ export function retentionContract(fixture: StoreFixture): void {
         const accountId = fixture.account.id;
         await store.addEndpoint(endpoint("one"), 2);
         for (const text of ["a", "b", "c"]) await create(text);
-        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 5, underWay: [] });
+        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 5, underWay: [], fullHosts: [] });
         const [a, b, c] = due.map(({ number }) => ({ number, nowIso: LATER }));
         if (a === undefined || b === undefined || c === undefined) throw new Error("three were written");
         await store.settleDelivery({ ...a, kind: "delivered" });
@@ -195,8 +216,11 @@ export function retentionContract(fixture: StoreFixture): void {
         const [dead] = await store.deadDeliveries({ accountId, beforeNumber: undefined, limit: 10 });
         expect(dead).toMatchObject({ number: c.number, problem: "gone", attempts: 1, endpointId: "one" });
         const other = { accountId: "f".repeat(24), eventId: undefined, endpointId: undefined, nowMs: 1 };
-        expect(await store.replayDeliveries(other)).toBe(0);
-        expect(await store.replayDeliveries({ ...other, accountId, eventId: dead?.eventId })).toBe(1);
+        const asked = { ...other, accountId, eventId: dead?.eventId };
+        expect(await store.replayDeliveries(other)).toEqual({ replayed: 0, disabled: 0 });
+        expect(await store.replayDeliveries(asked)).toEqual({ replayed: 0, disabled: 1 });
+        await store.changeEndpoint({ ...key, enabled: true, nowIso: LATER });
+        expect(await store.replayDeliveries(asked)).toEqual({ replayed: 1, disabled: 0 });
         expect(await store.deliveryFigures(accountId)).toEqual({ endpoints: 1, waiting: 2, dead: 0 });
         await store.settleDelivery({ ...c, kind: "dead", problem: "gone", disable: false });
         expect(await store.purgeDead(NOW_MS + DAY_MS, 10)).toBe(1);

@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { Agent } from "undici";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import { openCourier } from "../../../src/kb/webhooks/courier.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
 import { openReceiver, signedBy, type Received, type Receiver } from "./receiver.ts";
@@ -171,16 +174,25 @@ describe("deliveries", () => {
   });
 
   it("go to no private address, however it is named", async () => {
-    const closed = await openRunning();
+    const closed = await openRunning({
+      resolveHost: (_host, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]),
+    });
     try {
       const key = await closed.issueKey("local", ["admin"]);
       const post = (url: string): Promise<Answered> =>
         closed.send("POST", "/v1/webhooks", { key, body: { url } });
-      for (const url of [receiver.url, "http://[::1]/", "http://0x7f.1/", "http://169.254.169.254/"]) {
+      for (const url of [
+        receiver.url,
+        "http://[::1]/",
+        "http://0x7f.1/",
+        "http://169.254.169.254/",
+        "http://localhost/",
+        "http://a.LOCALHOST./",
+      ]) {
         expect(await post(url)).toMatchObject({ status: 400, json: { error: { field: "url" } } });
       }
       const port = new URL(receiver.url).port;
-      const named = await post(`http://localhost:${port}/`);
+      const named = await post(`http://hooks.example:${port}/`);
       expect(named.status).toBe(201);
       const test = await closed.send("POST", `/v1/webhooks/${named.json.data._id}/test`, { key });
       expect(test.json.data).toEqual({ arrived: false, problem: expect.stringContaining("not a public") });
@@ -191,7 +203,122 @@ describe("deliveries", () => {
   });
 });
 
+describe("addresses of their own", () => {
+  it("hold up only themselves: one that never answers leaves the others their turn", async () => {
+    const { id: accountId } = await running.store.ensureAccount(`webhooks ${accounts}`);
+    const stalled = await openReceiver();
+    try {
+      stalled.answer = () => new Promise(() => undefined);
+      const to = ({ url }: Receiver, count: number): Promise<void>[] =>
+        Array.from({ length: count }, (_, at) =>
+          running.store.addDelivery({
+            accountId,
+            eventId: `own ${url} ${at}`,
+            type: "chat",
+            body: "{}",
+            to: { target: { url: `${url}/own/${at}`, secrets: [], headers: {} } },
+            nowMs,
+          }),
+        );
+      await Promise.all(to(stalled, 12));
+      await Promise.all(to(receiver, 6));
+      await wake();
+      expect((await messages(6)).length).toBe(6);
+      expect(stalled.messages.length).toBe(4);
+    } finally {
+      await stalled.close();
+    }
+  });
+});
+
+describe("what is told of deliveries", () => {
+  /** Lines of the log above debug that name the endpoint. */
+  const told = (id: string): { level: number; msg: string }[] =>
+    running
+      .log()
+      .split("\n")
+      .filter((line) => line.includes(id) && !line.includes('"level":10'))
+      .map((line) => JSON.parse(line))
+      .filter(({ level }) => level >= 30);
+
+  it("is one line when an endpoint begins to fail, and one when it is back", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const { json } = await register();
+    const id = String(json.data._id);
+    for (let at = 1; at <= 5; at += 1) await create();
+    await vi.waitFor(async () => expect((await endpoint())["problem"]).toContain("500"), WAIT);
+    await messages(5);
+    receiver.answer = () => ({ status: 204 });
+    await send("PUT", `/v1/webhooks/${id}`, { body: { events: ["resource.error"] } });
+    // Again and again: the last of the failures may be noted after the first look.
+    await vi.waitFor(async () => {
+      nowMs += 10_000;
+      await wake();
+      expect((await endpoint())["waiting"]).toBe(0);
+    }, WAIT);
+    await vi.waitFor(() => expect(told(id)).toHaveLength(2), WAIT);
+    expect(told(id)).toMatchObject([
+      { level: 40, msg: expect.stringContaining("fails"), problem: "the receiver answered 500" },
+      { level: 30, msg: expect.stringContaining("works again") },
+    ]);
+  });
+
+  it("is one line when messages come to be given up", async () => {
+    receiver.answer = () => ({ status: 410 });
+    const { json } = await register();
+    for (let at = 1; at <= 3; at += 1) await create();
+    await vi.waitFor(
+      async () => expect(await endpoint()).toMatchObject({ waiting: 0, enabled: false }),
+      WAIT,
+    );
+    expect(told(String(json.data._id))).toMatchObject([
+      { level: 40, msg: expect.stringContaining("given up") },
+    ]);
+  });
+
+  it("is the end of the store, which is asked again", async () => {
+    const problems: unknown[] = [];
+    const gone = new KbsyncError("the store ended", { code: "worker_gone" });
+    const courier = openCourier({
+      store: {
+        dueDeliveries: () => Promise.reject(gone),
+        nextDeliveryMs: () => Promise.reject(gone),
+        settleDelivery: () => Promise.reject(gone),
+      },
+      dispatcher: new Agent(),
+      agent: "test",
+      nowMs: () => nowMs,
+      chance: () => 0,
+      report: () => undefined,
+      onProblem: (error) => problems.push(error),
+    });
+    courier.wake();
+    await vi.waitFor(() => expect(problems).toEqual([gone]), WAIT);
+    await courier.close();
+  });
+});
+
 describe("endpoints", () => {
+  it("that are disabled get no dead letters again, and the answer says so", async () => {
+    receiver.answer = () => ({ status: 410 });
+    const { json } = await register();
+    await create();
+    await vi.waitFor(async () => expect(await endpoint()).toMatchObject({ dead: 1, enabled: false }), WAIT);
+    const replay = (body: object): Promise<Answered> => send("POST", "/v1/webhooks/dead/replay", { body });
+    const refused = { status: 409, json: { error: { code: "endpoint_disabled" } } };
+    expect(await replay({ endpointId: json.data._id })).toMatchObject(refused);
+    const { webhookId } = (await send("GET", "/v1/webhooks/dead")).json.data.dead[0];
+    expect(await replay({ webhookId })).toMatchObject(refused);
+    expect((await replay({})).json).toMatchObject({
+      message: expect.stringContaining("disabled"),
+      data: { replayed: 0, disabled: 1 },
+    });
+    receiver.answer = () => ({ status: 204 });
+    await send("PUT", `/v1/webhooks/${json.data._id}`, { body: { enabled: true } });
+    expect((await replay({ webhookId })).json.data).toEqual({ replayed: 1 });
+    await vi.waitFor(async () => expect(await endpoint()).toMatchObject({ dead: 0, waiting: 0 }), WAIT);
+  });
+
   it("are listed, read, changed and removed, never with their secret", async () => {
     const made = await register({ description: "ours", events: ["resource.chunked"] });
     const id = made.json.data._id;

@@ -1,8 +1,8 @@
 import { constants, setPriority } from "node:os";
 import type { Sharp } from "sharp";
 import { createWorker, OEM, type Worker } from "tesseract.js";
-import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
-import { codeOf, messageOf } from "../../../lib/failure.ts";
+import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { messageOf } from "../../../lib/failure.ts";
 import { linesOf, readingQuality, readingScore, type OcrLine, type OcrPage } from "./ocr-layout.ts";
 import { openDrawnPdf } from "./ocr-page-image.ts";
 import { openPicture } from "./ocr-picture.ts";
@@ -33,7 +33,7 @@ export type OcrFailure =
   | "damaged_pdf"
   | "too_many_pages"
   | "memory"
-  | "fall";
+  | "unable";
 
 /** Of smaller pictures the letters are those of a screen: twice the size is read better. */
 const SCREEN_PIXELS = 3_500_000;
@@ -163,5 +163,5 @@ function codeFor(error: unknown): OcrFailure {
   if (tellsOfMemory(messageOf(error))) return "memory";
   if (error instanceof Error && /^(?:InvalidPDF|Password|Format|UnknownError)/.test(error.name))
     return "damaged_pdf";
-  return codeOf(error) === undefined ? "damaged_image" : "fall";
+  return tellsOfMachine(error) ? "unable" : "damaged_image";
 }

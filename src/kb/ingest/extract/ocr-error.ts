@@ -55,7 +55,14 @@ export function ocrError(
         cause,
       });
     case "fall":
-      return new KbsyncError("the text could not be recognised", {
+      return new KbsyncError("the process that recognises text ends over the picture, twice", {
+        code: "extraction_crashed",
+        subject,
+        hint: "open it and save it anew",
+        cause,
+      });
+    case "unable":
+      return new KbsyncError("text cannot be recognised at present", {
         code: "extraction_failed",
         subject,
         retryable: true,

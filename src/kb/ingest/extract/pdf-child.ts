@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
-import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
-import { codeOf, messageOf } from "../../../lib/failure.ts";
+import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { messageOf } from "../../../lib/failure.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
 
@@ -13,7 +13,7 @@ export interface PdfRequest {
 }
 
 /** Why a document gave no text; the parent makes the error of it. */
-export type PdfFailure = "encrypted_pdf" | "damaged_pdf" | "memory" | "fall" | "text_too_large";
+export type PdfFailure = "encrypted_pdf" | "damaged_pdf" | "memory" | "unable" | "text_too_large";
 
 /** Texts of pages, in order: one message a page is slow, one a document is a second copy of all. */
 export type PdfPart = readonly string[];
@@ -93,5 +93,5 @@ function codeFor(error: unknown): PdfFailure {
   if (error instanceof CappedRefusal) return error.code as PdfFailure;
   if (memoryRefused || tellsOfMemory(messageOf(error))) return "memory";
   if (error instanceof Error && error.name === "PasswordException") return "encrypted_pdf";
-  return codeOf(error) === undefined ? "damaged_pdf" : "fall"; // a code: the file could not be read
+  return tellsOfMachine(error) ? "unable" : "damaged_pdf";
 }

@@ -51,7 +51,14 @@ export function pdfError(
         cause,
       });
     case "fall":
-      return new KbsyncError("the PDF could not be read", {
+      return new KbsyncError("the process that reads the PDF ends over it, twice", {
+        code: "extraction_crashed",
+        subject,
+        hint: "open it and print it to a new PDF",
+        cause,
+      });
+    case "unable":
+      return new KbsyncError("the PDF cannot be read at present", {
         code: "extraction_failed",
         subject,
         retryable: true,

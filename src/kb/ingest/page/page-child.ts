@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { answerRequests, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { answerRequests, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
 import { messageOf } from "../../../lib/failure.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 import { pageText } from "./page-text.ts";
@@ -14,7 +14,7 @@ export interface PageRequest {
 }
 
 /** Why a page gave no text. */
-export type PageFailure = "memory" | "fall" | "deep";
+export type PageFailure = "memory" | "broken" | "unable" | "deep";
 
 /** Sent piece by piece: one message of 32 MB would be a second copy of all. */
 const PART_CHARS = 256 * 1024;
@@ -26,6 +26,7 @@ answerRequests<PageRequest, string, PageFailure>(
   },
   (error) => {
     if (error instanceof MarkupTooDeep) return "deep";
-    return tellsOfMemory(messageOf(error)) ? "memory" : "fall";
+    if (tellsOfMemory(messageOf(error))) return "memory";
+    return tellsOfMachine(error) ? "unable" : "broken";
   },
 );

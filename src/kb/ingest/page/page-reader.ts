@@ -22,7 +22,7 @@ const LIMITS = {
 
 /** Turns pages of HTML into text. Large ones are read in a child process with capped memory and time. */
 export interface PageReader {
-  /** The Markdown of the readable part, empty where there is none. Rejects with code `page_unreadable`. */
+  /** The Markdown of the readable part, empty where there is none. Rejects with code `page_unreadable` or `extraction_failed`. */
   read(page: PageRequest): Promise<string>;
   /** Ends the child process; a page under way fails. */
   close(): void;
@@ -49,15 +49,21 @@ export function openPageReader(): PageReader {
 }
 
 function pageError(code: PageFailure | CappedEnd, { url }: PageRequest, detail: string): Error {
+  const cause = new Error(detail);
+  if (code === "unable") {
+    const facts = { code: "extraction_failed", subject: url, retryable: true, cause };
+    return new KbsyncError("the page cannot be read at present", facts);
+  }
   const words = {
     deep: "its elements are nested beyond sense",
     memory: `reading it takes more memory than the limit of ${LIMITS.memoryMb} MB`,
     time: `reading it takes longer than the limit of ${LIMITS.timeoutMs / 1000} s`,
-    fall: "it could not be read",
+    broken: "it could not be read",
+    fall: "the process that reads it ends over it, twice",
   }[code];
   return new KbsyncError(`the page is not taken: ${words}`, {
     code: "page_unreadable",
     subject: url,
-    cause: new Error(detail),
+    cause,
   });
 }

@@ -32,6 +32,7 @@ interface ChunkRow {
 
 interface FoundRow extends ChunkRow {
   readonly resource_id: string;
+  readonly title: string;
   readonly collection_id: string;
   readonly owner_id: string;
   readonly version: number;
@@ -67,7 +68,8 @@ export function prepareLookups(db: Connection): Lookups {
     `(SELECT ${field} FROM resource WHERE number = chunk.resource)`;
   const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = row >> 32)`;
   const selectFound = db.prepare<[number], FoundRow>(`
-    SELECT row, start, headings, text, ${ofResource("id")} AS resource_id, ${ofResource("version")} AS version,
+    SELECT row, start, headings, text, ${ofResource("id")} AS resource_id, ${ofResource("title")} AS title,
+      ${ofResource("version")} AS version,
       ${ofResource("first_row")} AS first_row, ${ofScope("collection_id")} AS collection_id,
       ${ofScope("owner_id")} AS owner_id
     FROM chunk WHERE row = ?`);
@@ -132,6 +134,7 @@ export function prepareLookups(db: Connection): Lookups {
           headings: splitHeadings(row.headings),
           text: row.text,
           resourceId: row.resource_id,
+          title: row.title,
           collectionId: row.collection_id,
           ownerId: row.owner_id,
           version: row.version,

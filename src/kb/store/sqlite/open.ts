@@ -109,7 +109,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     endpoint: (at) => here(() => webhooks.endpoint(at)),
     endpoints: (accountId) => reader.call("endpoints", accountId),
     addDelivery: (delivery) => writer.call("addDelivery", delivery),
-    dueDeliveries: (query) => here(() => webhooks.dueDeliveries(query)),
+    dueDeliveries: (query) => reader.call("dueDeliveries", query),
     nextDeliveryMs: () => here(() => webhooks.nextDeliveryMs()),
     settleDelivery: (outcome) => writer.call("settleDelivery", outcome),
     deadDeliveries: (query) => reader.call("deadDeliveries", query),

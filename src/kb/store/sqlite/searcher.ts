@@ -15,11 +15,13 @@ import type {
   NearestQuery,
   Resource,
   ResourceKey,
+  RowContext,
   RowText,
   Scope,
   VectorHit,
   VersionChunks,
 } from "../store.ts";
+import type { Delivery, DueQuery } from "../webhooks.ts";
 import { openForReading } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import { prepareLexical } from "./lexical.ts";
@@ -29,7 +31,7 @@ import { prepareOwners } from "./owner-reads.ts";
 import { prepareUnusedFiles } from "./retention.ts";
 import { prepareScopes } from "./scopes.ts";
 import { prepareSentenceReads } from "./sentence-reads.ts";
-import { prepareServingReads, type ServingReads } from "./serving.ts";
+import { prepareServingReads, type CompleteScope, type ServingReads } from "./serving.ts";
 import { prepareVectors } from "./vectors.ts";
 import { prepareWebhookReads, type WebhookReads } from "./webhook-reads.ts";
 
@@ -44,8 +46,11 @@ export type Searcher = {
   lexical(query: LexicalQuery): Promise<LexicalHits>;
   nearest(query: NearestQuery): Promise<VectorHit[]>;
   evidence(query: EvidenceQuery): Promise<Evidence>;
-  chunksWithoutVector: ServingReads["chunksWithoutVector"];
-  completeScopes: ServingReads["completeScopes"];
+  /** Both walk over all chunks, step by step: others are answered between. */
+  chunksWithoutVector(argument: Parameters<ServingReads["lackingVector"]>[0]): Promise<RowContext[]>;
+  completeScopes(
+    argument: Omit<Parameters<ServingReads["completeScope"]>[0], "afterRow">,
+  ): Promise<CompleteScope[]>;
   embeddedChunks: ServingReads["embeddedChunks"];
   owners(query: OwnersQuery): OwnerCounts[];
   cosines(query: RowsQuery): VectorHit[];
@@ -57,6 +62,7 @@ export type Searcher = {
   deadDeliveries: WebhookReads["deadDeliveries"];
   deliveryFigures: WebhookReads["deliveryFigures"];
   endpoints: WebhookReads["endpoints"];
+  dueDeliveries(query: DueQuery): Promise<Delivery[]>;
   close(): void;
 };
 
@@ -65,6 +71,8 @@ export type Searcher = {
  * that together want more memory than the lists may have would else take it from each other for ever.
  */
 const SLICES_MAX = 2000;
+/** A walk over all chunks lets others be answered after this long. */
+const WALK_MS = 10;
 
 /** Opens the store file, which the writer has made. Synchronous inside: meant for a thread of its own. */
 export function openSearcher(path: string): Searcher {
@@ -126,6 +134,20 @@ export function openSearcher(path: string): Searcher {
     };
   };
 
+  const lackingVector = read(serving.lackingVector);
+  const completeScope = read(serving.completeScope);
+  /** Takes steps behind one row after another until one says that there are no more. */
+  const walk = async (from: number, step: (afterRow: number) => number | undefined): Promise<void> => {
+    let until = performance.now() + WALK_MS;
+    for (let after: number | undefined = from; after !== undefined; after = step(after)) {
+      if (performance.now() < until) continue;
+      await setImmediate();
+      until = performance.now() + WALK_MS;
+    }
+  };
+  const dueOfEndpoints = read(webhooks.dueOfEndpoints);
+  const dueOwn = read(webhooks.dueOwn);
+
   return {
     collections: read(lookups.collections),
     resource: read(lookups.resource),
@@ -143,8 +165,24 @@ export function openSearcher(path: string): Searcher {
       const chunks = chunksByRow({ scope: query.lexical.scope, rows: [...rows] });
       return { lexical: hits, nearest, chunks };
     }),
-    chunksWithoutVector: read(serving.chunksWithoutVector),
-    completeScopes: read(serving.completeScopes),
+    chunksWithoutVector: async (argument) => {
+      const found: RowContext[] = [];
+      await walk(argument.afterRow, (afterRow) => {
+        const step = lackingVector({ ...argument, limit: argument.limit - found.length, afterRow });
+        found.push(...step.chunks);
+        return step.lookedTo;
+      });
+      return found;
+    },
+    completeScopes: async (argument) => {
+      const found: CompleteScope[] = [];
+      await walk(-1, (afterRow) => {
+        const step = completeScope({ ...argument, afterRow });
+        if (step.scope !== undefined) found.push(step.scope);
+        return step.lookedTo;
+      });
+      return found;
+    },
     embeddedChunks: read(serving.embeddedChunks),
     owners: read(prepareOwners(db)),
     cosines: read(({ scope, fingerprint, vector, rows }) => {
@@ -164,6 +202,18 @@ export function openSearcher(path: string): Searcher {
     deadDeliveries: read(webhooks.deadDeliveries),
     deliveryFigures: read(webhooks.deliveryFigures),
     endpoints: read(webhooks.endpoints),
+    dueDeliveries: async (query) => {
+      const own: Delivery[] = [];
+      let isLast = false;
+      for (let page = 0; !isLast && own.length < query.perEndpoint; page += 1) {
+        // Thousands may stand behind a host that has no room: others are answered between.
+        if (page > 0) await setImmediate();
+        const { due, more } = dueOwn({ ...query, limit: query.perEndpoint - own.length, page });
+        own.push(...due);
+        isLast = !more;
+      }
+      return [...dueOfEndpoints(query), ...own];
+    },
     close: () => {
       db.close();
     },

@@ -3,7 +3,7 @@ import type { EmbeddedChunk, ModelPlace } from "../models.ts";
 import type { ResourceKey, RowContext } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { splitHeadings } from "./parts.ts";
-import { rowsOfScope } from "./rows.ts";
+import { rowsOfScope, scopeOfRow } from "./rows.ts";
 
 /** An owner's part of a collection as it was when all its chunks had a vector of a model. */
 export interface CompleteScope {
@@ -12,21 +12,32 @@ export interface CompleteScope {
   readonly nextSequence: number;
 }
 
+/** Chunks looked at in one go: a millisecond or two. */
+const WINDOW_CHUNKS = 1024;
+
+/** One step of a walk over all chunks of some tiers; the next one begins behind `lookedTo`, undefined: there is none. */
+interface Step {
+  readonly lookedTo: number | undefined;
+}
+
 /** Reads about models and what they lack, over one connection. */
 export interface ServingReads {
   readonly servingFingerprint: (place: ModelPlace) => string | undefined;
   readonly servingFingerprints: () => string[];
-  readonly completeScopes: (argument: {
+  /** The scope behind a row that has all vectors, if this step came to its end and found none lacking. */
+  readonly completeScope: (argument: {
     fingerprint: string;
     tiers: readonly Tier[];
     exceptRows: readonly number[];
-  }) => CompleteScope[];
-  readonly chunksWithoutVector: (argument: {
+    afterRow: number;
+  }) => Step & { readonly scope: CompleteScope | undefined };
+  /** What lacks a vector among the next chunks behind a row. */
+  readonly lackingVector: (argument: {
     fingerprint: string;
     tiers: readonly Tier[];
     limit: number;
     afterRow: number;
-  }) => RowContext[];
+  }) => Step & { readonly chunks: readonly RowContext[] };
   readonly embeddedChunks: (argument: ResourceKey & { fingerprint: string }) => EmbeddedChunk[];
 }
 
@@ -54,10 +65,18 @@ export function prepareServingReads(db: Connection): ServingReads {
     .prepare<[], string>(`
     SELECT fingerprint FROM embedding_model WHERE number IN (SELECT serving_model FROM scope)`)
     .pluck();
-  const selectScopes = db.prepare<[string], { scope: number; nextSequence: number; serving: number | null }>(`
+  const selectScope = db.prepare<
+    [number, string],
+    { scope: number; nextSequence: number; serving: number | null }
+  >(`
     SELECT scope.number AS scope, next_sequence AS nextSequence, serving_model AS serving
     FROM scope JOIN collection ON collection.id = scope.collection_id
-    WHERE tier IN (SELECT value FROM json_each(?)) ORDER BY scope.number`);
+    WHERE scope.number >= ? AND tier IN (SELECT value FROM json_each(?)) ORDER BY scope.number LIMIT 1`);
+  const selectWindowEnd = db
+    .prepare<[number, number], number>(
+      `SELECT row FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row LIMIT 1 OFFSET ${WINDOW_CHUNKS - 1}`,
+    )
+    .pluck();
   // Without a vector of the model, or with one of an older title; the row alone, for most chunks are in order.
   const selectLacking = db.prepare<[number, number, number], { row: number; isStale: number }>(`
     SELECT row, EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row) AS isStale FROM chunk
@@ -83,6 +102,25 @@ export function prepareServingReads(db: Connection): ServingReads {
   /** No model has this number: everything lacks its vectors. */
   const UNKNOWN = -1;
 
+  const contextsOf = (rows: readonly number[]): RowContext[] =>
+    rows.flatMap((row) => {
+      const found = selectContext.get(row);
+      if (found === undefined) return [];
+      const { text, title, staleSince } = found;
+      const headings = splitHeadings(found.headings);
+      return staleSince === null
+        ? { row, text, title, headings }
+        : { row, text, title, headings, staleSince };
+    });
+  /** The next chunks behind a row: those of one scope, as many as are looked at in one go; `end` is its last row at its end. */
+  const nextWindow = (tiers: readonly Tier[], afterRow: number) => {
+    const found = selectScope.get(scopeOfRow(afterRow + 1), JSON.stringify(tiers));
+    if (found === undefined) return undefined;
+    const { first, last } = rowsOfScope(found.scope);
+    const from = Math.max(first, afterRow + 1);
+    return { ...found, from, last, end: selectWindowEnd.get(from, last) ?? last };
+  };
+
   return {
     servingFingerprint(place) {
       if ("resourceId" in place) return ofResource.get(place.resourceId, place.accountId);
@@ -91,38 +129,26 @@ export function prepareServingReads(db: Connection): ServingReads {
         : ofTier.get(place.accountId, place.tier, place.ownerId);
     },
     servingFingerprints: () => selectAll.all(),
-    completeScopes({ fingerprint, tiers, exceptRows }) {
+    completeScope({ fingerprint, tiers, exceptRows, afterRow }) {
       const model = selectModel.get(fingerprint) ?? UNKNOWN;
-      const excepted = new Set(exceptRows);
-      return selectScopes.all(JSON.stringify(tiers)).flatMap(({ scope, nextSequence, serving: present }) => {
-        if (present === null || present === model) return [];
-        const { first, last } = rowsOfScope(scope);
-        for (const { row, isStale } of selectLacking.iterate(first, last, model))
-          if (isStale === 0 && !excepted.has(row)) return [];
-        return { scope, nextSequence };
-      });
+      const window = nextWindow(tiers, afterRow);
+      if (window === undefined) return { scope: undefined, lookedTo: undefined };
+      const { scope, nextSequence, serving: present, from, end, last } = window;
+      const lacking = selectLacking.all(from, end, model).filter(({ isStale }) => isStale === 0);
+      const excepted = lacking.length === 0 ? undefined : new Set(exceptRows);
+      const isOut =
+        present === null || present === model || lacking.some(({ row }) => excepted?.has(row) === false);
+      if (isOut) return { scope: undefined, lookedTo: last };
+      // What is chunked meanwhile gets rows behind all others: the last step sees them, or `nextSequence` tells.
+      return { scope: end === last ? { scope, nextSequence } : undefined, lookedTo: end };
     },
-    chunksWithoutVector({ fingerprint, tiers, limit, afterRow }) {
+    lackingVector({ fingerprint, tiers, limit, afterRow }) {
       const model = selectModel.get(fingerprint) ?? UNKNOWN;
-      const rows: number[] = [];
-      for (const { scope } of selectScopes.all(JSON.stringify(tiers))) {
-        const { first, last } = rowsOfScope(scope);
-        if (last <= afterRow) continue;
-        for (const { row } of selectLacking.iterate(Math.max(first, afterRow + 1), last, model)) {
-          rows.push(row);
-          if (rows.length === limit) break;
-        }
-        if (rows.length === limit) break;
-      }
-      return rows.flatMap((row) => {
-        const found = selectContext.get(row);
-        if (found === undefined) return [];
-        const { text, title, staleSince } = found;
-        const headings = splitHeadings(found.headings);
-        return staleSince === null
-          ? { row, text, title, headings }
-          : { row, text, title, headings, staleSince };
-      });
+      const window = nextWindow(tiers, afterRow);
+      if (window === undefined) return { chunks: [], lookedTo: undefined };
+      const rows = selectLacking.all(window.from, window.end, model).slice(0, limit);
+      const chunks = contextsOf(rows.map(({ row }) => row));
+      return { chunks, lookedTo: rows.length === limit ? undefined : window.end };
     },
     embeddedChunks: ({ id, accountId, fingerprint }) =>
       selectEmbedded

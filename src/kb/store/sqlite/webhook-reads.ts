@@ -6,10 +6,28 @@ import type { Connection } from "./connection.ts";
 export interface WebhookReads {
   endpoint(at: EndpointKey): Endpoint | undefined;
   endpoints(this: void, accountId: string): Endpoint[];
-  dueDeliveries(query: DueQuery): Delivery[];
+  /** Of registered endpoints. */
+  dueOfEndpoints(this: void, query: DueQuery): Delivery[];
+  /** To addresses of their own: what fits of one page, and whether there may be another. */
+  dueOwn(this: void, query: DueOwnQuery): { due: Delivery[]; more: boolean };
   nextDeliveryMs(): number | undefined;
   deadDeliveries(this: void, query: DeadQuery): DeadDelivery[];
   deliveryFigures(this: void, accountId: string): DeliveryFigures;
+}
+
+/** Deliveries to addresses of their own that are looked at in one go: their hosts are read out of their targets. */
+const OWN_PAGE = 500;
+
+interface DueOwnQuery extends DueQuery {
+  /** Most that are wanted. */
+  readonly limit: number;
+  /** Pages that were looked at before. */
+  readonly page: number;
+}
+
+interface OwnRow {
+  readonly number: number;
+  readonly target: string;
 }
 
 interface EndpointRow {
@@ -56,17 +74,19 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
   const selectOne = db.prepare<[string, string], EndpointRow>(`${counted} WHERE id = ? AND account_id = ?`);
   const selectAll = db.prepare<[string], EndpointRow>(`${counted} WHERE account_id = ? ORDER BY number`);
   // Endpoints are few; a null stands for all deliveries to addresses of their own.
-  const selectLines = db
-    .prepare<[], number | null>("SELECT number FROM webhook_endpoint UNION ALL SELECT NULL")
-    .pluck();
+  const selectEndpoints = db.prepare<[], number>("SELECT number FROM webhook_endpoint").pluck();
   const delivery = `
     SELECT webhook_delivery.number, webhook_endpoint.id AS endpoint_id, webhook_endpoint.url, secrets, enabled, target,
       event_id, type, body, attempts, created_ms, webhook_delivery.problem
     FROM webhook_delivery LEFT JOIN webhook_endpoint ON webhook_endpoint.number = webhook_delivery.endpoint`;
-  const selectDue = db.prepare<[number | null, number, string, number], DeliveryRow>(`${delivery}
-    WHERE endpoint IS ? AND state = 'waiting' AND due_ms <= ?
+  const selectDue = db.prepare<[number, number, string, number], DeliveryRow>(`${delivery}
+    WHERE endpoint = ? AND state = 'waiting' AND due_ms <= ?
       AND webhook_delivery.number NOT IN (SELECT value FROM json_each(?))
     ORDER BY due_ms, webhook_delivery.number LIMIT ?`);
+  const selectOwn = db.prepare<[number, number], OwnRow>(`
+    SELECT number, target FROM webhook_delivery WHERE endpoint IS NULL AND state = 'waiting' AND due_ms <= ?
+    ORDER BY due_ms, number LIMIT ${OWN_PAGE} OFFSET ?`);
+  const selectDelivery = db.prepare<[number], DeliveryRow>(`${delivery} WHERE webhook_delivery.number = ?`);
   const selectNext = db
     .prepare<[number | null], number | null>(
       "SELECT min(due_ms) FROM webhook_delivery WHERE endpoint IS ? AND state = 'waiting'",
@@ -86,15 +106,25 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
       return row === undefined ? undefined : endpointOf(row);
     },
     endpoints: (accountId) => selectAll.all(accountId).map(endpointOf),
-    dueDeliveries: ({ nowMs, perEndpoint, underWay }) => {
+    dueOfEndpoints: ({ nowMs, perEndpoint, underWay }) => {
       const skipped = JSON.stringify(underWay);
-      return selectLines
+      return selectEndpoints
         .all()
         .flatMap((line) => selectDue.all(line, nowMs, skipped, perEndpoint))
         .map(deliveryOf);
     },
+    dueOwn: ({ nowMs, underWay, fullHosts, limit, page }) => {
+      const rows = selectOwn.all(nowMs, page * OWN_PAGE);
+      const fitting = rows.filter(({ number, target }) => {
+        if (underWay.includes(number)) return false;
+        const { url } = JSON.parse(target) as DeliveryTarget; // written by this store from a target
+        return !fullHosts.includes(URL.parse(url)?.host ?? "");
+      });
+      const due = fitting.slice(0, limit).flatMap(({ number }) => selectDelivery.all(number).map(deliveryOf));
+      return { due, more: rows.length === OWN_PAGE };
+    },
     nextDeliveryMs: () => {
-      const times = selectLines.all().map((line) => selectNext.get(line) ?? Infinity);
+      const times = [...selectEndpoints.all(), null].map((line) => selectNext.get(line) ?? Infinity);
       const first = Math.min(...times);
       return Number.isFinite(first) ? first : undefined;
     },

@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { DeliveryOutcome, Endpoint, EndpointChange, EndpointKey } from "../webhooks.ts";
-import type { NewDelivery, NewEndpoint, ReplayQuery } from "../webhooks.ts";
+import type { NewDelivery, NewEndpoint, Replayed, ReplayQuery } from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
 import { prepareWebhookReads } from "./webhook-reads.ts";
@@ -12,7 +12,7 @@ export type WebhookWrites = {
   removeEndpoint(at: EndpointKey): boolean;
   addDelivery(delivery: NewDelivery): void;
   settleDelivery(outcome: DeliveryOutcome): void;
-  replayDeliveries(query: ReplayQuery): number;
+  replayDeliveries(query: ReplayQuery): Replayed;
 };
 
 /** Prepares the statements on the writing connection. */
@@ -47,10 +47,16 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
   const noteProblem = db.prepare(
     "UPDATE webhook_endpoint SET problem = @problem, enabled = CASE @disable WHEN 1 THEN 0 ELSE enabled END WHERE number = @endpoint",
   );
+  const asked = `account_id = @accountId AND state = 'dead' AND (@eventId IS NULL OR event_id = @eventId)
+      AND (@endpoint IS NULL OR endpoint = @endpoint)`;
+  // A null, of an address of its own, is in no list.
+  const isDisabled = "endpoint IN (SELECT number FROM webhook_endpoint WHERE enabled = 0)";
+  const countDisabled = db
+    .prepare<[object], number>(`SELECT count(*) FROM webhook_delivery WHERE ${asked} AND ${isDisabled}`)
+    .pluck();
   const replay = db.prepare(`
     UPDATE webhook_delivery SET state = 'waiting', attempts = 0, due_ms = @nowMs, created_ms = @nowMs
-    WHERE account_id = @accountId AND state = 'dead' AND (@eventId IS NULL OR event_id = @eventId)
-      AND (@endpoint IS NULL OR endpoint = @endpoint)`);
+    WHERE ${asked} AND (endpoint IS NULL OR NOT ${isDisabled})`);
 
   const rowOf = (endpoint: Omit<NewEndpoint, "nowIso">, nowIso: string): object => {
     const { id, accountId, url, description } = endpoint;
@@ -116,8 +122,10 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
     },
     replayDeliveries: ({ accountId, eventId, endpointId, nowMs }) => {
       const endpoint = endpointId === undefined ? undefined : selectNumber.get(endpointId, accountId);
-      if (endpointId !== undefined && endpoint === undefined) return 0;
-      return replay.run({ accountId, eventId: eventId ?? null, endpoint: endpoint ?? null, nowMs }).changes;
+      if (endpointId !== undefined && endpoint === undefined) return { replayed: 0, disabled: 0 };
+      const which = { accountId, eventId: eventId ?? null, endpoint: endpoint ?? null };
+      const disabled = countDisabled.get(which) ?? 0;
+      return { replayed: replay.run({ ...which, nowMs }).changes, disabled };
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { NewJob } from "../jobs.ts";
 import type { Alongside } from "../request-note.ts";
-import type { Chunking, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
+import type { Chunking, Expected, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
 import type { Account, Resource, RowVector, StoredFile } from "../store.ts";
 import { prepareAnswerNotes, type AnswerNotes } from "./answer-notes.ts";
 import type { KeyChange } from "../keys.ts";
@@ -54,11 +54,11 @@ export type Writer = {
   }): Promise<Omit<Resource, "content">>;
   /** The answer comes without the content. */
   enqueueUpdate(argument: {
-    at: ResourceKey & { readonly nowIso: string };
+    at: ResourceKey & Expected & { readonly nowIso: string };
     job: NewJob;
     alongside: Alongside | undefined;
   }): Promise<Resource | undefined>;
-  deleteResource(at: ResourceKey & { readonly nowIso: string }): Promise<Resource | undefined>;
+  deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
   addFile(argument: { file: StoredFile; alongside: Alongside | undefined }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
   putSentences(argument: { fingerprint: string; chunks: readonly RowSentences[] }): Promise<void>;

@@ -1,6 +1,7 @@
+import { KbsyncError } from "../../../lib/failure.ts";
 import { indexEntry } from "../../lexical/index-text.ts";
 import type { NewJob } from "../jobs.ts";
-import type { Chunking, NewResource, Resource, ResourceChange, ResourceKey } from "../store.ts";
+import type { Chunking, Expected, NewResource, Resource, ResourceChange, ResourceKey } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";
 import type { IndexChanges } from "./index-changes.ts";
@@ -13,6 +14,8 @@ import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "./records.ts";
 import { prepareScopeWrites } from "./scope-writes.ts";
 import { writeVectors, type VectorWrites } from "./vector-writes.ts";
 
+type ChangeKey = ResourceKey & Expected & { readonly nowIso: string };
+
 /** Writes of resources and their chunks; each runs inside a transaction of the caller. */
 export interface ResourceWrites {
   /** The answer comes without the content, which the caller has. */
@@ -22,13 +25,13 @@ export interface ResourceWrites {
   /** `job` is the one whose work this is. */
   update(change: ResourceChange, chunking: Chunking | undefined, job?: number): Resource | undefined;
   /** The answer comes without the content. */
-  enqueueUpdate(at: ResourceKey & { readonly nowIso: string }, job: NewJob): Resource | undefined;
+  enqueueUpdate(at: ChangeKey, job: NewJob): Resource | undefined;
   /** Ends a job with its reason. Does nothing when the job or its resource is gone. */
   fail(
     this: void,
     argument: { readonly number: number; readonly message: string; readonly nowIso: string },
   ): void;
-  remove(at: ResourceKey & { readonly nowIso: string }): Resource | undefined;
+  remove(at: ChangeKey): Resource | undefined;
 }
 
 /** Prepares the statements on the writing connection. */
@@ -76,6 +79,17 @@ export function prepareResourceWrites(
   );
   const setWords = db.prepare("UPDATE chunk SET words = ? WHERE row = ?");
   const read = (at: ResourceKey): ResourceRow | undefined => selectResource.get(at.id, at.accountId);
+  /** The resource to be changed. Throws `precondition_failed`. */
+  const readExpected = (at: ResourceKey & Expected): ResourceRow | undefined => {
+    const row = read(at);
+    const { expectedRevision } = at;
+    if (row === undefined || expectedRevision === undefined || row.revision === expectedRevision) return row;
+    throw new KbsyncError("the resource has changed: If-Match names another state of it", {
+      code: "precondition_failed",
+      subject: at.id,
+      hint: "read it again, and repeat the change with the ETag of that answer",
+    });
+  };
 
   /** Writes the chunks of one version; returns where they begin and how many words they have. */
   function addChunks(
@@ -185,7 +199,7 @@ export function prepareResourceWrites(
     },
 
     update(change, chunking, job) {
-      const before = read(change);
+      const before = readExpected(change);
       if (before === undefined) return undefined;
       if (job !== undefined) jobs.remove(job);
       const title = change.title ?? before.title;
@@ -243,7 +257,7 @@ export function prepareResourceWrites(
     },
 
     enqueueUpdate(at, job) {
-      const before = read(at);
+      const before = readExpected(at);
       if (before === undefined) return undefined;
       jobs.add(before.number, job);
       setStatus.run("queued", before.status_message, at.nowIso, before.number);
@@ -262,7 +276,7 @@ export function prepareResourceWrites(
     },
 
     remove(at) {
-      const before = read(at);
+      const before = readExpected(at);
       if (before === undefined) return undefined;
       const text = content.of(before);
       scopes.count(before.scope, -1, -before.chunks, -dropChunks(before));

@@ -28,4 +28,4 @@ export interface Reading {
 }
 
 /** Why the child gave nothing: `refused` comes with words for a person. */
-export type ConversionFailure = "refused" | "memory" | "fall";
+export type ConversionFailure = "refused" | "memory" | "unable";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
-import { codeOf, messageOf } from "../../../lib/failure.ts";
+import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { messageOf } from "../../../lib/failure.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 import { type Archive, openArchive } from "./archive.ts";
 import type { Conversion, ConversionFailure, ConversionRequest, Reading } from "./conversion.ts";
@@ -90,6 +90,6 @@ async function readZipped(path: string, archive: Archive): Promise<Reading | und
 function codeFor(error: unknown): ConversionFailure {
   if (error instanceof ConversionRefusal || error instanceof MarkupTooDeep) return "refused";
   if (error instanceof CappedRefusal || tellsOfMemory(messageOf(error))) return "memory";
-  // A code of the system: the file could not be read. All else is a library that found the document broken.
-  return codeOf(error)?.startsWith("E") === true ? "fall" : "refused";
+  // All else is a library that found the document broken.
+  return tellsOfMachine(error) ? "unable" : "refused";
 }

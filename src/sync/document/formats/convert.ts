@@ -30,7 +30,7 @@ export async function convertDocument(
   signal: AbortSignal | undefined,
 ): Promise<Conversion> {
   const [conversion] = await pool.ask(request, signal);
-  if (conversion === undefined) throw failureOf("fall", request, "no answer came");
+  if (conversion === undefined) throw failureOf("unable", request, "no answer came");
   return conversion;
 }
 
@@ -49,8 +49,10 @@ function failureOf(
     case "time":
       return refused(`reading its text takes longer than the limit of ${TIMEOUT_MS / 1000} s`);
     case "fall":
-      return new KbsyncError("the process that reads documents fell", {
-        code: "READER_FELL",
+      return refused("the process that reads its text ends over it, twice");
+    case "unable":
+      return new KbsyncError("the process that reads documents cannot work now", {
+        code: "READER_UNABLE",
         subject: request.path,
         retryable: true,
         cause: new Error(detail),

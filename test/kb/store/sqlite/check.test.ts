@@ -103,6 +103,21 @@ describe("a store with", () => {
       "store-words",
     ],
     ["a vector of no chunk", "UPDATE vector SET row = 77 WHERE number = 1", "store-structure"],
+    [
+      "vectors of sentences of no chunk",
+      "INSERT INTO sentence_vectors (row, model, vectors) VALUES (77, 1, x'00')",
+      "store-structure",
+    ],
+    [
+      "a mark of an older title on no chunk",
+      "INSERT INTO stale_vector (row, revision) VALUES (77, 1)",
+      "store-structure",
+    ],
+    [
+      "vectors of sentences of another model than any",
+      "INSERT INTO sentence_vectors (row, model, vectors) SELECT row, 99, x'00' FROM chunk LIMIT 1",
+      "store-structure",
+    ],
     ["a vector cut short", "UPDATE vector SET value = x'00' WHERE number = 2", "store-vectors"],
     ["counts that are off", "UPDATE scope SET words = words + 1", "store-scopes"],
     [

@@ -1,0 +1,21 @@
+import { answerRequests } from "../../../src/lib/capped/child.ts";
+
+/** What the child is to do with a request. */
+export interface OddRequest {
+  readonly deed: "answer" | "exit" | "exit where used" | "end";
+}
+
+let served = 0;
+
+answerRequests<OddRequest, string, "broken">(
+  async ({ deed }, give) => {
+    if (deed === "end") {
+      process.kill(process.pid, "SIGTERM");
+      await new Promise(() => undefined);
+    }
+    if (deed === "exit" || (deed === "exit where used" && served > 0)) process.exit(3);
+    served += 1;
+    give(deed);
+  },
+  () => "broken",
+);
