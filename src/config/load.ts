@@ -196,7 +196,11 @@ function absoluteService(service: ServiceConfig, folder: string): ServiceConfig 
 
 function absoluteKb(kb: KbConfig, folder: string): KbConfig {
   const { dataDir } = kb.ocr;
-  return dataDir === undefined ? kb : { ...kb, ocr: { ...kb.ocr, dataDir: resolve(folder, dataDir) } };
+  const read = dataDir === undefined ? kb : { ...kb, ocr: { ...kb.ocr, dataDir: resolve(folder, dataDir) } };
+  const { languageModel } = read;
+  if (languageModel?.apiKeyFile === undefined) return read;
+  const apiKeyFile = absolutePathOf(folder, languageModel.apiKeyFile);
+  return { ...read, languageModel: { ...languageModel, apiKeyFile } };
 }
 
 function defaultConcurrency(service: ServiceConfig): number {

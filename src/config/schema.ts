@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isAllowEntry } from "../lib/public-address.ts";
+import { AgentConfig } from "../wire/agent.ts";
 import {
   CHUNK_CHARS_DEFAULT,
   CHUNK_CHARS_MAX,
@@ -186,7 +187,75 @@ const allowed = z
   .max(300)
   .refine(isAllowEntry, { error: "expected a host name, *.name, an address or a range such as 10.0.0.0/8" });
 
+const languageModel = z.strictObject({
+  baseUrl: httpUrl.describe(
+    "Address of an OpenAI-compatible endpoint, with its version: `http://127.0.0.1:11434/v1` (Ollama), `https://api.openai.com/v1`.",
+  ),
+  model: z.string().min(1).max(200).describe("The endpoint's name of the model."),
+  apiKeyFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "File that holds the endpoint's key, readable for its owner alone; relative to the configuration file. Default: no key is sent.",
+    ),
+});
+
+const price = z.number().min(0).max(1_000_000);
+
+const chat = z.strictObject({
+  contextTokens: z
+    .int()
+    .min(1024)
+    .max(10_000_000)
+    .default(8192)
+    .describe(
+      "Window of a model that `models` does not list, in tokens: what passages, images and earlier messages have to share with the answer.",
+    ),
+  timeoutSeconds: z
+    .int()
+    .min(1)
+    .max(3600)
+    .default(120)
+    .describe(
+      "Longest wait for a model's answer, and for its next piece where it streams; tried again up to twice.",
+    ),
+  models: z
+    .record(
+      z.string().min(1).max(200),
+      z.strictObject({
+        contextTokens: z
+          .int()
+          .min(1024)
+          .max(10_000_000)
+          .optional()
+          .describe("Window of this model in tokens. Default: kb.chat.contextTokens."),
+        inputPrice: price.default(0).describe("Price of a million tokens of input; usage.cost comes of it."),
+        cachedInputPrice: price
+          .optional()
+          .describe(
+            "Price of a million tokens of input read from the endpoint's cache. Default: inputPrice.",
+          ),
+        outputPrice: price.default(0).describe("Price of a million tokens of output."),
+      }),
+    )
+    .default({})
+    .describe("What is known of models, by name."),
+});
+
 const kb = z.strictObject({
+  languageModel: languageModel
+    .optional()
+    .describe("The language model that answers questions. Default: none; builtin/ocr answers then."),
+  agents: z
+    .array(AgentConfig)
+    .max(100)
+    .default([])
+    .refine((agents) => new Set(agents.map(({ id }) => id)).size === agents.length, {
+      error: "expected agents with different ids",
+    })
+    .describe("Agents that every account has and the API cannot change."),
+  chat: chat.prefault({}),
   fetch: z
     .strictObject({
       allow: z
@@ -249,6 +318,18 @@ const kb = z.strictObject({
         .max(3650)
         .default(90)
         .describe("Records of deleted resources stay readable so many days; their text goes at once."),
+      threadImageDays: z
+        .number()
+        .min(0)
+        .max(3650)
+        .default(7)
+        .describe("Images of a thread can be asked about without sending them again for so many days."),
+      threadDays: z
+        .number()
+        .min(0)
+        .max(3650)
+        .default(90)
+        .describe("Threads are forgotten so many days after their last message."),
       deadLetterDays: z
         .number()
         .min(0)

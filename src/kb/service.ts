@@ -5,6 +5,10 @@ import { codeOf, KbsyncError } from "../lib/failure.ts";
 import { addressRules, isLiteral } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
+import type { KnowledgePlace, AgentConfig } from "../wire/agent.ts";
+import { openChat } from "./chat/chat.ts";
+import { openImageReader } from "./chat/image-reader.ts";
+import { noticeChatJobs, openChatJobs } from "./chat/job-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { ResolveAll } from "./fetch/guarded-dial.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
@@ -24,6 +28,8 @@ import { openExtractor } from "./ingest/extract/extract.ts";
 import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import { openIngest } from "./ingest/ingest.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
+import { openOpenAiModel } from "./models/openai.ts";
+import type { ModelFacts } from "./models/price.ts";
 import { openModel } from "./ingest/model.ts";
 import type { FoundModel, Model, ModelState } from "./ingest/model.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
@@ -68,11 +74,48 @@ export interface ServiceOptions {
   /** Hosts, addresses and ranges that webhooks may be sent to although they are not public. Default none. */
   readonly webhookAllow?: readonly string[];
   readonly retention?: Partial<Retention>;
+  /** Agents and the model they ask. Default: the agent `default` alone, without a model. */
+  readonly chat?: Partial<ChatOptions>;
   /** How text in pictures is recognised. */
   readonly ocr?: OcrOptions;
   readonly limits?: Partial<ServiceLimits>;
   readonly nowMs?: () => number;
 }
+
+/** What answers questions. */
+export interface ChatOptions {
+  /** An OpenAI-compatible endpoint; undefined: none, and the builtin agent answers. */
+  readonly languageModel: LanguageModelOptions | undefined;
+  readonly agents: readonly AgentConfig[];
+  /** What the agent `default` reads. */
+  readonly defaultKnowledge: readonly KnowledgePlace[];
+  /** What is known of models, by name. */
+  readonly models: Readonly<Record<string, ModelFacts>>;
+  /** Window of a model of which it is not known. */
+  readonly contextTokens: number;
+  readonly timeoutMs: number;
+}
+
+/** Where a language model is. */
+export interface LanguageModelOptions {
+  readonly baseUrl: string;
+  readonly model: string;
+  /** The key itself; undefined: none is sent. */
+  readonly apiKey: string | undefined;
+}
+
+const DEFAULT_CHAT: ChatOptions = {
+  languageModel: undefined,
+  agents: [],
+  defaultKnowledge: [],
+  models: {},
+  contextTokens: 8192,
+  timeoutMs: 120_000,
+};
+
+/** Questions an agent and a thread may be asked a minute, where the requests of keys are limited at all. */
+const AGENT_RATE: RateRule = { perMinute: 100, burst: 100 };
+const THREAD_RATE: RateRule = { perMinute: 20, burst: 20 };
 
 /** What a key may send where the service listens for others than this machine: ten a second, as a program does. */
 const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
@@ -142,7 +185,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     report: (report) => logBackfill(log, report),
   });
   const store = noticeMessages(
-    noticeJobs(noticeMissingVectors(options.store, backfill.wake), () => jobs.wake()),
+    noticeChatJobs(
+      noticeJobs(noticeMissingVectors(options.store, backfill.wake), () => jobs.wake()),
+      () => chatJobs.wake(),
+    ),
     () => webhooks.courier.wake(),
   );
   let resourcesUrl = options.resourcesUrl;
@@ -190,10 +236,52 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     onProblem: (error) =>
       log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
   });
+  const retention = { ...DEFAULT_RETENTION, ...options.retention };
+  const rate = options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT);
+  const { languageModel, ...chatOptions } = { ...DEFAULT_CHAT, ...options.chat };
+  const chatModel = languageModel && openOpenAiModel({ ...languageModel, timeoutMs: chatOptions.timeoutMs });
+  const factsOf = (name: string): ModelFacts | undefined =>
+    Object.hasOwn(chatOptions.models, name) ? chatOptions.models[name] : undefined;
+  const imageReader = openImageReader();
+  const agentRate = openRateLimiter(rate && AGENT_RATE, "The agent");
+  const threadRate = openRateLimiter(rate && THREAD_RATE, "The thread");
+  const chat = openChat({
+    kb,
+    agents: {
+      store,
+      configured: chatOptions.agents,
+      defaultKnowledge: chatOptions.defaultKnowledge,
+      nowMs,
+    },
+    fetcher: openFetcher({
+      allow: options.fetchAllow ?? [],
+      ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
+      agent: `kbsync/${options.version} (images)`,
+      busy: () => new Refusal("ingest_busy", "Too many images are waiting to be fetched."),
+      // Counted where they are kept, for all images of a request together.
+      bytesMax: Infinity,
+    }),
+    reader: imageReader,
+    answerers: {
+      endpoint: chatModel && languageModel && { chat: chatModel, model: languageModel.model },
+      ocr: kb.ingest.ocr,
+      contextTokensOf: (name) => factsOf(name)?.contextTokens ?? chatOptions.contextTokens,
+    },
+    factsOf,
+    imageDays: retention.threadImageDays,
+    allowsHost: webhooks.allowsHost,
+    takeTurn: (accountId, agentId, threadId) => {
+      agentRate.take(`${accountId}/${agentId}`, nowMs());
+      if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, nowMs());
+    },
+  });
+  const chatJobs = openChatJobs(kb, chat, (error) =>
+    log.error({ err: error }, "the queue of questions stands still, tries again"),
+  );
   const housekeeping = openHousekeeping({
     store,
     files: kb.files,
-    retention: { ...DEFAULT_RETENTION, ...options.retention },
+    retention,
     nowMs,
     onSwept: (swept) => log.debug(swept, "housekeeping"),
     onProblem: (error) => log.error({ err: error }, "housekeeping failed, tries again later"),
@@ -202,11 +290,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const server = await buildServer(
     {
       kb,
-      keyring: openKeyring(
-        store,
-        nowMs,
-        openRateLimiter(options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT)),
-      ),
+      keyring: openKeyring(store, nowMs, openRateLimiter(rate)),
       idempotency: openIdempotency(store, nowMs),
       admission,
       log,
@@ -214,6 +298,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       answerIdleMs: limits.answerIdleMs,
     },
     webhooks,
+    chat,
     health,
   );
 
@@ -225,6 +310,9 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     }
     await server.close();
     await jobs.close(limits.drainMs);
+    await chatJobs.close();
+    await chatModel?.close();
+    imageReader.close();
     await webhooks.close();
     await housekeeping.close();
     await backfill.close();
@@ -246,6 +334,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       admission.become("ready");
       // What an earlier run began and did not end.
       jobs.wake();
+      chatJobs.wake();
       webhooks.courier.wake();
       housekeeping.start();
       return { url, port: Number(new URL(url).port) };

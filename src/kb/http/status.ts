@@ -26,6 +26,11 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   key_limit: 409,
   idempotency_in_progress: 409,
   too_many_endpoints: 409,
+  agent_not_found: 404,
+  agent_exists: 409,
+  agent_fixed: 409,
+  too_many_agents: 409,
+  images_too_large: 413,
   precondition_failed: 412,
   body_too_large: 413,
   text_too_large: 413,
@@ -56,6 +61,8 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   headers_too_large: 431,
   internal: 500,
   not_implemented: 501,
+  model_failed: 502,
+  model_timeout: 504,
   starting: 503,
   draining: 503,
   overloaded: 503,
@@ -142,6 +149,9 @@ const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "extractor_busy",
   "queue_full",
   "too_many_endpoints",
+  "too_many_agents",
+  "model_failed",
+  "model_timeout",
 ]);
 
 function fastifyRefusal(error: unknown, code: string | undefined): Refusal | undefined {

@@ -51,6 +51,8 @@ export interface Ingest {
    * Throws what `busy` makes when too much is waiting already, and `too_many_chunks`; then nothing was done.
    */
   chunk(text: string, settings: Settings, tier: Tier): Promise<Chunking>;
+  /** Recognises text in images, with its places. */
+  readonly ocr: Extractor["ocr"];
   close(): Promise<void>;
 }
 
@@ -110,6 +112,7 @@ export function openIngest({ model, extractor, busy }: IngestParts): Ingest {
       const { text } = await extractor.extractText({ path, mediaType: type, asWritten });
       return text;
     },
+    ocr: extractor.ocr,
     close: async () => {
       extractor.close();
       await worker.close();

@@ -45,7 +45,8 @@ export async function keepUpload(
       createdAt: nowIso(kb),
     };
     // Row before place: a crash between the two leaves the file in `incoming/`, where the next start finds its row.
-    await kb.store.addFile(file, noteOf(asked, 200, kb.nowMs()));
+    const thread = asked.thread === undefined ? {} : { thread: asked.thread };
+    await kb.store.addFile(file, { ...noteOf(asked, 200, kb.nowMs()), ...thread });
     await kb.files.keep(file.token);
     return file;
   } catch (error) {

@@ -17,6 +17,7 @@ import type {
   VectorHit,
   VersionChunks,
 } from "../store.ts";
+import { prepareChatReads, type ChatReads } from "./chat-reads.ts";
 import { openForReading } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import { prepareLexical } from "./lexical.ts";
@@ -40,6 +41,9 @@ export type Searcher = {
   evidence(query: EvidenceQuery): Evidence;
   chunksWithoutVector(argument: { fingerprint: string; tiers: readonly Tier[]; limit: number }): RowText[];
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
+  thread: ChatReads["thread"];
+  chatJobs: ChatReads["chatJobs"];
+  passage: ChatReads["passage"];
   dueJobs: JobReads["dueJobs"];
   jobFigures: JobReads["jobFigures"];
   deadDeliveries: WebhookReads["deadDeliveries"];
@@ -57,6 +61,7 @@ export function openSearcher(path: string): Searcher {
   const vectors = prepareVectors(db);
   const jobs = prepareJobReads(db);
   const webhooks = prepareWebhookReads(db);
+  const chat = prepareChatReads(db);
   const unusedFiles = prepareUnusedFiles(db);
   const begin = db.prepare("BEGIN");
   const commit = db.prepare("COMMIT");
@@ -108,6 +113,9 @@ export function openSearcher(path: string): Searcher {
       lookups.chunksWithoutVector(fingerprint, tiers, limit),
     ),
     unusedFiles: read(unusedFiles),
+    thread: read(chat.thread),
+    chatJobs: read(chat.chatJobs),
+    passage: read(chat.passage),
     dueJobs: read(jobs.dueJobs),
     jobFigures: read(jobs.jobFigures),
     deadDeliveries: read(webhooks.deadDeliveries),
