@@ -1,11 +1,14 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { RETRIES } from "./test/retries.ts";
+import { LONG_TESTS } from "./vitest.long.config.ts";
 
 /** Suites that start real programs or take minutes have scripts of their own (see package.json). */
 const LONG = [
   "test/e2e/**",
   "test/crash/**",
-  "test/long/**",
+  "test/{kb/store/sqlite,sync}/crash.test.ts",
+  ...LONG_TESTS,
   "test/sync/scenarios/long/**",
   "node_modules/**",
 ];
@@ -21,7 +24,8 @@ export default defineConfig({
   test: {
     testTimeout: 20_000,
     retry: RETRIES,
-    maxWorkers: "100%",
+    // Tests wait for timers and processes a third of the time.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing.
     server: { deps: { inline: ["chokidar", "readdirp"] } },
     projects: [

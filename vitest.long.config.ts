@@ -1,11 +1,17 @@
 import { defineConfig } from "vitest/config";
+import { RETRIES } from "./test/retries.ts";
 
-/** What takes minutes and needs no build; each has a script of its own. */
+/** Tests of single parts that start processes by the dozen: recognising text, hostile documents, killing services. */
+export const LONG_TESTS = [
+  "test/cli/key.test.ts",
+  "test/kb/ingest/extract/{extract,ocr}.test.ts",
+  "test/kb/service/{kill,kill-queues}.test.ts",
+  "test/lib/folder-lock.test.ts",
+  "test/long/image-recall.test.ts",
+  "test/simulate/simulate.test.ts",
+  "test/sync/document/formats.test.ts",
+];
+
 export default defineConfig({
-  test: {
-    include: ["test/long/**/*.test.ts"],
-    testTimeout: 900_000,
-    hookTimeout: 120_000,
-    maxWorkers: "100%",
-  },
+  test: { include: LONG_TESTS, testTimeout: 120_000, hookTimeout: 60_000, retry: RETRIES },
 });

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 /** What the benchmarks share; the rest of the folder are benchmarks. */
 const PARTS = new Set([
   "all.ts",
+  "corpus.ts",
   "daemon.ts",
   "known-tree.ts",
   "no-op-peers.ts",

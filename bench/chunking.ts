@@ -1,14 +1,27 @@
 /**
- * The recursive chunker: its speed beside a plain pass over the lines, its growth on hard texts, and how often a
- * passage that answers a question lies whole in one chunk. Run: `node bench/chunking.ts`.
+ * The chunkers: the recursive one's speed beside a plain pass over the lines and its growth on hard texts, how often a
+ * passage that answers a question lies whole in one chunk, and how well chunks answer judged questions (Chroma's
+ * method, local model). Run: `node bench/chunking.ts [--speed | --quality]`. Vectors are kept in the temporary folder:
+ * making them takes minutes.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Embedder } from "../src/kb/embed/embedder.ts";
+import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
+import { chunkSemantic } from "../src/kb/ingest/chunk/semantic.ts";
 import type { Span } from "../src/kb/ingest/chunk/span.ts";
+import { unitRanges } from "../src/kb/ingest/chunk/units.ts";
+import { UNITS_MAX } from "../src/kb/ingest/split.ts";
+import { readChunkingData } from "./chunking-data.ts";
+import type { ChunkingData, Passage } from "./chunking-data.ts";
+import { measureChunking } from "./chunking-quality.ts";
+import type { PlacedSpan } from "./chunking-quality.ts";
 import { median, printTable } from "./report.ts";
+import { splitAtSeparators } from "./separators.ts";
 import { writeTree } from "./tree.ts";
+import { withVectorCache } from "./vector-cache.ts";
 
 const shared = join(import.meta.dirname, "..", "..", "shared", "data");
 const ROUNDS = 15;
@@ -114,25 +127,8 @@ function repeated(unit: (index: number) => string, chars: number): string {
   return parts.join("");
 }
 
-interface Passage {
-  readonly corpus: string;
-  readonly begin: number;
-  readonly end: number;
-}
-
-function printBoundaries(): void {
-  const root = join(shared, "chunking-eval");
-  if (!existsSync(root)) {
-    console.log("boundaries: skipped, ../shared/data/chunking-eval is not here");
-    return;
-  }
-  const corpora = new Map(
-    readdirSync(join(root, "corpora")).map((file) => [
-      file.replace(/\.md$/, ""),
-      readFileSync(join(root, "corpora", file), "utf8"),
-    ]),
-  );
-  const passages = passagesOf(readFileSync(join(root, "questions_df.csv"), "utf8"), corpora);
+function printBoundaries({ corpora, questions }: ChunkingData): void {
+  const passages = questions.flatMap((question) => question.passages);
   const rows: string[][] = [];
   for (const [size, overlap] of [
     [1000, 100],
@@ -178,42 +174,84 @@ function fixed(text: string, size: number, overlap: number): readonly Span[] {
   return spans;
 }
 
-/** Reads the questions' reference passages; the file counts offsets in code points. */
-function passagesOf(csv: string, corpora: ReadonlyMap<string, string>): Passage[] {
-  const offsets = new Map([...corpora].map(([corpus, text]) => [corpus, codePointOffsets(text)]));
-  const passages: Passage[] = [];
-  for (const [, references = "[]", corpus = ""] of csvRows(csv).slice(1)) {
-    // The format is fixed by the data set's checksum.
-    const listed = JSON.parse(references) as { content: string; start_index: number; end_index: number }[];
-    for (const { content, start_index: first, end_index: last } of listed) {
-      const begin = offsets.get(corpus)?.[first] ?? Number.NaN;
-      const end = offsets.get(corpus)?.[last] ?? Number.NaN;
-      if (corpora.get(corpus)?.slice(begin, end) !== content)
-        throw new Error(`passage not in ${corpus}: ${content}`);
-      passages.push({ corpus, begin, end });
+/**
+ * Sizes in characters: 250 and 200 tokens of the tokenizer that the published rows count with are 1100 and 880
+ * characters of these texts (4.40 a token).
+ */
+const JUDGED_SIZES = [
+  { size: 1100, overlap: 0 },
+  { size: 880, overlap: 0 },
+  { size: 1100, overlap: 550 },
+] as const;
+
+/** Published by Chroma for all-MiniLM-L6-v2, five chunks retrieved. */
+const PUBLISHED: readonly (readonly string[])[] = [
+  ["published: recursive 250/0 tokens", "", "", "78.5", "5.4", "5.4"],
+  ["published: recursive 200/0 tokens", "", "", "75.7", "6.5", "6.5"],
+  ["published: recursive 250/125 tokens", "", "", "78.7", "4.9", "4.9"],
+  ["published: fixed 250/125 tokens", "", "", "82.4", "3.6", "3.5"],
+  ["published: cluster 250 tokens", "", "", "77.3", "6.1", "6.0"],
+  ["published: cluster 200 tokens", "", "", "75.2", "7.2", "7.2"],
+];
+
+async function printQuality(data: ChunkingData): Promise<void> {
+  const found = await openLocalEmbedder({});
+  if (!("embed" in found)) {
+    console.log(`judged questions: skipped, ${found.reason}`);
+    return;
+  }
+  const embedder = withVectorCache(found);
+  try {
+    const rows: string[][] = [];
+    for (const { size, overlap } of JUDGED_SIZES) {
+      const chunkers: [name: string, split: (text: string) => Promise<readonly Span[]>][] = [
+        ["recursive", async (text) => chunk(text, size, overlap)],
+        ["semantic", (text) => chunkByMeaning(text, size, overlap, embedder)],
+      ];
+      if (overlap === 0) chunkers.unshift(["separators", async (text) => splitAtSeparators(text, size)]);
+      for (const [name, split] of chunkers) {
+        const spans: PlacedSpan[] = [];
+        for (const [corpus, text] of data.corpora) {
+          for (const { start, end, headings } of await split(text))
+            spans.push({ start, end, headings, corpus });
+        }
+        const textOf = ({ corpus, start, end }: PlacedSpan): string =>
+          data.corpora.get(corpus)?.slice(start, end) ?? "";
+        const { recall, precision, iou } = await measureChunking(data, spans, textOf, embedder);
+        const length = spans.reduce((sum, { start, end }) => sum + end - start, 0) / spans.length;
+        const shares = [recall, precision, iou].map((share) => (100 * share).toFixed(1));
+        rows.push([`${name} ${size}/${overlap}`, String(spans.length), length.toFixed(0), ...shares]);
+      }
     }
+    printTable(["", "chunks", "mean length", "recall", "precision", "IoU"], [...rows, ...PUBLISHED]);
+  } finally {
+    await embedder.close();
   }
-  return passages;
 }
 
-function codePointOffsets(text: string): number[] {
-  const offsets = [0];
-  let offset = 0;
-  for (const character of text) offsets.push((offset += character.length));
-  return offsets;
+async function chunkByMeaning(
+  text: string,
+  chunkSize: number,
+  chunkOverlap: number,
+  embedder: Embedder,
+): Promise<readonly Span[]> {
+  const asked = { strategy: "semantic", chunkSize, chunkOverlap } as const;
+  const units = unitRanges(text, asked, UNITS_MAX) ?? [];
+  const vectors = await embedder.embed(units.map(({ start, end }) => text.slice(start, end)));
+  const all = new Float32Array(units.length * embedder.dimensions);
+  for (const [at, vector] of vectors.entries()) all.set(vector, at * embedder.dimensions);
+  return chunkSemantic(text, asked, UNITS_MAX, { vectors: all, dimensions: embedder.dimensions });
 }
 
-function csvRows(csv: string): string[][] {
-  const rows: string[][] = [[]];
-  for (const [, quoted, plain, ending] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
-    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain ?? "");
-    if (ending !== ",") rows.push([]);
-  }
-  return rows.filter((row) => row.length > 1);
+if (!process.argv.includes("--quality")) {
+  printSpeed();
+  console.log();
+  printGrowth();
+  console.log();
 }
-
-printSpeed();
-console.log();
-printGrowth();
-console.log();
-printBoundaries();
+const data = process.argv.includes("--speed") ? undefined : readChunkingData();
+if (data !== undefined) {
+  printBoundaries(data);
+  console.log();
+  await printQuality(data);
+}

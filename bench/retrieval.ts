@@ -1,264 +1,299 @@
 /**
- * Retrieval quality on SciFact (BEIR): nDCG@10 and recall@100 of the best chunk of each document, for the tiers, beside
- * published and measured anchors. Run: `node bench/retrieval.ts [--words] [--fit]`; `--words` leaves the model out,
- * `--fit` prints the calibration of scores fitted on the train queries. Nothing is ever fitted on the test queries.
- * Vectors of the corpus are kept in the temporary folder: making them takes minutes.
+ * Retrieval quality on judged sets: nDCG@10 and recall in the first 100 chunks for the tiers, each answered as the service
+ * answers a search, beside published and measured anchors. Run:
+ *
+ *     node bench/retrieval.ts [--set NAME] [--part NAME] [--tiers LIST] [--fit] [--ingest]
+ *       [--embedding BASE_URL --embedding-model NAME [--embedding-key FILE]]
+ *       [--reranker URL --reranker-model NAME [--reranker-key FILE]]
+ *
+ * `--tiers fastest` needs no model and `--tiers fastest,moderate` no sentences, `--fit` prints how far scores tell the truth, `--ingest` what each tier costs to take in.
+ * Nothing is ever fitted on the test queries. Vectors are kept in the temporary folder: making them takes minutes.
  */
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openLocalEmbedder } from "../src/kb/embed/local.ts";
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import type { Embedder } from "../src/kb/embed/embedder.ts";
+import { embeddingText } from "../src/kb/embed/embedding-text.ts";
+import { openLocalEmbedder } from "../src/kb/embed/local.ts";
+import { openRemoteEmbedder } from "../src/kb/embed/remote.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
-import { fuse, FUSED_DEPTH } from "../src/kb/search/fuse.ts";
-import { fusedEvidence, lexicalEvidence } from "../src/kb/search/score.ts";
+import { embedSentences } from "../src/kb/ingest/sentence-vectors.ts";
+import { openReranker } from "../src/kb/search/reranker.ts";
+import type { Reranker } from "../src/kb/search/reranker.ts";
+import { search } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import type { Scope, Store } from "../src/kb/store/store.ts";
-import { DEFAULT_SETTINGS } from "../src/wire/primitives.ts";
+import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
+import { judgedSets } from "./judged-sets.ts";
+import type { FoundPlace, JudgedDocument, JudgedQuery, JudgedSet } from "./judged-sets.ts";
 import { printTable } from "./report.ts";
+import { withVectorCache } from "./vector-cache.ts";
 
-const folder = join(import.meta.dirname, "..", "..", "shared", "data", "scifact");
-/** Chunks asked for by words alone: enough for a hundred documents. */
-const WORDS_DEPTH = 250;
-/** Results of a query that the calibration looks at: those that people see. */
-const CALIBRATED_DEPTH = 10;
+/** What a search may be asked for at most. */
+const TOP_K = 100;
+/** Results of a query whose scores are compared with the truth: those that people see. */
+const SEEN = 10;
+/** Measured by others on the same data, or published. */
+const ANCHORS: Readonly<Record<string, readonly string[][]>> = {
+  SciFact: [
+    ["anchor: FTS5 BM25, whole documents", "", "", "0.687", ""],
+    ["anchor: all-MiniLM-L6-v2, whole documents", "", "", "0.637", ""],
+    ["anchor: their reciprocal rank fusion", "", "", "0.715", ""],
+    ["anchor: their min-max mean", "", "", "0.729", ""],
+    ["published: BM25 (Pyserini)", "", "", "0.679", ""],
+    ["published: bge-base-en-v1.5", "", "", "0.741", ""],
+    ["published: its fusion with BM25", "", "", "0.747", ""],
+  ],
+};
 
-interface Judged {
-  readonly id: string;
-  readonly text: string;
-  readonly relevant: ReadonlySet<string>;
-}
+const { values: options } = parseArgs({
+  options: {
+    set: { type: "string" },
+    part: { type: "string" },
+    tiers: { type: "string", default: "fastest,moderate,high_accuracy" },
+    fit: { type: "boolean", default: false },
+    ingest: { type: "boolean", default: false },
+    embedding: { type: "string" },
+    "embedding-model": { type: "string", default: "" },
+    "embedding-key": { type: "string" },
+    reranker: { type: "string" },
+    "reranker-model": { type: "string", default: "" },
+    "reranker-key": { type: "string" },
+  },
+});
 
-/** A document in a ranking, with the evidence for its best chunk. */
-interface RankedDocument {
-  readonly id: string;
-  readonly evidence: number;
-}
-
-type Ranker = (query: string) => Promise<RankedDocument[]>;
+const tiers = options.tiers.split(",").map((tier) => Tier.parse(tier));
 
 async function main(): Promise<void> {
-  if (!existsSync(folder)) {
-    console.log(`skipped: the SciFact data is not at ${folder}`);
-    return;
-  }
-  const embedder = process.argv.includes("--words") ? undefined : await findEmbedder();
-  const store = await openSqliteStore();
+  const embedder = tiers.some((tier) => tier !== "fastest") ? await findEmbedder() : undefined;
+  const reranker = findReranker();
   try {
-    const scope = await fill(store, embedder);
-    const tiers: [name: string, rank: Ranker][] = [["fastest", rankByWords(store, scope)]];
-    if (embedder !== undefined) tiers.push(["moderate", rankByBoth(store, scope, embedder)]);
-    const rows: string[][] = [];
-    for (const [name, rank] of tiers)
-      rows.push([name, ...(await measure(rank, "train")), ...(await measure(rank, "test"))]);
-    printTable(
-      ["", "train nDCG@10", "train recall@100", "test nDCG@10", "test recall@100"],
-      [
-        ...rows,
-        ["anchor: FTS5 BM25, whole documents", "", "", "0.687", ""],
-        ["anchor: all-MiniLM-L6-v2, whole documents", "", "", "0.637", ""],
-        ["anchor: their min-max mean", "", "", "0.729", ""],
-        ["published: BM25 (Pyserini)", "", "", "0.679", ""],
-      ],
-    );
-    if (process.argv.includes("--fit")) {
-      for (const [name, rank] of tiers) console.log(name, await fit(rank));
+    for (const set of judgedSets()) {
+      if (options.set === undefined || set.name.includes(options.set))
+        await runSet(set, embedder && withVectorCache(embedder), reranker);
     }
+    if (options.ingest && embedder !== undefined) await measureIngest(embedder);
   } finally {
-    await store.close();
     await embedder?.close();
+    await reranker?.close();
   }
 }
 
 async function findEmbedder(): Promise<Embedder | undefined> {
+  const { embedding: baseUrl, "embedding-model": model, "embedding-key": keyFile } = options;
+  if (baseUrl !== undefined) return openRemoteEmbedder({ baseUrl, model, apiKey: keyOf(keyFile) });
   const found = await openLocalEmbedder({});
   if ("embed" in found) return found;
-  console.log(`moderate skipped: ${found.reason}`);
+  console.log(`moderate and high_accuracy skipped: ${found.reason}`);
   return undefined;
 }
 
-/** Puts the corpus into the store: title and abstract make the text, the title is the resource's. */
-async function fill(store: Store, embedder: Embedder | undefined): Promise<Scope> {
-  const account = await store.ensureAccount("bench");
-  const documents = lines("corpus.jsonl").map(({ id, title, text }) => {
-    const content = `${title}
-
-${text}`;
-    return { id, title, content, spans: chunkRecursive(content, DEFAULT_SETTINGS) };
-  });
-  const texts = documents.flatMap(({ content, spans }) =>
-    spans.map(({ start, end }) => content.slice(start, end)),
-  );
-  const vectors = embedder === undefined ? undefined : await embedAll(embedder, texts);
-  let from = 0;
-  await Promise.all(
-    documents.map(({ id, title, content, spans }) => {
-      const own = vectors?.slice(from, (from += spans.length));
-      return store.createResource(
-        {
-          accountId: account.id,
-          id: id.padStart(24, "0"),
-          tier: "moderate",
-          ownerId: "bench",
-          origin: "content",
-          title,
-          description: "",
-          url: null,
-          content,
-          settings: DEFAULT_SETTINGS,
-          createdAt: "2026-01-01T00:00:00.000Z",
-        },
-        { spans, vectors: own, fingerprint: embedder?.fingerprint },
-      );
-    }),
-  );
-  const collection = (await store.collections(account.id)).find(({ tier }) => tier === "moderate");
-  console.log(`${documents.length} documents, ${collection?.chunks} chunks`);
-  return { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "bench" };
+function findReranker(): Reranker | undefined {
+  const { reranker: url, "reranker-model": model, "reranker-key": keyFile } = options;
+  if (url === undefined) return undefined;
+  const onChange = (problem: Error | undefined): void =>
+    console.log(problem?.message ?? "the reranker works again");
+  return openReranker({ url, model, apiKey: keyOf(keyFile), timeoutMs: 30_000, nowMs: Date.now, onChange });
 }
 
-async function embedAll(embedder: Embedder, texts: readonly string[]): Promise<Float32Array[]> {
-  const hash = createHash("sha256").update(embedder.fingerprint).update(texts.join("\0")).digest("hex");
-  const kept = join(tmpdir(), `kbsync-bench-${hash.slice(0, 16)}.f32`);
-  const size = embedder.dimensions;
-  if (!existsSync(kept)) {
-    const all = new Float32Array(texts.length * size);
-    for (let at = 0; at < texts.length; at += 64) {
-      const vectors = await embedder.embed(texts.slice(at, at + 64));
-      for (const [index, vector] of vectors.entries()) all.set(vector, (at + index) * size);
-      if (at % 1024 === 0) console.log(`embedded ${at} of ${texts.length} chunks`);
+function keyOf(file: string | undefined): string | undefined {
+  return file === undefined ? undefined : readFileSync(file, "utf8").trim();
+}
+
+async function runSet(
+  set: JudgedSet,
+  embedder: Embedder | undefined,
+  reranker: Reranker | undefined,
+): Promise<void> {
+  const store = await openSqliteStore();
+  try {
+    const filled = await fill(store, set.documents, embedder);
+    const asked = tiers.filter((tier) => tier === "fastest" || embedder !== undefined);
+    const parts = [...set.parts].filter(([part]) => options.part === undefined || part === options.part);
+    const rows: string[][] = [];
+    const truths: { tier: Tier; truths: readonly Truth[] }[] = [];
+    for (const tier of asked) {
+      const figures: string[] = [];
+      for (const [part, queries] of parts) {
+        const answers = await answerAll(store, filled, tier, embedder, reranker, queries);
+        figures.push(...quality(set, queries, answers));
+        if (part !== "test") truths.push({ tier, truths: truthsOf(queries, answers) });
+      }
+      rows.push([tier, ...figures]);
     }
-    writeFileSync(kept, new Uint8Array(all.buffer));
+    console.log(`\n${set.name}: ${set.documents.length} documents, ${filled.places.size} chunks`);
+    const heads = parts.flatMap(([part]) => [`${part} nDCG@10`, `${part} recall@100`]);
+    printTable(["", ...heads], [...rows, ...(ANCHORS[set.name] ?? [])]);
+    if (options.fit) for (const each of truths) printTruth(each.tier, each.truths);
+  } finally {
+    await store.close();
   }
-  const all = new Float32Array(Uint8Array.from(readFileSync(kept)).buffer);
-  return texts.map((_, at) => all.slice(at * size, (at + 1) * size));
 }
 
-function rankByWords(store: Store, scope: Scope): Ranker {
-  const documents = documentsOf(store, scope);
-  return async (query) => {
-    const { hits, ceiling } = await store.lexical({ scope, query, limit: WORDS_DEPTH });
-    return documents(hits.map((hit) => ({ row: hit.row, evidence: lexicalEvidence(hit, ceiling) })));
-  };
+interface Filled {
+  readonly scope: Scope;
+  readonly places: ReadonlyMap<string, FoundPlace>;
 }
 
-function rankByBoth(store: Store, scope: Scope, embedder: Embedder): Ranker {
-  const documents = documentsOf(store, scope);
-  return async (query) => {
-    const [vector = new Float32Array()] = await embedder.embed([query]);
-    const { fingerprint } = embedder;
-    const { hits, ceiling } = await store.lexical({ scope, query, limit: FUSED_DEPTH });
-    const nearest = await store.nearest({ scope, vector, fingerprint, limit: FUSED_DEPTH });
-    const lexicalBest = lexicalEvidence(hits[0], ceiling);
-    const cosineBest = nearest[0]?.cosine ?? 0;
-    return documents(
-      fuse(hits, nearest).map(({ row, mix }) => ({
-        row,
-        evidence: fusedEvidence(mix, lexicalBest, cosineBest),
-      })),
-    );
-  };
-}
-
-/** Turns ranked chunks into ranked documents, each at its best chunk. */
-function documentsOf(
+/** Puts the documents into the store once, in `high_accuracy`: the other tiers look at less of it. */
+async function fill(
   store: Store,
-  scope: Scope,
-): (chunks: readonly { readonly row: number; readonly evidence: number }[]) => Promise<RankedDocument[]> {
-  return async (chunks) => {
-    const found = await store.chunksByRow(
-      scope,
-      chunks.map(({ row }) => row),
+  documents: readonly JudgedDocument[],
+  embedder: Embedder | undefined,
+): Promise<Filled> {
+  const account = await store.ensureAccount("bench");
+  const places = new Map<string, FoundPlace>();
+  for (const { id, title, content } of documents) {
+    const spans = chunkRecursive(content, DEFAULT_SETTINGS);
+    const texts = spans.map(({ start, end }) => content.slice(start, end));
+    const contexts = spans.map(({ headings }, at) =>
+      embeddingText({ title, headings, text: texts[at] ?? "" }),
     );
-    const ids = new Map(found.map(({ row, resourceId }) => [row, resourceId.replace(/^0+(?=.)/, "")]));
-    const best = new Map<string, number>();
-    for (const { row, evidence } of chunks) {
-      const id = ids.get(row);
-      if (id !== undefined && !best.has(id)) best.set(id, evidence);
+    await store.createResource(
+      {
+        accountId: account.id,
+        id,
+        tier: "high_accuracy",
+        ownerId: "bench",
+        origin: "content",
+        title,
+        description: "",
+        url: null,
+        content,
+        settings: DEFAULT_SETTINGS,
+        createdAt: "2026-01-01T00:00:00.000Z",
+      },
+      {
+        spans,
+        vectors: await embedder?.embed(contexts),
+        fingerprint: embedder?.fingerprint,
+        sentences:
+          embedder && tiers.includes("high_accuracy") ? await embedSentences(embedder, texts) : undefined,
+      },
+    );
+    const stored = await store.chunks({ accountId: account.id, id });
+    for (const { id: chunkId, start, end } of stored?.chunks ?? []) {
+      places.set(chunkId, { resourceId: id, start, end });
     }
-    return [...best].map(([id, evidence]) => ({ id, evidence }));
-  };
+  }
+  const collection = (await store.collections(account.id)).find(({ tier }) => tier === "high_accuracy");
+  return { scope: { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "bench" }, places };
 }
 
-async function measure(rank: Ranker, set: "train" | "test"): Promise<string[]> {
+/** A chunk of an answer. */
+interface Hit {
+  readonly place: FoundPlace;
+  readonly score: number;
+}
+
+async function answerAll(
+  store: Store,
+  { scope, places }: Filled,
+  tier: Tier,
+  embedder: Embedder | undefined,
+  reranker: Reranker | undefined,
+  queries: readonly JudgedQuery[],
+): Promise<Hit[][]> {
+  const answers: Hit[][] = [];
+  for (const { text } of queries) {
+    const request = { scope, tier, query: text, topK: TOP_K, scoreMin: undefined };
+    const { results } = await search(store, embedder, request, reranker);
+    answers.push(
+      results.flatMap(({ id, score }) => {
+        const place = places.get(id);
+        return place === undefined ? [] : { place, score };
+      }),
+    );
+  }
+  return answers;
+}
+
+/** Mean nDCG@10 and recall over the queries. A thing to be found counts where it is first found. */
+function quality(set: JudgedSet, queries: readonly JudgedQuery[], answers: readonly Hit[][]): string[] {
   let gain = 0;
   let recall = 0;
-  const queries = judged(set);
-  for (const { text, relevant } of queries) {
-    const ranking = await rank(text);
-    const places = ranking.slice(0, 10).map(({ id }, at) => (relevant.has(id) ? 1 / Math.log2(at + 2) : 0));
-    const ideal = [...relevant].slice(0, 10).map((_, at) => 1 / Math.log2(at + 2));
-    gain += sum(places) / sum(ideal);
-    recall += ranking.slice(0, 100).filter(({ id }) => relevant.has(id)).length / relevant.size;
+  for (const [at, { relevance, wanted }] of queries.entries()) {
+    const found = new Set<number>();
+    const documents = new Set<string>();
+    let rank = 0;
+    let gained = 0;
+    for (const { place } of answers[at] ?? []) {
+      if (set.ranked === "documents" && documents.has(place.resourceId)) continue;
+      documents.add(place.resourceId);
+      const fresh = relevance(place).filter((number) => !found.has(number));
+      for (const number of fresh) found.add(number);
+      if (fresh.length > 0 && rank < SEEN) gained += 1 / Math.log2(rank + 2);
+      rank++;
+    }
+    let ideal = 0;
+    for (let place = 0; place < Math.min(SEEN, wanted); place++) ideal += 1 / Math.log2(place + 2);
+    gain += gained / ideal;
+    recall += found.size / wanted;
   }
   return [(gain / queries.length).toFixed(4), (recall / queries.length).toFixed(4)];
 }
 
-/**
- * Logistic regression of relevance on evidence over the train queries, by Newton's method. Every second query has its
- * relevant documents taken out of the ranking.
- */
-async function fit(rank: Ranker): Promise<string> {
-  const points: { x: number; y: number }[] = [];
-  for (const [at, { text, relevant }] of judged("train").entries()) {
-    const ranking = await rank(text);
-    const seen = at % 2 === 0 ? ranking.filter(({ id }) => !relevant.has(id)) : ranking;
-    for (const { id, evidence } of seen.slice(0, CALIBRATED_DEPTH)) {
-      points.push({ x: evidence, y: relevant.has(id) ? 1 : 0 });
-    }
-  }
-  let intercept = 0;
-  let slope = 0;
-  for (let step = 0; step < 30; step++) {
-    const total = { g0: 0, g1: 0, h00: 0, h01: 0, h11: 0 };
-    for (const { x, y } of points) {
-      const p = 1 / (1 + Math.exp(-(intercept + slope * x)));
-      const spread = p * (1 - p);
-      total.g0 += y - p;
-      total.g1 += (y - p) * x;
-      total.h00 += spread;
-      total.h01 += spread * x;
-      total.h11 += spread * x * x;
-    }
-    const determinant = total.h00 * total.h11 - total.h01 ** 2;
-    intercept += (total.h11 * total.g0 - total.h01 * total.g1) / determinant;
-    slope += (total.h00 * total.g1 - total.h01 * total.g0) / determinant;
-  }
-  return `score = 1 / (1 + exp(-(${intercept.toFixed(2)} + ${slope.toFixed(2)} × evidence))), ${points.length} points`;
+/** A score, and whether the chunk was relevant. */
+interface Truth {
+  readonly score: number;
+  readonly isRelevant: boolean;
 }
 
-function judged(set: "train" | "test"): Judged[] {
-  const relevant = Map.groupBy(
-    readFileSync(join(folder, "qrels", `${set}.tsv`), "utf8")
-      .trim()
-      .split("\n")
-      .slice(1)
-      .map((line) => line.split("\t"))
-      .filter(([, , grade]) => Number(grade) > 0),
-    ([query]) => query ?? "",
-  );
-  return lines("queries.jsonl")
-    .filter(({ id }) => relevant.has(id))
-    .map(({ id, text }) => ({
-      id,
-      text,
-      relevant: new Set((relevant.get(id) ?? []).map(([, document]) => document ?? "")),
+/** The first results of each query; every second query asks for what is not there: its relevant results are taken away. */
+function truthsOf(queries: readonly JudgedQuery[], answers: readonly Hit[][]): Truth[] {
+  return queries.flatMap(({ relevance }, at) => {
+    const judged = (answers[at] ?? []).map(({ place, score }) => ({
+      score,
+      isRelevant: relevance(place).length > 0,
     }));
+    return judged.filter(({ isRelevant }) => at % 2 === 1 || !isRelevant).slice(0, SEEN);
+  });
 }
 
-function lines(name: string): { id: string; title: string; text: string }[] {
-  return readFileSync(join(folder, name), "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => {
-      const { _id: id, title = "", text } = JSON.parse(line) as { _id: string; title?: string; text: string }; // BEIR's form
-      return { id, title, text };
-    });
+/** Share of relevant results by score: as large as the score, if scores tell the truth. */
+function printTruth(tier: Tier, truths: readonly Truth[]): void {
+  const bounds = [0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0001];
+  const rows = bounds.slice(1).flatMap((to, at) => {
+    const from = bounds[at] ?? 0;
+    const within = truths.filter(({ score }) => score >= from && score < to);
+    if (within.length === 0) return [];
+    const relevant = within.filter(({ isRelevant }) => isRelevant).length;
+    const mean = within.reduce((sum, { score }) => sum + score, 0) / within.length;
+    const range = `${from} to ${Math.min(1, to)}`;
+    return [[range, String(within.length), mean.toFixed(2), (relevant / within.length).toFixed(2)]];
+  });
+  console.log(`\n${tier}: scores against the truth`);
+  printTable(["score", "results", "mean score", "relevant"], rows);
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+/** What a tier costs to take in: seconds in the model for the same texts, in turn. */
+async function measureIngest(embedder: Embedder): Promise<void> {
+  const documents = (judgedSets()[0]?.documents ?? []).slice(0, 40);
+  const chunks = documents.flatMap(({ title, content }) =>
+    chunkRecursive(content, DEFAULT_SETTINGS).map(({ start, end, headings }) => ({
+      title,
+      headings,
+      text: content.slice(start, end),
+    })),
+  );
+  let whole = 0;
+  let sentences = 0;
+  for (let at = 0; at < chunks.length; at += 4) {
+    const step = chunks.slice(at, at + 4);
+    const start = performance.now();
+    await embedder.embed(step.map((chunk) => embeddingText(chunk)));
+    const between = performance.now();
+    await embedSentences(
+      embedder,
+      step.map(({ text }) => text),
+    );
+    whole += between - start;
+    sentences += performance.now() - between;
+  }
+  console.log(
+    `\n${chunks.length} chunks: ${(whole / chunks.length).toFixed(0)} ms a chunk for its vector, ` +
+      `${(sentences / chunks.length).toFixed(0)} ms for those of its sentences ` +
+      `(high_accuracy costs ${((whole + sentences) / whole).toFixed(2)} times moderate)`,
+  );
 }
 
 await main();

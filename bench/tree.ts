@@ -30,6 +30,18 @@ export function writeTree(root: string, shape: TreeShape): number {
   return bytes;
 }
 
+/** The texts of such a tree one after the other, without end: for what needs no files. The same each time. */
+export function* makeTexts(meanBytes: number): Generator<string, never> {
+  const random = mulberry32(0x5eed);
+  const words = zipfWords(random);
+  for (let file = 0; ; file++) yield markdown(file, meanBytes * (0.2 + 1.6 * random()), words, random);
+}
+
+/** The word of the generated texts that is the so-manieth most frequent one, from 0. */
+export function wordOfRank(rank: number): string {
+  return COMMON[rank] ?? spell(rank);
+}
+
 /** Folders nest two deep, twenty to a parent. */
 function folderName(index: number): string {
   return join(`part-${Math.floor(index / 20)}`, `chapter-${index % 20}`);

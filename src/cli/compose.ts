@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { request } from "undici";
@@ -9,6 +8,7 @@ import type { Service } from "../kb/service.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { lockFolder } from "../lib/folder-lock.ts";
 import type { KnowledgePlace } from "../wire/agent.ts";
+import { Tier } from "../wire/primitives.ts";
 import { TOP_K_DEFAULT } from "../wire/search.ts";
 import { type Daemon, type DaemonActivity, type DaemonOptions, openDaemon } from "../sync/daemon.ts";
 import {
@@ -22,6 +22,8 @@ import {
   validKey,
   writeServiceAddress,
 } from "./state-folder.ts";
+import { rememberedEmbedder } from "./earlier-models.ts";
+import { languageModelOf, rerankerOf } from "./models.ts";
 import { programVersion } from "./version.ts";
 
 /** A service that can be asked, here or elsewhere. */
@@ -57,26 +59,30 @@ export async function startEmbeddedService(
     });
   }
   const { port, modelDir } = config.service;
-  // Before anything is opened: a key file that is not as it should be ends the program here.
-  const chat = chatOptions(config);
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   const open = async () => {
     // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
-    const [{ openService }, { openSqliteStore }, { openLocalEmbedder }] = await Promise.all([
+    const [{ openService }, { openSqliteStore }] = await Promise.all([
       import("../kb/service.ts"),
       import("../kb/store/sqlite/open.ts"),
-      import("../kb/embed/local.ts"),
     ]);
     return openService({
       stateDir: state.serviceDir,
       store: await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") }),
       port,
-      openEmbedder: () => openLocalEmbedder(modelDir === undefined ? {} : { modelDir }),
+      ...rememberedEmbedder(
+        join(state.serviceDir, "embedding-models.json"),
+        config.kb.embedding,
+        modelDir,
+        log,
+      ),
+      ...languageModelOf(config.kb.languageModel, log),
+      ...rerankerOf(config.kb.reranker, log),
       log: log.child({ part: "service" }),
       version: programVersion(),
       ...serviceRules(config.kb),
-      chat,
+      chat: chatOptions(config),
     });
   };
   let service: Awaited<ReturnType<typeof open>> | undefined;
@@ -116,43 +122,20 @@ const DEFAULT_PLACES_MAX = 50;
 
 /** What answers questions. The agent `default` reads all configured sources, and what has no owner of its own. */
 function chatOptions({ kb, sources }: Config) {
-  const { languageModel: endpoint, agents, chat } = kb;
+  const { agents, chat } = kb;
   const { models, contextTokens, timeoutSeconds } = chat;
   const read = new Map<string, KnowledgePlace>();
   for (const { collection: tier, ownerId: owner } of sources) {
     read.set(`${tier} ${owner}`, { tier, owner, top_k: TOP_K_DEFAULT });
   }
-  const unowned = (["fastest", "moderate"] as const).map((tier) => ({ tier, top_k: TOP_K_DEFAULT }));
+  const unowned = Tier.options.map((tier) => ({ tier, top_k: TOP_K_DEFAULT }));
   return {
-    languageModel: endpoint && {
-      baseUrl: endpoint.baseUrl,
-      model: endpoint.model,
-      apiKey: endpoint.apiKeyFile === undefined ? undefined : endpointKey(endpoint.apiKeyFile),
-    },
     agents,
     defaultKnowledge: [...[...read.values()].slice(0, DEFAULT_PLACES_MAX), ...unowned],
     models,
     contextTokens,
     timeoutMs: timeoutSeconds * 1000,
   };
-}
-
-/** The key of an endpoint, from a file that nobody but its owner may read. Throws `key_invalid`. */
-function endpointKey(path: string): string {
-  const key = readKeyFile(path);
-  if (key === undefined) {
-    throw new KbsyncError(`there is no key file ${path}`, {
-      code: "key_invalid",
-      subject: path,
-      hint: "kb.languageModel.apiKeyFile of the configuration names it.",
-    });
-  }
-  if ((statSync(path).mode & 0o077) === 0) return key;
-  throw new KbsyncError(`the key file ${path} can be read by others`, {
-    code: "key_invalid",
-    subject: path,
-    hint: `chmod 600 ${path}`,
-  });
 }
 
 /**

@@ -61,6 +61,13 @@ const BY_CODE: Readonly<Record<string, number>> = {
   control_silent: EXIT.service,
   control_slow: EXIT.service,
   daemon_stopping: EXIT.service,
+  backup_exists: EXIT.usage,
+  backup_nothing: EXIT.usage,
+  backup_invalid: EXIT.usage,
+  backup_newer: EXIT.usage,
+  backup_damaged: EXIT.filesFailed,
+  restore_occupied: EXIT.usage,
+  restore_unfinished: EXIT.usage,
   key_not_found: EXIT.usage,
   key_limit: EXIT.usage,
   // A key file that is named and is not there, or holds no key; without any key at all the service would refuse.

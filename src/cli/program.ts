@@ -8,10 +8,14 @@ import { addKey } from "./key.ts";
 import { logLevel } from "./log.ts";
 import { addApprove } from "./approve.ts";
 import { addAsk } from "./question.ts";
+import { addBackup } from "./backup.ts";
+import { addDoctor } from "./doctor.ts";
+import { addMcp } from "./mcp.ts";
 import { addPause } from "./pause.ts";
 import { addRecover } from "./recover.ts";
 import { addRescan } from "./rescan.ts";
 import { addResume } from "./resume.ts";
+import { addRestore } from "./restore.ts";
 import { addRetry } from "./retry.ts";
 import { addRun } from "./run.ts";
 import { addSearch } from "./search.ts";
@@ -99,6 +103,10 @@ function buildProgram(context: Context): Command {
   addRecover(program, context);
   addKey(program, context);
   addWebhooks(program, context);
+  addMcp(program, context);
+  addBackup(program, context);
+  addRestore(program, context);
+  addDoctor(program, context);
   program.hook("preAction", () => void logLevel(context.env));
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command

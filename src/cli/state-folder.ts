@@ -16,6 +16,7 @@ import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { stateUnusable } from "../lib/folder-lock.ts";
 import { shortageAt } from "../lib/full-disk.ts";
+import { finishRestore } from "./pending-restore.ts";
 
 /** Where everything lies below the state folder. */
 export interface StateFolder {
@@ -38,7 +39,10 @@ export function stateFolder(path: string): StateFolder {
   };
 }
 
-/** Makes the state folder, open to its owner alone. Throws code `state_unusable` or `disk_full`. */
+/**
+ * Makes the state folder, open to its owner alone, and brings a restore to its end that was broken off in it. Throws code
+ * `state_unusable` or `disk_full`.
+ */
 export function makeStateFolder(path: string): StateFolder {
   try {
     makeFolders(path);
@@ -51,6 +55,7 @@ export function makeStateFolder(path: string): StateFolder {
       cause: error,
     });
   }
+  finishRestore(path);
   return stateFolder(path);
 }
 
@@ -151,7 +156,7 @@ export function forgetServiceAddress(state: StateFolder): void {
 }
 
 /** Written beside, synced and renamed: a reader sees the old file or the new one, never half of it. */
-function writeDurably(path: string, text: string, mode: number): void {
+export function writeDurably(path: string, text: string, mode: number): void {
   const beside = `${path}.${process.pid}.new`;
   usable(path, () => {
     const file = openSync(beside, "w", mode);

@@ -196,11 +196,19 @@ function absoluteService(service: ServiceConfig, folder: string): ServiceConfig 
 
 function absoluteKb(kb: KbConfig, folder: string): KbConfig {
   const { dataDir } = kb.ocr;
-  const read = dataDir === undefined ? kb : { ...kb, ocr: { ...kb.ocr, dataDir: resolve(folder, dataDir) } };
-  const { languageModel } = read;
-  if (languageModel?.apiKeyFile === undefined) return read;
-  const apiKeyFile = absolutePathOf(folder, languageModel.apiKeyFile);
-  return { ...read, languageModel: { ...languageModel, apiKeyFile } };
+  const ocr = dataDir === undefined ? kb.ocr : { ...kb.ocr, dataDir: resolve(folder, dataDir) };
+  return {
+    ...kb,
+    ocr,
+    embedding: withAbsoluteKey(kb.embedding, folder),
+    ...(kb.languageModel && { languageModel: withAbsoluteKey(kb.languageModel, folder) }),
+    ...(kb.reranker && { reranker: withAbsoluteKey(kb.reranker, folder) }),
+  };
+}
+
+function withAbsoluteKey<T extends { apiKeyFile?: string | undefined }>(service: T, folder: string): T {
+  const { apiKeyFile } = service;
+  return apiKeyFile === undefined ? service : { ...service, apiKeyFile: absolutePathOf(folder, apiKeyFile) };
 }
 
 function defaultConcurrency(service: ServiceConfig): number {

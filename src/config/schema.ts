@@ -187,18 +187,51 @@ const allowed = z
   .max(300)
   .refine(isAllowEntry, { error: "expected a host name, *.name, an address or a range such as 10.0.0.0/8" });
 
+const modelName = z.string().min(1).max(200).describe("The model's name at that service.");
+const apiKeyFile = z
+  .string()
+  .min(1)
+  .optional()
+  .describe(
+    "File that holds the service's key, sent as a bearer token; relative to the configuration file. Default: no key is sent.",
+  );
+
+const embedding = z
+  .strictObject({
+    baseUrl: httpUrl
+      .optional()
+      .describe(
+        "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. The text of every document in `moderate` and `high_accuracy` is sent there. Default: the local model, and nothing leaves the machine.",
+      ),
+    model: modelName.optional(),
+    apiKeyFile,
+    dimensions: z
+      .int()
+      .min(1)
+      .max(8192)
+      .optional()
+      .describe(
+        "Asked of a model that can cut its vectors short; fewer take less memory. Default: what it gives.",
+      ),
+  })
+  .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
+    error: "expected baseUrl and model together, or neither",
+  });
+
+const reranker = z.strictObject({
+  url: httpUrl.describe(
+    "Whole address of a reranking model in the form of Jina, Cohere, vLLM and TEI, for example `https://api.jina.ai/v1/rerank`. Queries and the best 50 chunks of each search in `high_accuracy` are sent there.",
+  ),
+  model: modelName,
+  apiKeyFile,
+});
+
 const languageModel = z.strictObject({
   baseUrl: httpUrl.describe(
-    "Address of an OpenAI-compatible endpoint, with its version: `http://127.0.0.1:11434/v1` (Ollama), `https://api.openai.com/v1`.",
+    "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. Questions are sent there, with the passages and images that belong to them, and the text of every document with strategy `agentic`.",
   ),
-  model: z.string().min(1).max(200).describe("The endpoint's name of the model."),
-  apiKeyFile: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "File that holds the endpoint's key, readable for its owner alone; relative to the configuration file. Default: no key is sent.",
-    ),
+  model: modelName,
+  apiKeyFile,
 });
 
 const price = z.number().min(0).max(1_000_000);
@@ -244,9 +277,19 @@ const chat = z.strictObject({
 });
 
 const kb = z.strictObject({
+  embedding: embedding
+    .prefault({})
+    .describe("The model that turns text into vectors for `moderate` and `high_accuracy`."),
+  reranker: reranker
+    .optional()
+    .describe(
+      "A model that `high_accuracy` puts the best hits in order with. Default: none, it compares sentences by the embedding model.",
+    ),
   languageModel: languageModel
     .optional()
-    .describe("The language model that answers questions. Default: none; builtin/ocr answers then."),
+    .describe(
+      "The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent answers, and documents are divided by meaning.",
+    ),
   agents: z
     .array(AgentConfig)
     .max(100)

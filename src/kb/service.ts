@@ -4,36 +4,30 @@ import type { Logger } from "pino";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
 import { addressRules, isLiteral } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
-import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
-import type { KnowledgePlace, AgentConfig } from "../wire/agent.ts";
-import { openChat } from "./chat/chat.ts";
-import { openImageReader } from "./chat/image-reader.ts";
-import { noticeChatJobs, openChatJobs } from "./chat/job-runner.ts";
+import { openAnswering } from "./answering.ts";
+import { noticeChatJobs } from "./chat/job-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
-import type { ResolveAll } from "./fetch/guarded-dial.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openAdmission } from "./http/admission.ts";
-import type { Admission } from "./http/admission.ts";
+import { healthOf } from "./health.ts";
 import type { Health } from "./http/health-route.ts";
 import { openIdempotency } from "./http/idempotency.ts";
 import { openKeyring } from "./http/keyring.ts";
 import { openRateLimiter } from "./http/rate.ts";
-import type { RateRule } from "./http/rate.ts";
 import type { Route } from "./http/route-table.ts";
 import { buildServer } from "./http/server.ts";
 import { refusalAnswer } from "./http/status.ts";
 import { noticeMissingVectors, openBackfill } from "./ingest/backfill.ts";
 import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
-import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import { openIngest } from "./ingest/ingest.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
-import { openOpenAiModel } from "./models/openai.ts";
-import type { ModelFacts } from "./models/price.ts";
+import { watchLanguageModel } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
-import type { FoundModel, Model, ModelState } from "./ingest/model.ts";
+import { openServing } from "./ingest/serving.ts";
+import { openLanguageModel } from "./language/openai-compatible.ts";
+import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
-import type { Retention } from "./resources/housekeeping.ts";
 import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
 import { fileAddresses, isLoopback } from "./resources/file-address.ts";
 import { openFileArea } from "./resources/file-area.ts";
@@ -42,111 +36,10 @@ import type { KeyGrant } from "./resources/keys.ts";
 import { rememberCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
-import type { KeyRecord, Store } from "./store/store.ts";
+import { openReranker } from "./search/reranker.ts";
+import type { KeyRecord } from "./store/store.ts";
 import { noticeMessages } from "./webhooks/courier.ts";
 import { openWebhooks } from "./webhooks/webhooks.ts";
-
-/** What the service is opened with. */
-export interface ServiceOptions {
-  /** Holds uploaded files, in `uploads/`. Made when missing. */
-  readonly stateDir: string;
-  /** The service closes it. */
-  readonly store: Store;
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** 0: any free one. */
-  readonly port: number;
-  /** Where clients reach uploaded files, without a slash at the end. Default: where the service listens. */
-  readonly resourcesUrl?: string;
-  /** Finds the embedding model when it is first needed. Undefined: run on words alone. */
-  readonly openEmbedder?: () => Promise<FoundModel>;
-  readonly log: Logger;
-  /** Told by the health route. */
-  readonly version: string;
-  /** Hosts, addresses and ranges that links may be fetched from although they are not public. Default none. */
-  readonly fetchAllow?: readonly string[];
-  /** Resolves the names of links; given by tests. Default the system's. */
-  readonly resolveHost?: ResolveAll;
-  /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
-  readonly rate?: RateRule;
-  /** Uploaded files are served only to keys of their account. Default false: whoever has the address can read. */
-  readonly filesNeedKey?: boolean;
-  /** Hosts, addresses and ranges that webhooks may be sent to although they are not public. Default none. */
-  readonly webhookAllow?: readonly string[];
-  readonly retention?: Partial<Retention>;
-  /** Agents and the model they ask. Default: the agent `default` alone, without a model. */
-  readonly chat?: Partial<ChatOptions>;
-  /** How text in pictures is recognised. */
-  readonly ocr?: OcrOptions;
-  readonly limits?: Partial<ServiceLimits>;
-  readonly nowMs?: () => number;
-}
-
-/** What answers questions. */
-export interface ChatOptions {
-  /** An OpenAI-compatible endpoint; undefined: none, and the builtin agent answers. */
-  readonly languageModel: LanguageModelOptions | undefined;
-  readonly agents: readonly AgentConfig[];
-  /** What the agent `default` reads. */
-  readonly defaultKnowledge: readonly KnowledgePlace[];
-  /** What is known of models, by name. */
-  readonly models: Readonly<Record<string, ModelFacts>>;
-  /** Window of a model of which it is not known. */
-  readonly contextTokens: number;
-  readonly timeoutMs: number;
-}
-
-/** Where a language model is. */
-export interface LanguageModelOptions {
-  readonly baseUrl: string;
-  readonly model: string;
-  /** The key itself; undefined: none is sent. */
-  readonly apiKey: string | undefined;
-}
-
-const DEFAULT_CHAT: ChatOptions = {
-  languageModel: undefined,
-  agents: [],
-  defaultKnowledge: [],
-  models: {},
-  contextTokens: 8192,
-  timeoutMs: 120_000,
-};
-
-/** Questions an agent and a thread may be asked a minute, where the requests of keys are limited at all. */
-const AGENT_RATE: RateRule = { perMinute: 100, burst: 100 };
-const THREAD_RATE: RateRule = { perMinute: 20, burst: 20 };
-
-/** What a key may send where the service listens for others than this machine: ten a second, as a program does. */
-const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
-
-/** Bounds, each with a default. */
-export interface ServiceLimits {
-  /** Longest text of a resource in bytes. Default 32 MB. */
-  readonly contentBytes: number;
-  /** Largest upload in bytes. Default 32 MB. */
-  readonly uploadBytes: number;
-  /** Requests under way at once. Default 1024. */
-  readonly requests: number;
-  /** Bytes of bodies under way at once. Default 256 MB. */
-  readonly bodyBytes: number;
-  /** Creates, updates and uploads under way at once. Default 512. */
-  readonly ingests: number;
-  /** How long an answer waits for a client that does not read on. Default 2 minutes. */
-  readonly answerIdleMs: number;
-  /** How long closing waits for requests under way. Default 10 s. */
-  readonly drainMs: number;
-}
-
-const DEFAULT_LIMITS: ServiceLimits = {
-  contentBytes: UPLOAD_BYTES_MAX,
-  uploadBytes: UPLOAD_BYTES_MAX,
-  requests: 1024,
-  bodyBytes: 256 * 1024 * 1024,
-  ingests: 512,
-  answerIdleMs: 120_000,
-  drainMs: 10_000,
-};
 
 /** The knowledge-base service. */
 export interface Service {
@@ -179,36 +72,64 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     },
     onProblem: (reason, hint) => log.warn({ hint }, reason),
   });
+  const reranker =
+    options.reranker &&
+    openReranker({
+      ...options.reranker,
+      nowMs,
+      onChange: (problem) => {
+        if (problem === undefined) log.info("the reranker works again");
+        else log.warn({ err: problem }, "the reranker fails, high_accuracy reranks by sentences");
+      },
+    });
+  const serving = openServing(model, options.store, options.openEarlierEmbedder);
+  const language =
+    options.languageModel &&
+    watchLanguageModel(openLanguageModel(options.languageModel), nowMs, (problem) =>
+      log.warn({ err: problem }, "the language model fails, agentic chunking splits by meaning"),
+    );
   const backfill = openBackfill({
     store: options.store,
     model: () => model.get(),
+    onChangedOver: () => {
+      serving.changedOver();
+      log.info("searches use the new embedding model");
+    },
+    onLeft: (chunks) => model.noteLeft(chunks),
     report: (report) => logBackfill(log, report),
   });
   const store = noticeMessages(
     noticeChatJobs(
-      noticeJobs(noticeMissingVectors(options.store, backfill.wake), () => jobs.wake()),
-      () => chatJobs.wake(),
+      noticeJobs(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), () => jobs.wake()),
+      () => answering.jobs.wake(),
     ),
     () => webhooks.courier.wake(),
   );
   let resourcesUrl = options.resourcesUrl;
 
+  const fetching = {
+    allow: options.fetchAllow ?? [],
+    ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
+    busy: () => new Refusal("ingest_busy", "Too many addresses are waiting to be fetched."),
+  };
   const kb: KnowledgeBase = {
     store,
     model,
+    embedderFor: serving.embedderFor,
+    reranker,
     ingest: openIngest({
       model,
+      language,
+      embedderFor: serving.embedderFor,
+      embeddedChunks: (at, fingerprint) => store.embeddedChunks(at, fingerprint),
+      onOtherStrategy: (asked, used, reason) =>
+        log.info({ asked, used }, `a text was split by another strategy: ${reason}`),
       extractor: openExtractor(options.ocr === undefined ? {} : { ocr: options.ocr }),
       busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be taken in."),
     }),
     files: await openFileArea(join(options.stateDir, "uploads")),
     addresses: fileAddresses(() => resourcesUrl ?? "", isLoopback(host)),
-    fetcher: openFetcher({
-      allow: options.fetchAllow ?? [],
-      ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
-      agent: `kbsync/${options.version} (link resources)`,
-      busy: () => new Refusal("ingest_busy", "Too many links are waiting to be fetched."),
-    }),
+    fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (link resources)` }),
     pages: openPageReader(),
     turns: openTurns(),
     collections: rememberCollections(store),
@@ -218,6 +139,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       if (status === 500) log.error({ err: error }, "taking in a document failed");
       return { message: body.message, retryAfterSeconds };
     },
+    isEnding: () => admission.state() === "draining",
     nowMs,
   };
   const jobs = openJobRunner(kb, (error) =>
@@ -231,53 +153,27 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     allowsHost: (name) => reachable.allowsName(name) || !isLiteral(name) || reachable.allowsAddress(name),
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
-    onFailed: ({ eventId, attempts }, attempt) =>
-      log.warn({ eventId, attempts: attempts + 1, ...attempt }, "a webhook message did not arrive"),
+    onFailed: ({ eventId, endpointId, attempts }, attempt) =>
+      log.warn(
+        { eventId, endpointId, attempts: attempts + 1, ...attempt },
+        "a webhook message did not arrive",
+      ),
     onProblem: (error) =>
       log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
   });
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
   const rate = options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT);
-  const { languageModel, ...chatOptions } = { ...DEFAULT_CHAT, ...options.chat };
-  const chatModel = languageModel && openOpenAiModel({ ...languageModel, timeoutMs: chatOptions.timeoutMs });
-  const factsOf = (name: string): ModelFacts | undefined =>
-    Object.hasOwn(chatOptions.models, name) ? chatOptions.models[name] : undefined;
-  const imageReader = openImageReader();
-  const agentRate = openRateLimiter(rate && AGENT_RATE, "The agent");
-  const threadRate = openRateLimiter(rate && THREAD_RATE, "The thread");
-  const chat = openChat({
+  const answering = openAnswering({
     kb,
-    agents: {
-      store,
-      configured: chatOptions.agents,
-      defaultKnowledge: chatOptions.defaultKnowledge,
-      nowMs,
-    },
-    fetcher: openFetcher({
-      allow: options.fetchAllow ?? [],
-      ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
-      agent: `kbsync/${options.version} (images)`,
-      busy: () => new Refusal("ingest_busy", "Too many images are waiting to be fetched."),
-      // Counted where they are kept, for all images of a request together.
-      bytesMax: Infinity,
-    }),
-    reader: imageReader,
-    answerers: {
-      endpoint: chatModel && languageModel && { chat: chatModel, model: languageModel.model },
-      ocr: kb.ingest.ocr,
-      contextTokensOf: (name) => factsOf(name)?.contextTokens ?? chatOptions.contextTokens,
-    },
-    factsOf,
+    log,
+    languageModel: options.languageModel,
+    options: options.chat,
+    // Images are counted where they are kept, for all of a request together.
+    fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (images)`, bytesMax: Infinity }),
     imageDays: retention.threadImageDays,
     allowsHost: webhooks.allowsHost,
-    takeTurn: (accountId, agentId, threadId) => {
-      agentRate.take(`${accountId}/${agentId}`, nowMs());
-      if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, nowMs());
-    },
+    isRated: rate !== undefined,
   });
-  const chatJobs = openChatJobs(kb, chat, (error) =>
-    log.error({ err: error }, "the queue of questions stands still, tries again"),
-  );
   const housekeeping = openHousekeeping({
     store,
     files: kb.files,
@@ -286,7 +182,15 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     onSwept: (swept) => log.debug(swept, "housekeeping"),
     onProblem: (error) => log.error({ err: error }, "housekeeping failed, tries again later"),
   });
-  const health = (): Health => healthOf(admission, model, options.version);
+  const health = (): Health =>
+    healthOf({
+      admission,
+      version: options.version,
+      model,
+      reranker,
+      language,
+      isBackfilling: backfill.isRunning(),
+    });
   const server = await buildServer(
     {
       kb,
@@ -298,7 +202,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       answerIdleMs: limits.answerIdleMs,
     },
     webhooks,
-    chat,
+    answering.chat,
     health,
   );
 
@@ -310,15 +214,16 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     }
     await server.close();
     await jobs.close(limits.drainMs);
-    await chatJobs.close();
-    await chatModel?.close();
-    imageReader.close();
+    await answering.close();
     await webhooks.close();
     await housekeeping.close();
     await backfill.close();
     kb.pages.close();
     await kb.ingest.close();
     await model.close();
+    await serving.close();
+    await language?.close();
+    await reranker?.close();
     await store.close();
   };
   let closing: Promise<void> | undefined;
@@ -334,9 +239,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       admission.become("ready");
       // What an earlier run began and did not end.
       jobs.wake();
-      chatJobs.wake();
+      answering.jobs.wake();
       webhooks.courier.wake();
       housekeeping.start();
+      // Vectors that an earlier run was making go on. Where nothing has any, no model is looked for.
+      if ((await store.servingFingerprints()).length > 0) backfill.wake();
       return { url, port: Number(new URL(url).port) };
     },
     issueKey: async (grant) => {
@@ -366,34 +273,6 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
       });
     }
     throw new KbsyncError(`cannot listen on ${subject}`, { code: "address_refused", subject, cause: error });
-  }
-}
-
-function healthOf(admission: Admission, model: Model, version: string): Health {
-  const embedder = model.state();
-  return {
-    status: admission.state(),
-    version,
-    embedder,
-    tiers: {
-      fastest: "words (BM25)",
-      moderate: moderateNow(embedder.state),
-      high_accuracy: "not implemented in this version",
-    },
-  };
-}
-
-function moderateNow(state: ModelState["state"]): string {
-  switch (state) {
-    case "off":
-    case "unavailable":
-      return "words alone (BM25), for want of a model";
-    case "failing":
-      return "words alone (BM25), while the model fails";
-    case "idle":
-    case "loading":
-    case "ready":
-      return "words and meaning (BM25 and vectors, fused)";
   }
 }
 

@@ -2,6 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "./failure.ts";
+import { isAlive } from "./process-alive.ts";
 import { shortageAt, shortageWords } from "./full-disk.ts";
 
 /** The right to be the only process that does something in a folder. */
@@ -117,15 +118,5 @@ function readPid(file: string): number | undefined {
     return /^\d+$/.test(text) ? Number(text) : undefined;
   } catch {
     return undefined; // The other one is starting or ending; the message does without its pid.
-  }
-}
-
-/** Whether a process of that pid runs, be it another user's. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === "EPERM";
   }
 }

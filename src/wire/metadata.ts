@@ -66,6 +66,8 @@ export function readMetadata(given: unknown, context: z.RefinementCtx): UserMeta
 function keyProblem(key: string, level: number): string | undefined {
   if (key === "" || key.length > METADATA_KEY_CHARS_MAX)
     return `expected a key of 1 to ${METADATA_KEY_CHARS_MAX} characters`;
+  // Two of them could become one on their way into the store.
+  if (!key.isWellFormed()) return "expected a key without half of a character";
   if (/[.\p{Cc}]/u.test(key)) return "expected a key without dots and control characters";
   if (FILTER_WORDS.has(key) || key === "__proto__") return `expected another key than ${key}`;
   if (level === 1 && OWN_KEYS.has(key)) return `expected another key: ${key} is the service's own`;
@@ -73,7 +75,8 @@ function keyProblem(key: string, level: number): string | undefined {
 }
 
 function isScalar(value: unknown): boolean {
-  return value === null || typeof value === "boolean" || typeof value === "number";
+  // JSON can say a number that no double holds; it would become null.
+  return value === null || typeof value === "boolean" || Number.isFinite(value);
 }
 
 /** A lone surrogate has no form in UTF-8: a store would change it. */

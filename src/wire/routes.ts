@@ -8,6 +8,8 @@ export const ROUTES = {
   byCollection: "/api/rag/resource/by-collection",
   /** db: an addition, the account's collections. */
   collections: "/api/rag/collections",
+  /** db: an addition, whose resources the account's collections hold. */
+  owners: "/api/rag/owners",
   /** api: operation 3, search. */
   query: "/rag/query",
   /** api: operation 7, chat completion. */

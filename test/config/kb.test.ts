@@ -19,7 +19,27 @@ describe("kb in the configuration", () => {
     },
   );
 
+  it("embeds with the local model and reranks by sentences unless it names others", () => {
+    expect(parse({})).toMatchObject({ embedding: {} });
+    expect(parse({})).not.toHaveProperty("reranker");
+    const kb = parse({
+      embedding: { baseUrl: "https://models.example/v1/", model: "m", apiKeyFile: "keys/m", dimensions: 256 },
+      reranker: { url: "http://127.0.0.1:8080/rerank", model: "r" },
+    });
+    expect(kb.embedding).toEqual({
+      baseUrl: "https://models.example/v1",
+      model: "m",
+      apiKeyFile: "keys/m",
+      dimensions: 256,
+    });
+    expect(kb.reranker).toEqual({ url: "http://127.0.0.1:8080/rerank", model: "r" });
+  });
+
   it.each([
+    ["an embedding address without a model", { embedding: { baseUrl: "https://a/v1" } }, "kb.embedding"],
+    ["a key in place of its file", { embedding: { apiKey: "sk-1" } }, "kb.embedding.apiKey: unknown key"],
+    ["an address that is none", { reranker: { url: "models", model: "r" } }, "kb.reranker.url"],
+    ["a reranker without a model", { reranker: { url: "https://a/rerank" } }, "kb.reranker.model"],
     [
       "an address with a path",
       { fetch: { allow: ["http://wiki.example/"] } },

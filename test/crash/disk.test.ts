@@ -161,7 +161,7 @@ describe.skipIf(!mayMount)(`a state folder's disk that is full${NEEDS_MOUNT}`, (
 describe.skipIf(!mayMount)(`the service's disk that is full${NEEDS_MOUNT}`, () => {
   let disk: SmallDisk;
   beforeEach(() => {
-    disk = mountDisk({ sizeKib: 6144 });
+    disk = mountDisk({ sizeKib: 12_288 });
   });
   afterEach(() => disk.unmount());
 

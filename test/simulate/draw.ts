@@ -35,6 +35,11 @@ export function drawHistory(seed: number): History {
     for (const atMs of bursts) happenings.push(...drawRestless(random, conditions.settleMs, atMs));
   }
   if (random.chance(0.25)) happenings.push(...drawBackAndForth(random, random.between(10_000, lengthMs)));
+  // From a source of their own, so that what is drawn rarely leaves all other draws as they are.
+  const rare = openRandom(`rare ${seed}`);
+  if (rare.chance(0.03)) happenings.push(...drawClockSet(rare, rare.between(20_000, lengthMs)));
+  if (rare.chance(0.03)) happenings.push(...drawLoss(rare, lengthMs));
+  if (rare.chance(0.03)) happenings.push(...drawOldDoubt(rare, rare.between(10_000, lengthMs)));
   if (happenings.some((each) => each.kind === "crash" && each.kept === "backup")) {
     happenings.push({ atMs: random.between(0, lengthMs), kind: "backup" });
   }
@@ -176,7 +181,14 @@ function drawEnd(random: Random, atMs: number): Happening {
   const next = random.chance(0.2) ? "once" : "run";
   if (random.chance(0.2)) return { atMs, kind: "stop", restMs, next };
   const kept = random.pick(["all", "all", "all", 0, 0, 0, random.next(), "none", "backup"] as const);
-  return { atMs, kind: "crash", effects: 1 + random.below(random.pick([10, 60])), kept, restMs, next };
+  return {
+    atMs,
+    kind: "crash",
+    effects: 1 + random.below(random.pick([10, 60])),
+    kept,
+    restMs,
+    next,
+  };
 }
 
 /** A file is changed again just when it is likely to be read. */
@@ -205,6 +217,63 @@ function drawBackAndForth(random: Random, atMs: number): Happening[] {
       next: "run",
     },
     { atMs: atMs + 10_000, kind: "write", path, text: before },
+  ];
+}
+
+/** The answer to a create is lost, the daemon dies, and the clock is set back before the next start. */
+function drawClockSet(random: Random, atMs: number): Happening[] {
+  const path = drawPath(random);
+  return [
+    { atMs, kind: "write", path, text: `of its own ${random.below(1000)}` },
+    { atMs, kind: "fault", operation: "create", fault: "answer-lost", amount: 0 },
+    {
+      atMs: atMs + random.between(100, 3000),
+      kind: "crash",
+      effects: 1 + random.below(6),
+      kept: "all",
+      restMs: 60_000,
+      next: "run",
+    },
+    { atMs: atMs + 30_000, kind: "clock", byMs: -3_600_000 },
+  ];
+}
+
+/**
+ * A create is lost and sent again, so that an extra resource is looked for, and a backup of the ledger knows it; the file
+ * goes, comes again with a resource of its own, and the backup is put back.
+ */
+function drawOldDoubt(random: Random, atMs: number): Happening[] {
+  const path = drawPath(random);
+  const write = { kind: "write", path, text: drawText(random, path) } as const;
+  return [
+    { ...write, atMs },
+    { atMs, kind: "fault", operation: "create", fault: "request-lost", amount: 0 },
+    { atMs: atMs + 60_000, kind: "backup" },
+    { atMs: atMs + 70_000, kind: "remove", paths: [path] },
+    { ...write, atMs: atMs + 100_000 },
+    // Something has to be under way for the crash to come.
+    { atMs: atMs + 130_000, kind: "write", path: `b/${random.below(1000)}.txt`, text: "something new" },
+    { atMs: atMs + 130_000, kind: "crash", effects: 5, kept: "backup", restMs: 1000, next: "run" },
+  ];
+}
+
+/** Files enough that their loss is held until a person agrees; the service loses them, and some are changed after it. */
+function drawLoss(random: Random, lengthMs: number): Happening[] {
+  const paths = Array.from({ length: 40 }, (_, index) => `w/${index}.txt`);
+  const lostMs = lengthMs + random.between(60_000, 600_000);
+  return [
+    ...paths.map((path) => ({ atMs: 0, kind: "write", path, text: `of ${path}` }) as const),
+    { atMs: lostMs, kind: "reset", share: 1 },
+    ...Array.from({ length: 3 }, (_, index) => {
+      const path = random.pick(paths);
+      return {
+        atMs: lostMs + 5000 + index * 5000,
+        kind: "write",
+        path,
+        text: `of ${path}, anew`,
+      } as const;
+    }),
+    { atMs: lostMs + 60_000, kind: "stop", restMs: 1000, next: "run" },
   ];
 }
 

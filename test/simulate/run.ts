@@ -115,8 +115,8 @@ async function rest(world: World): Promise<void> {
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;
-  // An audit or a look for extra resources lists; nothing else is to be asked.
-  if (judge.changes() > changes || sent > RESTING_REQUESTS_MAX) {
+  // An audit or a look for extra resources lists, and deletes what a lost ledger left; nothing else is to be asked.
+  if (judge.changes() > changes + judge.leftovers() || sent > RESTING_REQUESTS_MAX + judge.leftovers()) {
     judge.fail("restless", `${sent} requests after a restart, with nothing to be done`);
   }
   const later = judge.differences();

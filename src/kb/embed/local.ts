@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import { siblingModule } from "../../lib/sibling.ts";
@@ -62,6 +63,8 @@ export interface NoModel {
  */
 const BATCH_TOKENS = 256;
 const BATCH_TEXTS = 32;
+/** Longest wait for the batch under way at the end: a batch takes some 50 ms, loading the model some seconds. */
+const STOP_MS_MAX = 3000;
 /** A model this small gains little from more threads. */
 const THREADS_DEFAULT_MAX = 4;
 
@@ -149,6 +152,8 @@ function defaultThreads(): number {
 /** The worker, started by the first batch and again by the first one after it died. */
 function lazyWorker(model: ModelFiles, threads: number) {
   let started: { readonly worker: Worker; readonly calls: WorkerCalls<LocalWorkerMethods> } | undefined;
+  /** The latest batch; it may be over. */
+  let underWay: Promise<unknown> | undefined;
 
   const start = () => {
     const { folder, dtype, tokensMax, dimensions } = model;
@@ -169,7 +174,9 @@ function lazyWorker(model: ModelFiles, threads: number) {
       const { worker, calls } = started;
       worker.ref(); // an open call keeps the process alive, an idle model does not
       try {
-        const vectors = await calls.call("embed", texts);
+        const call = calls.call("embed", texts);
+        underWay = call;
+        const vectors = await call;
         return texts.map((_, i) => vectors.slice(i * model.dimensions, (i + 1) * model.dimensions));
       } catch (cause) {
         throw new KbsyncError(`the embedding model failed: ${messageOf(cause)}`, {
@@ -183,6 +190,13 @@ function lazyWorker(model: ModelFiles, threads: number) {
       }
     },
     stop: async (): Promise<void> => {
+      // The model's own threads work on for a thread that is ended in the middle of a batch, and what they answer then
+      // finds nobody: the batch is let end, it is short.
+      const patience = new AbortController();
+      const limit = pause(STOP_MS_MAX, undefined, { signal: patience.signal, ref: false });
+      await Promise.race([underWay, limit]).catch(() => undefined);
+      patience.abort();
+      await limit.catch(() => undefined);
       await started?.calls.terminate();
     },
   };

@@ -4,9 +4,12 @@ import { codeOf } from "../../lib/failure.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { refusalAnswer } from "./status.ts";
 
-/** Answers what is not even an HTTP request in the shape of every other refusal, and closes the connection. */
-export function answerClientError(error: Error, socket: Socket): void {
-  if (codeOf(error) === "ECONNRESET" || !socket.writable) {
+/**
+ * Answers what is not even an HTTP request in the shape of every other refusal, and closes the connection. `isAnswering`:
+ * an answer is on its way already, as within a bulk create, and this one would end up in the middle of it.
+ */
+export function answerClientError(error: Error, socket: Socket, isAnswering: boolean): void {
+  if (codeOf(error) === "ECONNRESET" || !socket.writable || isAnswering) {
     socket.destroy();
     return;
   }

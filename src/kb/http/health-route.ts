@@ -1,6 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
+import type { LanguageState } from "../ingest/language-service.ts";
 import type { ModelState } from "../ingest/model.ts";
+import type { RerankerState } from "../search/reranker.ts";
 import type { ServiceState } from "./admission.ts";
 import { routeConfig, sendJson } from "./operation.ts";
 
@@ -12,6 +14,8 @@ const Answer = z.object({
   status: z.enum(["starting", "ready", "draining"]),
   version: z.string(),
   embedder: z.object({ state: z.string(), message: z.string() }),
+  reranker: z.object({ state: z.string(), message: z.string() }),
+  languageModel: z.object({ state: z.string(), message: z.string() }),
   tiers: z.record(z.string(), z.string()),
 });
 
@@ -21,6 +25,10 @@ export interface Health {
   readonly version: string;
   /** The state of the embedding model, in words. */
   readonly embedder: ModelState;
+  /** The state of the reranking model, in words. */
+  readonly reranker: RerankerState;
+  /** The state of the language model, in words. */
+  readonly languageModel: LanguageState;
   /** What each tier of `collection_details` does at present. */
   readonly tiers: Readonly<Record<string, string>>;
 }

@@ -7,6 +7,7 @@ import {
   ResourceAnswer,
   UpdateBody,
 } from "../../wire/resource.ts";
+import { OwnersAnswer, OwnersQuery } from "../../wire/owners.ts";
 import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
 import type { RouteDoc } from "./route-table.ts";
@@ -56,6 +57,12 @@ export const RESOURCE_DOCS = {
     tag: TAG,
     headers: IF_NONE_MATCH,
     answers: { 200: ChunksAnswer, 304: "empty" },
+  },
+  owners: {
+    summary: "Whose resources the account's collections hold, with their counts.",
+    tag: TAG,
+    query: OwnersQuery,
+    answers: { 200: OwnersAnswer },
   },
   collections: {
     summary: "The three collections of the account.",

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import { OwnersQuery } from "../../wire/owners.ts";
 import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { Asked } from "../resources/asked.ts";
@@ -8,7 +9,7 @@ import { queueUpdate, updateResource } from "../resources/change.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { listResources } from "../resources/list.ts";
-import { readAnyResource, readChunks, readCollections, readResource } from "../resources/read.ts";
+import { readAnyResource, readChunks, readCollections, readOwners, readResource } from "../resources/read.ts";
 import { createdRecord, deletedRecord, fullRecord, queuedRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
@@ -131,6 +132,17 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
       const chunks = await readChunks(kb, accountId, idOf(request.params));
       const etag = `"${chunks.resourceId}-chunks-${chunks.version}"`;
       return { ...answer(200, "Chunks fetched successfully", chunks), etag };
+    },
+  });
+
+  addOperation(server, parts, {
+    method: "GET",
+    url: ROUTES.owners,
+    scope: "read",
+    doc: RESOURCE_DOCS.owners,
+    handle: async (request, accountId) => {
+      const page = await readOwners(kb, accountId, readInput(OwnersQuery, request.query));
+      return answer(200, "Owners fetched successfully", page);
     },
   });
 

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import Fastify from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
@@ -48,6 +49,7 @@ export async function buildServer(
   chat: Chat,
   health: () => Health,
 ): Promise<FastifyInstance> {
+  const answering = new WeakSet<Socket>();
   const server = Fastify({
     logger: false, // requests are logged below, in one line and without secrets
     bodyLimit: SMALL_BODY_BYTES,
@@ -58,7 +60,7 @@ export async function buildServer(
     frameworkErrors: (error, request, reply) => {
       answerError(parts, error, request, reply);
     },
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, answering.has(socket)),
     http: { requireHostHeader: false }, // refused below, in our words
   });
   server.server.on("checkExpectation", refuseExpectation);
@@ -84,6 +86,12 @@ export async function buildServer(
   takeJson(server);
   letIn(server, parts);
   endStalledAnswers(server, parts.answerIdleMs);
+  server.addHook("onSend", (request, reply, payload, done) => {
+    const { socket } = request.raw;
+    answering.add(socket);
+    reply.raw.once("close", () => answering.delete(socket));
+    done(null, payload);
+  });
   // Before a body is read: what has no operation needs none.
   server.addHook("onRequest", async (request, reply) => {
     if (request.is404) refuseRoute(table, request, reply);

@@ -60,7 +60,6 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   extractor_busy: 429,
   headers_too_large: 431,
   internal: 500,
-  not_implemented: 501,
   model_failed: 502,
   model_timeout: 504,
   starting: 503,
@@ -132,7 +131,6 @@ const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "invalid_body",
   "empty_file",
   "unsupported_media_type",
-  "not_implemented",
   "text_too_large",
   "too_many_chunks",
   "encrypted_pdf",
@@ -177,7 +175,7 @@ function fastifyRefusal(error: unknown, code: string | undefined): Refusal | und
         "unsupported_media_type",
         "The content-type of the body is not what this operation takes.",
         {
-          hint: "Send application/json; an upload is multipart/form-data.",
+          hint: "Send application/json; an upload is multipart/form-data, a bulk create application/x-ndjson.",
           cause: error,
         },
       );

@@ -159,7 +159,9 @@ async function receiveFile(
           },
         );
       }
-      found = { received: await receiveUpload(kb, part.file), name: part.filename };
+      // Its type promises a name, but a part of bytes needs none.
+      const { filename = "" } = part as { readonly filename?: string };
+      found = { received: await receiveUpload(kb, part.file), name: filename };
     }
   } catch (error) {
     if (found !== undefined) await kb.files.discard(found.received.token);

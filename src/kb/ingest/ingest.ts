@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openGate } from "../../lib/gate.ts";
-import { lazyWorker } from "../../lib/lazy-worker.ts";
-import { siblingModule } from "../../lib/sibling.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
-import type { Chunking } from "../store/store.ts";
-import { chunkRecursive } from "./chunk/recursive.ts";
+import { embeddingText } from "../embed/embedding-text.ts";
+import type { Embedder } from "../embed/embedder.ts";
+import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
+import type { Chunking, ResourceKey } from "../store/store.ts";
 import type { Span } from "./chunk/span.ts";
-import type { ChunkMethods } from "./chunk-worker.ts";
 import type { Extractor } from "./extract/extract.ts";
 import { MEDIA_TYPES } from "./extract/media-type.ts";
+import type { LanguageService } from "./language-service.ts";
 import type { Model } from "./model.ts";
+import { embedSentences } from "./sentence-vectors.ts";
+import { openSplitter } from "./split.ts";
+import type { SplitterParts } from "./split.ts";
 
-/** Texts up to this long are chunked in place: it takes less than the way to the worker and back. */
-export const INLINE_CHARS_MAX = 64 * 1024;
-/** Long texts that may wait for the chunking worker: each may hold 32 MB. */
-const LONG_LINE_MAX = 64;
 /** Resources that may wait for the model: as many requests as the server takes at once. */
 const EMBEDDING_LINE_MAX = 1024;
 /** Resources embedded at once. The model has its own thread; two keep it busy while one is being chunked. */
@@ -26,6 +26,8 @@ const EMBEDDING_WIDTH = 2;
  * take some seconds on two cores, a book takes minutes, in which nothing behind it would be answered.
  */
 export const EMBEDDED_FIRST_MAX = 64;
+/** The same for the vectors of sentences, which cost about as much again (bench/retrieval.ts --ingest). */
+export const SENTENCES_FIRST_MAX = 32;
 
 /**
  * Most chunks of one resource. With an overlap close to the size a text grows without bound as it is chunked: a million
@@ -50,10 +52,19 @@ export interface Ingest {
    * Gives no vectors where the resource is to get them later: it has many chunks, or there is no model that works.
    * Throws what `busy` makes when too much is waiting already, and `too_many_chunks`; then nothing was done.
    */
-  chunk(text: string, settings: Settings, tier: Tier): Promise<Chunking>;
+  chunk(text: string, settings: Settings, tier: Tier, about?: About): Promise<Chunking>;
   /** Recognises text in images, with its places. */
   readonly ocr: Extractor["ocr"];
   close(): Promise<void>;
+}
+
+/** What is known of the document a text belongs to. */
+export interface About {
+  readonly title: string;
+  /** Where it is searched. */
+  readonly place?: ModelPlace;
+  /** The resource whose chunks are replaced, if its title stays: those that stay as they are are not embedded again. */
+  readonly before?: ResourceKey | undefined;
 }
 
 /** What the pipeline works with. It closes the extractor; the model belongs to the caller. */
@@ -62,48 +73,86 @@ export interface IngestParts {
   readonly extractor: Extractor;
   /** Makes the failure for work that finds the line full. */
   readonly busy: () => Error;
+  /** Picks boundaries for the strategy `agentic`. Undefined: none is configured. */
+  readonly language?: LanguageService | undefined;
+  /** Hears of each text that could not be split by the strategy asked for. */
+  readonly onOtherStrategy?: SplitterParts["onOtherStrategy"];
+  /** The embedder that serves a place. Without it, the model. */
+  readonly embedderFor?: (place: ModelPlace) => Promise<Embedder | undefined>;
+  /** What already has a vector. Without it, nothing is known to. */
+  readonly embeddedChunks?: ModelStore["embeddedChunks"];
 }
 
+/** What a chunking says of its vectors. */
+type Embedded = Pick<Chunking, "vectors" | "fingerprint" | "sentences">;
+
+const NOT_EMBEDDED: Embedded = { vectors: undefined, fingerprint: undefined };
+const UNTITLED: About = { title: "" };
+/** Tells chunks of one title apart by what is embedded of them. */
+const keyOf = ({ headings, text }: EmbeddedChunk): string =>
+  hash("sha256", JSON.stringify([headings, text]), "base64");
+const ignored = (): void => undefined;
+
 /** Opens the pipeline. The chunking worker starts with the first long text. */
-export function openIngest({ model, extractor, busy }: IngestParts): Ingest {
-  const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
-  const long = openGate(1, LONG_LINE_MAX, busy);
+export function openIngest(given: IngestParts): Ingest {
+  const { model, extractor, busy, language, onOtherStrategy, embedderFor, embeddedChunks } = given;
+  const splitter = openSplitter({ model, language, busy, onOtherStrategy: onOtherStrategy ?? ignored });
   const embedding = openGate(EMBEDDING_WIDTH, EMBEDDING_LINE_MAX, busy);
 
-  const spansOf = (text: string, settings: Settings): Promise<readonly Span[]> =>
-    text.length <= INLINE_CHARS_MAX
-      ? Promise.resolve(chunkRecursive(text, settings))
-      : long.run(() => worker.call("chunk", { text, settings }));
-
-  const embed = async (text: string, spans: readonly Span[]): Promise<Chunking> => {
-    const embedder = await model.get();
-    if (embedder === undefined) return { spans, vectors: undefined, fingerprint: undefined };
+  /** Vectors of the chunks that are not known yet, unless they are so many that they come later. */
+  const embed = async (text: string, spans: readonly Span[], tier: Tier, about: About): Promise<Embedded> => {
+    const { place } = about;
+    const embedder = await (place === undefined || embedderFor === undefined
+      ? model.get()
+      : embedderFor(place));
+    if (embedder === undefined) return NOT_EMBEDDED;
+    const { fingerprint } = embedder;
+    const known = await knownChunks(about, fingerprint);
+    const chunks = spans.map(({ start, end, headings }) => {
+      const context = { title: about.title, headings, text: text.slice(start, end) };
+      return { ...context, isKnown: known.has(keyOf(context)) };
+    });
+    const missing = chunks.filter(({ isKnown }) => !isKnown);
+    if (missing.length > EMBEDDED_FIRST_MAX) return NOT_EMBEDDED;
     try {
-      const vectors = await embedder.embed(spans.map(({ start, end }) => text.slice(start, end)));
-      return { spans, vectors, fingerprint: embedder.fingerprint };
+      const made = await embedder.embed(missing.map(embeddingText));
+      const isDeep = tier === "high_accuracy" && missing.length <= SENTENCES_FIRST_MAX;
+      const texts = missing.map((chunk) => chunk.text);
+      const parts = isDeep ? await embedSentences(embedder, texts) : undefined;
+      /** What was made stands at its chunk's place; the store keeps what is known. */
+      const placed = <T>(of: readonly T[]): (T | undefined)[] => {
+        let at = 0;
+        return chunks.map(({ isKnown }) => (isKnown ? undefined : of[at++]));
+      };
+      return { vectors: placed(made), fingerprint, sentences: parts && placed(parts) };
     } catch {
       // A model that fails costs the vectors, not the document: words find it, and the backfill tries again. The model's
       // own state and the log tell of the failure.
-      return { spans, vectors: undefined, fingerprint: undefined };
+      return NOT_EMBEDDED;
     }
+  };
+  const knownChunks = async ({ before }: About, fingerprint: string): Promise<ReadonlySet<string>> => {
+    const chunks = before === undefined ? undefined : await embeddedChunks?.(before, fingerprint);
+    return new Set(chunks?.map(keyOf));
   };
 
   return {
-    chunk: async (text, settings, tier) => {
+    chunk: async (text, settings, tier, about = UNTITLED) => {
       // With the overlap taken in full each chunk goes forward by the step: told before the work is done, not after.
       const { chunkSize, chunkOverlap } = settings;
       const expected = Math.ceil((text.trim().length - chunkOverlap) / (chunkSize - chunkOverlap)) - 1;
       refuseMany(text, expected, expected * chunkSize);
-      const spans = await spansOf(text, settings);
+      const { spans, strategyUsed } = await splitter.split(text, settings);
       refuseMany(
         text,
         spans.length,
         spans.reduce((sum, { start, end }) => sum + end - start, 0),
       );
-      if (tier === "fastest" || spans.length === 0 || spans.length > EMBEDDED_FIRST_MAX) {
-        return { spans, vectors: undefined, fingerprint: undefined };
-      }
-      return embedding.run(() => embed(text, spans));
+      const chunking = { spans, ...(strategyUsed === settings.strategy ? {} : { strategyUsed }) };
+      // Of a new text all are missing: nobody needs to be asked.
+      const isLater = about.before === undefined && spans.length > EMBEDDED_FIRST_MAX;
+      if (tier === "fastest" || spans.length === 0 || isLater) return { ...chunking, ...NOT_EMBEDDED };
+      return { ...chunking, ...(await embedding.run(() => embed(text, spans, tier, about))) };
     },
     textOf: async (path, mediaType, asWritten = false) => {
       // Rows hold only types that the upload found, so this finds its type back.
@@ -115,7 +164,7 @@ export function openIngest({ model, extractor, busy }: IngestParts): Ingest {
     ocr: extractor.ocr,
     close: async () => {
       extractor.close();
-      await worker.close();
+      await splitter.close();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { messageOf } from "../../lib/failure.ts";
+import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Embedder } from "../embed/embedder.ts";
 
 /** After a search that found nothing the next one waits so long: the cause (no file, no network) rarely goes sooner. */
@@ -34,6 +34,8 @@ export interface Model {
    */
   get(): Promise<ModelEmbedder | undefined>;
   state(): ModelState;
+  /** Chunks the model cannot embed although it works: told in the state. */
+  noteLeft(this: void, chunks: number): void;
   close(): Promise<void>;
 }
 
@@ -52,15 +54,20 @@ export function openModel(
 ): Model {
   let state: ModelState =
     open === undefined
-      ? { state: "off", message: "No embedding model is configured; moderate searches by words alone." }
+      ? {
+          state: "off",
+          message: "No embedding model is configured; moderate and high_accuracy search by words alone.",
+        }
       : { state: "idle", message: "The embedding model loads when first needed." };
   let found: Promise<ModelEmbedder | undefined> | undefined;
   let retryFromMs = 0;
   let closing = false;
+  let left = 0;
 
   const unavailable = (reason: string, hint: string | undefined): undefined => {
     retryFromMs = nowMs() + RETRY_AFTER_MS;
-    const message = "There is no embedding model; moderate searches by words alone until there is one.";
+    const message =
+      "There is no embedding model; moderate and high_accuracy search by words alone until there is one.";
     state = { state: "unavailable", message, ...(hint === undefined ? {} : { hint }) };
     events.onProblem(reason, hint);
     return undefined;
@@ -72,7 +79,8 @@ export function openModel(
 
   const failing = (error: unknown): void => {
     const known = state.state === "failing";
-    const message = "The embedding model fails; moderate searches by words alone until it works again.";
+    const message =
+      "The embedding model fails; moderate and high_accuracy search by words alone until it works again.";
     state = { state: "failing", message, hint: "The log tells why." };
     if (!known) events.onProblem(messageOf(error), undefined);
   };
@@ -106,7 +114,7 @@ export function openModel(
       const { queries } = model;
       return { ...watched(model), ...(queries === undefined ? {} : { queries: watched(queries) }) };
     } catch (error) {
-      return unavailable(messageOf(error), undefined);
+      return unavailable(messageOf(error), error instanceof KbsyncError ? error.hint : undefined);
     }
   };
 
@@ -117,7 +125,17 @@ export function openModel(
       if (found === undefined || again) found = look(open);
       return found;
     },
-    state: () => state,
+    state: () => {
+      if (left === 0 || state.state !== "ready") return state;
+      const chunks = left === 1 ? "One chunk" : `${left} chunks`;
+      return {
+        ...state,
+        message: `${state.message} ${chunks} cannot be embedded, and words alone find them.`,
+      };
+    },
+    noteLeft: (chunks) => {
+      left = chunks;
+    },
     close: async () => {
       closing = true;
       const embedder = await found;

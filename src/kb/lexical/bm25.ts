@@ -7,8 +7,11 @@ export const B = 0.75;
  * is, and without them a word of every chunk would weigh nothing in a scope of one.
  */
 const CHUNKS_ASSUMED = 50;
-/** Least weight of a term, so that a chunk with words of the query is always a hit, if only just. */
-const IDF_MIN = 0.01;
+/**
+ * Least weight of a term, so that a chunk with words of the query is always a hit, if only just. Any term that stands in
+ * more than half of many chunks has it.
+ */
+export const IDF_MIN = 0.01;
 
 /**
  * Weight of a term that `holding` of `all` chunks contain: Robertson's and Spärck Jones' form, as in FTS5, by which a term

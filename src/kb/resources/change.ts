@@ -30,23 +30,27 @@ export function updateResource(
  * Operation 4 with the work after the answer: what can be told without reading the document is checked, then the change
  * waits, and the version before it is found until it is made; a change that fails leaves that one. Throws `queue_full`.
  */
-export async function queueUpdate(
+export function queueUpdate(
   kb: KnowledgeBase,
   accountId: string,
   id: string,
   body: UpdateBody,
   asked: Asked = {},
 ): Promise<Resource> {
-  const before = await kb.store.resource({ accountId, id });
-  if (before === undefined) throw noResource(id);
-  refuseUnexpected(asked, before);
-  await refuseUpdate(kb, before, body);
-  const fileToken = fileTokenOf(kb, body.url);
-  const queued = await kb.store.enqueueUpdate(
-    { accountId, id, nowIso: nowIso(kb) },
-    newJob(kb, "update", body, fileToken),
-    noteOf(asked, 202, kb.nowMs()),
-  );
-  if (queued === undefined) throw noResource(id);
-  return queued;
+  // One after another, so that of two that expect the same state the second finds it changed. Not in the resource's own
+  // turn, which a job may have for minutes.
+  return kb.turns.run(`queue ${accountId}/${id}`, async () => {
+    const before = await kb.store.resource({ accountId, id });
+    if (before === undefined) throw noResource(id);
+    refuseUnexpected(asked, before);
+    await refuseUpdate(kb, before, body);
+    const fileToken = fileTokenOf(kb, body.url);
+    const queued = await kb.store.enqueueUpdate(
+      { accountId, id, nowIso: nowIso(kb) },
+      newJob(kb, "update", body, fileToken),
+      noteOf(asked, 202, kb.nowMs()),
+    );
+    if (queued === undefined) throw noResource(id);
+    return queued;
+  });
 }

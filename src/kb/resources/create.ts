@@ -1,6 +1,6 @@
 import { newHexId } from "../../lib/ids.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
-import type { Settings, Tier } from "../../wire/primitives.ts";
+import type { Settings } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/store.ts";
 import { noteOf, type Asked } from "./asked.ts";
@@ -8,7 +8,7 @@ import { fileTokenOf } from "./file-token.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
-import { notYet, Refusal } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import { contentSource, refuseAddress, urlSource } from "./source.ts";
 
 /**
@@ -22,13 +22,16 @@ export async function createResource(
   asked: Asked = {},
 ): Promise<Resource> {
   const settings = body.settings ?? DEFAULT_SETTINGS;
-  refuseSettingsOfLater(settings);
-  refuseTierOfLater(body.collection_details, "collection_details");
 
   const source = await sourceOf(kb, accountId, body);
-  const chunking = await kb.ingest.chunk(source.content, settings, body.collection_details);
+  const record = recordOf(kb, accountId, body, settings);
+  const { title, tier, ownerId } = record;
+  const chunking = await kb.ingest.chunk(source.content, settings, tier, {
+    title,
+    place: { accountId, tier, ownerId },
+  });
   return kb.store.createResource(
-    { ...recordOf(kb, accountId, body, settings), ...source, fileToken: fileTokenOf(kb, source.url) },
+    { ...record, ...source, fileToken: fileTokenOf(kb, source.url) },
     chunking,
     noteOf(asked, 201, kb.nowMs()),
   );
@@ -45,8 +48,6 @@ export async function queueCreate(
   asked: Asked = {},
 ): Promise<Resource> {
   const settings = body.settings ?? DEFAULT_SETTINGS;
-  refuseSettingsOfLater(settings);
-  refuseTierOfLater(body.collection_details, "collection_details");
 
   const { url, content } = body;
   const fileToken = fileTokenOf(kb, url);
@@ -107,17 +108,4 @@ function refuseBothOrNeither({ url, content }: CreateBody): void {
         hint,
       })
     : new Refusal("invalid_field", "url: expected either url or content, got both", { field: "url", hint });
-}
-
-/** Throws for the chunking strategies that are not there yet. */
-export function refuseSettingsOfLater(settings: Settings): void {
-  if (settings.strategy === "recursive") return;
-  const instead = 'Use "recursive", which follows headings, paragraphs and sentences.';
-  throw notYet(`The chunking strategy ${settings.strategy}`, instead, "settings.strategy");
-}
-
-/** Throws for the tier that is not there yet. */
-export function refuseTierOfLater(tier: Tier, field: string): void {
-  if (tier !== "high_accuracy") return;
-  throw notYet("The tier high_accuracy", 'Use "moderate", or "fastest" for the lowest latency.', field);
 }

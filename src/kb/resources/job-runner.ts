@@ -1,3 +1,4 @@
+import { openQueueWatch } from "../../lib/queue-watch.ts";
 import type { DueJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 import { runFirstJob } from "./job.ts";
@@ -5,10 +6,6 @@ import type { KnowledgeBase } from "./knowledge-base.ts";
 
 /** Documents taken in at once. What is heavy about it has bounds of its own; more in flight share their transactions. */
 const WIDTH = 8;
-/** Longest sleep until the queue is looked at again: a clock that was set back must not hold up what is due. */
-const SLEEP_MS_MAX = 60_000;
-/** Wait after a failure of the store itself, which no job is to blame for. */
-const STORE_RETRY_MS = 5_000;
 
 /** Takes in, in the background, the documents whose requests were answered before. */
 export interface JobRunner {
@@ -22,38 +19,27 @@ export interface JobRunner {
 /** Opens the runner; it does nothing before `wake`. `onProblem` hears of failures that are not a document's own. */
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
   const running = new Map<string, Promise<void>>();
-  let looking: Promise<void> | undefined;
-  let again = false;
+  const begun = new Map<string, DueJob>();
   let closed = false;
-  let isResting = false;
-  let timer: NodeJS.Timeout | undefined;
 
-  const start = ({ accountId, id }: DueJob): void => {
+  const start = (due: DueJob): void => {
+    const { accountId, id } = due;
     const key = `${accountId}/${id}`;
     const work = kb.turns
       .run(key, async () => {
         // A close or another change of the resource may have come first.
-        if (!closed) await runFirstJob(kb, { accountId, id });
+        if (closed) return;
+        begun.set(key, due);
+        await runFirstJob(kb, { accountId, id });
       })
-      .catch(fail)
+      .catch(watch.fail)
       .finally(() => {
         running.delete(key);
-        wake();
+        begun.delete(key);
+        watch.wake();
       });
     running.set(key, work);
   };
-  /** A failure of the store: everything waits, so that no job is begun again in a tight loop. */
-  const fail = (error: unknown): void => {
-    if (closed) return;
-    onProblem(error);
-    isResting = true;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      isResting = false;
-      wake();
-    }, STORE_RETRY_MS).unref();
-  };
-
   const look = async (): Promise<void> => {
     // Those under way stand in the queue still, before all others.
     const due = await kb.store.dueJobs(kb.nowMs(), WIDTH * 2);
@@ -63,34 +49,26 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     }
     const nextMs = await kb.store.nextJobMs();
     // While jobs are under way, the end of each looks again.
-    if (nextMs !== undefined && running.size === 0) sleep(nextMs - kb.nowMs());
+    if (nextMs !== undefined && running.size === 0) watch.sleep(nextMs - kb.nowMs());
   };
-  const sleep = (ms: number): void => {
-    if (isResting) return;
-    clearTimeout(timer);
-    timer = setTimeout(wake, Math.min(SLEEP_MS_MAX, Math.max(1, ms))).unref();
+  const handBack = async ({ accountId, id }: DueJob): Promise<void> => {
+    const job = await kb.store.jobOf({ accountId, id });
+    if (job !== undefined) await kb.store.postponeJob(job.number, kb.nowMs());
   };
-  const wake = (): void => {
-    if (closed || isResting) return;
-    again = looking !== undefined;
-    looking ??= look()
-      .catch(fail)
-      .finally(() => {
-        looking = undefined;
-        if (again) wake();
-      });
-  };
+  const watch = openQueueWatch({ look, onProblem });
 
   return {
-    wake,
+    wake: watch.wake,
     underWay: () => running.size,
     close: async (timeoutMs) => {
       closed = true;
-      clearTimeout(timer);
+      const looked = watch.close();
       const patience = Promise.withResolvers<void>();
       const limit = setTimeout(patience.resolve, timeoutMs);
-      await Promise.race([Promise.all([looking, ...running.values()]), patience.promise]);
+      await Promise.race([Promise.all([looked, ...running.values()]), patience.promise]);
       clearTimeout(limit);
+      // Broken off by us: that is not one of the times that a document took the process with it.
+      await Promise.all([...begun.values()].map(handBack)).catch(onProblem);
     },
   };
 }

@@ -34,6 +34,8 @@ export async function runFirstJob(
     await (job.kind === "create" ? completeCreate(kb, at, job) : completeUpdate(kb, at, job));
     return "over";
   } catch (error) {
+    // What reads documents goes when the service ends: that is no fault of this one, and the next start begins it anew.
+    if (kb.isEnding()) return "postponed";
     const { message, retryAfterSeconds } = kb.explain(error);
     if (retryAfterSeconds !== undefined && job.postponed < POSTPONED_MAX) {
       const delayMs = Math.min(POSTPONED_MS_MAX, POSTPONED_MS * 2 ** job.postponed);
@@ -70,7 +72,10 @@ async function completeCreate(kb: KnowledgeBase, at: ResourceKey, job: Job): Pro
   const { url, content } = JSON.parse(job.body) as Pick<CreateBody, "url" | "content">; // written by newJob
   const source =
     url === undefined ? contentSource(kb, content ?? "") : await urlSource(kb, at.accountId, url);
-  const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier);
+  const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
+    title: resource.title,
+    place: { accountId: at.accountId, resourceId: at.id },
+  });
   await kb.store.updateResource(
     {
       accountId: at.accountId,

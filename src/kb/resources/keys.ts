@@ -13,8 +13,8 @@ export const OWN_KEY_NAME = "state folder";
 export const ALL_SCOPES: readonly KeyScope[] = ["read", "write", "chat", "admin"];
 /** Keys of an account that are neither revoked nor expired. One for each program and person that needs its own. */
 export const KEYS_MAX = 1000;
-/** Keys of an account with those that are over: a rotation a day fills it in 27 years. */
-const KEY_RECORDS_MAX = 10_000;
+/** Keys of an account with those that are over, which stay on record: a rotation a day fills it in 27 years. */
+export const KEY_RECORDS_MAX = 10_000;
 /** The prefix and 30 of the 256 bits: enough to tell keys apart, far too few to guess the rest by. */
 const HINT_CHARS = KEY_PREFIX.length + 5;
 
@@ -66,8 +66,9 @@ export async function createKey(desk: KeyDesk, accountId: string, body: KeyBody)
   const now = nowMs();
   refusePast(body.expiresAt, now);
   const keys = await store.keys(accountId);
+  refuseRecords(keys);
   const valid = keys.filter((key) => keyState(key, now) === "valid");
-  if (valid.length >= KEYS_MAX || keys.length >= KEY_RECORDS_MAX) {
+  if (valid.length >= KEYS_MAX) {
     throw new Refusal("key_limit", `The account has ${KEYS_MAX} valid keys, and may have no more.`, {
       hint: "Revoke those that nobody uses.",
     });
@@ -121,7 +122,7 @@ export async function revokeKey(desk: KeyDesk, accountId: string, id: string): P
 
 /**
  * Makes a key in place of another one, which works on for the overlap and no longer than it would have. Throws
- * `key_not_found`, also for a revoked one. A crash in between leaves both, the new one unknown to everybody.
+ * `key_not_found`, also for a revoked one, and `key_limit`. A crash in between leaves both, the new one unknown to everybody.
  */
 export async function rotateKey(
   desk: KeyDesk,
@@ -132,6 +133,7 @@ export async function rotateKey(
   const now = desk.nowMs();
   refusePast(body.expiresAt, now);
   const old = await liveKey(desk, accountId, id);
+  refuseRecords(await desk.store.keys(accountId));
   const expiresAt = body.expiresAt === undefined ? sameLifetime(old, now) : body.expiresAt;
   const made = await putNew(desk, accountId, { name: old.name, scopes: old.scopes, expiresAt });
   const endMs = Math.min(now + body.overlapSeconds * 1000, expiryMs(old));
@@ -192,6 +194,14 @@ async function liveKey({ store }: KeyDesk, accountId: string, id: string): Promi
   const found = (await store.keys(accountId)).find((key) => key.id === id);
   if (found === undefined || found.revokedAt !== null) throw noKey(id);
   return found;
+}
+
+function refuseRecords(keys: readonly KeyRecord[]): void {
+  if (keys.length < KEY_RECORDS_MAX) return;
+  const words = `The account has had ${KEY_RECORDS_MAX} keys, and can have no more.`;
+  throw new Refusal("key_limit", words, {
+    hint: "Give a key that is there a later end, or use another account.",
+  });
 }
 
 function noKey(id: string): Refusal {

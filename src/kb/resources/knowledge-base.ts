@@ -4,6 +4,8 @@ import type { Fetcher } from "../fetch/fetcher.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { PageReader } from "../ingest/page/page-reader.ts";
 import type { Model } from "../ingest/model.ts";
+import type { Serving } from "../ingest/serving.ts";
+import type { Reranker } from "../search/reranker.ts";
 import type { CollectionRecord, Store } from "../store/store.ts";
 import type { FileAddresses } from "./file-address.ts";
 import type { FileArea } from "./file-area.ts";
@@ -13,6 +15,10 @@ export interface KnowledgeBase {
   readonly store: Store;
   readonly ingest: Ingest;
   readonly model: Model;
+  /** The embedder whose vectors answer at a place: the model's, or an earlier one's while the model is being brought in. */
+  readonly embedderFor: Serving["embedderFor"];
+  /** Undefined where none is configured: `high_accuracy` reranks by sentences. */
+  readonly reranker: Reranker | undefined;
   readonly files: FileArea;
   readonly addresses: FileAddresses;
   /** Fetches links. */
@@ -28,6 +34,8 @@ export interface KnowledgeBase {
     readonly message: string;
     readonly retryAfterSeconds: number | undefined;
   };
+  /** The service is ending: what fails now may fail for that. */
+  readonly isEnding: () => boolean;
   readonly nowMs: () => number;
 }
 

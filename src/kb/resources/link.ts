@@ -56,6 +56,15 @@ export async function linkText(
   }
 }
 
+/** Throws `link_refused` for an address that is never fetched, whatever it leads to: it is not even kept. */
+export function refuseLink(given: string): void {
+  try {
+    readLink(given);
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
 /** What the server said of exactly this text, if it was fetched from there. */
 async function knownOf(
   kb: KnowledgeBase,

@@ -3,7 +3,6 @@ import type { SearchBody } from "../../wire/search.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
 import type { Scope } from "../store/store.ts";
-import { refuseTierOfLater } from "./create.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";
@@ -16,14 +15,15 @@ export async function queryResources(
 ): Promise<SearchOutcome> {
   const { scope: whole, tier } = await placeOf(kb, accountId, targetOf(body));
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
-  const model = tier === "fastest" ? undefined : await kb.model.get();
-  return search(kb.store, model?.queries ?? model, {
+  const model = tier === "fastest" ? undefined : await kb.embedderFor(scope);
+  const asked = {
     scope,
     tier,
     query: body.query.toWellFormed(),
     topK: body.top_k,
     scoreMin: body.score,
-  });
+  };
+  return search(kb.store, model?.queries ?? model, asked, kb.reranker);
 }
 
 /** Where the target lies, and in which tier. Throws when this account has no such thing. */
@@ -40,7 +40,6 @@ async function placeOf(
   const { collectionId, ownerId } = target;
   const tier = await kb.collections.tierOf(accountId, collectionId);
   if (tier === undefined) throw noCollection(collectionId, "collection_id");
-  refuseTierOfLater(tier, "collection_id");
   return { scope: { accountId, collectionId, ownerId: ownerId.toWellFormed() }, tier };
 }
 

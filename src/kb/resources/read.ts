@@ -1,3 +1,4 @@
+import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Resource } from "../store/store.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -47,6 +48,39 @@ export async function readChunks(kb: KnowledgeBase, accountId: string, id: strin
       content: chunk.text,
     })),
   };
+}
+
+/** Who has resources in the account's collections, a page of them (an addition). */
+export async function readOwners(
+  kb: KnowledgeBase,
+  accountId: string,
+  { limit, cursor }: OwnersQuery,
+): Promise<{ readonly owners: readonly OwnerEntry[]; readonly nextCursor: string | null }> {
+  const after = cursor === undefined ? undefined : readOwnerCursor(cursor);
+  // One more than wanted tells whether there are more.
+  const found = await kb.store.owners({ accountId, after, limit: limit + 1 });
+  const page = found.slice(0, limit);
+  return {
+    owners: page.map(({ ownerId, collectionId, tier, resources, chunks }) => ({
+      ownerId,
+      collectionId,
+      details: tier,
+      resources,
+      chunks,
+    })),
+    nextCursor: found.length > limit ? ownerCursor(page.at(-1)) : null,
+  };
+}
+
+/** Where the next page begins, as text for an address. It tells no more than the page did. */
+function ownerCursor(last: Pick<OwnerEntry, "collectionId" | "ownerId"> | undefined): string | null {
+  if (last === undefined) return null;
+  return `${last.collectionId}.${Buffer.from(last.ownerId).toString("base64url")}`;
+}
+
+function readOwnerCursor(cursor: string): { readonly collectionId: string; readonly ownerId: string } {
+  const [collectionId = "", owner = ""] = cursor.split(".", 2);
+  return { collectionId, ownerId: Buffer.from(owner, "base64url").toString() };
 }
 
 /** The account's three collections (an addition); `details` is the wire value of the tier. */

@@ -1,4 +1,4 @@
-import type { Settings } from "../../wire/primitives.ts";
+import type { Settings, Strategy } from "../../wire/primitives.ts";
 import type { Resource } from "../store/store.ts";
 
 /** A resource as create answers it: without `content` and `metadata`. `url` is present on link and file resources. */
@@ -27,6 +27,8 @@ export interface RecordMetadata {
   readonly status: string;
   /** Why, where the status is `error`. */
   readonly message?: string;
+  /** How the text was split, where another strategy than `recursive` was asked for. */
+  readonly strategyUsed?: Strategy;
   readonly [key: string]: unknown;
 }
 
@@ -77,6 +79,13 @@ export function queuedRecord(resource: Resource): QueuedRecord {
   return { ...createdRecord(resource), metadata: metadataOf(resource) };
 }
 
-function metadataOf({ metadata, status, statusMessage }: Resource): RecordMetadata {
-  return { ...metadata, status, ...(statusMessage === null ? {} : { message: statusMessage }) };
+function metadataOf({ metadata, status, statusMessage, strategyUsed, settings }: Resource): RecordMetadata {
+  // `recursive` is always had: there is nothing to tell.
+  const isTold = settings.strategy !== "recursive" && strategyUsed !== null;
+  return {
+    ...metadata,
+    status,
+    ...(isTold ? { strategyUsed } : {}),
+    ...(statusMessage === null ? {} : { message: statusMessage }),
+  };
 }

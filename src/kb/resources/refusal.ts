@@ -63,7 +63,6 @@ export type RefusalCode =
   | "extractor_busy"
   | "headers_too_large"
   | "internal"
-  | "not_implemented"
   | "starting"
   | "draining"
   | "overloaded"
@@ -107,15 +106,6 @@ export function invalidField(field: string, rule: string, hint?: string): Refusa
 /** No such resource for this account; one of another account looks just the same. */
 export function noResource(id: string): Refusal {
   return new Refusal("resource_not_found", `There is no resource ${shown(id)} for this key.`);
-}
-
-/** What this version does not do yet: `what` names it, `instead` is what to use now. */
-export function notYet(what: string, instead: string, field?: string): Refusal {
-  const message = `${what} is not implemented in this version.`;
-  return new Refusal("not_implemented", message, {
-    hint: instead,
-    ...(field === undefined ? {} : { field }),
-  });
 }
 
 /** A value from outside, quoted and cut so that no message grows with its input. */

@@ -2,7 +2,7 @@ import { codeOf } from "../../lib/failure.ts";
 import type { Origin, Resource, StoredFile } from "../store/store.ts";
 import { lastSegment } from "./file-address.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
-import { linkText } from "./link.ts";
+import { linkText, refuseLink } from "./link.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
 
 /** Where a resource's text comes from, with the text itself. */
@@ -63,6 +63,7 @@ export async function changedSource(
 /** Throws, with field `url`, for an address that can be told to be refused without asking anybody for it. */
 export async function refuseAddress(kb: KnowledgeBase, accountId: string, given: string): Promise<void> {
   const place = kb.addresses.place(parseUrl(given));
+  if (place.kind === "elsewhere") refuseLink(given);
   if (place.kind === "inside") throw notIssued(given);
   if (place.kind === "token") await issuedFile(kb, accountId, given, place.token);
 }

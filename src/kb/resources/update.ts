@@ -3,7 +3,6 @@ import type { SettingsChange, UpdateBody } from "../../wire/resource.ts";
 import type { Alongside } from "../store/request-note.ts";
 import type { Chunking, Resource, ResourceChange, ResourceKey } from "../store/store.ts";
 import { refuseUnexpected, type Asked } from "./asked.ts";
-import { refuseSettingsOfLater } from "./create.ts";
 import { fileTokenOf } from "./file-token.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -30,7 +29,7 @@ export async function applyUpdate(
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
   const source = await newSource(kb, accountId, before, body);
-  const chunking = await chunkAgain(kb, before, settings, source);
+  const chunking = await chunkAgain(kb, before, settings, source, body.title?.toWellFormed());
   const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
   // The text behind the link is the one that is there: an earlier failure to read it is over.
@@ -63,7 +62,6 @@ function newSettings(before: Settings, change: SettingsChange): Settings {
       "What is not sent stays as it is: send both.",
     );
   }
-  refuseSettingsOfLater(settings);
   return settings;
 }
 
@@ -122,10 +120,17 @@ async function chunkAgain(
   before: Resource,
   settings: Settings | undefined,
   source: Source | undefined,
+  title: string | undefined,
 ): Promise<Chunking | undefined> {
   if (source === undefined && settings === undefined) return undefined;
   const text = source?.content ?? before.content;
-  return kb.ingest.chunk(text, settings ?? before.settings, before.tier);
+  const { accountId, id } = before;
+  return kb.ingest.chunk(text, settings ?? before.settings, before.tier, {
+    title: title ?? before.title,
+    place: { accountId, resourceId: id },
+    // The title is part of what is embedded: under another one no chunk is as it was.
+    before: title === undefined || title === before.title ? { accountId, id } : undefined,
+  });
 }
 
 function changeOf(

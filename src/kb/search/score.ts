@@ -3,13 +3,16 @@
  *
  * - by words, the mean of two shares: of the BM25 score the query can reach, and of the query's words (by weight) that
  *   the chunk holds. The first alone would call a chunk with every word of the query once no more than middling.
- * - by words and vectors, its mix times the mean of the evidence by words for the best chunk and the best cosine: the
- *   mix orders the chunks of one answer, its factor says how good the best of them is.
+ * - by words and vectors, its mix times how good the best of the answer is: the mix orders the chunks of one answer. The
+ *   best is as good as the mean of the evidence by words for the best chunk and the best cosine, or as that cosine alone
+ *   says: who asks in other words than the text's is answered by meaning, and the words have no say. A chunk's own
+ *   cosine, too, counts for itself, whatever the mix says.
  *
  * The score is the probability that the chunk is relevant, by a logistic curve fitted on the train queries of SciFact
- * (809), where half of them had their relevant documents taken away, since people also ask for what is not there. By
- * words the fit was −7.00 + 10.05 × evidence, by both −7.00 + 11.03 × evidence: one curve serves both, so a score
- * means the same in every tier. `node bench/retrieval.ts --fit` repeats the fit.
+ * (809), where half of them had their relevant documents taken away, since people also ask for what is not there. One
+ * curve serves every tier, so that a score means the same: what was fitted for words and vectors (−9.31 + 13.61 × evidence;
+ * reranked by sentences −9.14 + 13.08) is laid onto that for words. `node bench/retrieval.ts --fit` compares scores with
+ * the truth. The cosines are those of the local model: another one's may lie higher or lower, and so do its scores.
  */
 const INTERCEPT = -7;
 const SLOPE = 10.4;
@@ -27,9 +30,32 @@ export function lexicalEvidence(
   return hit === undefined || ceiling <= 0 ? 0 : (hit.bm25 / ceiling + hit.coverage) / 2;
 }
 
-/** Evidence by words and vectors; the best are those of the answer. */
-export function fusedEvidence(mix: number, lexicalBest: number, cosineBest: number): number {
-  return (mix * (lexicalBest + Math.max(0, cosineBest))) / 2;
+/** What a chunk found by words and vectors is judged by. */
+export interface FusedWitness {
+  /** [0, 1]. */
+  readonly mix: number;
+  /** The chunk's own; undefined for one without a vector. */
+  readonly cosine: number | undefined;
+  /** Evidence by words for the best of the answer. */
+  readonly lexicalBest: number;
+  readonly cosineBest: number;
+}
+
+/**
+ * What a cosine says less than as much of evidence by both, fitted on the train queries searched by vectors alone; a
+ * chunk's own, which the mix did not put first, a little less still.
+ */
+const COSINE_ALONE = 0.14;
+const COSINE_OWN = 0.2;
+/** Lays the curve of words and vectors onto the one above. */
+const FUSED_INTERCEPT = -0.22;
+const FUSED_SLOPE = 1.31;
+
+/** Evidence by words and vectors, on the scale of that by words. */
+export function fusedEvidence({ mix, cosine, lexicalBest, cosineBest }: FusedWitness): number {
+  const best = Math.max((lexicalBest + Math.max(0, cosineBest)) / 2, cosineBest - COSINE_ALONE);
+  const evidence = Math.max(mix * best, (cosine ?? 0) - COSINE_OWN);
+  return Math.min(1, Math.max(0, FUSED_INTERCEPT + FUSED_SLOPE * evidence));
 }
 
 /** A chunk in a ranking: `rank` is what orders it, larger first. */

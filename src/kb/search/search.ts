@@ -1,9 +1,20 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { SearchResult } from "../../wire/search.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type { FoundChunk, LexicalHits, Scope, Store, VectorHit } from "../store/store.ts";
+import type { RowsQuery } from "../store/sentences.ts";
+import type { FoundChunk, LexicalHit, LexicalHits, Scope, Store, VectorHit } from "../store/store.ts";
 import { answerText } from "./answer-text.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
+import {
+  mixIn,
+  RERANKED_DEPTH,
+  RERANKER_SHARE,
+  SENTENCE_SHARE,
+  stretched,
+  typical,
+  type Ranked,
+} from "./rerank.ts";
+import type { Reranker } from "./reranker.ts";
 import { fallingScores, fusedEvidence, lexicalEvidence } from "./score.ts";
 
 /** A question to the knowledge base. */
@@ -27,25 +38,45 @@ export interface SearchOutcome {
 }
 
 /** What a search reads of the store. */
-export type SearchedStore = Pick<Store, "lexical" | "nearest" | "chunksByRow" | "evidence">;
+export type SearchedStore = Pick<
+  Store,
+  "lexical" | "nearest" | "cosines" | "chunksByRow" | "evidence" | "sentenceMatches"
+>;
 
 /**
- * Answers a question: `fastest` from words, the other tiers from words and vectors. Without an embedder, or when it
- * fails, they answer from words too; the state of the model tells it (ingest/model.ts). Scores mean the same in every tier (score.ts).
+ * Hits by words that `high_accuracy` looks at: what is near by meaning and only this far down by words has its BM25 in the
+ * mix as well. Nothing that neither way has among its first FUSED_DEPTH comes in: that lowered recall.
+ */
+const DEEP_WORDS = 300;
+
+/**
+ * Answers a question: `fastest` from words; `moderate` from words and vectors, fused; `high_accuracy` from a deeper look at the words, the
+ * best of the fused list put in order once more by a reranking model, or else by the best sentence of each. Without an
+ * embedder, or when it fails, they answer from words too; the state of the model tells it (ingest/model.ts). A chunk whose
+ * sentences have no vectors yet keeps its fused place. Scores mean the same in every tier (score.ts).
  */
 export async function search(
   store: SearchedStore,
   embedder: Embedder | undefined,
   request: SearchRequest,
+  reranker?: Judge,
 ): Promise<SearchOutcome> {
   const { scope, query, tier, topK } = request;
   const vector = tier === "fastest" ? undefined : await queryVector(embedder, query);
-  const limit = vector === undefined ? topK : Math.max(FUSED_DEPTH, topK);
-  const lexical = { scope, query, limit };
+  const isDeep = tier === "high_accuracy";
+  const limit = vector === undefined && !isDeep ? topK : Math.max(FUSED_DEPTH, topK);
+  const lexical = { scope, query, limit: isDeep ? DEEP_WORDS : limit };
   const nearest = vector && { scope, ...vector, limit };
+  const ranked = async (deep: LexicalHits, vectors: readonly VectorHit[] | undefined): Promise<Scored[]> => {
+    const words = vectors === undefined ? deep : { ...deep, hits: foundHits(deep.hits, vectors, limit) };
+    const others = vector && vectors && (await store.cosines(notNearest(scope, vector, words, vectors)));
+    const hits = candidates(words, vectors, others ?? [], limit);
+    const order = isDeep ? await reranked(store, reranker, request, hits, vector) : hits;
+    return bestOf(scored(order), request);
+  };
 
   const [words, vectors] = await Promise.all([store.lexical(lexical), nearest && store.nearest(nearest)]);
-  let wanted = bestOf(rank(words, vectors), request);
+  let wanted = await ranked(words, vectors);
   let chunks = await store.chunksByRow(
     scope,
     wanted.map(({ row }) => row),
@@ -53,7 +84,7 @@ export async function search(
   if (chunks.length < wanted.length) {
     // An update replaced some between the two reads. A resource is found at every moment, so all is read at once now.
     const evidence = await store.evidence({ lexical, nearest });
-    wanted = bestOf(rank(evidence.lexical, evidence.nearest), request);
+    wanted = await ranked(evidence.lexical, evidence.nearest);
     chunks = evidence.chunks;
   }
   const found = new Map(chunks.map((chunk) => [chunk.row, chunk]));
@@ -66,30 +97,106 @@ export async function search(
   return { results, text: answerText(results.map(({ payload }) => payload.content)) };
 }
 
-interface Ranked {
+/** The first hits by words, and of the others those that are near by meaning. */
+function foundHits(
+  hits: readonly LexicalHit[],
+  nearest: readonly VectorHit[],
+  depth: number,
+): readonly LexicalHit[] {
+  const near = new Set(nearest.map(({ row }) => row));
+  return hits.filter(({ row }, at) => at < depth || near.has(row));
+}
+
+/** Asks for the cosines of the chunks that only the words found. */
+function notNearest(
+  scope: Scope,
+  vector: QueryVector,
+  { hits }: LexicalHits,
+  nearest: readonly VectorHit[],
+): RowsQuery {
+  const near = new Set(nearest.map(({ row }) => row));
+  return { scope, ...vector, rows: hits.map(({ row }) => row).filter((row) => !near.has(row)) };
+}
+
+/** What a search asks of a reranking model. */
+type Judge = Pick<Reranker, "judge">;
+
+/** Puts the best hits in order once more. */
+async function reranked(
+  store: SearchedStore,
+  reranker: Judge | undefined,
+  { scope, query }: SearchRequest,
+  hits: readonly Candidate[],
+  vector: QueryVector | undefined,
+): Promise<readonly Candidate[]> {
+  const rows = hits.slice(0, RERANKED_DEPTH).map(({ row }) => row);
+  const judged = reranker && (await judgements(store, reranker, scope, query, rows));
+  if (judged !== undefined) return mixIn(hits, stretched(judged), RERANKER_SHARE, 0);
+  if (vector === undefined) return hits;
+  const matches = await store.sentenceMatches({ scope, ...vector, rows });
+  const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
+  return mixIn(hits, cosines, SENTENCE_SHARE, typical(cosines));
+}
+
+/** Undefined where the model does not answer. */
+async function judgements(
+  store: SearchedStore,
+  reranker: Judge,
+  scope: Scope,
+  query: string,
+  rows: readonly number[],
+): Promise<ReadonlyMap<number, number> | undefined> {
+  const chunks = await store.chunksByRow(scope, rows);
+  const scores = await reranker.judge(
+    query,
+    chunks.map(({ text }) => text),
+  );
+  return scores && new Map(chunks.map(({ row }, at) => [row, scores[at] ?? Number.NEGATIVE_INFINITY]));
+}
+
+/** A hit before its score. */
+interface Candidate extends Ranked {
+  /** By its mix, which a reranking changes. */
+  readonly evidenceOf: (mix: number) => number;
+}
+
+interface Scored {
   readonly row: number;
   readonly score: number;
 }
 
-/** By descending score. */
-function rank({ hits, ceiling }: LexicalHits, nearest: readonly VectorHit[] | undefined): Ranked[] {
-  if (nearest === undefined) {
-    const scores = fallingScores(
-      hits.map((hit) => ({ rank: hit.bm25, evidence: lexicalEvidence(hit, ceiling) })),
-    );
-    return hits.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
-  }
+/** By descending mix; of words alone, where there are no vectors. */
+function candidates(
+  { hits, ceiling }: LexicalHits,
+  nearest: readonly VectorHit[] | undefined,
+  others: readonly VectorHit[],
+  depth: number,
+): Candidate[] {
   const lexicalBest = lexicalEvidence(hits[0], ceiling);
+  if (nearest === undefined) {
+    const most = hits[0]?.bm25 ?? 1;
+    return hits.map((hit) => ({
+      row: hit.row,
+      mix: hit.bm25 / most,
+      evidenceOf: () => lexicalEvidence(hit, ceiling),
+    }));
+  }
   const cosineBest = nearest[0]?.cosine ?? 0;
-  const fused = fuse(hits, nearest);
-  const scores = fallingScores(
-    fused.map(({ mix }) => ({ rank: mix, evidence: fusedEvidence(mix, lexicalBest, cosineBest) })),
-  );
-  return fused.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
+  return fuse(hits, nearest, others, depth).map((fused) => ({
+    row: fused.row,
+    mix: fused.mix,
+    evidenceOf: (mix) => fusedEvidence({ ...fused, mix, lexicalBest, cosineBest }),
+  }));
+}
+
+/** By descending score. */
+function scored(hits: readonly Candidate[]): Scored[] {
+  const scores = fallingScores(hits.map(({ mix, evidenceOf }) => ({ rank: mix, evidence: evidenceOf(mix) })));
+  return hits.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
 }
 
 /** Those that the request asks for. */
-function bestOf(ranked: readonly Ranked[], { scoreMin, topK }: SearchRequest): Ranked[] {
+function bestOf(ranked: readonly Scored[], { scoreMin, topK }: SearchRequest): Scored[] {
   return ranked.filter(({ score }) => score >= (scoreMin ?? 0)).slice(0, topK);
 }
 

@@ -19,7 +19,7 @@ export interface JobStore {
   ): Promise<Resource | undefined>;
   /** The first job of each resource that has one due by then, oldest first. */
   dueJobs(nowMs: number, limit: number): Promise<readonly DueJob[]>;
-  /** When the next job is due; undefined where there is none. */
+  /** When the next of the first jobs is due; undefined where there is none. */
   nextJobMs(): Promise<number | undefined>;
   /** The first job of a resource. */
   jobOf(at: ResourceKey): Promise<Job | undefined>;

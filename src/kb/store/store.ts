@@ -1,12 +1,15 @@
 import type { Filter } from "../../wire/filter.ts";
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
-import type { Settings, Tier } from "../../wire/primitives.ts";
+import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
 import type { ChatStore } from "./chat.ts";
 import type { JobStore } from "./jobs.ts";
 import type { KeyStore } from "./keys.ts";
 import type { LinkStore } from "./links.ts";
+import type { OwnerStore } from "./owners.ts";
 import type { Alongside, KeptAnswer } from "./request-note.ts";
 import type { RetentionStore } from "./retention.ts";
+import type { ModelStore } from "./models.ts";
+import type { SentenceStore } from "./sentences.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 /**
@@ -19,7 +22,17 @@ import type { WebhookStore } from "./webhooks.ts";
  * - Reads never wait for writes.
  * - What a write takes alongside, and the events of a resource, are part of its transaction.
  */
-export interface Store extends JobStore, WebhookStore, RetentionStore, KeyStore, LinkStore, ChatStore {
+export interface Store
+  extends
+    JobStore,
+    WebhookStore,
+    RetentionStore,
+    KeyStore,
+    LinkStore,
+    OwnerStore,
+    SentenceStore,
+    ModelStore,
+    ChatStore {
   /** Makes the account when it is new. The built-in account of the embedded service is `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** Remembers a key by its hash; the same hash again replaces scopes, name and expiry. */
@@ -74,12 +87,16 @@ export interface Store extends JobStore, WebhookStore, RetentionStore, KeyStore,
   /** What the request noted under an idempotency key did; undefined after 24 h. The first note under a key stays. */
   recall(accountId: string, key: string, nowMs: number): Promise<KeptAnswer | undefined>;
 
-  /** Chunks without a vector of this fingerprint in collections of these tiers, up to `limit`; for re-embedding. */
+  /**
+   * Chunks in collections of these tiers that have no vector of this fingerprint, or one of an older title, behind row
+   * `afterRow` (default: all), by row, up to `limit`.
+   */
   chunksWithoutVector(
     fingerprint: string,
     tiers: readonly Tier[],
     limit: number,
-  ): Promise<readonly RowText[]>;
+    afterRow?: number,
+  ): Promise<readonly RowContext[]>;
   putVectors(fingerprint: string, vectors: readonly RowVector[]): Promise<void>;
 
   close(): Promise<void>;
@@ -156,10 +173,17 @@ export interface Span {
 /** The result of ingest for one version of a text. Spans point into the content that is written with them. */
 export interface Chunking {
   readonly spans: readonly Span[];
-  /** One unit vector a span, or none at all where the tier uses none or no model is there. */
-  readonly vectors: readonly Float32Array[] | undefined;
+  /**
+   * One unit vector a span, or none at all where the tier uses none or no model is there. Undefined for a span that has
+   * had its vector in the version before: the store keeps it.
+   */
+  readonly vectors: readonly (Float32Array | undefined)[] | undefined;
   /** Fingerprint of the embedder that made the vectors. */
   readonly fingerprint: string | undefined;
+  /** The vectors of the sentences of each span, by the same embedder, where the tier uses them and they are made already. */
+  readonly sentences?: readonly (readonly Float32Array[] | undefined)[] | undefined;
+  /** Where it is not the strategy of the settings. */
+  readonly strategyUsed?: Strategy;
 }
 
 /** Fields to change; a missing one stays. `content` and `settings` come only together with a chunking. */
@@ -194,6 +218,8 @@ export interface Resource extends Omit<NewResource, "fileToken"> {
   readonly status: ResourceStatus;
   /** Why the last text could not be taken in; null unless the status is `error`. */
   readonly statusMessage: string | null;
+  /** How the chunks came about; null where there are none yet. */
+  readonly strategyUsed: Strategy | null;
 }
 
 /** `queued`: a job waits; `error`: the last one failed, and what is searchable is the version before. */
@@ -309,9 +335,19 @@ export interface RowText {
   readonly text: string;
 }
 
+/** A chunk to be embedded, with what stands above it. */
+export interface RowContext extends RowText {
+  readonly title: string;
+  readonly headings: readonly string[];
+  /** Set where its vectors are of an older title: what `putVectors` is to be told. */
+  readonly staleSince?: number;
+}
+
 export interface RowVector {
   readonly row: number;
   readonly vector: Float32Array;
+  /** As it was with the text; the chunk stays stale when its document was retitled again meanwhile. */
+  readonly staleSince?: number | undefined;
 }
 
 export interface StoredFile {

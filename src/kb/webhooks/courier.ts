@@ -1,4 +1,5 @@
 import { codeOf } from "../../lib/failure.ts";
+import { openQueueWatch } from "../../lib/queue-watch.ts";
 import type { Store } from "../store/store.ts";
 import type { Delivery, DeliveryOutcome } from "../store/webhooks.ts";
 import { nextAttemptMs } from "./schedule.ts";
@@ -9,10 +10,6 @@ import type { Attempt, SendParts } from "./send.ts";
 const ATTEMPTS_MAX = 32;
 /** Of them those of one endpoint: a slow one takes not all. */
 const PER_ENDPOINT_MAX = 4;
-/** Longest sleep until the queue is looked at again: a clock that was set back must not hold up what is due. */
-const SLEEP_MS_MAX = 60_000;
-/** Wait after a failure of the store itself. */
-const STORE_RETRY_MS = 5_000;
 
 /**
  * Carries the messages of the queue to their receivers: at least once each, under an id that stays. Whatever writes to the
@@ -43,10 +40,6 @@ export function openCourier(parts: CourierParts): Courier {
   const stop = new AbortController();
   const { signal } = stop;
   const running = new Map<number, { readonly line: string; readonly work: Promise<void> }>();
-  let looking: Promise<void> | undefined;
-  let again = false;
-  let isResting = false;
-  let timer: NodeJS.Timeout | undefined;
 
   const carry = async (delivery: Delivery): Promise<void> => {
     const attempt: Attempt = delivery.enabled
@@ -59,25 +52,14 @@ export function openCourier(parts: CourierParts): Courier {
   };
   const start = (delivery: Delivery): void => {
     const work = carry(delivery)
-      .catch(fail)
+      .catch(watch.fail)
       .finally(() => {
         running.delete(delivery.number);
         // After a failure of the store this waits: what was sent must not be sent again in a tight loop.
-        wake();
+        watch.wake();
       });
     running.set(delivery.number, { line: lineOf(delivery), work });
   };
-  const fail = (error: unknown): void => {
-    if (signal.aborted || codeOf(error) === "worker_gone") return;
-    parts.onProblem(error);
-    isResting = true;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      isResting = false;
-      wake();
-    }, STORE_RETRY_MS).unref();
-  };
-
   const look = async (): Promise<void> => {
     const underWay = [...running.keys()];
     const due = await store.dueDeliveries({ nowMs: nowMs(), perEndpoint: PER_ENDPOINT_MAX, underWay });
@@ -93,31 +75,20 @@ export function openCourier(parts: CourierParts): Courier {
     }
     const nextMs = await store.nextDeliveryMs();
     // What is due and found no room is looked for when an attempt ends.
-    if (nextMs !== undefined && (nextMs > nowMs() || running.size === 0)) sleep(nextMs - nowMs());
+    if (nextMs !== undefined && (nextMs > nowMs() || running.size === 0)) watch.sleep(nextMs - nowMs());
   };
-  const sleep = (ms: number): void => {
-    if (isResting) return;
-    clearTimeout(timer);
-    timer = setTimeout(wake, Math.min(SLEEP_MS_MAX, Math.max(1, ms))).unref();
-  };
-  const wake = (): void => {
-    if (signal.aborted || isResting) return;
-    again = looking !== undefined;
-    looking ??= look()
-      .catch(fail)
-      .finally(() => {
-        looking = undefined;
-        if (again) wake();
-      });
-  };
+  const watch = openQueueWatch({
+    look,
+    onProblem: parts.onProblem,
+    isPassedOver: (error) => codeOf(error) === "worker_gone",
+  });
 
   return {
-    wake,
+    wake: watch.wake,
     underWay: () => running.size,
     close: async () => {
       stop.abort();
-      clearTimeout(timer);
-      await looking;
+      await watch.close();
       await Promise.all([...running.values()].map(({ work }) => work));
     },
   };

@@ -172,8 +172,8 @@ async function readLarge(asked: Asked, signal: AbortSignal | undefined): Promise
     const slice = Buffer.allocUnsafeSlow(Math.min(SLICE_BYTES, before.size));
     const head = slice.subarray(0, await fill(handle, slice, 0));
     const uploaded = mediaTypeOf(head) !== undefined || containerOf(asked.named, head) !== undefined;
-    if (!uploaded && (asked.named.kind !== "content" || beginsBinary(head)))
-      return understand(asked, before, "", head);
+    const isText = asked.named.kind === "link" || (asked.named.kind === "content" && !beginsBinary(head));
+    if (!uploaded && !isText) return understand(asked, before, "", head);
 
     // Of a file to be uploaded, or to be read elsewhere, the first slice is enough, once every byte has been hashed.
     const bytes = uploaded ? Buffer.from(head) : Buffer.allocUnsafeSlow(before.size);

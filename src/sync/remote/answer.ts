@@ -93,6 +93,8 @@ export function readAnswer<T>(
   if (status === 429) return later("no", "service");
   if (status === 503) return later(envelope.success ? "no" : "maybe", "service");
   if (status === 408 || status === 425) return later("maybe", "request");
+  // The first request under this Idempotency-Key is still being worked on; a conflict that stays names no time.
+  if (status === 409 && header(answer, "retry-after") !== undefined) return later("maybe", "request");
   if (status === 405) return later("no", "service", `${words}; is the address right?`);
   if (status === 501 || (status >= 400 && status < 500)) return { kind: "refused", code, message: words };
   return later("maybe", "request");

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { request } from "undici";
-import type { ChatOptions } from "../../../src/kb/service.ts";
+import type { ChatOptions } from "../../../src/kb/answering.ts";
 import { ENDPOINT_KEY, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Answered, Running, RunningOptions } from "../service/running.ts";
@@ -22,7 +22,8 @@ export async function openAsking(
     fetchAllow: ["127.0.0.1"],
     webhookAllow: ["127.0.0.1"],
     ...options,
-    chat: { languageModel, defaultKnowledge: KNOWLEDGE, timeoutMs: 20_000, ...chat },
+    ...(languageModel && { languageModel }),
+    chat: { defaultKnowledge: KNOWLEDGE, timeoutMs: 20_000, ...chat },
   });
 }
 

@@ -1,4 +1,5 @@
 import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { request } from "undici";
@@ -124,6 +125,21 @@ describe("bulk create", () => {
     expect((await running.send("GET", "/v1/health")).status).toBe(200);
   });
 
+  it("puts no second answer into one that is under way when the rest of the body is nonsense", async () => {
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    const line = `${JSON.stringify(createBody({ owner_id: "nonsense" }))}\n`;
+    socket.write(
+      `POST ${PATH} HTTP/1.1\r\nhost: a\r\npauthkey: ${running.key}\r\ncontent-type: application/x-ndjson\r\n` +
+        `transfer-encoding: chunked\r\n\r\n${Buffer.byteLength(line).toString(16)}\r\n${line}\r\n`,
+    );
+    let answer = "";
+    for await (const part of socket.setEncoding("utf8")) {
+      answer += String(part);
+      if (answer.includes('"line":1')) socket.write("no length\r\n");
+    }
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200"]);
+  });
+
   it("goes on for a client that reads nothing until it has sent everything", async () => {
     const text = `${JSON.stringify(createBody({ owner_id: "deaf", content: "x" }))}\n`;
     const body = Readable.from(
@@ -138,7 +154,11 @@ describe("bulk create", () => {
   it("refuses another type of body, none at all, and a key that may not write", async () => {
     const send = (headers: Record<string, string>, body: string, key = running.key) =>
       running.send("POST", PATH, { headers, body, key });
-    expect((await send({ "content-type": "application/json" }, "{}")).status).toBe(415);
+    const refused = await send({ "content-type": "application/json" }, "{}");
+    expect(refused).toMatchObject({
+      status: 415,
+      json: { error: { hint: expect.stringContaining("x-ndjson") } },
+    });
     const reader = await running.issueKey("local", ["read"]);
     expect((await send({ "content-type": "application/x-ndjson" }, "{}", reader)).status).toBe(403);
     expect((await running.send("POST", PATH, {})).status).toBe(400);

@@ -78,6 +78,15 @@ describe("ETag", () => {
     expect((await at("GET", `${created.json.data._id}/chunks`, again)).status).toBe(304);
   });
 
+  it("in If-Match lets one of two changes through that are queued at once", async () => {
+    const created = await create();
+    const headers = { "if-match": String(created.headers["etag"]), prefer: "respond-async" };
+    const answers = await Promise.all(
+      ["One.", "Two."].map((content) => at("PUT", created.json.data._id, { body: { content }, headers })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([202, 412]);
+  });
+
   it("in If-Match keeps an update and a delete from what they do not know", async () => {
     const created = await create();
     const id = created.json.data._id;

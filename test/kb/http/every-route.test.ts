@@ -60,6 +60,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "GET /api/rag/resource/:id/chunks": { path: (owned) => `${resourcePath(owned)}/chunks`, finds: "nothing" },
   "GET /api/rag/resource/by-collection": { path: list, finds: "nothing" },
   "GET /api/rag/collections": { finds: "own" },
+  "GET /api/rag/owners": { finds: "own" },
   "POST /rag/query": {
     sent: ({ resource }) => ({ body: { query: "moon", doc_id: resource._id } }),
     finds: "nothing",

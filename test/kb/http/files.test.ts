@@ -69,6 +69,22 @@ describe("an upload", () => {
     expect(answer.headers["content-disposition"]).toContain("filename*=UTF-8''");
   });
 
+  it("without a name has one all the same", async () => {
+    const body = [
+      "--b",
+      'Content-Disposition: form-data; name="file"',
+      "Content-Type: application/octet-stream",
+      "",
+      "words",
+      "--b--",
+      "",
+    ].join("\r\n");
+    const headers = { "content-type": "multipart/form-data; boundary=b" };
+    const answer = await running.send("POST", "/image/processing/upload", { body, headers });
+    expect(answer.status).toBe(200);
+    expect(answer.json.file_url).toMatch(/\/file$/);
+  });
+
   it("can be an image; a resource of one without text is refused with 422", async () => {
     const url = await upload(PNG, "dot.png");
     const answer = await running.send("POST", "/api/rag/resource", {

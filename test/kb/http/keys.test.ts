@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { hashKey, KEYS_MAX } from "../../../src/kb/resources/keys.ts";
+import { hashKey, KEY_RECORDS_MAX, KEYS_MAX } from "../../../src/kb/resources/keys.ts";
 import type { KeyRecord } from "../../../src/kb/store/store.ts";
 import { openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
@@ -151,6 +151,23 @@ describe("a rotation", () => {
     expect(data.previous.expiresAt).toBe(new Date(START + HOUR_MS).toISOString());
     expect(data.expiresAt).toBe(new Date(START + 1.5 * HOUR_MS).toISOString());
   });
+});
+
+it("rotations make no end of keys, and say what to do then", async () => {
+  const tenant = await running.issueKey("turner", ["admin"]);
+  const first = (await running.store.keyByHash(hashKey(tenant))) as KeyRecord; // issued just now
+  const over = new Date(START - HOUR_MS).toISOString();
+  const others = Array.from({ length: KEY_RECORDS_MAX - 2 }, (_, at) => {
+    const id = at.toString(16).padStart(23, "0") + "t";
+    return running.store.putKey({ ...first, id, sha256: `t${id.padStart(63, "0")}`, expiresAt: over });
+  });
+  await Promise.all(others);
+  const rotate = (id: string) => running.send("POST", `/v1/keys/${id}/rotate`, { key: tenant });
+  const last = (await rotate(first.id)).json.data;
+  const refused = await rotate(last._id);
+  expect(refused).toMatchObject({ status: 409, json: { error: { code: "key_limit" } } });
+  expect(refused.json.message).toContain("10000 keys");
+  expect(refused.json.error.hint).toContain("account");
 });
 
 it("the keys of an account are bounded", async () => {

@@ -154,6 +154,15 @@ describe("a link resource taken in after the answer", () => {
     });
   });
 
+  it("is refused at once where its address holds a password, which is kept nowhere", async () => {
+    const url = "http://ada:secret@example.com/";
+    const headers = { prefer: "respond-async" };
+    const body = createBody({ content: undefined, url });
+    const made = await running.send("POST", "/api/rag/resource", { headers, body });
+    expect(made).toMatchObject({ status: 422, json: { error: { code: "link_refused", field: "url" } } });
+    expect(made.text).not.toContain("secret");
+  });
+
   it.each([
     ["/none", "the server answered 404 Not Found"],
     ["http://10.0.0.1/", "10.0.0.1 is not a public address"],

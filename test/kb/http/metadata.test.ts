@@ -46,6 +46,7 @@ describe("metadata", () => {
     ["a list", [], "metadata"],
     ["the service's own key", { status: "mine" }, "metadata.status"],
     ["a key with a dot", { "a.b": 1 }, "metadata.a.b"],
+    ["a key that is no text", { "\ud800": 1 }, "metadata.\ud800"],
     ["an operator as key", { deep: { or: 1 } }, "metadata.deep.or"],
     ["an object in a list", { a: [1, {}] }, "metadata.a[1]"],
     ["a long string", { a: "x".repeat(1025) }, "metadata.a"],
@@ -59,6 +60,12 @@ describe("metadata", () => {
   ])("is refused as %s, with the field", async (_name, metadata, field) => {
     const answer = await create(metadata);
     expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });
+  });
+
+  it("is refused with a number that is too large to be kept", async () => {
+    const body = JSON.stringify(createBody({ metadata: { a: 0 } })).replace('{"a":0}', '{"a":1e400}');
+    const answer = await running.send("POST", "/api/rag/resource", { body });
+    expect(answer).toMatchObject({ status: 400, json: { error: { field: "metadata.a" } } });
   });
 });
 

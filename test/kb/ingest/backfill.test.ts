@@ -2,22 +2,27 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { openBackfill } from "../../../src/kb/ingest/backfill.ts";
 import type { Backfill, BackfillReport } from "../../../src/kb/ingest/backfill.ts";
-import type { RowText } from "../../../src/kb/store/store.ts";
+import type { RowContext } from "../../../src/kb/store/store.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 /** What a backfill asks of a store, over a map. */
 function memory(chunks: number) {
-  const lacking = new Map<number, RowText>();
-  const add = (row: number): unknown => lacking.set(row, { row, text: `text ${row}` });
+  const lacking = new Map<number, RowContext>();
+  const add = (row: number, text = `text ${row}`): unknown =>
+    lacking.set(row, { row, text, title: "", headings: [] });
   for (let row = 0; row < chunks; row++) add(row);
   return {
     lacking,
     add,
-    chunksWithoutVector: async (_fingerprint: string, _tiers: unknown, limit: number) =>
-      [...lacking.values()].slice(0, limit),
+    chunksWithoutVector: async (_fingerprint: string, _tiers: unknown, limit: number, after = -1) =>
+      [...lacking.values()].filter(({ row }) => row > after).slice(0, limit),
     putVectors: async (_fingerprint: string, vectors: readonly { readonly row: number }[]) => {
       for (const { row } of vectors) lacking.delete(row);
     },
+    serveComplete: async (): Promise<number> => 0,
+    dropRetired: async (_fingerprint: string, _limit: number): Promise<number> => 0,
+    chunksWithoutSentences: async () => [],
+    putSentences: async () => undefined,
   };
 }
 
@@ -29,12 +34,17 @@ describe("backfill", () => {
   });
   afterEach(() => backfill.close());
 
-  const open = (store: ReturnType<typeof memory>, model: Embedder): void => {
+  const open = (
+    store: ReturnType<typeof memory>,
+    model: Embedder,
+    onLeft?: (chunks: number) => void,
+  ): void => {
     backfill = openBackfill({
       store,
       model: async () => model,
       report: (report) => reports.push(report),
       retryAfterMs: 1,
+      ...(onLeft && { onLeft }),
     });
     backfill.wake();
   };
@@ -59,6 +69,67 @@ describe("backfill", () => {
     });
     await through(store);
     await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 0, 10]));
+  });
+
+  it("puts aside a text that fails every time, and embeds the others", async () => {
+    const store = memory(300);
+    store.add(5, "poison");
+    const real = hashedEmbedder();
+    let poisoned = 0;
+    const left: number[] = [];
+    const model: Embedder = {
+      ...real,
+      embed: (texts, signal) => {
+        if (!texts.some((text) => text.includes("poison"))) return real.embed(texts, signal);
+        poisoned++;
+        return Promise.reject(new Error("cannot read this"));
+      },
+    };
+    open(store, model, (chunks) => left.push(chunks));
+    await vi.waitFor(() => expect(left.at(-1)).toBe(1), { timeout: 5000 });
+    expect([...store.lacking.keys()]).toEqual([5]);
+    // Once beside others, twice alone; from then on it is left, whatever else comes.
+    expect(poisoned).toBe(3);
+    store.add(1000);
+    backfill.wake();
+    await vi.waitFor(() => expect([...store.lacking.keys()]).toEqual([5]));
+    expect(poisoned).toBe(3);
+  });
+
+  it("takes away what an earlier model left, a batch at a time", async () => {
+    const store = memory(1);
+    let batches = 0;
+    store.dropRetired = async (_fingerprint: string, limit: number) => (++batches < 3 ? limit : 0);
+    open(store, hashedEmbedder());
+    await through(store);
+    expect(batches).toBe(3);
+  });
+
+  it("tells when the model has taken over, and goes on to take away what the one before left", async () => {
+    const store = memory(1);
+    let complete = 0;
+    let dropped = 0;
+    store.serveComplete = async () => (store.lacking.size === 0 && ++complete === 1 ? 1 : 0);
+    store.dropRetired = async () => {
+      dropped++;
+      return 0;
+    };
+    open(store, hashedEmbedder());
+    await vi.waitFor(() => expect([complete > 0, dropped]).toEqual([true, 2]), { timeout: 5000 });
+  });
+
+  it("blames the model, not the texts, when it fails on everything", async () => {
+    const store = memory(10);
+    const real = hashedEmbedder();
+    let isBroken = true;
+    open(store, {
+      ...real,
+      embed: (...parts) => (isBroken ? Promise.reject(new Error("out of memory")) : real.embed(...parts)),
+    });
+    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(8), { timeout: 5000 });
+    expect(store.lacking.size).toBe(10);
+    isBroken = false;
+    await through(store);
   });
 
   it("lets the model finish its call before it is closed", async () => {

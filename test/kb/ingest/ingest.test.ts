@@ -4,15 +4,11 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { openExtractor } from "../../../src/kb/ingest/extract/extract.ts";
-import {
-  CHUNKS_MAX,
-  EMBEDDED_FIRST_MAX,
-  INLINE_CHARS_MAX,
-  openIngest,
-} from "../../../src/kb/ingest/ingest.ts";
+import { CHUNKS_MAX, EMBEDDED_FIRST_MAX, openIngest } from "../../../src/kb/ingest/ingest.ts";
 import type { Ingest } from "../../../src/kb/ingest/ingest.ts";
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { INLINE_CHARS_MAX } from "../../../src/kb/ingest/split.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 

@@ -24,12 +24,12 @@ describe("fuse", () => {
   });
 
   it("gives 1 to the best of both lists", () => {
-    expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([{ row: 1, mix: 1 }]);
+    expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([{ row: 1, mix: 1, cosine: 0.9 }]);
   });
 
-  it("gives the last of a full list nothing, of a short list its share", () => {
+  it("gives words their share of the best, in a full list too", () => {
     const full = Array.from({ length: FUSED_DEPTH }, (_, at): [number, number] => [at, FUSED_DEPTH - at]);
-    expect(fuse(words(full), []).at(-1)?.mix).toBe(0);
+    expect(fuse(words(full), []).at(-1)?.mix).toBeCloseTo(1 / FUSED_DEPTH, 10);
     expect(
       fuse(
         words([
@@ -39,9 +39,42 @@ describe("fuse", () => {
         [],
       ),
     ).toEqual([
-      { row: 1, mix: 0.5 },
-      { row: 2, mix: 0.125 },
+      { row: 1, mix: 1, cosine: undefined },
+      { row: 2, mix: 0.25, cosine: undefined },
     ]);
+  });
+
+  it("stretches the cosines of a full list from the least that is known, of a short list from 0", () => {
+    const full = Array.from({ length: FUSED_DEPTH }, (_, at): [number, number] => [at, 0.9 - at / 1000]);
+    const found = fuse(words([[500, 7]]), vectors(full), vectors([[500, 0.4]]));
+    const mixOf = (row: number): number => found.find((each) => each.row === row)?.mix ?? -1;
+    expect(mixOf(500)).toBeCloseTo(0.5, 10);
+    expect(mixOf(0)).toBeCloseTo(0.5, 10);
+    expect(mixOf(99)).toBeCloseTo((0.5 * (0.801 - 0.4)) / 0.5, 10);
+    expect(
+      fuse(
+        [],
+        vectors([
+          [1, 0.8],
+          [2, 0.4],
+        ]),
+      ).map(({ mix }) => mix),
+    ).toEqual([1, 0.5]);
+  });
+
+  it("counts what only the words found by its cosine as well", () => {
+    const far = fuse(
+      words([
+        [1, 8],
+        [2, 8],
+      ]),
+      vectors([[3, 0.9]]),
+      vectors([
+        [1, 0.2],
+        [2, 0.8],
+      ]),
+    );
+    expect(far.map(({ row }) => row)).toEqual([2, 1, 3]);
   });
 
   it("is empty for nothing", () => {

@@ -1,6 +1,7 @@
 import { array, assert, double, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fallingScores, fusedEvidence, lexicalEvidence, scoreOf } from "../../../src/kb/search/score.ts";
+import type { FusedWitness } from "../../../src/kb/search/score.ts";
 
 const share = double({ min: 0, max: 1, noNaN: true });
 
@@ -36,15 +37,38 @@ describe("evidence", () => {
   });
 
   it("by both stays in [0, 1] and grows with each part", () => {
+    const cosine = double({ min: -1, max: 1, noNaN: true });
     assert(
-      property(share, share, double({ min: -1, max: 1, noNaN: true }), (mix, best, cosine) => {
-        const evidence = fusedEvidence(mix, best, cosine);
+      property(share, share, cosine, cosine, (mix, lexicalBest, cosineBest, own) => {
+        const witness = { mix, lexicalBest, cosineBest, cosine: own };
+        const evidence = fusedEvidence(witness);
         expect(evidence).toBeGreaterThanOrEqual(0);
         expect(evidence).toBeLessThanOrEqual(1);
-        expect(fusedEvidence(1, best, cosine)).toBeGreaterThanOrEqual(evidence);
-        expect(fusedEvidence(mix, 1, 1)).toBeGreaterThanOrEqual(evidence);
+        expect(fusedEvidence({ ...witness, mix: 1 })).toBeGreaterThanOrEqual(evidence);
+        expect(fusedEvidence({ ...witness, lexicalBest: 1, cosineBest: 1 })).toBeGreaterThanOrEqual(evidence);
+        expect(fusedEvidence({ ...witness, cosine: 1 })).toBeGreaterThanOrEqual(evidence);
+        expect(fusedEvidence({ ...witness, cosine: undefined })).toBeLessThanOrEqual(evidence);
       }),
     );
+  });
+
+  const SCORES: readonly [name: string, witness: FusedWitness, from: number, to: number][] = [
+    ["best by words and meaning", { mix: 1, cosine: 0.8, lexicalBest: 0.9, cosineBest: 0.8 }, 0.85, 1],
+    ["middling by both", { mix: 1, cosine: 0.5, lexicalBest: 0.5, cosineBest: 0.5 }, 0.03, 0.25],
+    ["the same in other words", { mix: 1, cosine: 0.85, lexicalBest: 0, cosineBest: 0.85 }, 0.5, 0.9],
+    ["far from everything", { mix: 1, cosine: 0.3, lexicalBest: 0, cosineBest: 0.3 }, 0, 0.02],
+    [
+      "near, though few words put another first",
+      { mix: 0.5, cosine: 0.9, lexicalBest: 0.1, cosineBest: 0.9 },
+      0.5,
+      0.9,
+    ],
+    ["without a vector", { mix: 0.5, cosine: undefined, lexicalBest: 0.9, cosineBest: 0.6 }, 0, 0.1],
+  ];
+  it.each(SCORES)("by both, %s", (_name, witness, from, to) => {
+    const score = scoreOf(fusedEvidence(witness));
+    expect(score).toBeGreaterThan(from);
+    expect(score).toBeLessThan(to);
   });
 });
 

@@ -12,10 +12,9 @@ const service = await openService({
   store: await openSqliteStore({ path: join(stateDir, "kb.sqlite") }),
   port: 0,
   webhookAllow: ["127.0.0.1"],
-  chat: {
-    languageModel:
-      modelUrl === undefined ? undefined : { baseUrl: modelUrl, model: "seeing", apiKey: ENDPOINT_KEY },
-  },
+  ...(modelUrl !== undefined && {
+    languageModel: { baseUrl: modelUrl, model: "seeing", apiKey: ENDPOINT_KEY },
+  }),
   log: pino({ level: "silent" }),
   version: "0.0.0-test",
 });

@@ -67,6 +67,8 @@ describe("health", () => {
       status: "ready",
       version: "0.0.0-test",
       embedder: { state: "off", message: expect.any(String) },
+      reranker: { state: "off", message: expect.any(String) },
+      languageModel: { state: "off", message: expect.any(String) },
       tiers: { fastest: expect.any(String), moderate: expect.any(String), high_accuracy: expect.any(String) },
     });
   });
@@ -138,6 +140,36 @@ describe("draining", () => {
     await running.service.close();
     expect(await underWay).toBeInstanceOf(Error);
     slow.release();
+  });
+
+  it("leaves a document that it was taking in to the next start, neither failed nor as one that ended it", async () => {
+    const broken = Promise.withResolvers<never>();
+    let taken = 0;
+    let left: object | undefined;
+    const running = await open({
+      limits: { drainMs: 50 },
+      wrapStore: (store) => ({
+        ...store,
+        updateResource: () => {
+          taken += 1;
+          return broken.promise;
+        },
+        close: async () => {
+          const at = { accountId: (await store.ensureAccount("local")).id, id };
+          broken.reject(new Error("what reads it is gone by now"));
+          await new Promise(setImmediate);
+          const job = await store.jobOf(at);
+          const begun = await store.beginJob(job?.number ?? 0);
+          left = { begun, status: (await store.resource(at))?.status };
+          await store.close();
+        },
+      }),
+    });
+    const sent = { body: createBody(), headers: { prefer: "respond-async" } };
+    const id = (await running.send("POST", "/api/rag/resource", sent)).json.data._id;
+    await vi.waitFor(() => expect(taken).toBe(1), WAIT);
+    await running.service.close();
+    expect(left).toEqual({ begun: 1, status: "queued" });
   });
 
   it("does not wait for idle connections", async () => {

@@ -35,6 +35,35 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await collection()).toMatchObject({ resources: 1, chunks: 1 });
     });
 
+    it("lists the owners with live resources, by page, of its account alone", async () => {
+      const { store, account } = fixture;
+      const one = await create("some text", { ownerId: "bob" });
+      await create("one\n\ntwo", { ownerId: "ann", tier: "moderate" });
+      await create("other text", { ownerId: "ann" });
+      await create("more text", { ownerId: "ann" });
+      const stranger = await store.ensureAccount(`stranger to ${account.name}`);
+      await store.createResource({ ...resource("hidden"), accountId: stranger.id }, wordsOnly("hidden"));
+
+      const all = await store.owners({ accountId: account.id, after: undefined, limit: 10 });
+      const shown = all.map(({ ownerId, tier, resources, chunks }) => [ownerId, tier, resources, chunks]);
+      expect(shown.toSorted((a, b) => String(a).localeCompare(String(b)))).toEqual([
+        ["ann", "fastest", 2, 2],
+        ["ann", "moderate", 1, 2],
+        ["bob", "fastest", 1, 1],
+      ]);
+      const paged = [];
+      for (let after = undefined as (typeof all)[number] | undefined; ; after = paged.at(-1)) {
+        const page = await store.owners({ accountId: account.id, after, limit: 1 });
+        if (page.length === 0) break;
+        paged.push(...page);
+      }
+      expect(paged).toEqual(all);
+
+      await store.deleteResource({ accountId: account.id, id: one.id, nowIso: LATER });
+      const left = await store.owners({ accountId: account.id, after: undefined, limit: 10 });
+      expect(left.map(({ ownerId }) => ownerId)).toEqual(["ann", "ann"]);
+    });
+
     it("finds a key by its hash; the same hash again replaces it", async () => {
       const key = {
         sha256: "a".repeat(64),
@@ -76,6 +105,7 @@ export function resourceContract(fixture: StoreFixture): void {
         revision: 1,
         status: "chunked",
         statusMessage: null,
+        strategyUsed: "recursive",
       });
       expect(await fixture.store.resource({ accountId: fixture.account.id, id: created.id })).toEqual(
         created,

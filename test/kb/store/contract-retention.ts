@@ -83,6 +83,9 @@ export function retentionContract(fixture: StoreFixture): void {
         // The second job of the resource does not pass the first one.
         expect((await store.dueJobs(1000, 10)).map(({ id }) => id)).toEqual([two.id]);
         expect(await store.nextJobMs()).toBe(1000);
+        // Nor does it call for a look at the queue before that one is due: there would be nothing to do.
+        await store.postponeJob((await store.jobOf(at(two.id)))?.number ?? 0, 7000);
+        expect(await store.nextJobMs()).toBe(5000);
         expect(await store.beginJob(number)).toBe(2);
         expect(await store.jobFigures(fixture.account.id)).toEqual({ waiting: 3, oldestMs: 1000, failed: 0 });
       }));

@@ -23,7 +23,7 @@ export interface Judge {
   /** A process starts. */
   started(): void;
   /** Many files were removed in one go: their resources stay until a person agrees. */
-  massRemoved(paths: readonly string[]): void;
+  massRemoved(paths: readonly string[], before: number): void;
   /** The service lost these: most of its resources are not made again until a person agrees. */
   reset(lost: readonly Resource[], before: number): void;
   /** A person agreed to what was held. */
@@ -37,6 +37,8 @@ export interface Judge {
   paused(isPaused: boolean): void;
   /** What differs between folder and service; empty when they agree. */
   differences(): readonly string[];
+  /** Resources that no file has and that may stay, as `differences` saw them last: an audit may find and delete them. */
+  leftovers(): number;
   requests(): number;
   /** Requests that change something. */
   changes(): number;
@@ -46,7 +48,8 @@ export interface JudgeOptions {
   readonly clock: Clock;
   readonly service: Service;
   readonly expectations: Expectations;
-  readonly holdDeletesOver: number;
+  /** So many deletes of `files` are no mass. */
+  readonly freeDeletes: (files: number) => number;
   readonly concurrency: number;
   readonly ownerId: string;
   readonly chunkSize: () => number;
@@ -97,16 +100,18 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Paths of a mass delete that nobody agreed to, and how many of their resources went. */
   let held = new Set<string>();
   let heldGone = 0;
-  /** Paths whose resource the service lost, and how many were made again. */
-  let lost = new Set<string>();
+  /** Paths whose resource the service lost, with its size of chunks, and how many were made again as they were. */
+  let lost = new Map<string, number>();
   let remade = 0;
+  let freeDeletes = 0;
+  let leftovers = 0;
   /** Everything that the service ever lost. */
   const lostIds = new Set<string>();
   let pausedSinceMs: number | undefined;
   /** What these processes made may be left over: no ledger knows of it. */
   let forgotten = 0;
   let forgottenMs = 0;
-  /** The ledger is lost and nobody has looked at the service since. */
+  /** The ledger is lost, or its end, and the next process has not started. */
   let isBlank = false;
 
   /** Resources whose create was answered with their id. */
@@ -148,13 +153,14 @@ export function openJudge(options: JudgeOptions): Judge {
     }
     if (!held.has(description)) return;
     heldGone += 1;
-    if (heldGone > options.holdDeletesOver) {
+    if (heldGone > freeDeletes) {
       fail("unheld", `${heldGone} deletes of one mass delete were not held`);
     }
   };
 
   service.onCreate = (resource, { begunMs }) => {
-    if (lost.has(resource.description)) {
+    // What is to be cut in another way is sent anew, and by then nobody knows whether the old one is there.
+    if (lost.has(resource.description) && lost.get(resource.description) === chunkSizeOf(resource)) {
       remade += 1;
       if (remade > REMADE_MAX + options.concurrency) {
         fail("refilled", `${remade} of the resources that the service lost were made again unasked`);
@@ -187,7 +193,7 @@ export function openJudge(options: JudgeOptions): Judge {
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
     if (stray.process > forgotten) return false;
     // Made after the loss by a request from before it: no ledger ever knew of it.
-    if (stray.late) return true;
+    if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
     const sinceMs = expectations.thereSinceMs(stray.description) ?? Infinity;
     // One with other settings would have been replaced: without its ledger that is nobody's to know.
     const isDouble = (each: Resource): boolean =>
@@ -266,23 +272,26 @@ export function openJudge(options: JudgeOptions): Judge {
       downMinute = { sinceMs: -1, count: 0, first: true };
       changed();
     },
-    massRemoved: (paths) => {
+    massRemoved: (paths, before) => {
+      // The first of them may be found before the others, and be none too many by themselves.
+      freeDeletes = options.freeDeletes(before);
       held = new Set([...held, ...paths]);
     },
     reset: (gone, before) => {
       for (const { id } of gone) lostIds.add(id);
       // Nobody can miss what no ledger knows.
       if (isBlank) return;
+      const missed = gone.filter(({ id }) => options.isOwned(id));
       // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
-      if (gone.length >= min && 2 * gone.length > before) {
-        lost = new Set(gone.map(({ description }) => description));
+      if (missed.length >= min && 2 * missed.length > before) {
+        lost = new Map(missed.map((each) => [each.description, chunkSizeOf(each)]));
       }
     },
     agreed: () => {
       held = new Set();
       heldGone = 0;
-      lost = new Set();
+      lost = new Map();
       remade = 0;
     },
     ledgerLost: (process) => {
@@ -291,11 +300,12 @@ export function openJudge(options: JudgeOptions): Judge {
       isBlank = true;
       // Nobody remembers what was held.
       held = new Set();
-      lost = new Set();
+      lost = new Map();
       pausedSinceMs = undefined;
     },
     powerLost: () => {
-      lost = new Set();
+      isBlank = true;
+      lost = new Map();
     },
     paused: (isPaused) => {
       pausedSinceMs = isPaused ? clock.nowMs() : undefined;
@@ -312,26 +322,34 @@ export function openJudge(options: JudgeOptions): Judge {
         const here = left.get(path)?.sort((a, b) => b.process - a.process) ?? [];
         const match = here.findIndex((each) => each.title === title && bodyOf(each, service) === body);
         const [only] = here.splice(Math.max(0, match), 1);
-        if (body === undefined && only === undefined) keepers += 1;
+        // What a lost ledger knew of is none that it keeps.
+        if (body === undefined && (only === undefined || only.process <= forgotten)) keepers += 1;
         if (only !== undefined) kept.push(only);
         if (body === undefined) continue;
         if (only === undefined) {
           words.push(`${path} has no resource`);
           continue;
         }
-        const { chunkSize } = only.settings as { chunkSize: number };
+        const chunkSize = chunkSizeOf(only);
         if (bodyOf(only, service) !== body) words.push(`${path} has another text at the service: ${only.id}`);
         if (only.title !== title)
           words.push(`${path} is called ${only.title} there, not ${title}: ${only.id}`);
         if (only.ownerId !== options.ownerId) words.push(`${path} has the owner ${only.ownerId}: ${only.id}`);
         if (chunkSize !== options.chunkSize()) words.push(`${path} has chunks of ${chunkSize}: ${only.id}`);
       }
-      const strays = strayWords([...left.values()].flat(), kept);
+      const extra = [...left.values()].flat();
+      const strays = strayWords(extra, kept);
+      leftovers = extra.length - strays.length;
       return strays.length > keepers ? [...words, ...strays] : words;
     },
+    leftovers: () => leftovers,
     requests: () => requests,
     changes: () => changes,
   };
+}
+
+function chunkSizeOf({ settings }: Resource): number {
+  return (settings as { chunkSize: number }).chunkSize;
 }
 
 /** The id in a create's answer; empty in one that is cut or forged. */

@@ -68,6 +68,8 @@ export interface Service {
   uploadOf(url: string): string | undefined;
   /** When a resource was made or changed last, by the simulation's clock. */
   writtenMs(id: string): number;
+  /** When a resource was made. */
+  madeMs(id: string): number;
 }
 
 export const API_URL = "http://api.simulated";
@@ -308,6 +310,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     },
     uploadOf: (url) => uploads.get(url)?.hash,
     writtenMs: (id) => versions.get(id)?.at(-1)?.atMs ?? 0,
+    madeMs: (id) => versions.get(id)?.[0]?.atMs ?? 0,
   };
   return service;
 }

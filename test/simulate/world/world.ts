@@ -71,7 +71,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     clock,
     service,
     expectations,
-    holdDeletesOver: HOLD_DELETES_OVER,
+    freeDeletes: (files) => Math.max(HOLD_DELETES_OVER, Math.floor((files * HOLD_DELETES_PERCENT) / 100)),
     concurrency: conditions.concurrency,
     ownerId: OWNER_ID,
     chunkSize: () => runner.chunkSize(),
@@ -197,7 +197,11 @@ function remove({ disk, expectations, judge }: World, paths: readonly string[]):
     paths.some((each) => path === each || path.startsWith(`${each}/`)),
   );
   const isMass = gone.length > HOLD_DELETES_OVER && gone.length * 100 > before.length * HOLD_DELETES_PERCENT;
-  if (isMass && disk.root() === "here") judge.massRemoved(gone.map(({ path }) => path));
+  if (isMass && disk.root() === "here")
+    judge.massRemoved(
+      gone.map(({ path }) => path),
+      before.length,
+    );
   for (const path of paths) disk.remove(path);
 }
 

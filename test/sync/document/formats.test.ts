@@ -110,6 +110,17 @@ describe("the text of a document", () => {
     });
   });
 
+  it("ODT: a table in a table says what it says once", async () => {
+    const table = (inner: string): string =>
+      `<table:table table:name="Table1"><table:table-row><table:table-cell>${inner}</table:table-cell></table:table-row></table:table>`;
+    const nested = Array.from({ length: 30 }).reduce<string>(table, "<text:p>deep</text:p>");
+    expect((await content("a.odt", openDocument("text", nested))).text).toBe("deep");
+    const head = `<table:table table:name="Table1"><table:table-header-rows><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell><table:table-cell><text:p>B</text:p></table:table-cell></table:table-row></table:table-header-rows><table:table-row><table:table-cell><text:p>1</text:p></table:table-cell><table:table-cell><text:p>2</text:p></table:table-cell></table:table-row></table:table>`;
+    expect((await content("b.odt", openDocument("text", head))).text).toBe(
+      "| A | B |\n| --- | --- |\n| 1 | 2 |",
+    );
+  });
+
   it("ODS and ODP: sheets and slides; the million empty rows at a sheet's end cost nothing", async () => {
     const cell = (text: string, more = ""): string =>
       `<table:table-cell ${more}><text:p>${text}</text:p></table:table-cell>`;

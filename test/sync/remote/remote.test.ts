@@ -66,6 +66,11 @@ describe("what an answer to a create means", () => {
     },
     { name: "a 409", fault: answer(409, words), expected: { kind: "refused" } },
     {
+      name: "a 409 that asks to come again: the first try is still being worked on",
+      fault: answer(409, words, { "retry-after": "1" }),
+      expected: { kind: "later", acted: "maybe", blame: "request", retryAfterMs: 1000 },
+    },
+    {
       name: "a 413 from a proxy",
       fault: answer(413, "<html>too large</html>"),
       expected: { kind: "refused", code: "http_413" },

@@ -11,8 +11,8 @@ const GROWTH_MAX = 4;
  * space behind its commas; a table's head has none.
  */
 export function recordLines(text: string): string | undefined {
-  const signs = new Set(text.slice(0, firstLineEnd(text)));
-  const separator = ["\t", ";", ","].find((sign) => signs.has(sign));
+  const end = firstLineEnd(text);
+  const separator = ["\t", ";", ","].find((sign) => isBefore(text.indexOf(sign), end));
   if (separator === undefined) return undefined;
   const rows = parseRows(text, separator);
   const [head = [], ...body] = rows ?? [];
@@ -24,6 +24,10 @@ export function recordLines(text: string): string | undefined {
   );
   const written = lines.filter((line) => line !== "").join("\n");
   return written.length > text.length * GROWTH_MAX ? undefined : written;
+}
+
+function isBefore(found: number, end: number): boolean {
+  return found !== -1 && found < end;
 }
 
 function firstLineEnd(text: string): number {
@@ -42,7 +46,7 @@ function isHead(names: readonly string[]): boolean {
   );
 }
 
-/** The rows (RFC 4180: quotes around cells, doubled within); undefined where one has another number of cells. */
+/** The rows (RFC 4180: quotes around cells, doubled within); undefined where one has another number of cells, or too many. */
 function parseRows(text: string, separator: string): string[][] | undefined {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -51,6 +55,7 @@ function parseRows(text: string, separator: string): string[][] | undefined {
     const [cell, end] = text[at] === '"' ? quotedCell(text, at) : plainCell(text, at, separator);
     if (end === -1) return undefined;
     row.push(cell);
+    if (row.length > COLUMNS_MAX) return undefined;
     if (text[end] === separator) {
       at = end + 1;
       if (at < text.length) continue;
@@ -67,12 +72,11 @@ function parseRows(text: string, separator: string): string[][] | undefined {
   return rows;
 }
 
-/** The cell and where it ends: at a separator, a line's end or the text's. */
+/** The cell and where it ends: at a separator, a line's end or the text's. Looks no further, for a line may be long. */
 function plainCell(text: string, start: number, separator: string): [string, number] {
-  const line = text.indexOf("\n", start);
-  const lineEnd = line === -1 ? text.length : text[line - 1] === "\r" && line > start ? line - 1 : line;
-  const next = text.slice(start, lineEnd).indexOf(separator);
-  const end = next === -1 ? lineEnd : start + next;
+  let end = start;
+  while (end < text.length && text[end] !== separator && text[end] !== "\n") end += 1;
+  if (text[end] === "\n" && text[end - 1] === "\r" && end > start) end -= 1;
   return [text.slice(start, end), end];
 }
 

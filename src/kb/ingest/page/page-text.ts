@@ -31,10 +31,20 @@ export function known(label: string | undefined): string | undefined {
   }
 }
 
-/** Whether bytes that nobody declared to be anything are a page: it begins as one, behind spaces and comments. */
+/**
+ * Whether bytes that nobody declared to be anything are a page: it begins as one, behind spaces and comments. These are
+ * passed one by one: a pattern that repeats them tries every way to part them, which takes for ever.
+ */
 export function looksLikePage(head: Uint8Array): boolean {
-  const text = new TextDecoder("latin1").decode(head).replace(/^ï»¿/, "");
-  return /^\s*(?:<!--[\s\S]*?-->\s*|<\?xml[^>]*>\s*)*<(?:!doctype\s+html|html|head|body)[\s>]/i.test(text);
+  let rest = new TextDecoder("latin1").decode(head).replace(/^ï»¿/, "").toLowerCase();
+  for (;;) {
+    rest = rest.trimStart();
+    const close = rest.startsWith("<!--") ? "-->" : rest.startsWith("<?xml") ? ">" : undefined;
+    if (close === undefined) return /^<(?:!doctype\s+html|html|head|body)[\s>]/.test(rest);
+    const end = rest.indexOf(close, "<!--".length);
+    if (end === -1) return false;
+    rest = rest.slice(end + close.length);
+  }
 }
 
 function markOf(bytes: Uint8Array): string | undefined {

@@ -1,3 +1,6 @@
+import { LANE_BYTES, scanCodes } from "./code-scan.ts";
+import type { RowRange } from "./rows.ts";
+
 /**
  * 1-bit codes: the signs of a vector's differences from the mean of its neighbours in the store. Two vectors whose
  * codes differ in few bits have a large cosine; a scan over codes costs a thirtieth of one over floats. Without
@@ -7,8 +10,8 @@ export interface CodeList {
   readonly size: number;
   /** Appends the code of a vector. */
   add(row: number, vector: Float32Array): void;
-  /** Takes out all codes of rows in [first, last]. */
-  removeRange(first: number, last: number): void;
+  /** Takes out all codes of rows in the ranges, which ascend and do not overlap. */
+  removeRanges(ranges: readonly RowRange[]): void;
   /**
    * Rows in [first, last] whose codes are nearest to the vector's, about `count` and at least that many if there are.
    * `isAllowed` leaves rows out.
@@ -23,19 +26,24 @@ export interface CodeList {
   readonly bytes: number;
 }
 
+/** By how much a full list grows: a doubling would leave up to half of it empty. */
+const GROWTH = 1.3;
+const LANE_WORDS = LANE_BYTES / 4;
+
 /** Makes an empty list for vectors of so many dimensions, centred on `mean`. */
 export function makeCodeList(mean: Float32Array): CodeList {
   const dimensions = mean.length;
-  const words = Math.ceil(dimensions / 32);
+  const words = Math.max(1, Math.ceil(dimensions / 32 / LANE_WORDS)) * LANE_WORDS;
   let rows = new Float64Array(1024);
   let codes = new Uint32Array(1024 * words);
   let distances = new Uint16Array(1024);
   let size = 0;
+  let firstRow = Infinity;
   let lastRow = -1;
   const asked = new Uint32Array(words);
 
   function encode(vector: Float32Array, into: Uint32Array, offset: number): void {
-    for (let word = 0; word < words; word++) {
+    for (let word = 0; word * 32 < dimensions; word++) {
       let bits = 0;
       const end = Math.min(32, dimensions - word * 32);
       for (let bit = 0; bit < end; bit++) {
@@ -47,10 +55,23 @@ export function makeCodeList(mean: Float32Array): CodeList {
   }
 
   function grow(): void {
-    const capacity = rows.length * 2;
+    const capacity = Math.ceil(rows.length * GROWTH);
     rows = copied(rows, new Float64Array(capacity));
     codes = copied(codes, new Uint32Array(capacity * words));
     distances = new Uint16Array(capacity);
+  }
+
+  /** Whether each row may be found: undefined where all may, which saves asking for a million of them. */
+  function test(
+    first: number,
+    last: number,
+    isAllowed: ((row: number) => boolean) | undefined,
+  ): ((at: number) => boolean) | undefined {
+    if (isAllowed === undefined && first <= firstRow && last >= lastRow) return undefined;
+    return (at) => {
+      const row = rows[at] ?? 0;
+      return row >= first && row <= last && isAllowed?.(row) !== false;
+    };
   }
 
   return {
@@ -64,16 +85,18 @@ export function makeCodeList(mean: Float32Array): CodeList {
       if (size === rows.length) grow();
       rows[size] = row;
       encode(vector, codes, size * words);
+      firstRow = Math.min(firstRow, row);
       lastRow = Math.max(lastRow, row);
       size++;
     },
-    removeRange(first, last) {
+    removeRanges(ranges) {
       // New rows lie behind all others, so most calls end here.
-      if (first > lastRow) return;
+      const known = ranges.filter(({ first, last }) => first <= lastRow && last >= firstRow);
+      if (known.length === 0) return;
       let kept = 0;
       for (let at = 0; at < size; at++) {
         const row = rows[at] ?? 0;
-        if (row >= first && row <= last) continue;
+        if (isWithin(row, known)) continue;
         if (kept !== at) {
           rows[kept] = row;
           codes.copyWithin(kept * words, at * words, (at + 1) * words);
@@ -84,26 +107,21 @@ export function makeCodeList(mean: Float32Array): CodeList {
     },
     nearest(vector, first, last, count, isAllowed) {
       encode(vector, asked, 0);
+      scanCodes(bytesOf(codes), size, bytesOf(asked), distances);
+      const isWanted = test(first, last, isAllowed);
       const histogram = new Uint32Array(words * 32 + 1);
       for (let at = 0; at < size; at++) {
-        let distance = 0;
-        const offset = at * words;
-        for (let word = 0; word < words; word++) {
-          distance += ones((codes[offset + word] ?? 0) ^ (asked[word] ?? 0));
-        }
-        distances[at] = distance;
-        const row = rows[at] ?? 0;
-        if (row >= first && row <= last && isAllowed?.(row) !== false)
-          histogram[distance] = (histogram[distance] ?? 0) + 1;
+        if (isWanted !== undefined && !isWanted(at)) continue;
+        const distance = distances[at] ?? 0;
+        histogram[distance] = (histogram[distance] ?? 0) + 1;
       }
       let threshold = 0;
       for (let seen = histogram[0] ?? 0; seen < count && threshold < words * 32;)
         seen += histogram[++threshold] ?? 0;
       const found: number[] = [];
       for (let at = 0; at < size; at++) {
-        const row = rows[at] ?? 0;
-        const isNear = (distances[at] ?? 0) <= threshold && row >= first && row <= last;
-        if (isNear && isAllowed?.(row) !== false) found.push(row);
+        if ((distances[at] ?? 0) > threshold) continue;
+        if (isWanted === undefined || isWanted(at)) found.push(rows[at] ?? 0);
       }
       return found;
     },
@@ -115,9 +133,18 @@ function copied<T extends Float64Array | Uint32Array>(from: T, to: T): T {
   return to;
 }
 
-/** Number of bits set in a 32-bit word. */
-function ones(word: number): number {
-  let bits = word - ((word >>> 1) & 0x55555555);
-  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+function bytesOf(words: Uint32Array): Uint8Array {
+  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+}
+
+/** Whether a row lies in one of some ascending ranges. */
+function isWithin(row: number, ranges: readonly RowRange[]): boolean {
+  let low = 0;
+  let high = ranges.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ranges[middle]?.last ?? 0) < row) low = middle + 1;
+    else high = middle;
+  }
+  return (ranges[low]?.first ?? Infinity) <= row;
 }

@@ -9,6 +9,12 @@ const APPLICATION_ID = 0x6b627374;
 const BUSY_TIMEOUT_MS = 5000;
 /** Page cache of a connection, in KiB (the pragma's negative unit). */
 const CACHE_KIB = 32 * 1024;
+/**
+ * How much of the file a reader maps into its memory, the most SQLite does. Each commit of the writer empties a reader's
+ * page cache; with the file mapped, a page that is read again then costs no system call (half the time of a search of
+ * words while documents come in). The pages are the system's file cache, which it takes back as it needs.
+ */
+const MAPPED_BYTES = 0x7fff0000;
 
 export type Connection = Database.Database;
 
@@ -33,6 +39,7 @@ export function openForWriting(path: string): Connection {
 export function openForReading(path: string): Connection {
   return guarded(path, { readonly: true, fileMustExist: true }, (db) => {
     refuseForeign(db, path);
+    db.pragma(`mmap_size = ${MAPPED_BYTES}`);
   });
 }
 

@@ -1,8 +1,12 @@
 import { LEVELS } from "../../lexical/index-text.ts";
+import type { RowList } from "./row-list.ts";
 import type { RowSet } from "./row-set.ts";
 import { rowOf } from "./rows.ts";
 import type { Place } from "./scopes.ts";
 
+/** The level of every term, and those of marked forms. */
+const [PLAIN, ...MARKED] = LEVELS;
+const PLAIN_MEAN = PLAIN?.mean ?? 1;
 /** Share of a query's weight whose terms the estimates may leave out. */
 const UNTOLD_SHARE = 0.03;
 
@@ -11,8 +15,8 @@ export interface QueryTerm {
   readonly term: string;
   /** Factor of its occurrences in the query × idf. */
   readonly weight: number;
-  /** Sequences of the chunks that hold the term. */
-  readonly rows: Uint32Array;
+  /** Sequences of the chunks that hold the term; undefined of one that is known to stand in most chunks. */
+  readonly rows: RowList | undefined;
 }
 
 /** A chunk whose exact score may be worth computing. */
@@ -23,14 +27,15 @@ export interface Candidate {
 
 /**
  * Chooses the chunks of a place with the largest estimated scores, at most `count`, best first, ties by sequence. `terms` are
- * by falling weight. `postingsOf` gives the list of a marked form.
+ * by falling weight. `postingsOf` gives the list of a form of a term; where it has none yet (postings.ts), the answer is
+ * undefined.
  */
 export type Estimate = (
   place: Place,
   terms: readonly QueryTerm[],
   count: number,
-  postingsOf: (term: string) => Uint32Array,
-) => Candidate[];
+  postingsOf: (term: string) => RowList | undefined,
+) => Candidate[] | undefined;
 
 /** Prepares the choice of candidates: an accumulator over all chunks of a scope, kept between queries. */
 export function prepareEstimate(): Estimate {
@@ -40,17 +45,16 @@ export function prepareEstimate(): Estimate {
   let touched = new Uint32Array(0);
   let touchedCount = 0;
 
-  function add(
-    rows: Uint32Array,
-    first: number,
-    size: number,
-    weight: number,
-    allowed: RowSet | undefined,
-  ): void {
+  function clear(): void {
+    for (let at = 0; at < touchedCount; at++) scores[touched[at] ?? 0] = 0;
+    touchedCount = 0;
+  }
+
+  function add(rows: Uint32Array, first: number, weight: number, allowed: RowSet | undefined): void {
     for (let at = 0; at < rows.length; at++) {
-      const index = (rows[at] ?? 0) - first;
-      if (index < 0 || index >= size) continue;
-      if (allowed !== undefined && !allowed.has(first + index)) continue;
+      const sequence = rows[at] ?? 0;
+      if (allowed !== undefined && !allowed.has(sequence)) continue;
+      const index = sequence - first;
       const score = scores[index] ?? 0;
       if (score === 0) touched[touchedCount++] = index;
       scores[index] = score + weight;
@@ -72,25 +76,36 @@ export function prepareEstimate(): Estimate {
       touched = new Uint32Array(scores.length);
     }
     const told = telling(terms);
-    const isBroad = ({ rows }: QueryTerm): boolean => rows.length * 2 > chunks;
-    for (const term of told) {
-      const [plain, ...marked] = LEVELS;
-      let counted = plain?.mean ?? 1;
+    const isBroad = ({ rows }: QueryTerm): boolean => rows === undefined || rows.length * 2 > chunks;
+    // All lists before any is counted, so that a search that has to wait for one has nothing to clear away.
+    const marked = told.map(({ term }) => MARKED.map(({ mark }) => postingsOf(term + mark)));
+    if (marked.flat().includes(undefined)) return undefined;
+    const tally = (list: RowList | undefined, weight: number): void => {
+      if (list !== undefined) add(list.within(first, first + size - 1), first, weight, allowed);
+    };
+    for (const [at, term] of told.entries()) {
+      let counted = PLAIN_MEAN;
       // That a chunk has a word that most have tells nothing, so that longest of lists is left out.
-      if (!isBroad(term)) add(term.rows, first, size, term.weight * counted, allowed);
-      for (const { mark, mean } of marked) {
+      if (!isBroad(term)) tally(term.rows, term.weight * counted);
+      for (const [level, { mean }] of MARKED.entries()) {
         // A chunk of a level is listed under those below it too, so only the difference is added.
-        add(postingsOf(term.term + mark), first, size, term.weight * (mean - counted), allowed);
+        tally(marked[at]?.[level], term.weight * (mean - counted));
         counted = mean;
       }
     }
-    if (touchedCount < count)
-      for (const term of told.filter(isBroad)) add(term.rows, first, size, term.weight, allowed);
+    if (touchedCount < count) {
+      const broad = told.filter(isBroad);
+      const lists = broad.map(({ term, rows }) => rows ?? postingsOf(term));
+      if (lists.includes(undefined)) {
+        clear();
+        return undefined;
+      }
+      for (const [at, { weight }] of broad.entries()) tally(lists[at], weight);
+    }
 
     const best = largest(scores, touched.subarray(0, touchedCount), count);
     const candidates = best.map((index) => ({ sequence: first + index, estimate: scores[index] ?? 0 }));
-    for (let at = 0; at < touchedCount; at++) scores[touched[at] ?? 0] = 0;
-    touchedCount = 0;
+    clear();
     return candidates;
   };
 }

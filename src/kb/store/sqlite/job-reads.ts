@@ -13,13 +13,16 @@ export interface JobReads {
 /** Prepares the statements. */
 export function prepareJobReads(db: Connection): JobReads {
   // A job behind another one of its resource waits for that one, even where it is due itself.
+  const isFirst = `NOT EXISTS (
+    SELECT 1 FROM ingest_job AS before WHERE before.resource = job.resource AND before.number < job.number)`;
   const selectDue = db.prepare<[number, number], DueJob>(`
     SELECT job.number, id, account_id AS accountId FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
-    WHERE due_ms <= ? AND NOT EXISTS (
-      SELECT 1 FROM ingest_job AS before WHERE before.resource = job.resource AND before.number < job.number)
+    WHERE due_ms <= ? AND ${isFirst}
     ORDER BY job.number LIMIT ?`);
-  const selectNext = db.prepare<[], number | null>("SELECT min(due_ms) FROM ingest_job").pluck();
+  const selectNext = db
+    .prepare<[], number>(`SELECT due_ms FROM ingest_job AS job WHERE ${isFirst} ORDER BY due_ms LIMIT 1`)
+    .pluck();
   const selectFirst = db.prepare<[string, string], Job>(`
     SELECT job.number, job.kind, body, due_ms AS dueMs, postponed FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
@@ -35,7 +38,7 @@ export function prepareJobReads(db: Connection): JobReads {
 
   return {
     dueJobs: ({ nowMs, limit }) => selectDue.all(nowMs, limit),
-    nextJobMs: () => selectNext.get() ?? undefined,
+    nextJobMs: () => selectNext.get(),
     jobOf: (at) => selectFirst.get(at.id, at.accountId),
     jobFigures: (accountId) => {
       const account = accountId ?? null;

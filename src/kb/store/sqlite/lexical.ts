@@ -1,6 +1,7 @@
 import { analyze, countTerms } from "../../lexical/analyzer.ts";
-import { idf, K1, queryFactor, saturation } from "../../lexical/bm25.ts";
+import { idf, IDF_MIN, K1, queryFactor, saturation } from "../../lexical/bm25.ts";
 import type { LexicalHit, LexicalHits } from "../store.ts";
+import { prepareBroadWords } from "./broad-words.ts";
 import type { Connection } from "./connection.ts";
 import { prepareEstimate, type QueryTerm } from "./estimate.ts";
 import { indexedText } from "./parts.ts";
@@ -22,34 +23,54 @@ const SCORED_PER_HIT = 2;
  */
 const ESTIMATE_ERROR = 1.25;
 
+/** Chunks of a place by the words of a query, best first; undefined: to be called again. */
+export type Lexical = (
+  place: Place,
+  query: string,
+  limit: number,
+  isLast?: boolean,
+) => LexicalHits | undefined;
+
 /**
  * Prepares the search for words: BM25 in two steps. The posting lists, which know only how heavy a term is, in steps,
  * estimate the score of every chunk with a word of the query; then the texts of the best ones are read, in order of
  * the estimate, and scored exactly, until no further one can come among the hits wanted or enough are scored.
+ *
+ * Where lists of the query's words are still to be read, a call reads a part and gives undefined: the same call again goes
+ * on, and others may be answered between. With `isLast` it reads all at once.
  */
-export function prepareLexical(db: Connection): (place: Place, query: string, limit: number) => LexicalHits {
+export function prepareLexical(db: Connection): Lexical {
   const postings = preparePostings(db);
+  const broadWords = prepareBroadWords(db);
+  // The title by a subquery: as a join the same look-up takes six times as long, and it is most of a search.
   const selectText = db
     .prepare<[number], [title: string, headings: string, text: string, words: number]>(`
-      SELECT title, headings, text, words FROM chunk JOIN resource ON resource.number = chunk.resource WHERE row = ?`)
+      SELECT (SELECT title FROM resource WHERE number = chunk.resource), headings, text, words FROM chunk WHERE row = ?`)
     .raw();
   const estimate = prepareEstimate();
 
-  return (place, query, limit) => {
+  return (place, query, limit, isLast = false) => {
+    postings.beginSlice(isLast);
     const asked = analyze(query);
-    const terms: QueryTerm[] = asked.terms
+    const broad = broadWords(place);
+    const lists = asked.terms
       .slice(0, LOOKED_UP_MAX)
-      .map((term, at) => {
-        const rows = postings.of(place, term);
-        return { term, rows, weight: queryFactor(asked.counts[at] ?? 0) * idf(rows.length, place.chunks) };
+      .map((term) => (broad.has(term) ? "broad" : postings.of(place, term)));
+    if (lists.includes(undefined)) return undefined;
+    const terms: QueryTerm[] = lists
+      .map((list, at) => {
+        const rows = list === "broad" ? undefined : list;
+        const weight = rows === undefined ? IDF_MIN : idf(rows.length, place.chunks);
+        return { term: asked.terms[at] ?? "", rows, weight: queryFactor(asked.counts[at] ?? 0) * weight };
       })
       .sort((a, b) => b.weight - a.weight)
       .slice(0, QUERY_TERMS_MAX);
-    const known = terms.filter(({ rows }) => rows.length > 0);
+    const known = terms.filter(({ rows }) => rows === undefined || rows.length > 0);
     if (known.length === 0) return { hits: [], ceiling: 0 };
 
     const scoredMax = Math.max(SCORED_MIN, limit * SCORED_PER_HIT);
     const candidates = estimate(place, known, scoredMax, (term) => postings.of(place, term));
+    if (candidates === undefined) return undefined;
     const total = terms.reduce((sum, { weight }) => sum + weight, 0);
     const mean = place.words / place.chunks;
     const names = known.map(({ term }) => term);

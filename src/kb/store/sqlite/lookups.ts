@@ -1,8 +1,7 @@
 import type { KeptAnswer } from "../request-note.ts";
 import type { CollectionRecord, FoundChunk, KeyRecord, ListPage, ListQuery } from "../store.ts";
-import type { Resource, ResourceKey, RowText, StoredFile, VersionChunks } from "../store.ts";
+import type { Resource, ResourceKey, StoredFile, VersionChunks } from "../store.ts";
 import { createHash } from "node:crypto";
-import type { Tier } from "../../../wire/primitives.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";
 import { splitHeadings } from "./parts.ts";
@@ -22,7 +21,6 @@ export interface Lookups {
   readonly chunksByRow: (range: RowRange, rows: readonly number[]) => FoundChunk[];
   readonly file: (token: string) => StoredFile | undefined;
   readonly recall: (accountId: string, key: string, nowMs: number) => KeptAnswer | undefined;
-  readonly chunksWithoutVector: (fingerprint: string, tiers: readonly Tier[], limit: number) => RowText[];
 }
 
 interface ChunkRow {
@@ -64,26 +62,21 @@ export function prepareLookups(db: Connection): Lookups {
   const selectChunks = db.prepare<[number, number], ChunkRow>(
     "SELECT row, start, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
   );
+  // The fields one by one: as a join the same look-up takes several times as long. Rows tell their scope (rows.ts).
+  const ofResource = (field: string): string =>
+    `(SELECT ${field} FROM resource WHERE number = chunk.resource)`;
+  const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = row >> 32)`;
   const selectFound = db.prepare<[number], FoundRow>(`
-    SELECT row, start, headings, text, resource.id AS resource_id, collection_id, owner_id, version,
-      first_row
-    FROM chunk JOIN resource ON resource.number = chunk.resource JOIN scope ON scope.number = resource.scope
-    WHERE row = ?`);
+    SELECT row, start, headings, text, ${ofResource("id")} AS resource_id, ${ofResource("version")} AS version,
+      ${ofResource("first_row")} AS first_row, ${ofScope("collection_id")} AS collection_id,
+      ${ofScope("owner_id")} AS owner_id
+    FROM chunk WHERE row = ?`);
   const selectFile = db.prepare<[string], StoredFile>(`
     SELECT token, account_id AS accountId, name, media_type AS mediaType, size_bytes AS sizeBytes, sha256,
       created_at AS createdAt
     FROM stored_file WHERE token = ?`);
   const selectAnswer = db.prepare<[string, string, number], KeptAnswer>(`
     SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);
-  const selectUnembedded = db
-    .prepare<[string, string, number], number>(`
-    SELECT chunk.row FROM scope JOIN collection ON collection.id = scope.collection_id
-      JOIN chunk ON chunk.row BETWEEN scope.number << 32 AND (scope.number << 32) + 4294967295
-    WHERE tier IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
-      SELECT 1 FROM vector JOIN embedding_model ON embedding_model.number = vector.model
-      WHERE vector.row = chunk.row AND fingerprint = ?)
-    LIMIT ?`)
-    .pluck();
   const content = readContent(db);
 
   return {
@@ -146,13 +139,6 @@ export function prepareLookups(db: Connection): Lookups {
       }),
     file: (token) => selectFile.get(token),
     recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_KEPT_MS),
-    chunksWithoutVector(fingerprint, tiers, limit) {
-      const rows = selectUnembedded.all(JSON.stringify(tiers), fingerprint, limit);
-      return rows.flatMap((row) => {
-        const found = selectFound.get(row);
-        return found === undefined ? [] : { row, text: found.text };
-      });
-    },
   };
 }
 

@@ -14,6 +14,7 @@ import { prepareKeyLookups } from "./key-rows.ts";
 import { prepareJobReads } from "./job-reads.ts";
 import { prepareLookups } from "./lookups.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
+import { prepareServingReads } from "./serving.ts";
 import { prepareWebhookReads } from "./webhook-reads.ts";
 import type { WriterMethods } from "./writer-worker.ts";
 
@@ -52,6 +53,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   const webhooks = prepareWebhookReads(db);
   const keyLookups = prepareKeyLookups(db);
   const chat = prepareChatReads(db);
+  const serving = prepareServingReads(db);
   /** Runs a look-up of one small row here, as a promise. */
   const here = async <T>(run: () => T): Promise<T> => {
     try {
@@ -73,6 +75,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     noteLinkFetch: (fetch) => writer.call("noteLinkFetch", fetch),
     keyByHash: (sha256) => here(() => lookups.keyByHash(sha256)),
     collections: (accountId) => reader.call("collections", accountId),
+    owners: (query) => reader.call("owners", query),
     createResource: async (resource, chunking, alongside) => {
       const created = await writer.call("createResource", { resource, chunking, alongside });
       return { ...created, content: resource.content };
@@ -133,8 +136,21 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     removeUnusedFile: (token, beforeIso) => writer.call("removeUnusedFile", { token, beforeIso }),
     sweepAnswers: (nowMs, limit) => writer.call("sweep", { nowMs, limit }),
     purgeDead: (beforeMs, limit) => writer.call("purgeDead", { beforeMs, limit }),
-    chunksWithoutVector: (fingerprint, tiers, limit) =>
-      reader.call("chunksWithoutVector", { fingerprint, tiers, limit }),
+    chunksWithoutVector: (fingerprint, tiers, limit, afterRow = -1) =>
+      reader.call("chunksWithoutVector", { fingerprint, tiers, limit, afterRow }),
+    servingFingerprint: (place) => here(() => serving.servingFingerprint(place)),
+    servingFingerprints: () => here(() => serving.servingFingerprints()),
+    serveComplete: async (fingerprint, tiers, exceptRows) => {
+      const scopes = await reader.call("completeScopes", { fingerprint, tiers, exceptRows });
+      return scopes.length === 0 ? 0 : writer.call("serve", { fingerprint, scopes });
+    },
+    dropRetired: (fingerprint, limit) => writer.call("dropRetired", { fingerprint, limit }),
+    embeddedChunks: (at, fingerprint) => reader.call("embeddedChunks", { ...at, fingerprint }),
+    cosines: (query) => reader.call("cosines", query),
+    sentenceMatches: (query) => reader.call("sentenceMatches", query),
+    chunksWithoutSentences: (fingerprint, afterRow, limit) =>
+      reader.call("chunksWithoutSentences", { fingerprint, afterRow, limit }),
+    putSentences: (fingerprint, chunks) => writer.call("putSentences", { fingerprint, chunks }),
     putVectors: (fingerprint, vectors) => writer.call("putVectors", { fingerprint, vectors }),
     close: () => (closing ??= close()),
   };

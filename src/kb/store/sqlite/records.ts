@@ -1,5 +1,5 @@
 import type { UserMetadata } from "../../../wire/metadata.ts";
-import type { Settings, Tier } from "../../../wire/primitives.ts";
+import type { Settings, Strategy, Tier } from "../../../wire/primitives.ts";
 import type { KeyRecord, Origin, Resource, ResourceStatus } from "../store.ts";
 
 // Rows as the STRICT tables of schema.ts give them, and what the port makes of them.
@@ -31,17 +31,20 @@ export interface ResourceRow {
   readonly status_message: string | null;
   readonly metadata: string;
   readonly file_token: string | null;
+  readonly strategy_used: Strategy | null;
 }
 
 /** Resources with what their scope and collection tell; a WHERE clause follows. */
 export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
-    version, first_row, resource.chunks, revision, status, status_message, resource.metadata, file_token
+    version, first_row, resource.chunks, revision, status, status_message, resource.metadata, file_token,
+    strategy_used
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
 /** The resource of a row; its content is put together by the caller. */
 export function resourceOf(row: ResourceRow, content: string): Resource {
+  const settings = JSON.parse(row.settings) as Settings; // written by this store from a Settings
   return {
     id: row.id,
     accountId: row.account_id,
@@ -53,7 +56,7 @@ export function resourceOf(row: ResourceRow, content: string): Resource {
     description: row.description,
     url: row.url,
     content,
-    settings: JSON.parse(row.settings) as Settings, // written by this store from a Settings
+    settings,
     createdAt: row.created_at,
     refreshedAt: row.refreshed_at,
     updatedAt: row.updated_at,
@@ -63,6 +66,7 @@ export function resourceOf(row: ResourceRow, content: string): Resource {
     revision: row.revision,
     status: row.status,
     statusMessage: row.status === "error" ? row.status_message : null,
+    strategyUsed: row.version === 0 ? null : (row.strategy_used ?? settings.strategy),
     metadata: JSON.parse(row.metadata) as UserMetadata, // written by this store from such an object
   };
 }

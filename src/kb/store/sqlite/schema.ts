@@ -231,6 +231,34 @@ export const MIGRATIONS: readonly string[] = [
     UNIQUE (account_id, url)
   ) STRICT;
   `,
+  // The vectors of the sentences of each chunk in collections of the tier high_accuracy: those of one model, packed.
+  `
+  CREATE TABLE sentence_vectors (
+    row INTEGER PRIMARY KEY REFERENCES chunk (row),
+    model INTEGER NOT NULL REFERENCES embedding_model (number),
+    vectors BLOB NOT NULL
+  ) STRICT;
+  `,
+  // How a text was split, and which model's vectors answer where.
+  `
+  -- The strategy by which the chunks came about; null: the one of the settings, before others were there.
+  ALTER TABLE resource ADD COLUMN strategy_used TEXT;
+  -- The model whose vectors a search here compares with; another one takes its place when every chunk has its vector.
+  ALTER TABLE scope ADD COLUMN serving_model INTEGER REFERENCES embedding_model (number);
+  UPDATE scope SET serving_model = (
+    SELECT model FROM vector WHERE row BETWEEN scope.number << 32 AND (scope.number << 32) + 4294967295
+    ORDER BY vector.row LIMIT 1
+  );
+  -- Chunks whose vectors are of an older title of their document, and the revision of the document that has the new one.
+  CREATE TABLE stale_vector (
+    row INTEGER PRIMARY KEY REFERENCES chunk (row),
+    revision INTEGER NOT NULL
+  ) STRICT;
+  `,
+  // What a deleted record's purge asks: whether a chunk refers to it. Without the index that reads all chunks, for each.
+  `
+  CREATE INDEX chunk_of_resource ON chunk (resource);
+  `,
   // Agents, their threads, and questions that are answered after their request.
   `
   CREATE TABLE agent (

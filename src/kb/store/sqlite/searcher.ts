@@ -1,4 +1,7 @@
-import type { Tier } from "../../../wire/primitives.ts";
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import type { OwnerCounts, OwnersQuery } from "../owners.ts";
+import type { RowsQuery, SentenceMatch } from "../sentences.ts";
 import type { Evidence, EvidenceQuery } from "../store.ts";
 import type {
   CollectionRecord,
@@ -23,8 +26,11 @@ import { storeFailure } from "./failures.ts";
 import { prepareLexical } from "./lexical.ts";
 import { prepareJobReads, type JobReads } from "./job-reads.ts";
 import { prepareLookups } from "./lookups.ts";
+import { prepareOwners } from "./owner-reads.ts";
 import { prepareUnusedFiles } from "./retention.ts";
 import { prepareScopes } from "./scopes.ts";
+import { prepareSentenceReads } from "./sentence-reads.ts";
+import { prepareServingReads, type ServingReads } from "./serving.ts";
 import { prepareVectors } from "./vectors.ts";
 import { prepareWebhookReads, type WebhookReads } from "./webhook-reads.ts";
 
@@ -36,10 +42,16 @@ export type Searcher = {
   listResources(query: ListQuery): ListPage;
   chunks(at: ResourceKey): VersionChunks | undefined;
   chunksByRow(argument: { scope: Scope; rows: readonly number[] }): FoundChunk[];
-  lexical(query: LexicalQuery): LexicalHits;
-  nearest(query: NearestQuery): VectorHit[];
-  evidence(query: EvidenceQuery): Evidence;
-  chunksWithoutVector(argument: { fingerprint: string; tiers: readonly Tier[]; limit: number }): RowText[];
+  lexical(query: LexicalQuery): Promise<LexicalHits>;
+  nearest(query: NearestQuery): Promise<VectorHit[]>;
+  evidence(query: EvidenceQuery): Promise<Evidence>;
+  chunksWithoutVector: ServingReads["chunksWithoutVector"];
+  completeScopes: ServingReads["completeScopes"];
+  embeddedChunks: ServingReads["embeddedChunks"];
+  owners(query: OwnersQuery): OwnerCounts[];
+  cosines(query: RowsQuery): VectorHit[];
+  sentenceMatches(query: RowsQuery): SentenceMatch[];
+  chunksWithoutSentences(argument: { fingerprint: string; afterRow: number; limit: number }): RowText[];
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
   thread: ChatReads["thread"];
   chatJobs: ChatReads["chatJobs"];
@@ -52,6 +64,12 @@ export type Searcher = {
   close(): void;
 };
 
+/**
+ * Slices of reading that a search may take before the rest is read in one go: far more than a million chunks need. Searches
+ * that together want more memory than the lists may have would else take it from each other for ever.
+ */
+const SLICES_MAX = 2000;
+
 /** Opens the store file, which the writer has made. Synchronous inside: meant for a thread of its own. */
 export function openSearcher(path: string): Searcher {
   const db = openForReading(path);
@@ -63,6 +81,8 @@ export function openSearcher(path: string): Searcher {
   const webhooks = prepareWebhookReads(db);
   const chat = prepareChatReads(db);
   const unusedFiles = prepareUnusedFiles(db);
+  const sentences = prepareSentenceReads(db);
+  const serving = prepareServingReads(db);
   const begin = db.prepare("BEGIN");
   const commit = db.prepare("COMMIT");
 
@@ -84,13 +104,31 @@ export function openSearcher(path: string): Searcher {
     const place = scopes.find(scope);
     return place === undefined ? [] : lookups.chunksByRow(place.range, rows);
   };
-  const byWords = (query: LexicalQuery): LexicalHits => {
+  const byWords = (query: LexicalQuery, isLast: boolean): LexicalHits | undefined => {
     const place = scopes.find(query.scope);
-    return place === undefined ? { hits: [], ceiling: 0 } : lexical(place, query.query, query.limit);
+    return place === undefined ? { hits: [], ceiling: 0 } : lexical(place, query.query, query.limit, isLast);
   };
-  const byVector = (query: NearestQuery): VectorHit[] => {
+  const byVector = (query: NearestQuery, isLast: boolean): VectorHit[] | undefined => {
     const place = scopes.find(query.scope);
-    return place === undefined ? [] : vectors.nearest(place, query.fingerprint, query.vector, query.limit);
+    if (place === undefined) return [];
+    return vectors.nearest(place, query.fingerprint, query.vector, query.limit, isLast);
+  };
+
+  /** Searches again and again, each time over one state, until all that the search needs is in memory; others are answered between. */
+  const inSlices = <A, T>(search: (argument: A, isLast: boolean) => T | undefined) => {
+    const attempt = read(({ argument, isLast }: { argument: A; isLast: boolean }) =>
+      search(argument, isLast),
+    );
+    return async (argument: A): Promise<T> => {
+      for (let slice = 1; slice < SLICES_MAX; slice++) {
+        const found = attempt({ argument, isLast: false });
+        if (found !== undefined) return found;
+        await setImmediate();
+      }
+      const found = attempt({ argument, isLast: true });
+      assert(found !== undefined, "a search without a bound put something off");
+      return found;
+    };
   };
 
   return {
@@ -100,17 +138,30 @@ export function openSearcher(path: string): Searcher {
     listResources: read(lookups.listResources),
     chunks: read(lookups.chunks),
     chunksByRow: read(chunksByRow),
-    lexical: read(byWords),
-    nearest: read(byVector),
-    evidence: read((query) => {
-      const hits = byWords(query.lexical);
-      const nearest = query.nearest && byVector(query.nearest);
+    lexical: inSlices(byWords),
+    nearest: inSlices(byVector),
+    evidence: inSlices((query: EvidenceQuery, isLast) => {
+      const hits = byWords(query.lexical, isLast);
+      const nearest = query.nearest && byVector(query.nearest, isLast);
+      if (hits === undefined || (query.nearest !== undefined && nearest === undefined)) return undefined;
       const rows = new Set([...hits.hits, ...(nearest ?? [])].map(({ row }) => row));
       const chunks = chunksByRow({ scope: query.lexical.scope, rows: [...rows] });
       return { lexical: hits, nearest, chunks };
     }),
-    chunksWithoutVector: read(({ fingerprint, tiers, limit }) =>
-      lookups.chunksWithoutVector(fingerprint, tiers, limit),
+    chunksWithoutVector: read(serving.chunksWithoutVector),
+    completeScopes: read(serving.completeScopes),
+    embeddedChunks: read(serving.embeddedChunks),
+    owners: read(prepareOwners(db)),
+    cosines: read(({ scope, fingerprint, vector, rows }) => {
+      const place = scopes.find(scope);
+      return place === undefined ? [] : sentences.cosines(place.range, fingerprint, vector, rows);
+    }),
+    sentenceMatches: read(({ scope, fingerprint, vector, rows }) => {
+      const place = scopes.find(scope);
+      return place === undefined ? [] : sentences.matches(place.range, fingerprint, vector, rows);
+    }),
+    chunksWithoutSentences: read(({ fingerprint, afterRow, limit }) =>
+      sentences.missing(fingerprint, afterRow, limit),
     ),
     unusedFiles: read(unusedFiles),
     thread: read(chat.thread),

@@ -3,6 +3,8 @@ import type { Chunking, RowVector } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { quantize } from "./quantized.ts";
 import { scopeOfRow } from "./rows.ts";
+import type { RowSentences } from "../sentences.ts";
+import { prepareSentenceWrites } from "./sentence-writes.ts";
 
 /** Changes noted for searchers; one that missed more than these reads its vectors anew. */
 const CHANGES_KEPT = 20_000;
@@ -10,10 +12,19 @@ const CHANGES_KEPT = 20_000;
 /** Writes of vectors; each runs inside a transaction of the caller. */
 export interface VectorWrites {
   /** Vectors of consecutive rows of one scope. */
-  addRange(scope: number, firstRow: number, vectors: readonly Float32Array[], fingerprint: string): void;
+  addRange(
+    scope: number,
+    firstRow: number,
+    vectors: readonly (Float32Array | undefined)[],
+    fingerprint: string,
+  ): void;
+  /** Notes that vectors of rows of a scope came or went. */
+  noteRange(scope: number, firstRow: number, lastRow: number): void;
   removeRange(scope: number, firstRow: number, lastRow: number): void;
   /** Vectors of any rows; one of a chunk that is gone meanwhile is left out, an older one is replaced. */
   put(fingerprint: string, vectors: readonly RowVector[]): void;
+  /** Vectors of the sentences of any chunks; `removeRange` takes them away as well. */
+  putSentences(fingerprint: string, chunks: readonly RowSentences[]): void;
 }
 
 /** Prepares the statements on the writing connection. */
@@ -27,8 +38,16 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
     WHERE EXISTS (SELECT 1 FROM chunk WHERE chunk.row = @row)
     ON CONFLICT (row, model) DO UPDATE SET value = excluded.value`);
   const deleteRange = db.prepare("DELETE FROM vector WHERE row BETWEEN ? AND ?");
+  const deleteStale = db.prepare("DELETE FROM stale_vector WHERE row BETWEEN ? AND ?");
+  const freshen = db.prepare("DELETE FROM stale_vector WHERE row = ? AND revision = ?");
+  // Where nothing had a vector yet, the first model serves.
+  const serveFirst = db.prepare(
+    "UPDATE scope SET serving_model = ? WHERE number = ? AND serving_model IS NULL",
+  );
   const note = db.prepare("INSERT INTO vector_change (scope, first_row, last_row) VALUES (?, ?, ?)");
   const forget = db.prepare("DELETE FROM vector_change WHERE number <= ?");
+
+  const sentences = prepareSentenceWrites(db);
 
   const model = (fingerprint: string): number =>
     selectModel.get(fingerprint) ?? Number(insertModel.run(fingerprint).lastInsertRowid);
@@ -38,22 +57,33 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
   };
 
   return {
+    noteRange,
     addRange(scope, firstRow, vectors, fingerprint) {
       if (vectors.length === 0) return;
       const number = model(fingerprint);
       for (const [at, vector] of vectors.entries()) {
+        if (vector === undefined) continue;
         insert.run({ row: firstRow + at, model: number, value: quantize(vector) });
       }
+      serveFirst.run(number, scope);
       noteRange(scope, firstRow, firstRow + vectors.length - 1);
     },
     removeRange(scope, firstRow, lastRow) {
+      deleteStale.run(firstRow, lastRow);
       if (deleteRange.run(firstRow, lastRow).changes > 0) noteRange(scope, firstRow, lastRow);
+      sentences.removeRange(firstRow, lastRow);
+    },
+    putSentences(fingerprint, chunks) {
+      if (chunks.length > 0) sentences.put(model(fingerprint), chunks);
     },
     put(fingerprint, vectors) {
       const number = model(fingerprint);
-      for (const { row, vector } of vectors) {
+      for (const { row, vector, staleSince } of vectors) {
         const { changes } = insert.run({ row, model: number, value: quantize(vector) });
-        if (changes > 0) noteRange(scopeOfRow(row), row, row);
+        if (staleSince !== undefined) freshen.run(row, staleSince);
+        if (changes === 0) continue;
+        noteRange(scopeOfRow(row), row, row);
+        serveFirst.run(number, scopeOfRow(row));
       }
     },
   };
@@ -66,7 +96,7 @@ export function writeVectors(
   firstRow: number,
   chunking: Chunking,
 ): void {
-  const { spans, vectors, fingerprint } = chunking;
+  const { spans, vectors, fingerprint, sentences } = chunking;
   if (vectors === undefined) return;
   if (fingerprint === undefined || vectors.length !== spans.length) {
     throw new KbsyncError(`a chunking of ${spans.length} spans came with ${vectors.length} vectors`, {
@@ -75,4 +105,8 @@ export function writeVectors(
     });
   }
   writes.addRange(scope, firstRow, vectors, fingerprint);
+  const rows = (sentences ?? []).flatMap((of, at) =>
+    of === undefined ? [] : { row: firstRow + at, vectors: of },
+  );
+  writes.putSentences(fingerprint, rows.slice(0, spans.length));
 }

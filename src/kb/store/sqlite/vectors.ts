@@ -12,22 +12,42 @@ const RESCORED_PER_HIT = 4;
 const CODE_BYTES_MAX = 256 * 1024 * 1024;
 /** A list this much longer than when its mean was taken is made anew. */
 const MEAN_GROWTH_MAX = 2;
+/**
+ * Vectors that the mean is taken of, as many from each of some places spread over the scope: the mean of thousands is that
+ * of all to a hundredth of what a vector differs from it, and to read all twice would double the time to load a scope.
+ */
+const MEAN_PLACES = 128;
+const MEAN_VECTORS_A_PLACE = 64;
+
+/**
+ * Vectors whose codes one call makes, some 10 ms: those of a million take several seconds, in which nobody else would be
+ * answered.
+ */
+const SLICE_VECTORS = 4096;
 
 /** Searches by vector over one connection. */
 export interface Vectors {
-  nearest(place: Place, fingerprint: string, vector: Float32Array, limit: number): VectorHit[];
+  /**
+   * The nearest chunks, best first; undefined: the codes of the scope are not all made, and the same call again goes on
+   * making them. With `isLast` it makes all at once.
+   */
+  nearest(
+    place: Place,
+    fingerprint: string,
+    vector: Float32Array,
+    limit: number,
+    isLast?: boolean,
+  ): VectorHit[] | undefined;
 }
 
 interface Partition {
   readonly codes: CodeList;
-  readonly sizeAtMean: number;
+  /** Size that the mean was taken at; undefined while the codes are being made. */
+  sizeAtMean: number | undefined;
+  /** The codes of all rows before this one are made. */
+  madeTo: number;
   /** Changes up to this one are in the codes. */
   upTo: number;
-}
-
-interface VectorRow {
-  readonly row: number;
-  readonly value: Buffer;
 }
 
 /**
@@ -38,31 +58,44 @@ export function prepareVectors(db: Connection): Vectors {
   const selectModel = db
     .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
     .pluck();
-  const selectRange = db.prepare<[number, number, number], VectorRow>(
-    "SELECT row, value FROM vector WHERE row BETWEEN ? AND ? AND model = ?",
-  );
+  const selectRange = db
+    .prepare<[first: number, last: number, model: number, limit: number], [row: number, value: Buffer]>(
+      "SELECT row, value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
+    )
+    .raw();
+  const selectSome = db
+    .prepare<[number, number, number, number], Buffer>(
+      "SELECT value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
+    )
+    .pluck();
   const selectOne = db
     .prepare<[number, number], Buffer>("SELECT value FROM vector WHERE row = ? AND model = ?")
     .pluck();
   const selectChanges = db.prepare<[number, number], { number: number; first: number; last: number }>(`
     SELECT number, first_row AS first, last_row AS last FROM vector_change WHERE number > ? AND scope = ?
     ORDER BY first_row`);
-  const selectLog = db.prepare<[], { oldest: number; newest: number }>(
-    "SELECT ifnull(min(number), 0) AS oldest, ifnull(max(number), 0) AS newest FROM vector_change",
-  );
+  // Each by itself is a look at one end of the table; asked for together they would be a walk through it.
+  const selectLog = db.prepare<[], { oldest: number; newest: number }>(`
+    SELECT ifnull((SELECT min(number) FROM vector_change), 0) AS oldest,
+      ifnull((SELECT max(number) FROM vector_change), 0) AS newest`);
   const partitions = new Map<string, Partition>();
 
-  function partitionOf(scope: number, model: number): Partition {
+  function partitionOf({ scope, nextSequence }: Place, model: number, isLast: boolean): Partition {
     const key = `${scope} ${model}`;
     const log = selectLog.get() ?? { oldest: 0, newest: 0 };
     let partition = partitions.get(key);
     partitions.delete(key);
     const isLost = partition !== undefined && partition.upTo < log.oldest - 1;
-    if (partition === undefined || isLost || partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX) {
-      partition = read(rowsOfScope(scope), model, log.newest);
-    } else if (partition.upTo < log.newest) {
-      follow(partition, scope, model, log.newest);
+    const grown =
+      partition?.sizeAtMean !== undefined && partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX;
+    if (partition === undefined || isLost || grown) {
+      const { first } = rowsOfScope(scope);
+      const codes = makeCodeList(meanOf(first, rowOf(scope, nextSequence), model));
+      partition = { codes, sizeAtMean: undefined, madeTo: first, upTo: log.newest };
     }
+    if (partition.sizeAtMean === undefined) make(partition, scope, model, isLast);
+    if (partition.sizeAtMean !== undefined && partition.upTo < log.newest)
+      follow(partition, scope, model, log.newest);
     partitions.set(key, partition);
     let bytes = 0;
     for (const { codes } of partitions.values()) bytes += codes.bytes;
@@ -74,31 +107,49 @@ export function prepareVectors(db: Connection): Vectors {
     return partition;
   }
 
-  function read({ first, last }: RowRange, model: number, upTo: number): Partition {
-    let sum = new Float32Array(0);
+  /** Makes the next codes. What changes among those already made is in the log, and followed when all are made. */
+  function make(partition: Partition, scope: number, model: number, isLast: boolean): void {
+    const { codes } = partition;
+    const limit = isLast ? -1 : SLICE_VECTORS;
     let count = 0;
-    for (const { value } of selectRange.iterate(first, last, model)) {
-      if (count === 0) sum = new Float32Array(dimensionsOf(value));
-      const vector = floats(value);
-      for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + (vector[at] ?? 0);
+    for (const [row, value] of selectRange.iterate(partition.madeTo, rowsOfScope(scope).last, model, limit)) {
+      codes.add(row, floats(value));
+      partition.madeTo = row + 1;
       count++;
     }
-    const codes = makeCodeList(sum.map((value) => value / Math.max(1, count)));
-    for (const { row, value } of selectRange.iterate(first, last, model)) codes.add(row, floats(value));
-    return { codes, sizeAtMean: Math.max(1, codes.size), upTo };
+    if (count !== limit) partition.sizeAtMean = Math.max(1, codes.size);
+  }
+
+  function meanOf(first: number, end: number, model: number): Float32Array {
+    const step = Math.max(MEAN_VECTORS_A_PLACE, Math.ceil((end - first) / MEAN_PLACES));
+    let sum = new Float32Array(0);
+    let count = 0;
+    for (let from = first; from < end; from += step) {
+      const values = selectSome.all(from, from + step - 1, model, MEAN_VECTORS_A_PLACE);
+      for (const value of values) {
+        const vector = floats(value);
+        if (count === 0) sum = new Float32Array(vector.length);
+        for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + (vector[at] ?? 0);
+        count++;
+      }
+    }
+    return sum.map((value) => value / Math.max(1, count));
+  }
+
+  function addRange(codes: CodeList, { first, last }: RowRange, model: number): void {
+    for (const [row, value] of selectRange.iterate(first, last, model, -1)) codes.add(row, floats(value));
   }
 
   function follow(partition: Partition, scope: number, model: number, newest: number): void {
-    for (const { first, last } of merged(selectChanges.all(partition.upTo, scope))) {
-      partition.codes.removeRange(first, last);
-      for (const { row, value } of selectRange.iterate(first, last, model))
-        partition.codes.add(row, floats(value));
-    }
+    const changed = merged(selectChanges.all(partition.upTo, scope));
+    partition.codes.removeRanges(changed);
+    for (const range of changed) addRange(partition.codes, range, model);
     partition.upTo = newest;
   }
 
   return {
-    nearest({ scope, range, rangeChunks, allowed }, fingerprint, vector, limit) {
+    nearest(place, fingerprint, vector, limit, isLast = false) {
+      const { scope, range, rangeChunks, allowed } = place;
       const model = selectModel.get(fingerprint);
       if (model === undefined) return [];
       const count = Math.max(RESCORED_MIN, limit * RESCORED_PER_HIT);
@@ -112,11 +163,12 @@ export function prepareVectors(db: Connection): Vectors {
       if (few !== undefined && few.length <= count) {
         for (const sequence of few) add(base + sequence);
       } else if (rangeChunks <= count && allowed === undefined) {
-        for (const { row, value } of selectRange.iterate(range.first, range.last, model)) {
+        for (const [row, value] of selectRange.iterate(range.first, range.last, model, -1)) {
           hits.push({ row, cosine: dotQuantized(vector, value) });
         }
       } else {
-        const { codes } = partitionOf(scope, model);
+        const { codes, sizeAtMean } = partitionOf(place, model, isLast);
+        if (sizeAtMean === undefined) return undefined;
         const isAllowed = allowed && ((row: number): boolean => allowed.has(row - base));
         for (const row of codes.nearest(vector, range.first, range.last, count, isAllowed)) add(row);
       }
@@ -125,11 +177,15 @@ export function prepareVectors(db: Connection): Vectors {
   };
 }
 
+/** A stored vector as floats; the array is used again by the next call. */
 function floats(value: Buffer): Float32Array {
-  const vector = new Float32Array(dimensionsOf(value));
-  dequantize(value, vector);
-  return vector;
+  const dimensions = dimensionsOf(value);
+  if (unpacked.length !== dimensions) unpacked = new Float32Array(dimensions);
+  dequantize(value, unpacked);
+  return unpacked;
 }
+
+let unpacked = new Float32Array(0);
 
 /** Ranges in ascending order, those that touch or overlap made one: consecutive documents are one look-up. */
 function merged(ranges: readonly RowRange[]): RowRange[] {

@@ -6,12 +6,14 @@ import { prepareAnswerNotes, type AnswerNotes } from "./answer-notes.ts";
 import type { KeyChange } from "../keys.ts";
 import type { LinkFetch } from "../links.ts";
 import { prepareChatWrites, type ChatWrites } from "./chat-writes.ts";
+import type { RowSentences } from "../sentences.ts";
 import { openForWriting } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import { collectIndexChanges } from "./index-changes.ts";
 import { prepareKeyWrites } from "./key-rows.ts";
 import { prepareJobWrites, type JobWrites } from "./job-writes.ts";
 import { prepareRetentionWrites, type RetentionWrites } from "./retention.ts";
+import { prepareServingWrites, type ServingWrites } from "./serving.ts";
 import { prepareSmallWrites } from "./small-writes.ts";
 import { prepareVectorWrites } from "./vector-writes.ts";
 import { prepareWebhookWrites, type WebhookWrites } from "./webhook-writes.ts";
@@ -60,6 +62,7 @@ export type Writer = {
   deleteResource(at: ResourceKey & { readonly nowIso: string }): Promise<Resource | undefined>;
   addFile(argument: { file: StoredFile; alongside: Alongside | undefined }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
+  putSentences(argument: { fingerprint: string; chunks: readonly RowSentences[] }): Promise<void>;
   /** Commits what waits, copies the log into the database and closes the file. */
   close(): Promise<void>;
 } & Queued<WebhookWrites> &
@@ -67,7 +70,8 @@ export type Writer = {
   Queued<RetentionWrites> &
   Queued<Pick<JobWrites, "begin" | "postpone">> &
   Queued<Pick<ResourceWrites, "fail">> &
-  Queued<Pick<AnswerNotes, "sweep">>;
+  Queued<Pick<AnswerNotes, "sweep">> &
+  Queued<ServingWrites>;
 
 /** The same writes, each answered once its transaction is on the disk. */
 type Queued<W> = {
@@ -227,7 +231,9 @@ export function openWriter(path: string): Writer {
     ...queued({ begin: jobs.begin, postpone: jobs.postpone }),
     ...queued({ fail: resources.fail }),
     ...queued({ sweep: notes.sweep }),
+    ...queued(prepareServingWrites(db)),
     putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),
+    putSentences: ({ fingerprint, chunks }) => enqueue(() => vectors.putSentences(fingerprint, chunks)),
     async close() {
       while (inbox.length > 0) writeBatch();
       db.close();

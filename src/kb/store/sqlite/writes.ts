@@ -7,6 +7,7 @@ import type { IndexChanges } from "./index-changes.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
 import { prepareJobWrites } from "./job-writes.ts";
 import { prepareMetadataWrites } from "./metadata-writes.ts";
+import { prepareKeptVectors } from "./kept-vectors.ts";
 import { indexedText, joinHeadings, takeApart, type Part } from "./parts.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "./records.ts";
 import { prepareScopeWrites } from "./scope-writes.ts";
@@ -43,13 +44,14 @@ export function prepareResourceWrites(
   const scopes = prepareScopeWrites(db);
   const insertResource = db.prepare(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
-      updated_at, first_row, chunks, version, status, metadata, file_token)
+      updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
-      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken)`);
+      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed)`);
   const updateResource = db.prepare(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, metadata = @metadata, file_token = @fileToken,
+      strategy_used = @strategyUsed,
       revision = revision + 1
     WHERE number = @number`);
   const setStatus = db.prepare(`
@@ -59,6 +61,7 @@ export function prepareResourceWrites(
     WHERE number = ?`);
   const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
   const metadata = prepareMetadataWrites(db);
+  const keptVectors = prepareKeptVectors(db, vectors);
   const deliveries = prepareDeliveryQueue(db);
   const jobs = prepareJobWrites(db);
   const insertChunk = db.prepare(
@@ -115,6 +118,7 @@ export function prepareResourceWrites(
       grown += entry.words;
     }
     scopes.noteRetitled(row.scope);
+    keptVectors.markStale(row);
     return grown;
   }
 
@@ -137,6 +141,7 @@ export function prepareResourceWrites(
       chunks: parts.length,
       version,
       status,
+      strategyUsed: chunking?.strategyUsed ?? null,
     });
     const number = Number(lastInsertRowid);
     const words =
@@ -161,6 +166,7 @@ export function prepareResourceWrites(
         isDeleted: false,
         status,
         statusMessage: null,
+        strategyUsed: chunking === undefined ? null : (chunking.strategyUsed ?? resource.settings.strategy),
       },
     };
   }
@@ -197,6 +203,7 @@ export function prepareResourceWrites(
         status: jobs.statusOf(before.number, statusMessage),
         statusMessage,
         fileToken,
+        strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
         refreshedAt: change.completesCreate === true ? before.refreshed_at : change.nowIso,
         nowIso: change.nowIso,
       };
@@ -210,9 +217,12 @@ export function prepareResourceWrites(
         updateResource.run({ ...fields, head, version, firstRow, chunks });
       } else {
         const { head, chunks: parts } = takeApart(text, chunking.spans);
+        // Vectors are made of the title too: another one leaves none as it was.
+        const kept = title === before.title ? keptVectors.take(before) : undefined;
         const wordsBefore = dropChunks(before);
         const firstRow = scopes.takeRows(before.scope, chunking.spans.length);
         const words = addChunks({ ...before, title }, parts, chunking, firstRow);
+        if (kept !== undefined) keptVectors.give(kept, before.scope, firstRow, parts, chunking.spans);
         scopes.count(before.scope, 0, chunking.spans.length - before.chunks, words - wordsBefore);
         updateResource.run({
           ...fields,

@@ -3,7 +3,6 @@ import {
   type MarkupElement,
   type MarkupNode,
   childrenNamed,
-  elementsBelow,
   firstBelow,
   textOf,
 } from "../../../lib/markup/tree.ts";
@@ -126,11 +125,21 @@ function withText(head: string, nodes: readonly MarkupNode[]): MarkupNode[] {
   return nodes.some((node) => textOf(node).trim() !== "") ? [element("p", [head]), ...nodes] : [];
 }
 
-const ROWS = new Set(["table:table-row"]);
+/** What rows may be grouped in. */
+const ROW_GROUPS = new Set(["table:table-rows", "table:table-header-rows", "table:table-row-group"]);
+
+/** The rows of a table itself: those of a table in one of its cells are that table's. */
+function* rowsOf({ children }: MarkupElement): Generator<MarkupElement> {
+  for (const child of children) {
+    if (typeof child === "string") continue;
+    if (child.name === "table:table-row") yield child;
+    else if (ROW_GROUPS.has(child.name)) yield* rowsOf(child);
+  }
+}
 
 function tableOf(table: MarkupElement, progress: Progress): MarkupNode[] {
   const rows: MarkupNode[] = [];
-  for (const row of elementsBelow(table, ROWS)) {
+  for (const row of rowsOf(table)) {
     const cells = row.children.flatMap((cell) => {
       if (typeof cell === "string" || !/^table:(?:covered-)?table-cell$/.test(cell.name)) return [];
       const children = convertAll(cell, progress);

@@ -36,6 +36,20 @@ describe("tables", () => {
   });
 });
 
+describe("data made to be slow to lay out", () => {
+  const long = 1_900_000;
+  it.each([
+    ["a line of very many cells", `${"a,".repeat(long / 2)}\n`],
+    ["rows of very many cells", `a,b\n${"1,".repeat(long / 2)}`],
+    ["lists in each other", `${"[".repeat(long / 2)}${"]".repeat(long / 2)}`],
+  ])("stays as it is: %s", (_name, text) => {
+    const before = process.cpuUsage();
+    expect(structuredText(text)).toBe(text);
+    // What grows with the square of the length takes a minute.
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(5000);
+  });
+});
+
 describe("JSON", () => {
   it("keeps its value, its numbers as they are written and its strings", () => {
     assert(

@@ -18,6 +18,26 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
+it.each(["resource", "chunk"])("what refers to a %s is found by an index when it goes", (parent) => {
+  const db = new Database(":memory:");
+  for (const script of MIGRATIONS) db.exec(script);
+  const references = db
+    .prepare<[string], { child: string; column: string }>(`
+      SELECT child.name AS child, "from" AS "column" FROM sqlite_schema AS child, pragma_foreign_key_list(child.name)
+      WHERE child.type = 'table' AND "table" = ?`)
+    .all(parent);
+  expect(references).not.toEqual([]);
+  for (const { child, column } of references) {
+    const plan = db
+      .prepare<[], string>(`EXPLAIN QUERY PLAN SELECT 1 FROM ${child} WHERE ${column} = 1`)
+      .raw()
+      .all()
+      .join();
+    expect({ child, plan }).toEqual({ child, plan: expect.stringContaining("SEARCH") });
+  }
+  db.close();
+});
+
 it("a store of the first version keeps its resources, and knows which files they use", async () => {
   const path = join(folder, "kb.sqlite");
   const db = new Database(path);

@@ -1,0 +1,119 @@
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { codeOf, KbsyncError } from "../lib/failure.ts";
+import type { Finding } from "../lib/finding.ts";
+import { shortageAt, shortageWords } from "../lib/full-disk.ts";
+import { copyDurably, syncFolder } from "./durable.ts";
+import { clearStage, decideExchange, dropStage, EXCHANGED, finishExchange, stageFolder } from "./exchange.ts";
+import { type BackupFile, type Manifest, readManifest } from "./manifest.ts";
+
+/** What is restored, and where. The caller holds the locks of the state folder. */
+export interface RestoreOptions {
+  readonly from: string;
+  readonly stateDir: string;
+  /** Puts what is there already aside. */
+  readonly force: boolean;
+  readonly now: Date;
+  readonly signal: AbortSignal;
+  /** Checks the restored files where they wait for the exchange, in a folder like a state folder. */
+  readonly check: (stage: string) => readonly Finding[];
+  /** Readies the restored files, before they are in their place. */
+  readonly prepare: (stage: string) => void;
+}
+
+/** A backup that was restored. */
+export interface RestoreReport {
+  readonly manifest: Manifest;
+  readonly files: number;
+  readonly bytes: number;
+  /** Folder with what was there before; null: nothing was. */
+  readonly aside: string | null;
+}
+
+/**
+ * Restores a backup: copies it beside, checks every hash and everything in it, and only then exchanges it for what is
+ * there. A crash leaves the old state, or the new one once the exchange is decided, which the next start completes.
+ * Throws `backup_invalid`, `backup_newer`, `backup_damaged`, `restore_occupied`, `disk_full`.
+ */
+export function restoreBackup(options: RestoreOptions): RestoreReport {
+  const { from, stateDir, force, signal } = options;
+  const manifest = readManifest(from);
+  const there = EXCHANGED.filter((name) => isThere(join(stateDir, name)));
+  if (there.length > 0 && !force) {
+    throw new KbsyncError(`the state folder ${stateDir} is in use: it has ${there.join(", ")}`, {
+      code: "restore_occupied",
+      subject: stateDir,
+      hint: "--force puts what is there aside, in a folder of its own, and restores in its place.",
+    });
+  }
+  try {
+    clearStage(stateDir);
+    const stage = stageFolder(stateDir);
+    for (const file of manifest.files) {
+      signal.throwIfAborted();
+      takeBack(from, stage, file);
+    }
+    // An empty folder of uploads or trash is the state of a backup that has none: the old one must not stay.
+    if (manifest.files.some(({ path }) => path === "service/kb.sqlite"))
+      mkdirSync(join(stage, "service/uploads"), { recursive: true, mode: 0o700 });
+    const first = options.check(stage).find(({ level }) => level === "damage");
+    if (first !== undefined) throw damaged(from, first.message);
+    options.prepare(stage);
+    for (const name of readdirSync(stage, { recursive: true, withFileTypes: true }))
+      if (name.isDirectory()) syncFolder(join(name.parentPath, name.name));
+    syncFolder(stage);
+  } catch (error) {
+    dropStage(stateDir);
+    throw writeFailure(error, stateDir);
+  }
+  decideExchange(stateDir, `before-restore-${options.now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`);
+  const aside = finishExchange(stateDir) ?? null;
+  const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
+  return { manifest, files: manifest.files.length, bytes, aside };
+}
+
+function isThere(path: string): boolean {
+  if (!existsSync(path)) return false;
+  try {
+    // An empty folder, or one that has nothing but the place where uploads arrive, holds nothing to be kept.
+    return readdirSync(path).some((name) => name !== "incoming" || readdirSync(join(path, name)).length > 0);
+  } catch (error) {
+    if (codeOf(error) === "ENOTDIR") return true;
+    throw error;
+  }
+}
+
+function takeBack(from: string, stage: string, { path, bytes, sha256 }: BackupFile): void {
+  const to = join(stage, path);
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  let found;
+  try {
+    found = copyDurably(join(from, path), to);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") throw damaged(from, `its file ${path} is missing`);
+    throw error;
+  }
+  if (found.bytes !== bytes)
+    throw damaged(from, `its file ${path} has ${found.bytes} bytes, expected ${bytes}`);
+  if (found.sha256 !== sha256) throw damaged(from, `its file ${path} has other bytes than were written`);
+}
+
+function damaged(from: string, words: string): KbsyncError {
+  return new KbsyncError(`the backup ${from} is damaged: ${words}`, {
+    code: "backup_damaged",
+    subject: from,
+    hint: "Nothing was changed. Restore another backup.",
+  });
+}
+
+function writeFailure(error: unknown, path: string): unknown {
+  const shortage = shortageAt(path, error);
+  if (shortage === undefined) return error;
+  const { what } = shortageWords(shortage);
+  return new KbsyncError(`cannot restore into ${path}: ${what}`, {
+    code: "disk_full",
+    subject: path,
+    hint: "Nothing was changed. A restore needs as much space as the backup has, beside what is there.",
+    cause: error,
+  });
+}

@@ -1,0 +1,68 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { BackupReport } from "../backup/make.ts";
+import { loadConfig } from "../config/load.ts";
+import { printJson } from "./ask.ts";
+import type { Context } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
+import { type CommonOptions, configRequest } from "./options.ts";
+import { finishRestore } from "./pending-restore.ts";
+import { thousands } from "./progress.ts";
+import { stateFolder } from "./state-folder.ts";
+import { programVersion } from "./version.ts";
+
+interface BackupCommandOptions extends CommonOptions {
+  readonly json?: boolean;
+}
+
+/** Missing files that are named. */
+const NAMED = 10;
+
+/** `kbsync backup TO`: a copy of the state folder, while it is used. */
+export function addBackup(program: Command, context: Context): void {
+  program
+    .command("backup")
+    .description(
+      "copy ledger, store and uploaded files to another folder, while the daemon and the service run",
+    )
+    .argument("<to>", "new folder for the backup, or a folder in which each backup gets one of its own")
+    .option("--json", "print the result as JSON")
+    .action(async (to: string, options: BackupCommandOptions) => backup(context, to, options));
+}
+
+async function backup(context: Context, to: string, options: BackupCommandOptions): Promise<void> {
+  const { stateDir } = loadConfig(configRequest(context, options));
+  finishRestore(stateDir);
+  // Loaded here: no other command pays for the code of the store.
+  const [{ makeBackup }, { backupParts }] = await Promise.all([
+    import("../backup/make.ts"),
+    import("./state-parts.ts"),
+  ]);
+  const report = await makeBackup({
+    stateDir,
+    parts: backupParts(stateFolder(stateDir)),
+    target: resolve(context.cwd, to),
+    version: programVersion(),
+    now: new Date(context.nowMs()),
+    signal: context.signal,
+  });
+  if (options.json === true) printJson(context, report);
+  else context.stdout.write(backupText(report));
+  context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;
+}
+
+/** The result for a person. */
+export function backupText({ path, files, bytes, missing }: BackupReport): string {
+  const lines = [`backed up ${thousands(files)} files, ${megabytes(bytes)}, to ${path}`];
+  for (const { path: lost, reason } of missing.slice(0, NAMED)) lines.push(`not in it: ${lost} (${reason})`);
+  if (missing.length > NAMED) lines.push(`… and ${thousands(missing.length - NAMED)} more`);
+  if (missing.length > 0) lines.push("`kbsync doctor` says more of them.");
+  return `${lines.join("\n")}\n`;
+}
+
+/** Bytes for a person. */
+export function megabytes(bytes: number): string {
+  return bytes < 1e6
+    ? `${thousands(Math.ceil(bytes / 1000))} kB`
+    : `${thousands(Math.round(bytes / 1e6))} MB`;
+}

@@ -1,0 +1,64 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { RestoreReport } from "../backup/restore.ts";
+import { loadConfig } from "../config/load.ts";
+import { printJson } from "./ask.ts";
+import { megabytes } from "./backup.ts";
+import type { Context } from "./context.ts";
+import { type CommonOptions, configRequest } from "./options.ts";
+import { lockState } from "./pending-restore.ts";
+import { thousands } from "./progress.ts";
+import { makeStateFolder } from "./state-folder.ts";
+
+interface RestoreCommandOptions extends CommonOptions {
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** `kbsync restore FROM`: a backup in the place of a state folder. */
+export function addRestore(program: Command, context: Context): void {
+  program
+    .command("restore")
+    .description("put a backup in the state folder's place, once all of it is checked (stop kbsync first)")
+    .argument("<from>", "folder that `kbsync backup` made")
+    .option("--force", "put what is there already aside, in a folder of its own")
+    .option("--json", "print the result as JSON")
+    .action(async (from: string, options: RestoreCommandOptions) => restore(context, from, options));
+}
+
+async function restore(context: Context, from: string, options: RestoreCommandOptions): Promise<void> {
+  const config = loadConfig(configRequest(context, options));
+  // Loaded here: no other command pays for the code of the store.
+  const [{ restoreBackup }, { checkStage, prepareStage }] = await Promise.all([
+    import("../backup/restore.ts"),
+    import("./restored-state.ts"),
+  ]);
+  const state = makeStateFolder(config.stateDir);
+  const lock = lockState(state.path);
+  try {
+    const report = restoreBackup({
+      from: resolve(context.cwd, from),
+      stateDir: state.path,
+      force: options.force === true,
+      now: new Date(context.nowMs()),
+      signal: context.signal,
+      check: checkStage,
+      prepare: prepareStage,
+    });
+    if (options.json === true)
+      printJson(context, { ...report, manifest: undefined, madeAt: report.manifest.madeAt });
+    else context.stdout.write(restoreText(report));
+  } finally {
+    lock.release();
+  }
+}
+
+/** The result for a person. */
+export function restoreText({ manifest, files, bytes, aside }: RestoreReport): string {
+  const lines = [`restored ${thousands(files)} files, ${megabytes(bytes)}, of ${manifest.madeAt}`];
+  if (aside !== null) lines.push(`what was there is kept in ${aside}`);
+  if (manifest.missing.length > 0)
+    lines.push(`${thousands(manifest.missing.length)} files were missing already when the backup was made`);
+  lines.push("Start kbsync: it compares the folders with the service first, and sends what changed since.");
+  return `${lines.join("\n")}\n`;
+}

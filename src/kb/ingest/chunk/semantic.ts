@@ -1,0 +1,93 @@
+import type { Settings } from "../../../wire/primitives.ts";
+import { CHUNK_COST } from "./costs.ts";
+import { outlineOf } from "./outline.ts";
+import { sizesOf } from "./pieces.ts";
+import type { Pieces, Sizes } from "./pieces.ts";
+import { earliestBegin, planChunks } from "./plan.ts";
+import type { Span } from "./span.ts";
+import { spansOf } from "./spans.ts";
+import { unitsOf } from "./units.ts";
+
+/** What the units of a text mean: one unit vector each, one after the other. */
+export interface Meaning {
+  readonly vectors: Float32Array;
+  readonly dimensions: number;
+}
+
+/** What a chunk costs whose parts have nothing to do with each other, in the currency of costs.ts. */
+const SCATTER_COST = 100;
+
+/**
+ * Splits a text where its meaning changes: of all ways to cut it at its units, the one whose chunks are each of one
+ * matter, cut at good joints. The laws of a chunker hold whatever the vectors are. Time grows with the units of the text
+ * times those of a chunk.
+ */
+export function chunkSemantic(
+  text: string,
+  settings: Settings,
+  unitsMax: number,
+  meaning: Meaning,
+): readonly Span[] {
+  const sizes = sizesOf(settings.chunkSize, settings.chunkOverlap);
+  const outline = outlineOf(text, sizes);
+  const first = unitsOf(outline.pieces, sizes, unitsMax);
+  const last =
+    first === undefined
+      ? planChunks(outline.pieces, sizes)
+      : planByMeaning(outline.pieces, sizes, first, meaning);
+  return spansOf(text, outline, sizes, last);
+}
+
+/**
+ * As `planChunks`, for chunks of whole units: cost(i) = min over j of CHUNK_COST + scatter of units i … j + price of the
+ * cut after them + cost(j + 1). The scatter comes from the sum of their vectors, which grows by one unit a step.
+ */
+function planByMeaning(
+  pieces: Pieces,
+  sizes: Sizes,
+  first: readonly number[],
+  { vectors, dimensions }: Meaning,
+): Int32Array {
+  const count = first.length;
+  const endPiece = (unit: number): number => (first[unit + 1] ?? pieces.ends.length) - 1;
+  const last = Int32Array.from(pieces.begins, (_, piece) => piece);
+  const cost = new Float64Array(count + 1);
+  const sum = new Float64Array(dimensions);
+  for (let begin = count - 1; begin >= 0; begin--) {
+    const beginPiece = first[begin] ?? 0;
+    const limit = earliestBegin(pieces, sizes, beginPiece) + sizes.chunk;
+    let weights = 0;
+    let square = 0; // of the length of the sum
+    let best = Infinity;
+    sum.fill(0);
+    for (let end = begin; end < count; end++) {
+      const until = endPiece(end);
+      const endsAt = pieces.ends[until] ?? 0;
+      if (end > begin && endsAt > limit) break;
+      const weight = (endsAt - (pieces.begins[first[end] ?? 0] ?? 0)) / sizes.chunk;
+      square += addTo(sum, vectors, end * dimensions, weight);
+      weights += weight;
+      const cut = end === count - 1 ? 0 : (pieces.costs[until + 1] ?? 0);
+      const scatter = weights - Math.sqrt(Math.max(0, square));
+      const whole = CHUNK_COST + SCATTER_COST * scatter + cut + (cost[end + 1] ?? 0);
+      if (whole < best) {
+        best = whole;
+        last[beginPiece] = until;
+      }
+    }
+    cost[begin] = best;
+  }
+  return last;
+}
+
+/** Adds a weighted vector to a sum; returns by how much the square of the sum's length grew. */
+function addTo(sum: Float64Array, vectors: Float32Array, from: number, weight: number): number {
+  let grown = 0;
+  for (let at = 0; at < sum.length; at++) {
+    const value = weight * (vectors[from + at] ?? 0);
+    const before = sum[at] ?? 0;
+    grown += value * (2 * before + value);
+    sum[at] = before + value;
+  }
+  return grown;
+}

@@ -1,0 +1,53 @@
+import type { Settings } from "../../../wire/primitives.ts";
+import { outlineOf } from "./outline.ts";
+import type { Pieces, Sizes } from "./pieces.ts";
+import { sizesOf } from "./pieces.ts";
+import { earliestBegin, planChunks } from "./plan.ts";
+
+/** Most units of a chunk: with more, one says too little to have a meaning of its own. */
+const UNITS_A_CHUNK = 5;
+/** Shortest unit aimed at: a sentence. */
+const UNIT_CHARS_MIN = 120;
+
+/** UTF-16 offsets, end exclusive. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where the units of a text lie, in order; undefined where it has too many, see `unitsOf`. */
+export function unitRanges(text: string, settings: Settings, unitsMax: number): readonly Range[] | undefined {
+  const sizes = sizesOf(settings.chunkSize, settings.chunkOverlap);
+  const { pieces } = outlineOf(text, sizes);
+  const first = unitsOf(pieces, sizes, unitsMax);
+  return first?.map((piece, unit) => ({
+    start: pieces.begins[piece] ?? 0,
+    end: pieces.ends[(first[unit + 1] ?? pieces.ends.length) - 1] ?? text.length,
+  }));
+}
+
+/**
+ * Joins pieces into units, the smallest parts whose meaning is looked at, at the joints that the structure of the text
+ * offers: the first piece of each. A unit always fits into a chunk beside the overlap before it. `unitsMax` makes the
+ * units of a long text longer; undefined where they would have to be longer than half a chunk.
+ */
+export function unitsOf(pieces: Pieces, sizes: Sizes, unitsMax: number): readonly number[] | undefined {
+  const count = pieces.begins.length;
+  const chars = (pieces.ends[count - 1] ?? 0) - (pieces.begins[0] ?? 0);
+  const half = sizes.chunk >> 1;
+  const usual = Math.max(Math.min(UNIT_CHARS_MIN, half), Math.floor(sizes.chunk / UNITS_A_CHUNK));
+  // Units come out shorter than asked for, by less than half.
+  const length = Math.max(usual, Math.ceil((2 * chars) / unitsMax));
+  if (length > half) return undefined;
+  const last = planChunks(pieces, { ...sizes, chunk: length, overlap: 0, room: length });
+  const first: number[] = [];
+  for (let piece = 0; piece < count;) {
+    first.push(piece);
+    const limit = earliestBegin(pieces, sizes, piece) + sizes.chunk;
+    const planned = last[piece] ?? piece;
+    let until = piece;
+    while (until < planned && (pieces.ends[until + 1] ?? 0) <= limit) until++;
+    piece = until + 1;
+  }
+  return first.length > unitsMax ? undefined : first;
+}

@@ -1,0 +1,70 @@
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import type { LanguageModel } from "../language/language-model.ts";
+
+/** After a failure the model is left alone so long: each document would wait for it in vain, for minutes where it hangs. */
+const REST_MS = 30_000;
+
+/** What the service tells everybody about its language model: no addresses, no causes; those are for the log. */
+export interface LanguageState {
+  readonly state: "off" | "ready" | "failing";
+  /** One sentence for a person. */
+  readonly message: string;
+}
+
+/** A language model with what is known of how it fares. */
+export interface LanguageService {
+  /** Works with the model. Throws `language_model_resting` while it is left alone after a failure. */
+  run<T>(this: void, work: (model: LanguageModel) => Promise<T>): Promise<T>;
+  state(): LanguageState;
+  close(): Promise<void>;
+}
+
+/** The state where none is configured. */
+export const NO_LANGUAGE_MODEL: LanguageState = {
+  state: "off",
+  message:
+    "No language model is configured; the builtin agent answers questions, and agentic chunking splits by meaning.",
+};
+
+/** Watches a model. `onProblem` hears when it begins to fail. */
+export function watchLanguageModel(
+  model: LanguageModel,
+  nowMs: () => number,
+  onProblem: (error: unknown) => void,
+): LanguageService {
+  let failing = false;
+  let restUntilMs = 0;
+  return {
+    run: async (work) => {
+      if (nowMs() < restUntilMs) {
+        throw new KbsyncError("the language model failed a moment ago and is left alone", {
+          code: "language_model_resting",
+          subject: model.name,
+          retryable: true,
+        });
+      }
+      try {
+        const result = await work(model);
+        failing = false;
+        return result;
+      } catch (error) {
+        // Nonsense is one document's matter; that nobody answers, or all is refused, is everybody's.
+        const code = codeOf(error);
+        if (code === "language_model_unreachable" || code === "language_model_refused") {
+          restUntilMs = nowMs() + REST_MS;
+          if (!failing) onProblem(error);
+          failing = true;
+        }
+        throw error;
+      }
+    },
+    state: () =>
+      failing
+        ? {
+            state: "failing",
+            message: `The language model ${model.name} fails; agentic chunking splits by meaning until it works again.`,
+          }
+        : { state: "ready", message: `Questions and agentic chunking ask ${model.name}.` },
+    close: () => model.close(),
+  };
+}

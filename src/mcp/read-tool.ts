@@ -1,0 +1,137 @@
+import { z } from "zod";
+import { KbsyncError } from "../lib/failure.ts";
+import type { ResourceRecord } from "../wire/resource.ts";
+import type { KnownFiles } from "./known-files.ts";
+import type { KnowledgeService } from "./service.ts";
+import type { Told } from "./tool-result.ts";
+
+/** Characters of a text given at once, unless asked otherwise: some 5,000 tokens. */
+const CHARS_DEFAULT = 20_000;
+/** Most of them: what a model can take in one answer. */
+const CHARS_MAX = 100_000;
+
+/** Arguments of the tool `read_document`. */
+export const ReadInput = z.object({
+  document: z.string().min(1).max(4096).describe("document_id of a result, or the path of a synced file."),
+  offset: z.int().min(0).default(0).describe("Character to begin at; next_offset of the answer before."),
+  limit: z
+    .int()
+    .min(1)
+    .max(CHARS_MAX)
+    .default(CHARS_DEFAULT)
+    .describe(`Most characters to return, up to ${CHARS_MAX}.`),
+});
+export type ReadInput = z.infer<typeof ReadInput>;
+
+/** What the tool `read_document` gives. */
+export const ReadOutput = z.object({
+  document_id: z.string(),
+  title: z.string(),
+  description: z.string(),
+  path: z.string().nullable(),
+  folder: z.string().nullable(),
+  url: z.string().nullable(),
+  updated_at: z.string().nullable(),
+  status: z
+    .string()
+    .nullable()
+    .describe("chunked: searchable; queued: not yet; error: its text could not be read."),
+  text: z.string(),
+  offset: z.number(),
+  total_chars: z.number(),
+  next_offset: z.number().nullable().describe("Where to go on; null at the end."),
+});
+export type ReadOutput = z.infer<typeof ReadOutput>;
+
+/** Reads a part of a document's text. Offsets count UTF-16 units, and no character is cut in two. */
+export async function readDocument(
+  service: KnowledgeService,
+  files: KnownFiles,
+  { document, offset, limit }: ReadInput,
+  signal: AbortSignal,
+): Promise<Told<ReadOutput>> {
+  const id = documentOf(document, files);
+  const record = (await service.resource(id, signal)) ?? (await fromList(service, files, id, signal));
+  if (record.isDeleted) {
+    throw new KbsyncError(`the document ${id} was deleted`, { code: "document_deleted", subject: id });
+  }
+  const content = record.content ?? "";
+  const from = wholeCharacter(content, Math.min(offset, content.length));
+  const to = wholeCharacter(content, Math.min(from + limit, content.length));
+  // A limit of one before a character of two units: it comes whole, or reading on would never get past it.
+  const end = to > from ? to : Math.min(from + 2, content.length);
+  const file = files.fileOf(id);
+  const data = {
+    document_id: record._id,
+    title: record.title,
+    description: record.description,
+    path: file?.path ?? null,
+    folder: file?.folder ?? null,
+    url: record.url ?? null,
+    updated_at: record.updatedAt ?? null,
+    status: record.metadata?.status ?? null,
+    text: content.slice(from, end),
+    offset: from,
+    total_chars: content.length,
+    next_offset: end < content.length ? end : null,
+  };
+  return { data, text: readText(data) };
+}
+
+/** The id that a document was named by. Throws `document_unknown` and `document_ambiguous`. */
+export function documentOf(named: string, files: KnownFiles): string {
+  const found = files.documentsOf(named);
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  if (found.length > 1) {
+    throw new KbsyncError(`${named} is a file of ${found.length} sources`, {
+      code: "document_ambiguous",
+      subject: named,
+      hint: "Name it by its absolute path or by its document_id.",
+    });
+  }
+  // An id holds no slash and no dot at any service; whether there is such a document is the service's to say.
+  if (/^[A-Za-z0-9_-]{8,100}$/.test(named)) return named;
+  throw new KbsyncError(`${named} is no document of the knowledge base`, {
+    code: "document_unknown",
+    subject: named,
+    hint: "Paths are those of files synced on the machine where kbsync mcp runs; search tells the document_id of others.",
+  });
+}
+
+/** At a service that shows no single resource the list of its source has it. */
+async function fromList(
+  service: KnowledgeService,
+  files: KnownFiles,
+  id: string,
+  signal: AbortSignal,
+): Promise<ResourceRecord> {
+  const folder = files.fileOf(id)?.folder;
+  const source = files.sources.find((one) => one.folder === folder);
+  if (source?.collectionId !== undefined) {
+    const listed = await service.list(source.collectionId, source.ownerId, signal);
+    const found = listed.find((record) => record._id === id);
+    if (found !== undefined) return found;
+  }
+  throw new KbsyncError(`the service shows no document ${id}`, {
+    code: "document_unknown",
+    subject: id,
+    hint: "This service shows documents only in the lists of their sources, and no source of this machine has it.",
+  });
+}
+
+/** The index itself, or the one before where it would part a surrogate pair. */
+function wholeCharacter(text: string, at: number): number {
+  const unit = text.charCodeAt(at);
+  const before = text.charCodeAt(at - 1);
+  const parts = unit >= 0xdc00 && unit <= 0xdfff && before >= 0xd800 && before <= 0xdbff;
+  return parts ? at - 1 : at;
+}
+
+function readText({ title, path, document_id, text, offset, total_chars, next_offset }: ReadOutput): string {
+  const name = `${title} (${path === null ? "" : `${path}, `}document ${document_id})`;
+  const whole = offset === 0 && next_offset === null;
+  const part = whole ? "" : `, characters ${offset} to ${offset + text.length} of ${total_chars}`;
+  const more = next_offset === null ? "" : `\n\n[It goes on at offset ${next_offset}.]`;
+  return `${name}${part}\n\n${text}${more}`;
+}

@@ -1,0 +1,131 @@
+import { z } from "zod";
+import { KbsyncError } from "../lib/failure.ts";
+import { QUERY_CHARS_MAX, TOP_K_DEFAULT, TOP_K_MAX, type SearchResult } from "../wire/search.ts";
+import type { Reached } from "./caller.ts";
+import type { KnownFiles } from "./known-files.ts";
+import { documentOf } from "./read-tool.ts";
+import type { SearchRequest } from "./service.ts";
+import { chosenSources, listSources } from "./sources.ts";
+import type { Told } from "./tool-result.ts";
+
+/** Arguments of the tool `search`. */
+export const SearchInput = z.object({
+  query: z.string().trim().min(1).max(QUERY_CHARS_MAX).describe("What to look for, in your own words."),
+  top_k: z.int().min(1).max(TOP_K_MAX).default(TOP_K_DEFAULT).describe("Most passages to return."),
+  score: z
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .describe("Only passages with at least this relevance; 0.5 keeps the highly relevant ones."),
+  source: z
+    .string()
+    .min(1)
+    .max(4096)
+    .optional()
+    .describe("Look through this source alone: a folder or owner_id as list_sources tells. Default: all."),
+  collection: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("Look through this collection alone: fastest, moderate, high_accuracy, or its id."),
+  document: z
+    .string()
+    .min(1)
+    .max(4096)
+    .optional()
+    .describe("Look into this one document: its document_id, or its path."),
+  filter: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe(
+      'Conditions on the metadata of documents: {"lang":"en"}, {"year":{"gte":2020}}, {"tags":{"in":["a","b"]}}, and/or/not.',
+    ),
+});
+export type SearchInput = z.infer<typeof SearchInput>;
+
+/** What the tool `search` gives. */
+export const SearchOutput = z.object({
+  results: z.array(
+    z.object({
+      score: z.number().describe("Relevance in [0, 1]; means the same in every source."),
+      document_id: z.string(),
+      path: z.string().nullable().describe("File below its folder; null for a document made elsewhere."),
+      folder: z.string().nullable(),
+      owner_id: z.string(),
+      collection_id: z.string(),
+      chunk_id: z.string(),
+      version: z.number(),
+      text: z.string(),
+    }),
+  ),
+});
+export type SearchOutput = z.infer<typeof SearchOutput>;
+
+/** Searches the sources that are meant, all at once, and gives the best of all. */
+export async function search(
+  reached: Reached,
+  files: KnownFiles,
+  input: SearchInput,
+  signal: AbortSignal,
+): Promise<Told<SearchOutput>> {
+  const { query, top_k, score, filter } = input;
+  const places = await placesOf(reached, files, input, signal);
+  const answers = await Promise.all(
+    places.map((place) => reached.service.search({ query, top_k, score, filter, ...place }, signal)),
+  );
+  const results = answers
+    .flatMap((answer) => answer.results)
+    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .slice(0, top_k)
+    .map((result) => foundAt(result, files));
+  return { data: { results }, text: resultText(results) };
+}
+
+async function placesOf(
+  reached: Reached,
+  files: KnownFiles,
+  { source, collection, document }: SearchInput,
+  signal: AbortSignal,
+): Promise<readonly Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">[]> {
+  if (document !== undefined) {
+    if (source !== undefined || collection !== undefined) {
+      throw new KbsyncError("a document was named, and a source or collection as well", {
+        code: "too_much_named",
+        hint: "Name one of them.",
+      });
+    }
+    return [{ doc_id: documentOf(document, files) }];
+  }
+  const { sources } = await listSources(reached, files, signal);
+  return chosenSources(sources, source, collection).map(({ collection_id, owner_id }) => ({
+    collection_id,
+    owner_id,
+  }));
+}
+
+function foundAt({ id, score, version, payload }: SearchResult, files: KnownFiles) {
+  const file = files.fileOf(payload.resourceId);
+  return {
+    score,
+    document_id: payload.resourceId,
+    path: file?.path ?? null,
+    folder: file?.folder ?? null,
+    owner_id: payload.ownerId,
+    collection_id: payload.collectionId,
+    chunk_id: id,
+    version,
+    text: payload.content,
+  };
+}
+
+function resultText(results: SearchOutput["results"]): string {
+  if (results.length === 0) return "Nothing was found.";
+  return results
+    .map(({ score, path, document_id, text }) => {
+      const where = path === null ? `document ${document_id}` : `${path} (document ${document_id})`;
+      return `[${score.toFixed(2)}] ${where}\n${text}`;
+    })
+    .join("\n\n");
+}

@@ -1,0 +1,175 @@
+import { Agent, type Dispatcher } from "undici";
+import type { z } from "zod";
+import { KbsyncError, messageOf } from "../lib/failure.ts";
+import { Failure } from "../wire/failure.ts";
+import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
+import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resource.ts";
+import { KEY_HEADER, ROUTES } from "../wire/routes.ts";
+import { SearchAnswer } from "../wire/search.ts";
+
+/** Where a service is, and the key that all requests carry. */
+export interface ServiceAddress {
+  readonly apiUrl: string;
+  readonly dbUrl: string;
+  readonly pauthkey: string;
+}
+
+/** A collection search or a document search, as the service takes it. */
+export interface SearchRequest {
+  readonly query: string;
+  readonly top_k: number;
+  readonly score?: number | undefined;
+  readonly filter?: object | undefined;
+  readonly doc_id?: string;
+  readonly collection_id?: string;
+  readonly owner_id?: string;
+}
+
+/** The operations of the service that tools need. They throw KbsyncErrors, with the service's own code, words and hint where it refuses. */
+export interface KnowledgeService {
+  search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
+  /** A resource with its text. Undefined: this service shows no single resource, only lists (it is no kbsync). */
+  resource(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
+  /** All resources of an owner's part of a collection, with their texts. */
+  list(collectionId: string, ownerId: string, signal: AbortSignal): Promise<readonly ResourceRecord[]>;
+  /** Who has resources, the first of them. Undefined: this service does not tell. */
+  owners(
+    signal: AbortSignal,
+  ): Promise<{ readonly owners: readonly OwnerEntry[]; readonly more: boolean } | undefined>;
+}
+
+/** Connections to a service, shared by all keys. */
+export interface ServiceConnections {
+  as(address: ServiceAddress): KnowledgeService;
+  close(): Promise<void>;
+}
+
+/** A search answers in milliseconds, a remote one with a reranker in seconds; who waits longer is told. */
+const TIMEOUT_MS = 60_000;
+/** Longest answer taken into memory: a text of 32 MB with every character escaped in JSON. */
+const ANSWER_BYTES_MAX = 200 * 1024 * 1024;
+/** Connections to each host. */
+const CONNECTIONS = 16;
+
+/** Opens the connections; none is made before it is needed. */
+export function openServiceConnections(): ServiceConnections {
+  const agent = new Agent({
+    connections: CONNECTIONS,
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+    connect: { timeout: 5000 },
+  });
+  return {
+    as: (address) => serviceAt(agent, address),
+    close: () => agent.destroy(),
+  };
+}
+
+function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): KnowledgeService {
+  const get = (path: string, signal: AbortSignal): Promise<Answer> =>
+    send(agent, dbUrl, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
+  return {
+    search: async (request, signal) => {
+      const answer = await send(agent, apiUrl, ROUTES.query, {
+        method: "POST",
+        headers: { [KEY_HEADER]: pauthkey, "content-type": "application/json" },
+        body: JSON.stringify(request),
+        signal,
+      });
+      return accepted(answer, SearchAnswer);
+    },
+    resource: async (id, signal) => {
+      const answer = await get(`${ROUTES.resource}/${encodeURIComponent(id)}`, signal);
+      return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
+    },
+    list: async (collectionId, ownerId, signal) => {
+      const where = new URLSearchParams({ collectionId, ownerId }).toString();
+      const answer = await get(`${ROUTES.byCollection}?${where}`, signal);
+      return accepted(answer, ListAnswer).data.resources;
+    },
+    owners: async (signal) => {
+      const answer = await get(`${ROUTES.owners}?limit=${OWNERS_MAX}`, signal);
+      if (lacksOperation(answer)) return undefined;
+      const { owners, nextCursor } = accepted(answer, OwnersAnswer).data;
+      return { owners, more: nextCursor !== null };
+    },
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly json: unknown;
+}
+
+type Sent = Pick<Dispatcher.RequestOptions, "method" | "headers" | "body"> & { readonly signal: AbortSignal };
+
+async function send(agent: Agent, host: string, path: string, sent: Sent): Promise<Answer> {
+  const url = new URL(host.replace(/\/+$/, "") + path);
+  try {
+    const answer = await agent.request({ ...sent, origin: url.origin, path: url.pathname + url.search });
+    const retryAfter = answer.headers["retry-after"];
+    return {
+      status: answer.statusCode,
+      retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+      json: parsed(await textOf(answer.body)),
+    };
+  } catch (error) {
+    if (sent.signal.aborted) throw error;
+    throw new KbsyncError(`the service at ${url.origin} cannot be reached: ${messageOf(error)}`, {
+      code: "service_unreachable",
+      subject: url.origin,
+      retryable: true,
+      hint: "Check that it runs: `kbsync up` or `kbsync serve` for the embedded one.",
+      cause: error,
+    });
+  }
+}
+
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // a proxy's page, which the status speaks for
+  }
+}
+
+/** Whether the service has no such operation, as against no such resource. */
+function lacksOperation({ status, json }: Answer): boolean {
+  if (status === 405 || status === 501) return true;
+  if (status !== 404) return false;
+  const refusal = Failure.safeParse(json);
+  // Other services have other words for an address that they do not know.
+  return !refusal.success || refusal.data.error.code !== "resource_not_found";
+}
+
+function accepted<T>({ status, retryAfter, json }: Answer, schema: z.ZodType<T>): T {
+  const value = schema.safeParse(json);
+  if (status >= 200 && status < 300 && value.success) return value.data;
+  const refusal = Failure.safeParse(json);
+  const wait = retryAfter === undefined ? "" : ` Try again in ${retryAfter} seconds.`;
+  if (refusal.success) {
+    const { message, error } = refusal.data;
+    const hint = `${error.hint ?? ""}${wait}`.trim();
+    throw new KbsyncError(message, {
+      code: error.code,
+      retryable: status === 429 || status === 503,
+      ...(hint !== "" && { hint }),
+    });
+  }
+  throw new KbsyncError(`the service answered HTTP ${status}, and nothing that is understood here`, {
+    code: status === 401 || status === 403 ? "key_refused" : "service_refused",
+    hint: status === 401 || status === 403 ? "Check the key." : `Check the service's address.${wait}`,
+  });
+}

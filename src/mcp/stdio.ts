@@ -1,0 +1,21 @@
+import { once } from "node:events";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { makeMcpServer, type McpParts } from "./server.ts";
+
+/**
+ * Serves MCP over this process's standard input and output until the client closes its end or the signal is given. Nothing
+ * else may be written to standard output meanwhile: each line there is a message of the protocol.
+ */
+export async function serveMcpStdio(parts: McpParts, signal: AbortSignal): Promise<void> {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  process.stdin.once("end", end);
+  process.stdin.once("close", end);
+  signal.addEventListener("abort", end, { once: true });
+  const connection = serveStdio(() => makeMcpServer(parts), { onerror: parts.onDefect });
+  if (signal.aborted) end();
+  if (!ended.signal.aborted) await once(ended.signal, "abort");
+  await connection.close();
+  // An open standard input would keep the process from ending.
+  process.stdin.destroy();
+}

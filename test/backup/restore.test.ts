@@ -1,0 +1,159 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  clearStage,
+  decideExchange,
+  finishExchange,
+  isExchangePending,
+  stageFolder,
+} from "../../src/backup/exchange.ts";
+import { contentsOf, openBackupGround, type BackupGround } from "./fixture.ts";
+
+let ground: BackupGround;
+let target: string;
+beforeEach(async () => {
+  ground = openBackupGround();
+  target = join(ground.base, "backup");
+  ground.fill("first", ["a"]);
+  await ground.backup(target);
+});
+afterEach(() => ground.end());
+
+describe("a restore", () => {
+  it("into an empty state folder brings back what was", () => {
+    rmSync(ground.stateDir, { recursive: true });
+    const { aside, files } = ground.restore(target);
+    expect([aside, files]).toEqual([null, 3]);
+    expect(ground.words()).toEqual({ ledger: "first", store: "first", uploads: ["a"] });
+    expect(existsSync(join(ground.stateDir, "restore"))).toBe(false);
+  });
+
+  it("does not touch what is there unless it is told to, and then keeps it", () => {
+    ground.fill("second", ["b"]);
+    expect(() => ground.restore(target)).toThrow(expect.objectContaining({ code: "restore_occupied" }));
+    expect(ground.words().store).toBe("second");
+    const { aside } = ground.restore(target, { force: true });
+    expect(ground.words()).toEqual({ ledger: "first", store: "first", uploads: ["a"] });
+    expect(aside).toBe(join(ground.stateDir, "before-restore-20260103T030405Z"));
+    expect(readFileSync(join(aside ?? "", "service", "uploads", "b"), "utf8")).toBe("bytes of b");
+  });
+
+  it("leaves keys and other files of the state folder alone", () => {
+    writeFileSync(join(ground.stateDir, "pauthkey"), "kb_key");
+    ground.restore(target, { force: true });
+    expect(readFileSync(join(ground.stateDir, "pauthkey"), "utf8")).toBe("kb_key");
+  });
+
+  it.each([
+    ["a file is missing", (path: string) => rmSync(path)],
+    ["a file is cut short", (path: string) => truncateSync(path, 3)],
+    [
+      "a byte is another one",
+      (path: string) => {
+        const bytes = readFileSync(path);
+        bytes.writeUInt8(bytes.readUInt8(5) ^ 1, 5);
+        writeFileSync(path, bytes);
+      },
+    ],
+  ])("changes nothing when in the backup %s", (_name, damage) => {
+    for (const name of ["ledger.db", "service/kb.sqlite", "service/uploads/a"]) {
+      const saved = readFileSync(join(target, name));
+      damage(join(target, name));
+      const before = contentsOf(ground.stateDir);
+      expect(() => ground.restore(target, { force: true })).toThrow(
+        expect.objectContaining({ code: "backup_damaged", message: expect.stringContaining(name) }),
+      );
+      expect(contentsOf(ground.stateDir)).toEqual(before);
+      writeFileSync(join(target, name), saved);
+    }
+  });
+
+  it("changes nothing when what is restored turns out damaged", () => {
+    const before = contentsOf(ground.stateDir);
+    const finding = { check: "x", level: "damage", subject: "s", message: "torn", remedy: "r" } as const;
+    expect(() => ground.restore(target, { force: true, check: () => [finding] })).toThrow(/torn/);
+    expect(contentsOf(ground.stateDir)).toEqual(before);
+  });
+});
+
+describe("a crash within the exchange", () => {
+  const ASIDE = "before-restore-20260103T030405Z";
+  /** Small files stand for databases: the exchange opens none. */
+  const OLD = [
+    "ledger.db",
+    "ledger.db-wal",
+    "trash/t",
+    "service/kb.sqlite",
+    "service/kb.sqlite-shm",
+    "service/uploads/b",
+  ];
+  const NEW = ["ledger.db", "service/kb.sqlite", "service/uploads/a"];
+
+  function write(folder: string, names: readonly string[], text: string): void {
+    for (const name of names) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+  }
+
+  function filesOf(folder: string): Record<string, string> {
+    const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    );
+    return Object.fromEntries(
+      found.map(({ parentPath, name }) => {
+        const path = join(parentPath, name);
+        return [relative(folder, path), readFileSync(path, "utf8")];
+      }),
+    );
+  }
+
+  /** A state folder of its own with a decided exchange. */
+  function decided(name: string): string {
+    const folder = join(ground.base, name);
+    write(folder, OLD, "old");
+    clearStage(folder);
+    write(stageFolder(folder), NEW, "new");
+    decideExchange(folder, ASIDE);
+    return folder;
+  }
+
+  it("at any step is brought to its end by the next start: all is new, and all that was old is kept", () => {
+    const steps: string[] = [];
+    finishExchange(decided("whole"), (name) => steps.push(name));
+    expect(steps.length).toBeGreaterThan(8);
+    const whole = filesOf(join(ground.base, "whole"));
+    expect(whole).toEqual({
+      ...Object.fromEntries(NEW.map((name) => [name, "new"])),
+      ...Object.fromEntries(OLD.map((name) => [join(ASIDE, name), "old"])),
+    });
+    for (const [at] of steps.entries()) {
+      const folder = decided(`crashed-${at}`);
+      let left = at;
+      const crash = (): void => {
+        if (left-- === 0) throw new Error("crash");
+      };
+      expect(() => finishExchange(folder, crash)).toThrow("crash");
+      if (isExchangePending(folder)) finishExchange(folder);
+      expect(filesOf(folder)).toEqual(whole);
+    }
+    // Each move is flushed to the disk, some hundred in all.
+  }, 60_000);
+
+  it("before it is decided leaves everything as it was, and the next restore begins anew", () => {
+    clearStage(ground.stateDir);
+    write(stageFolder(ground.stateDir), ["service/kb.sqlite"], "half");
+    expect(isExchangePending(ground.stateDir)).toBe(false);
+    ground.restore(target, { force: true });
+    expect(ground.words()).toEqual({ ledger: "first", store: "first", uploads: ["a"] });
+  });
+});

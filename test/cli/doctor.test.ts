@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { backupText } from "../../src/cli/backup.ts";
+import { doctorText } from "../../src/cli/doctor.ts";
+import { restoreText } from "../../src/cli/restore.ts";
+
+const finding = {
+  check: "store-words",
+  level: "damage",
+  subject: "/s/kb.sqlite",
+  message: "2 chunks are found by no word",
+  remedy: "Restore a backup.",
+} as const;
+
+describe("what doctor says", () => {
+  it("is a line for each check where all is sound", () => {
+    const text = doctorText([
+      { check: "ledger", sound: true, seen: "3 files", findings: [] },
+      { check: "store", sound: true, seen: "none yet", findings: [] },
+    ]);
+    expect(text).toBe("ok       ledger   3 files\nok       store    none yet\n");
+  });
+
+  it("names damage and warnings, each with what to do", () => {
+    const warning = { ...finding, level: "warning", message: "1 file is not known" } as const;
+    const text = doctorText([
+      { check: "store", sound: false, seen: "3 documents", findings: [finding] },
+      { check: "uploads", sound: true, seen: "1 file", findings: [warning] },
+    ]);
+    expect(text.split("\n")).toEqual([
+      "damaged  store    3 documents",
+      "         2 chunks are found by no word",
+      "         → Restore a backup.",
+      "ok       uploads  1 file",
+      "         warning: 1 file is not known",
+      "         → Restore a backup.",
+      "",
+    ]);
+  });
+});
+
+it("a backup says what it lacks", () => {
+  const missing = Array.from({ length: 12 }, (_, at) => ({
+    path: `service/uploads/${at}`,
+    reason: "it is not there",
+  }));
+  const text = backupText({ path: "/b", files: 3, bytes: 2_500_000, missing });
+  expect(text).toContain("backed up 3 files, 3 MB, to /b\n");
+  expect(text).toContain("not in it: service/uploads/9 (it is not there)\n… and 2 more\n");
+  expect(backupText({ path: "/b", files: 3, bytes: 10, missing: [] })).toBe(
+    "backed up 3 files, 1 kB, to /b\n",
+  );
+});
+
+it("a restore says of when it is and where the old files are", () => {
+  const manifest = {
+    format: 1,
+    kbsync: "1",
+    madeAt: "2026-01-02T03:04:05Z",
+    stateDir: "/s",
+    files: [],
+    missing: [],
+  } as const;
+  const report = {
+    manifest: { ...manifest, files: [], missing: [] },
+    files: 3,
+    bytes: 10,
+    aside: "/s/before",
+  };
+  expect(restoreText(report)).toContain(
+    "restored 3 files, 1 kB, of 2026-01-02T03:04:05Z\nwhat was there is kept in /s/before\n",
+  );
+  expect(restoreText({ ...report, aside: null })).not.toContain("kept in");
+});

@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { watchLanguageModel } from "../../../src/kb/ingest/language-service.ts";
+import { openModel } from "../../../src/kb/ingest/model.ts";
+import { INLINE_CHARS_MAX, openSplitter, UNITS_MAX } from "../../../src/kb/ingest/split.ts";
+import type { Splitter } from "../../../src/kb/ingest/split.ts";
+import { openLanguageModel } from "../../../src/kb/language/openai-compatible.ts";
+import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import type { Settings, Strategy } from "../../../src/wire/primitives.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+import { startLanguageModelServer } from "../../fakes/language-model-server.ts";
+import type { LanguageModelServer, Script } from "../../fakes/language-model-server.ts";
+import { expectLawful } from "./chunk/laws.ts";
+
+const SEA = "The tide rises and the sea covers the harbour wall at noon. ";
+const BREAD = "Knead the dough with flour and yeast until the bread is soft. ";
+/** Two matters without a joint that the structure shows. */
+const TWO_MATTERS = SEA.repeat(7) + BREAD.repeat(7);
+const CHAPTERS = [
+  "Chapter one. ",
+  SEA.repeat(3),
+  "Chapter two. ",
+  BREAD.repeat(9),
+  "Chapter three. ",
+  SEA.repeat(2),
+].join("");
+
+function settings(strategy: Strategy, chunkSize = 600, chunkOverlap = 0): Settings {
+  return { strategy, chunkSize, chunkOverlap };
+}
+
+describe("splitting", () => {
+  let server: LanguageModelServer;
+  let nowMs: number;
+  const opened: Splitter[] = [];
+  const told: string[] = [];
+  beforeEach(async () => {
+    server = await startLanguageModelServer();
+    nowMs = 0;
+  });
+  afterEach(async () => {
+    for (const splitter of opened.splice(0)) await splitter.close();
+    told.splice(0);
+    await server.close();
+  });
+
+  const open = (embedder: Embedder | undefined, withLanguage: boolean): Splitter => {
+    const { baseUrl, apiKey } = server;
+    const model = openModel(embedder === undefined ? undefined : async () => embedder, () => nowMs, {
+      onReady: () => undefined,
+      onProblem: () => undefined,
+    });
+    const language = openLanguageModel({ baseUrl, model: "divider-1", apiKey, attempts: 1 });
+    const splitter = openSplitter({
+      model,
+      language: withLanguage
+        ? watchLanguageModel(
+            language,
+            () => nowMs,
+            () => undefined,
+          )
+        : undefined,
+      busy: () => new Error("busy"),
+      onOtherStrategy: (asked, used, reason) => told.push(`${asked} ${used}: ${reason}`),
+    });
+    opened.push(splitter);
+    return splitter;
+  };
+  const partsOf = (
+    text: string,
+    { spans }: { readonly spans: readonly { start: number; end: number }[] },
+  ): string[] => spans.map(({ start, end }) => text.slice(start, end));
+
+  it("by meaning cuts where the matter changes, by structure where the chunk is full", async () => {
+    const splitter = open(hashedEmbedder(), false);
+    const asked = settings("semantic");
+    const split = await splitter.split(TWO_MATTERS, asked);
+    expect(split.strategyUsed).toBe("semantic");
+    expectLawful(TWO_MATTERS, asked, split.spans);
+    expect(partsOf(TWO_MATTERS, split)).toEqual([SEA.repeat(7).trim(), BREAD.repeat(7).trim()]);
+    const [first = ""] = partsOf(TWO_MATTERS, await splitter.split(TWO_MATTERS, settings("recursive")));
+    expect(first).toContain("Knead");
+    expect(told).toEqual([]);
+  });
+
+  it("asks a language model where a passage begins, and keeps the text verbatim", async () => {
+    const splitter = open(hashedEmbedder(), true);
+    const asked = settings("agentic", 500, 50);
+    const split = await splitter.split(CHAPTERS, asked);
+    expect(split.strategyUsed).toBe("agentic");
+    expectLawful(CHAPTERS, asked, split.spans);
+    const own = split.spans.map(({ end }, at) => CHAPTERS.slice(split.spans[at - 1]?.end ?? 0, end).trim());
+    expect(own.join(" ")).toBe(CHAPTERS.trim());
+    // The second chapter is longer than a chunk: it is divided without the model.
+    expect(own.filter((part) => part.startsWith("Chapter"))).toHaveLength(3);
+    expect(own).toHaveLength(4);
+    expect(server.asked).toHaveLength(1);
+    expect(await splitter.split(CHAPTERS, asked)).toEqual(split);
+  });
+
+  it("tells the model what is wrong with its answer, and takes the next one", async () => {
+    server.next({ says: "I would rather not." }, { says: '{"split_after": [99]}' });
+    const split = await open(hashedEmbedder(), true).split(CHAPTERS, settings("agentic"));
+    expect(split.strategyUsed).toBe("agentic");
+    const turns = server.asked.map(({ messages }) => messages.slice(2).map(({ content }) => content));
+    expect(turns[1]).toEqual(["I would rather not.", expect.stringContaining("no JSON")]);
+    expect(turns[2]).toEqual(['{"split_after": [99]}', expect.stringContaining("expected numbers from 0")]);
+  });
+
+  const CUT_OFF: Script = { says: "{", finish: "length" };
+  const nonsense: Script = { says: '{"split_after": [5, 2]}' };
+  it.each<
+    [
+      name: string,
+      embedder: boolean,
+      language: boolean,
+      scripts: readonly Script[],
+      used: Strategy,
+      told: RegExp,
+      asked: number,
+    ]
+  >([
+    ["nonsense three times", true, true, [nonsense, nonsense, nonsense], "semantic", /ascending/, 3],
+    ["answers cut off", true, true, [CUT_OFF, CUT_OFF, CUT_OFF], "semantic", /ended by length/, 3],
+    ["a model that does not answer", true, true, [{ status: 503 }], "semantic", /does not answer/, 1],
+    [
+      "a wrong name of a model",
+      true,
+      true,
+      [{ status: 404, error: "no such model" }],
+      "semantic",
+      /no such model/,
+      1,
+    ],
+    ["no language model", true, false, [], "semantic", /no language model is configured/, 0],
+    ["no model at all", false, false, [], "recursive", /no language model is configured/, 0],
+  ])(
+    "agentic with %s says what it did instead",
+    async (_name, embedder, language, scripts, used, reason, asked) => {
+      server.next(...scripts);
+      const splitter = open(embedder ? hashedEmbedder() : undefined, language);
+      const split = await splitter.split(CHAPTERS, settings("agentic"));
+      expect(split.strategyUsed).toBe(used);
+      expect(split.spans).toEqual((await splitter.split(CHAPTERS, settings(used))).spans);
+      expect(told.at(-1)).toMatch(new RegExp(`agentic ${used}: .*${reason.source}`));
+      expect(server.asked).toHaveLength(asked);
+    },
+  );
+
+  it("leaves a failing language model alone for a while", async () => {
+    const splitter = open(hashedEmbedder(), true);
+    server.next({ status: 503 });
+    await splitter.split(CHAPTERS, settings("agentic"));
+    await splitter.split(CHAPTERS, settings("agentic"));
+    expect(server.asked).toHaveLength(1);
+    nowMs += 31_000;
+    expect((await splitter.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("agentic");
+  });
+
+  it("shows a long text window by window, and divides all of it", async () => {
+    const text = Array.from(
+      { length: 60 },
+      (_, at) => `Chapter ${at}. ${at % 2 === 0 ? SEA.repeat(8) : BREAD.repeat(8)}`,
+    ).join("");
+    const asked = settings("agentic");
+    const split = await open(hashedEmbedder(), true).split(text, asked);
+    expect(split.strategyUsed).toBe("agentic");
+    expectLawful(text, asked, split.spans);
+    expect(partsOf(text, split).filter((part) => part.startsWith("Chapter"))).toHaveLength(60);
+    expect(server.asked.length).toBeGreaterThan(2);
+    expect(server.asked.length).toBeLessThan(12);
+  });
+
+  it.each<[name: string, embedder: Embedder | undefined, reason: RegExp]>([
+    ["no embedding model", undefined, /no embedding model/],
+    ["one that fails", { ...hashedEmbedder(), embed: () => Promise.reject(new Error("broken")) }, /failed/],
+  ])("semantic with %s is the best structural split, and says so", async (_name, embedder, reason) => {
+    const splitter = open(embedder, false);
+    const split = await splitter.split(TWO_MATTERS, settings("semantic"));
+    expect(split).toEqual({
+      ...(await splitter.split(TWO_MATTERS, settings("recursive"))),
+      strategyUsed: "recursive",
+    });
+    expect(told).toEqual([expect.stringMatching(reason)]);
+  });
+
+  it("looks at the meaning of a bounded number of parts, elsewhere for a long text", async () => {
+    let embedded = 0;
+    const real = hashedEmbedder();
+    const counting: Embedder = {
+      ...real,
+      embed: async (texts) => {
+        embedded += texts.length;
+        const vector = new Float32Array(real.dimensions).fill(1 / Math.sqrt(real.dimensions));
+        return texts.map(() => vector);
+      },
+    };
+    const splitter = open(counting, false);
+    const long = SEA.repeat(Math.ceil((2 * INLINE_CHARS_MAX) / SEA.length));
+    const asked = settings("semantic", 1000, 100);
+    const split = await splitter.split(long, asked);
+    expect(split.strategyUsed).toBe("semantic");
+    expectLawful(long, asked, split.spans);
+    expect(embedded).toBeGreaterThan(100);
+    embedded = 0;
+    const huge = SEA.repeat(40_000);
+    expect((await splitter.split(huge, settings("semantic", 4000, 0))).strategyUsed).toBe("semantic");
+    expect(embedded).toBeLessThanOrEqual(UNITS_MAX);
+    expect((await splitter.split(huge, settings("semantic", 500, 0))).strategyUsed).toBe("recursive");
+    expect(told).toEqual([expect.stringMatching(/too long/)]);
+  });
+});

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { embedSentences } from "../../../src/kb/ingest/sentence-vectors.ts";
+import { search } from "../../../src/kb/search/search.ts";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+import type { Account, Scope, Store } from "../../../src/kb/store/store.ts";
+import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+import { unit, wordsOnly } from "../store/store-fixture.ts";
+
+/** Every text but a sentence about the heron means the same: what a chunk means as a whole tells nothing here. */
+const embedder: Embedder = {
+  ...hashedEmbedder("heron"),
+  dimensions: 2,
+  embed: async (texts) =>
+    texts.map((text) => (text.startsWith("The heron") && text.length < 60 ? unit([0.1, 1]) : unit([1, 0.1]))),
+};
+
+const QUERY = "The heron waits by the river";
+const LIST = "River river river, heron heron heron, waits waits waits: the list of words.";
+const STORY =
+  "In the morning fog lies over the fields. The heron waits by the water. Then it flies away to the hills.";
+
+describe("high_accuracy", () => {
+  let store: Store;
+  let account: Account;
+  let scope: Scope;
+  beforeAll(async () => {
+    store = await openSqliteStore();
+    account = await store.ensureAccount("local");
+    const collection = (await store.collections(account.id)).find(({ tier }) => tier === "high_accuracy");
+    scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "ann" };
+    await create("1", LIST, true);
+    await create("2", STORY, true);
+    await create("3", "Nothing of it here.", true);
+  });
+  afterAll(() => store.close());
+
+  const create = async (id: string, content: string, isWhole: boolean, ownerId = "ann"): Promise<void> => {
+    await store.createResource(
+      {
+        accountId: account.id,
+        id: id.padStart(24, "0"),
+        tier: "high_accuracy",
+        ownerId,
+        origin: "content",
+        title: "",
+        description: "",
+        url: null,
+        content,
+        settings: DEFAULT_SETTINGS,
+        createdAt: "2026-01-01T00:00:00.000Z",
+      },
+      {
+        ...wordsOnly(content),
+        vectors: await embedder.embed([content]),
+        fingerprint: embedder.fingerprint,
+        sentences: isWhole ? await embedSentences(embedder, [content]) : undefined,
+      },
+    );
+  };
+  const ask = async (options: {
+    by?: Embedder | undefined;
+    within?: Scope;
+    judge?: (query: string, documents: readonly string[]) => Promise<readonly number[] | undefined>;
+  }) => {
+    const request = { scope: options.within ?? scope, tier: "high_accuracy", query: QUERY, topK: 5 } as const;
+    const { results } = await search(
+      store,
+      "by" in options ? options.by : embedder,
+      { ...request, scoreMin: undefined },
+      options.judge && { judge: options.judge },
+    );
+    return results;
+  };
+  const contents = async (options: Parameters<typeof ask>[0] = {}): Promise<string[]> =>
+    (await ask(options)).map(({ payload }) => payload.content);
+
+  it("lifts what has the nearest sentence above what has more of the words", async () => {
+    const request = { scope, tier: "moderate", query: QUERY, topK: 5, scoreMin: undefined } as const;
+    const { results } = await search(store, embedder, request);
+    expect(results[0]?.payload.content).toBe(LIST);
+    expect((await contents())[0]).toBe(STORY);
+  });
+
+  it("keeps the fused order where no sentence has its vectors yet", async () => {
+    await create("4", LIST, false, "bob");
+    await create("5", STORY, false, "bob");
+    const within = { ...scope, ownerId: "bob" };
+    expect((await contents({ within }))[0]).toBe(LIST);
+  });
+
+  it("asks the reranker in place of the sentences, with the texts of the best", async () => {
+    const asked: string[] = [];
+    const judge = async (query: string, documents: readonly string[]): Promise<number[]> => {
+      asked.push(query, ...documents);
+      return documents.map((text) => (text.startsWith("Nothing") ? 9 : 1));
+    };
+    expect((await contents({ judge }))[0]).toBe("Nothing of it here.");
+    expect(asked[0]).toBe(QUERY);
+    expect(asked.slice(1).toSorted()).toEqual([LIST, STORY, "Nothing of it here."].toSorted());
+  });
+
+  it("goes by the sentences when the reranker does not answer", async () => {
+    expect((await contents({ judge: async () => undefined }))[0]).toBe(STORY);
+  });
+
+  it("answers from words without a model, reranked where there is a reranker", async () => {
+    expect((await contents({ by: undefined }))[0]).toBe(LIST);
+    const judge = async (_query: string, documents: readonly string[]): Promise<number[]> =>
+      documents.map((text) => text.length);
+    expect((await contents({ by: undefined, judge }))[0]).toBe(STORY);
+  });
+
+  it("has falling scores within [0, 1], whoever judges", async () => {
+    for (const judge of [
+      undefined,
+      async (_query: string, documents: readonly string[]) => documents.map((_, at) => at),
+    ]) {
+      const scores = (await ask(judge === undefined ? {} : { judge })).map(({ score }) => score);
+      expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+      for (const score of scores) expect(score).toBeGreaterThan(0);
+      for (const score of scores) expect(score).toBeLessThan(1);
+    }
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import type { Chunking } from "../../../src/kb/store/store.ts";
+import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+
+const TIERS = ["moderate"] as const;
+
+/** Which model's vectors answer where, and what vectors outlive. */
+export function modelsContract(fixture: StoreFixture): void {
+  const { create, scope, alone } = fixture;
+  const embedded = (content: string, fingerprint: string): Chunking => ({
+    ...wordsOnly(content),
+    vectors: wordsOnly(content).spans.map(({ start }) => unit([1, start])),
+    fingerprint,
+  });
+  const moderate = { tier: "moderate" } as const;
+  const rowsWithout = async (fingerprint: string): Promise<string[]> =>
+    (await fixture.store.chunksWithoutVector(fingerprint, TIERS, 10)).map(({ text }) => text);
+
+  describe("the model that serves", () => {
+    it("is the first that gave vectors, until another one has them all", () =>
+      alone(async () => {
+        const one = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
+        const within = await scope("ann", "moderate");
+        const byTier = { accountId: fixture.account.id, tier: "moderate", ownerId: "ann" } as const;
+        const byResource = { accountId: fixture.account.id, resourceId: one.id };
+        for (const place of [within, byTier, byResource])
+          expect(await fixture.store.servingFingerprint(place)).toBe("m1");
+        expect(await fixture.store.servingFingerprint({ ...within, ownerId: "bob" })).toBeUndefined();
+        expect(
+          await fixture.store.servingFingerprint({ ...byResource, accountId: "f".repeat(24) }),
+        ).toBeUndefined();
+
+        const lacking = await fixture.store.chunksWithoutVector("m2", TIERS, 10);
+        const [first, second] = lacking.map(({ row }) => row);
+        await fixture.store.putVectors("m2", [{ row: first ?? 0, vector: unit([1, 0]) }]);
+        expect(await fixture.store.serveComplete("m2", TIERS, [])).toBe(0);
+        expect(await fixture.store.servingFingerprint(within)).toBe("m1");
+        expect(await fixture.store.dropRetired("m2", 100)).toBe(0);
+        // A chunk that no model can embed does not hold it up.
+        expect(await fixture.store.serveComplete("m2", TIERS, [second ?? 0])).toBe(1);
+        expect(await fixture.store.servingFingerprints()).toEqual(["m2"]);
+        expect(await fixture.store.dropRetired("m2", 1)).toBe(1);
+        expect(await fixture.store.dropRetired("m2", 100)).toBe(1);
+        expect(await rowsWithout("m1")).toEqual(["a", "b"]);
+        expect(await rowsWithout("m2")).toEqual(["b"]);
+      }));
+
+    it("is another one for each owner", () =>
+      alone(async () => {
+        await create("a", moderate, embedded("a", "m1"));
+        await create("b", { ...moderate, ownerId: "bob" }, embedded("b", "m1"));
+        const [ann] = await fixture.store.chunksWithoutVector("m2", TIERS, 10);
+        await fixture.store.putVectors("m2", [{ row: ann?.row ?? 0, vector: unit([1, 0]) }]);
+        expect(await fixture.store.serveComplete("m2", TIERS, [])).toBe(1);
+        expect(await fixture.store.servingFingerprint(await scope("ann", "moderate"))).toBe("m2");
+        expect(await fixture.store.servingFingerprint(await scope("bob", "moderate"))).toBe("m1");
+      }));
+  });
+
+  describe("vectors of chunks that do not change", () => {
+    it("are kept by an update, for every model", () =>
+      alone(async () => {
+        const { id } = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
+        const at = { accountId: fixture.account.id, id };
+        expect(await fixture.store.embeddedChunks(at, "m1")).toEqual([
+          { headings: [], text: "a" },
+          { headings: [], text: "b" },
+        ]);
+        const spans = wordsOnly("new\n\nb").spans;
+        await fixture.store.updateResource(
+          { ...at, content: "new\n\nb", nowIso: LATER },
+          { spans, vectors: [unit([0, 1]), undefined], fingerprint: "m1" },
+        );
+        expect(await rowsWithout("m1")).toEqual([]);
+        await fixture.store.updateResource({ ...at, content: "c\n\nb", nowIso: LATER }, wordsOnly("c\n\nb"));
+        expect(await rowsWithout("m1")).toEqual(["c"]);
+        const query = {
+          scope: await scope("ann", "moderate"),
+          vector: unit([1, 3]),
+          fingerprint: "m1",
+          limit: 5,
+        };
+        expect(await fixture.store.nearest(query)).toHaveLength(1);
+      }));
+
+    it("are stale under another title, until they come for that one", () =>
+      alone(async () => {
+        const { id } = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
+        const at = { accountId: fixture.account.id, id };
+        await fixture.store.updateResource({ ...at, title: "Two", nowIso: LATER }, undefined);
+        const stale = await fixture.store.chunksWithoutVector("m1", TIERS, 10);
+        expect(stale.map(({ title, text }) => [title, text])).toEqual([
+          ["Two", "a"],
+          ["Two", "b"],
+        ]);
+        expect(await fixture.store.embeddedChunks(at, "m1")).toEqual([]);
+        // Retitled again while these were made: they are right for a title that is gone.
+        await fixture.store.updateResource({ ...at, title: "Three", nowIso: LATER }, undefined);
+        const put = stale.map(({ row, staleSince }) => ({ row, staleSince, vector: unit([1, 1]) }));
+        await fixture.store.putVectors("m1", put);
+        const again = await fixture.store.chunksWithoutVector("m1", TIERS, 10);
+        expect(again.map(({ title }) => title)).toEqual(["Three", "Three"]);
+        await fixture.store.putVectors(
+          "m1",
+          again.map(({ row, staleSince }) => ({ row, staleSince, vector: unit([1, 1]) })),
+        );
+        expect(await rowsWithout("m1")).toEqual([]);
+      }));
+  });
+
+  it("tells by which strategy a text was split", async () => {
+    const settings = { strategy: "agentic", chunkSize: 100, chunkOverlap: 0 } as const;
+    const one = await create("a", { settings }, { ...wordsOnly("a"), strategyUsed: "semantic" });
+    expect(one.strategyUsed).toBe("semantic");
+    const at = { accountId: fixture.account.id, id: one.id };
+    await fixture.store.updateResource({ ...at, title: "Two", nowIso: LATER }, undefined);
+    expect(await fixture.store.resource(at)).toMatchObject({ strategyUsed: "semantic" });
+    await fixture.store.updateResource({ ...at, content: "b", nowIso: LATER }, wordsOnly("b"));
+    expect(await fixture.store.resource(at)).toMatchObject({ strategyUsed: "agentic" });
+  });
+}

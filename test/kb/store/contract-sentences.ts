@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import type { Chunking } from "../../../src/kb/store/store.ts";
+import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+
+/** Vectors of sentences. */
+export function sentencesContract(fixture: StoreFixture): void {
+  const { create, scope, chunks, alone } = fixture;
+  const tier = "high_accuracy";
+  const EAST = unit([1, 0, 0, 0]);
+  const NORTH = unit([0, 1, 0, 0]);
+  const BETWEEN = unit([1, 1, 0, 0]);
+
+  describe("vectors of sentences", () => {
+    /** Two paragraphs; the sentences of the first look east and north, that of the second between them. */
+    const TEXT = "First paragraph.\n\nSecond paragraph.";
+    const withSentences = (text = TEXT, fingerprint = "m1"): Chunking => {
+      const { spans } = wordsOnly(text);
+      const sentences = [[EAST, NORTH], [BETWEEN]].slice(0, spans.length);
+      return { spans, vectors: spans.map(() => BETWEEN), fingerprint, sentences };
+    };
+    const rowsOf = async (id: string): Promise<number[]> =>
+      (await chunks({ accountId: fixture.account.id, id })).map(({ row }) => row);
+    const matches = async (rows: readonly number[], fingerprint = "m1", vector = NORTH) =>
+      fixture.store.sentenceMatches({ scope: await scope("ann", tier), vector, fingerprint, rows });
+    const missing = async (fingerprint = "m1", after = 0, limit = 100): Promise<number[]> =>
+      (await fixture.store.chunksWithoutSentences(fingerprint, after, limit)).map(({ row }) => row);
+
+    it("stand beside the chunks' own, whose cosines are told for any of them", async () => {
+      const { id } = await create(TEXT, { tier }, withSentences());
+      const [first = 0, second = 0] = await rowsOf(id);
+      const bare = await create(TEXT, { tier }, wordsOnly(TEXT));
+      const other = await create(TEXT, { tier, ownerId: "bob" }, withSentences());
+      const rows = [
+        second,
+        ...(await rowsOf(bare.id)),
+        ...(await rowsOf(other.id)),
+        first,
+        first + 1_000_000,
+      ];
+      const asked = { scope: await scope("ann", tier), vector: NORTH, fingerprint: "m1", rows };
+      const found = await fixture.store.cosines(asked);
+      expect(found.map(({ row }) => row)).toEqual([second, first]);
+      expect(found[0]?.cosine).toBeCloseTo(Math.SQRT1_2, 2);
+      expect(await fixture.store.cosines({ ...asked, fingerprint: "m2" })).toEqual([]);
+      expect(await fixture.store.cosines({ ...asked, vector: unit([1, 0]) })).toEqual([]);
+    });
+
+    it("tell the best sentence of each chunk asked for", async () => {
+      const { id } = await create(TEXT, { tier }, withSentences());
+      const [first = 0, second = 0] = await rowsOf(id);
+      const found = await matches([second, first]);
+      expect(found.map(({ row }) => row)).toEqual([second, first]);
+      expect(found[1]?.cosine).toBeCloseTo(1, 1);
+      expect(found[0]?.cosine).toBeCloseTo(Math.SQRT1_2, 1);
+    });
+
+    it("leave out chunks without, of another model, of another owner or of no one", async () => {
+      const { id } = await create(TEXT, { tier }, withSentences());
+      const bare = await create(TEXT, { tier }, { ...withSentences(), sentences: undefined });
+      const other = await create(TEXT, { tier, ownerId: "bob" }, withSentences());
+      const rows = await rowsOf(id);
+      expect(await matches(rows, "m2")).toEqual([]);
+      expect(await matches([...(await rowsOf(bare.id)), ...(await rowsOf(other.id)), 77])).toEqual([]);
+      expect(await matches(rows)).toHaveLength(2);
+    });
+
+    it("come afterwards, replace those of an older model, and stay away from chunks that are gone", async () => {
+      const { id } = await create(TEXT, { tier }, { ...withSentences(), sentences: undefined });
+      const rows = await rowsOf(id);
+      const [first = 0] = rows;
+      await fixture.store.putSentences("m1", [
+        { row: first, vectors: [NORTH] },
+        { row: first + 1_000_000, vectors: [NORTH] },
+      ]);
+      expect((await matches(rows)).map(({ row }) => row)).toEqual([first]);
+      await fixture.store.putSentences("m2", [{ row: first, vectors: [EAST] }]);
+      expect(await matches(rows)).toEqual([]);
+      expect(await matches(rows, "m2", EAST)).toHaveLength(1);
+      expect(await matches([first + 1_000_000])).toEqual([]);
+    });
+
+    it("go with their chunks", async () => {
+      const { id } = await create(TEXT, { tier }, withSentences());
+      const before = await rowsOf(id);
+      const at = { accountId: fixture.account.id, id };
+      await fixture.store.updateResource(
+        { ...at, content: "Another paragraph.", nowIso: LATER },
+        withSentences("Another paragraph."),
+      );
+      const after = await rowsOf(id);
+      expect(await matches(before.filter((row) => !after.includes(row)))).toEqual([]);
+      expect(await matches(after)).toHaveLength(1);
+      await fixture.store.deleteResource({ ...at, nowIso: LATER });
+      expect(await matches(after)).toEqual([]);
+    });
+
+    it("are missing where the tier has them and they are not made, in order and in pages", () =>
+      alone(async () => {
+        await create(TEXT, { tier: "moderate" }, { ...withSentences(), sentences: undefined });
+        await create(TEXT, { tier: "fastest" });
+        const whole = await create(TEXT, { tier }, withSentences());
+        const bare = await create(TEXT, { tier }, wordsOnly(TEXT));
+        const elsewhere = await create(TEXT, { tier, ownerId: "bob" }, wordsOnly(TEXT));
+        const [first = 0, second = 0] = await rowsOf(bare.id);
+        const others = await rowsOf(elsewhere.id);
+        expect(await missing()).toEqual([first, second, ...others]);
+        expect(await missing("m1", 0, 1)).toEqual([first]);
+        expect(await missing("m1", first)).toEqual([second, ...others]);
+        expect(await missing("m1", second)).toEqual(others);
+        expect(await missing("m2")).toEqual([...(await rowsOf(whole.id)), first, second, ...others]);
+        await fixture.store.putSentences("m1", [{ row: first, vectors: [] }]);
+        expect(await missing("m1", 0, 1)).toEqual([second]);
+        const [page] = await fixture.store.chunksWithoutSentences("m1", 0, 1);
+        expect(page?.text).toBe("Second paragraph.");
+      }));
+  });
+}

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { request } from "undici";
+import { NO_FILES, type KnownFiles } from "../../src/mcp/known-files.ts";
+import { createBody, openRunning, type Running } from "../kb/service/running.ts";
+import { openMcpGround, type McpGround } from "./fixture.ts";
+
+const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+};
+
+let service: Running;
+let mcp: McpGround;
+let nowMs = Date.now();
+let documentId: string;
+
+async function post(
+  headers: Record<string, string>,
+  body: string = JSON.stringify(INITIALIZE),
+): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {
+  const answer = await request(mcp.url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    },
+    body,
+  });
+  return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+}
+
+const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
+
+beforeAll(async () => {
+  // So many that only the test of the limit meets it.
+  service = await openRunning({ rate: { perMinute: 60, burst: 40 } });
+  const made = await service.send("POST", "/api/rag/resource", { body: createBody({ owner_id: "sea" }) });
+  const { _id, collectionId } = made.json.data;
+  documentId = _id;
+  const files: KnownFiles = {
+    ...NO_FILES,
+    sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId }],
+    fileOf: () => ({ folder: "/srv/sea", path: "tides.md" }),
+    documentsOf: (path) => (path === "tides.md" ? [documentId] : []),
+  };
+  mcp = await openMcpGround({ service: service.url, files, nowMs: () => nowMs });
+  // Loading the service takes seconds where other suites load theirs at the same time.
+}, 60_000);
+afterAll(async () => {
+  await mcp.close();
+  await service.close();
+});
+
+describe("a key, over HTTP", () => {
+  it("is needed", async () => {
+    const answer = await post({});
+    expect(answer.status).toBe(401);
+    expect(answer.headers["www-authenticate"]).toContain("Bearer");
+    expect(answer.text).toContain("key_missing");
+  });
+
+  it.each([
+    ["an unknown one", () => Promise.resolve("kb_made_up"), 401, "key_unknown"],
+    ["an expired one", () => service.issueKey("local", ["read"], "2020-01-01T00:00:00Z"), 401, "key_expired"],
+    ["one that may not read", () => service.issueKey("local", ["write"]), 403, "scope_missing"],
+    ["another scheme", () => Promise.resolve("Basic abc"), 401, "key_missing"],
+  ])("%s is refused as at the service", async (_name, keyOf, status, code) => {
+    const key = await keyOf();
+    const headers = key.startsWith("Basic") ? { authorization: key } : bearer(key);
+    const answer = await post(headers);
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(code);
+  });
+
+  it("that asks too often is told when to come again", async () => {
+    const key = await service.issueKey("busy", ["read"]);
+    let answer = await post(bearer(key));
+    for (let tries = 0; answer.status === 200 && tries < 100; tries++) {
+      nowMs += 10_000; // so that the service is asked each time
+      answer = await post(bearer(key));
+    }
+    expect(answer.status).toBe(429);
+    expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
+  });
+
+  it("of another account finds nothing of the first's, its folders and paths included", async () => {
+    const { call } = await mcp.connect(await service.issueKey("stranger", ["read"]));
+    expect((await call("list_sources")).data).toEqual({ sources: [], more: false });
+    expect((await call("search", { query: "moon" })).data).toEqual({ results: [] });
+    for (const document of [documentId, "tides.md"]) {
+      expect((await call("read_document", { document })).text).toMatch(/resource_not_found/);
+      expect((await call("search", { query: "moon", document })).text).toMatch(/resource_not_found/);
+    }
+    const { text } = await call("search", { query: "moon", source: "/srv/sea" });
+    expect(text).toMatch(/source_unknown/);
+    expect(text).not.toContain("tides");
+  });
+
+  it("that is revoked ends the calls of a client that is connected", async () => {
+    const made = await service.send("POST", "/v1/keys", {
+      key: await service.issueKey("local", ["admin"]),
+      body: { name: "brief", scopes: ["read"] },
+    });
+    const { call } = await mcp.connect(made.json.data.key);
+    expect((await call("search", { query: "moon" })).isError).toBe(false);
+    await service.send("DELETE", `/v1/keys/${made.json.data._id}`, {
+      key: await service.issueKey("local", ["admin"]),
+    });
+    expect((await call("search", { query: "moon" })).text).toMatch(/key_unknown/);
+    nowMs += 10_000;
+    await expect(call("search", { query: "moon" })).rejects.toThrow(/key_unknown/);
+  });
+});
+
+describe("a request, over HTTP", () => {
+  it.each([
+    ["from a page of another site", { origin: "https://example.com" }, 403],
+    ["under a name that was rebound to this machine", { host: "rebound.example" }, 403],
+    ["from a page on this machine", { origin: "http://localhost:3000" }, 200],
+  ])("%s", async (_name, headers, status) => {
+    const key = await service.issueKey("local", ["read"]);
+    expect((await post({ ...bearer(key), ...headers })).status).toBe(status);
+  });
+
+  it("with a body beyond the bound is refused, and the next one served", async () => {
+    const key = await service.issueKey("local", ["read"]);
+    expect((await post(bearer(key), " ".repeat(1024 * 1024 + 1))).status).toBe(413);
+    expect((await post(bearer(key))).status).toBe(200);
+  });
+
+  it("elsewhere than the one path finds nothing", async () => {
+    const answer = await request(new URL("/", mcp.url), { headers: bearer("kb_any") });
+    await answer.body.dump();
+    expect(answer.statusCode).toBe(404);
+  });
+
+  it.each([
+    ["no JSON", "{"],
+    ["no message", "[1, 2]"],
+    ["an unknown method", JSON.stringify({ jsonrpc: "2.0", id: 1, method: "no/such" })],
+  ])("that holds %s is answered, and is no defect", async (_name, body) => {
+    const key = await service.issueKey("local", ["read"]);
+    expect((await post(bearer(key), body)).status).toBeLessThan(500);
+  });
+});
+
+it("says so where the service does not run", async () => {
+  const gone = await openMcpGround({ service: "http://127.0.0.1:9", files: NO_FILES });
+  const answer = await request(gone.url, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json", ...bearer("kb_x") },
+    body: JSON.stringify(INITIALIZE),
+  });
+  expect(answer.statusCode).toBe(503);
+  expect(await answer.body.text()).toContain("service_unreachable");
+  await gone.close();
+});

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KnownFiles } from "../../src/mcp/known-files.ts";
+import { openFakeService } from "../fakes/knowledge-service.ts";
+import { createBody, openRunning, type Running } from "../kb/service/running.ts";
+import { AGES, openMcpGround, type McpGround } from "./fixture.ts";
+
+let service: Running;
+let mcp: McpGround;
+let tidesId: string;
+let breadId: string;
+let collectionId: string;
+
+/** A text whose characters are two units each, so that every second offset would part one. */
+const WAVES = "🌊".repeat(10);
+
+async function create(change: object): Promise<{ _id: string; collectionId: string }> {
+  const made = await service.send("POST", "/api/rag/resource", { body: createBody(change) });
+  expect(made.status).toBe(201);
+  return made.json.data;
+}
+
+beforeAll(async () => {
+  service = await openRunning();
+  const tides = await create({ owner_id: "sea", metadata: { lang: "en" } });
+  ({ _id: tidesId, collectionId } = tides);
+  const bread = { title: "Bread", content: "Flour, water and salt.", owner_id: "kitchen" };
+  ({ _id: breadId } = await create({ ...bread, collection_details: "moderate" }));
+  await create({ title: "Waves", content: WAVES, owner_id: "sea" });
+  const files: KnownFiles = {
+    sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId }],
+    fileOf: (id) => (id === tidesId ? { folder: "/srv/sea", path: "tides.md" } : undefined),
+    documentsOf: (path) => {
+      if (path === "both.md") return [tidesId, breadId];
+      return path === "tides.md" || path === "/srv/sea/tides.md" ? [tidesId] : [];
+    },
+    close: () => undefined,
+  };
+  mcp = await openMcpGround({ service: service.url, files });
+  // Loading the service takes seconds where other suites load theirs at the same time.
+}, 60_000);
+afterAll(async () => {
+  await mcp.close();
+  await service.close();
+});
+
+describe.each(AGES)("tools for a client of the age %s", (age) => {
+  it("are three, which only read, with schemas of what goes in and comes out", async () => {
+    const { client } = await mcp.connect(service.key, age);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(["search", "read_document", "list_sources"]);
+    for (const { annotations, inputSchema, outputSchema, description } of tools) {
+      expect(annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false });
+      expect(inputSchema.type).toBe("object");
+      expect(outputSchema?.["type"]).toBe("object");
+      expect(description).not.toBe("");
+    }
+  });
+
+  it("find a passage, read its document and list the sources", async () => {
+    const { call } = await mcp.connect(service.key, age);
+    const { data, text } = await call("search", { query: "the moon pulls the sea", top_k: 1 });
+    expect(data.results).toHaveLength(1);
+    expect(data.results[0]).toMatchObject({
+      document_id: tidesId,
+      path: "tides.md",
+      folder: "/srv/sea",
+      owner_id: "sea",
+      version: 1,
+    });
+    expect(text).toContain("tides.md");
+    expect(text).toContain("The moon pulls the sea.");
+
+    const read = await call("read_document", { document: data.results[0].document_id });
+    expect(read.data).toMatchObject({ title: "Tides", path: "tides.md", offset: 0, next_offset: null });
+    expect(read.data.text).toContain("Twice a day");
+
+    const { data: listed } = await call("list_sources");
+    const counts = listed.sources.map((one: Record<string, unknown>) => [
+      one["owner_id"],
+      one["collection"],
+      one["folder"],
+      one["documents"],
+    ]);
+    expect(counts.toSorted()).toEqual([
+      ["kitchen", "moderate", null, 1],
+      ["sea", "fastest", "/srv/sea", 2],
+    ]);
+  });
+});
+
+describe("the tool search", () => {
+  const found = async (input: object): Promise<string[]> => {
+    const { call } = await mcp.connect(service.key);
+    const { data } = await call("search", { query: "moon water", ...input });
+    return data.results.map((result: { document_id: string }) => result.document_id);
+  };
+
+  it.each([
+    ["everywhere", {}, ["tides", "bread"]],
+    ["in a folder", { source: "/srv/sea" }, ["tides"]],
+    ["in a folder with a slash behind it", { source: "/srv/sea/" }, ["tides"]],
+    ["of an owner", { source: "kitchen" }, ["bread"]],
+    ["in a collection by its tier", { collection: "moderate" }, ["bread"]],
+    ["in a document by its path", { document: "tides.md" }, ["tides"]],
+    ["with a filter", { filter: { lang: "en" } }, ["tides"]],
+    ["above a score that nothing has", { score: 1 }, []],
+  ])("looks %s", async (_name, input, titles) => {
+    const ids = titles.map((title) => (title === "tides" ? tidesId : breadId));
+    expect((await found(input)).toSorted()).toEqual(ids.toSorted());
+  });
+
+  it("gives the best of all sources, no more than asked for", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data } = await call("search", { query: "moon water", top_k: 1 });
+    const { data: all } = await call("search", { query: "moon water", top_k: 10 });
+    expect(data.results).toEqual([all.results[0]]);
+  });
+
+  it.each([
+    ["an unknown source", { source: "attic" }, /source_unknown[\s\S]*\/srv\/sea/],
+    ["a document and a source", { document: "tides.md", source: "sea" }, /too_much_named/],
+    ["a filter that is none", { filter: { year: { gte: 1, above: 2 } } }, /invalid_field/],
+    ["a top_k beyond the bound", { top_k: 101 }, /top_k/],
+  ])("tells of %s in words", async (_name, input, words) => {
+    const { call } = await mcp.connect(service.key);
+    const { isError, text } = await call("search", { query: "moon", ...input });
+    expect(isError).toBe(true);
+    expect(text).toMatch(words);
+  });
+});
+
+describe("the tool read_document", () => {
+  it("gives a text a part at a time, whole characters only", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data: found } = await call("search", { query: "Waves", source: "sea" });
+    const document = found.results[0].document_id;
+    for (const limit of [1, 2, 7, 19, 20]) {
+      let text = "";
+      for (let offset: number | null = 0; offset !== null;) {
+        const { data } = await call("read_document", { document, offset, limit });
+        expect(data.text.isWellFormed()).toBe(true);
+        expect(data.text.length).toBeLessThanOrEqual(Math.max(limit, 2));
+        text += data.text;
+        offset = data.next_offset;
+      }
+      expect(text).toBe(WAVES);
+    }
+  });
+
+  it("begins at a whole character, and beyond the end gives nothing", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data: found } = await call("search", { query: "Waves", source: "sea" });
+    const document = found.results[0].document_id;
+    expect((await call("read_document", { document, offset: 3, limit: 2 })).data).toMatchObject({
+      offset: 2,
+      text: "🌊",
+    });
+    const beyond = await call("read_document", { document, offset: 5000 });
+    expect(beyond.data).toMatchObject({ text: "", next_offset: null, total_chars: WAVES.length });
+  });
+
+  it.each([
+    ["a path that nothing has", "nope.md", /document_unknown/],
+    ["a path of two sources", "both.md", /document_ambiguous/],
+    ["an id that the service does not know", "f".repeat(24), /resource_not_found/],
+    ["an id that would lead elsewhere", "../../v1/keys", /document_unknown/],
+  ])("tells of %s in words", async (_name, document, words) => {
+    const { call } = await mcp.connect(service.key);
+    const { isError, text } = await call("read_document", { document });
+    expect(isError).toBe(true);
+    expect(text).toMatch(words);
+  });
+
+  it("does not give a deleted document", async () => {
+    const { _id } = await create({ title: "Short-lived", content: "Soon gone.", owner_id: "sea" });
+    await service.send("DELETE", `/api/rag/resource/${_id}`);
+    const { call } = await mcp.connect(service.key);
+    expect((await call("read_document", { document: _id })).text).toMatch(/document_deleted/);
+  });
+});
+
+describe("a hosted service without our additions", () => {
+  it("is searched, read and listed by what the ledger knows, for its own key alone", async () => {
+    const fake = await openFakeService();
+    const made = await fetch(`${fake.url}/api/rag/resource`, {
+      method: "POST",
+      headers: { pauthkey: fake.key, "content-type": "application/json" },
+      body: JSON.stringify(createBody({ owner_id: "sea" })),
+    });
+    const { data } = (await made.json()) as { data: { _id: string; collectionId: string } };
+    const files: KnownFiles = {
+      sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId: data.collectionId }],
+      fileOf: () => ({ folder: "/srv/sea", path: "tides.md" }),
+      documentsOf: (path) => (path === "tides.md" ? [data._id] : []),
+      close: () => undefined,
+    };
+    const bare = await openMcpGround({ service: fake.url, files, ownKey: fake.key });
+    try {
+      const own = await bare.connect(fake.key);
+      expect((await own.call("list_sources")).data.sources).toMatchObject([
+        { folder: "/srv/sea", documents: null },
+      ]);
+      const read = await own.call("read_document", { document: "tides.md" });
+      expect(read.data).toMatchObject({ title: "Tides", next_offset: null });
+    } finally {
+      await bare.close();
+      await fake.close();
+    }
+  });
+});
