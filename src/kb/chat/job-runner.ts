@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { codeOf } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { ChatBody, type ChatDelivery, type ChatResponse } from "../../wire/chat.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
@@ -13,8 +14,10 @@ import { webhookTarget } from "./webhook-target.ts";
 const WIDTH = 4;
 /** A job that has begun so often and never ended ends the process each time: it is told as failed. */
 const BEGUN_MAX = 3;
-/** Wait after a failure of the store, or of a job that did not come to its end. */
-const RETRY_MS = 5_000;
+/** A job that found the service busy holds its place so long before it is begun again. */
+const BUSY_MS = 1_000;
+/** What a person would be told to come back for; a job comes back by itself. */
+const BUSY_CODES: ReadonlySet<string> = new Set(["overloaded", "ingest_busy", "extractor_busy"]);
 
 /** Answers the requests whose answers go to a webhook. */
 export interface ChatJobRunner {
@@ -33,8 +36,6 @@ export function openChatJobs(
   const stop = new AbortController();
   const { signal } = stop;
   const running = new Map<number, Promise<void>>();
-  let looking: Promise<void> | undefined;
-  let again = false;
 
   const work = async (job: ChatJob): Promise<void> => {
     const begun = await kb.store.beginChatJob(job.number);
@@ -48,9 +49,11 @@ export function openChatJobs(
         deliver(kb, job, body, { success: true, response });
       await chat.run({ ...asking, job: { number: job.number, deliveryOf } }, { signal });
     } catch (error) {
-      // Broken off by the close: the next start begins it anew.
-      if (signal.aborted) return;
-      await fail(job, error);
+      // Broken off by the close, or the service is busy: that is not one of the times that a request took the process with it.
+      if (signal.aborted || isBusy(error)) {
+        await kb.store.handBackChatJob(job.number);
+        await rest();
+      } else await fail(job, error);
     }
   };
   /** Delivers the failure in place of an answer, and ends the job with it. */
@@ -76,50 +79,36 @@ export function openChatJobs(
   };
   const start = (job: ChatJob): void => {
     const done = work(job)
-      .catch((error: unknown) => {
-        if (signal.aborted) return undefined;
-        onProblem(error);
-        // What failed is not begun again in a tight loop.
-        return rest();
-      })
+      .catch(watch.fail)
       .finally(() => {
         running.delete(job.number);
-        wake();
+        watch.wake();
       });
     running.set(job.number, done);
   };
   /** Ends early with the close. */
-  const rest = (): Promise<void> => sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  const rest = (): Promise<void> => sleep(BUSY_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const look = async (): Promise<void> => {
     for (const job of await kb.store.chatJobs(WIDTH * 2)) {
       if (signal.aborted || running.size >= WIDTH) return;
       if (!running.has(job.number)) start(job);
     }
   };
-  const wake = (): void => {
-    if (signal.aborted) return;
-    again = looking !== undefined;
-    looking ??= look()
-      .catch(async (error: unknown) => {
-        if (signal.aborted) return;
-        onProblem(error);
-        await rest();
-        again = true;
-      })
-      .finally(() => {
-        looking = undefined;
-        if (again) wake();
-      });
-  };
+  const watch = openQueueWatch({ look, onProblem });
 
   return {
-    wake,
+    wake: watch.wake,
     close: async () => {
       stop.abort();
-      await looking;
+      await watch.close();
       await Promise.all(running.values());
     },
   };
+}
+
+/** Refused for what others do at the moment, not for what it is. */
+function isBusy(error: unknown): boolean {
+  return error instanceof KbsyncError && BUSY_CODES.has(error.code);
 }
 
 /** The message that tells of an answer. Its `webhook-id` is the same however often it is made. */

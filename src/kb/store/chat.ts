@@ -30,6 +30,8 @@ export interface ChatStore {
   chatJobs(limit: number): Promise<readonly ChatJob[]>;
   /** Notes that work on a job begins; answers how often it has begun by now. 0: the job is gone. */
   beginChatJob(number: number): Promise<number>;
+  /** Takes back one beginning: the job was broken off by us, and waits as before. */
+  handBackChatJob(number: number): Promise<void>;
 
   /** Where a chunk that a search found stands. Undefined: it was replaced meanwhile. */
   passage(at: PassageKey): Promise<PassagePlace | undefined>;

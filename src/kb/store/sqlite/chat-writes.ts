@@ -19,6 +19,7 @@ export type ChatWrites = {
   linkImage(argument: { readonly link: ThreadLink; readonly token: string }): void;
   addChatJob(argument: { readonly job: NewChatJob; readonly jobsMax: number }): void;
   beginChatJob(number: number): number;
+  handBackChatJob(number: number): void;
   purgeThreads(argument: { readonly beforeIso: string; readonly limit: number }): number;
   purgeThreadImages(argument: { readonly beforeIso: string; readonly limit: number }): number;
 };
@@ -66,6 +67,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
   const beginJob = db
     .prepare<[number], number>("UPDATE chat_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
     .pluck();
+  const handBack = db.prepare("UPDATE chat_job SET begun = begun - 1 WHERE number = ? AND begun > 0");
   const deleteJob = db.prepare("DELETE FROM chat_job WHERE number = ?");
   const purgeTurns = db.prepare(`
     DELETE FROM chat_turn WHERE number IN (
@@ -144,6 +146,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       insertJob.run(job);
     },
     beginChatJob: (number) => beginJob.get(number) ?? 0,
+    handBackChatJob: (number) => void handBack.run(number),
     purgeThreads: ({ beforeIso, limit }) => {
       const turns = purgeTurns.run(beforeIso, limit).changes;
       return turns > 0 ? turns : purgeThreads.run(beforeIso, limit).changes;

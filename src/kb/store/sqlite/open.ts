@@ -127,6 +127,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     addChatJob: (job, jobsMax) => writer.call("addChatJob", { job, jobsMax }),
     chatJobs: (limit) => reader.call("chatJobs", limit),
     beginChatJob: (number) => writer.call("beginChatJob", number),
+    handBackChatJob: (number) => writer.call("handBackChatJob", number),
     passage: (at) => reader.call("passage", at),
     purgeThreads: (beforeIso, limit) => writer.call("purgeThreads", { beforeIso, limit }),
     purgeThreadImages: (beforeIso, limit) => writer.call("purgeThreadImages", { beforeIso, limit }),
