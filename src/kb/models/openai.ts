@@ -11,11 +11,11 @@ export interface OpenAiOptions {
   readonly baseUrl: string;
   /** Undefined: no key is sent. */
   readonly apiKey: string | undefined;
-  /** Longest wait for an answer, and for the next piece of one that streams. */
+  /** Longest wait for an answer, all tries together, and for the next piece of one that streams. */
   readonly timeoutMs: number;
 }
 
-/** Tries after the first, where the endpoint is busy or breaks off before it answered anything. */
+/** Tries after the first, where the endpoint is busy or breaks off before it answered anything. One that hangs gets none. */
 const RETRIES = 2;
 /** Longest answer in characters: some 250,000 tokens, more than any model writes. */
 const ANSWER_CHARS_MAX = 1_000_000;
@@ -43,7 +43,11 @@ export function openOpenAiModel({ baseUrl, apiKey, timeoutMs }: OpenAiOptions): 
 
   const whole = async (request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> => {
     const body = { ...bodyOf(request), stream: false as const };
-    const json: unknown = await client.chat.completions.create(body, { signal });
+    const patience = AbortSignal.timeout(timeoutMs);
+    const options = { signal: AbortSignal.any([signal, patience]) };
+    const json: unknown = await client.chat.completions.create(body, options).catch((error: unknown) => {
+      throw patience.aborted ? patience.reason : error;
+    });
     const completion = CompletionBody.parse(json);
     const [choice] = completion.choices;
     const text = choice?.message.content ?? choice?.message.refusal ?? "";
@@ -67,13 +71,12 @@ export function openOpenAiModel({ baseUrl, apiKey, timeoutMs }: OpenAiOptions): 
     const silence = new AbortController();
     const body = { ...bodyOf(request), stream: true as const, stream_options: { include_usage: true } };
     const gathered = gather(request.model);
-    let patience: NodeJS.Timeout | undefined;
+    const patience = setTimeout(() => silence.abort(), timeoutMs);
     try {
-      // Until the endpoint answers at all the client's own timeout holds, with its retries; then ours, for each piece.
       const stream = await client.chat.completions.create(body, {
         signal: AbortSignal.any([signal, silence.signal]),
       });
-      patience = setTimeout(() => silence.abort(), timeoutMs);
+      patience.refresh();
       for await (const chunk of stream) {
         patience.refresh();
         const piece = gathered.take(ChunkBody.parse(chunk));
