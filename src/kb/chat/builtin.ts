@@ -8,7 +8,7 @@ import { Refusal } from "../resources/refusal.ts";
 import type { ChatImage } from "./images.ts";
 import { layoutText } from "./layout-text.ts";
 import { citationOf, type Passage } from "./passage.ts";
-import { coverage, termsOf } from "./sentences.ts";
+import { bestSentence, coverage, termsOf } from "./sentences.ts";
 
 /** What answers call the agent that works without a model. */
 export const BUILTIN_MODEL = "builtin/ocr";
@@ -168,14 +168,19 @@ function fittingLines(question: string, read: readonly ReadImage[]): string[] {
 function quotes(question: string, passages: readonly Passage[]): Citation[] {
   const wanted = termsOf(question);
   return passages
-    .map((passage) => citationOf(passage, question))
-    .filter(({ score, span }) => score >= SCORE_SURE || coverage(wanted, span.text) >= FITTING)
-    .slice(0, QUOTES_MAX);
+    .filter(({ score, text, title }) => {
+      const share = bestSentence(text, wanted, title)?.share ?? 0;
+      return score >= SCORE_SURE || share >= FITTING;
+    })
+    .slice(0, QUOTES_MAX)
+    .map((passage) => citationOf(passage, question));
 }
 
 function knowledgeWords({ hasKnowledge }: BuiltinRequest, citations: readonly Citation[]): string {
   if (!hasKnowledge) return "This agent reads no part of the knowledge base.";
   if (citations.length === 0) return "The knowledge base holds nothing that fits the question.";
-  const quoted = citations.map(({ number, title, span }) => `“${span.text}” [${number}] (${title})`);
+  const quoted = citations.map(
+    ({ number, title, span }) => `“${span.text.replaceAll("\n", " ")}” [${number}] (${title})`,
+  );
   return `From the knowledge base:\n\n${quoted.join("\n")}`;
 }

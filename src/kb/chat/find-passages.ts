@@ -18,7 +18,8 @@ export async function findPassages(
   const found = await Promise.all(
     places.map(async ({ tier, owner, top_k, score }): Promise<readonly SearchResult[]> => {
       const collection = collections.find((one) => one.tier === tier);
-      if (collection === undefined) return [];
+      // An empty one is not asked: that would load the model of its tier for nothing.
+      if (collection === undefined || collection.chunks === 0) return [];
       const { results } = await queryResources(kb, accountId, {
         query,
         collection_id: collection.id,

@@ -41,7 +41,7 @@ export function citationsOf(answer: string, passages: readonly Passage[]): Citat
 /** A passage cited for what it says about these words: the sentence that holds most of them, else all of it. */
 export function citationOf(passage: Passage, words: string): Citation {
   const { number, resourceId, title, chunkId, score, start, text } = passage;
-  const sentence = bestSentence(text, termsOf(words)) ?? { start: 0, end: text.length, text };
+  const sentence = bestSentence(text, termsOf(words), title) ?? { start: 0, end: text.length, text };
   return {
     type: "citation",
     number,

@@ -42,6 +42,24 @@ describe("without a model", () => {
 });
 
 describe("what an agent reads", () => {
+  it("costs no embedding model where no document needs one", async () => {
+    let opened = 0;
+    const openEmbedder = () => {
+      opened += 1;
+      return Promise.reject(new Error("nobody needs it"));
+    };
+    const places = (["fastest", "moderate", "high_accuracy"] as const).map((tier) => ({ tier, top_k: 5 }));
+    const asked = await openAsking(undefined, { defaultKnowledge: places }, { openEmbedder });
+    try {
+      await asked.send("POST", "/api/rag/resource", { body: createBody() });
+      const { json } = await ask(asked, { user: "What pulls the sea?" });
+      expect(json.response.data.content).toContain("The moon pulls the sea.");
+      expect(opened).toBe(0);
+    } finally {
+      await asked.close();
+    }
+  });
+
   it("is its owner's alone", async () => {
     await running.send("POST", "/api/rag/resource", {
       body: createBody({ content: "The submarine dives deep.", owner_id: "navy" }),

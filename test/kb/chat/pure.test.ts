@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { layoutText } from "../../../src/kb/chat/layout-text.ts";
 import { citationsOf, type Passage } from "../../../src/kb/chat/passage.ts";
 import { makePrompt, tokensOf, type PromptParts } from "../../../src/kb/chat/prompt.ts";
-import { sentencesOf } from "../../../src/kb/chat/sentences.ts";
+import { bestSentence, sentencesOf, termsOf } from "../../../src/kb/chat/sentences.ts";
 import { fillVariables } from "../../../src/kb/chat/variables.ts";
 import type { OcrLine } from "../../../src/kb/ingest/extract/ocr-layout.ts";
 import { costOf } from "../../../src/kb/models/price.ts";
@@ -76,6 +76,37 @@ describe("citations", () => {
         }
       }),
     );
+  });
+});
+
+describe("the sentence that says most to a question", () => {
+  const DOME =
+    "# The dome\n\nIt has a shutter of two leaves.\n\n## Opening\n\n1. Read the panel.\n2. Unlock the shutter at the cabinet.\n";
+  it.each<[string, string, string, string, string | undefined]>([
+    [
+      "goes on in the next line of its paragraph",
+      "When was its motor replaced?",
+      "It was built in 1962 and its motor was replaced\nin 2019.\nThe mat is red.",
+      "",
+      "It was built in 1962 and its motor was replaced\nin 2019.",
+    ],
+    ["ends with a line that stands alone", "Colour?", "Colour: red\nSize: 8", "", "Colour: red"],
+    ["is one with its words", "Where is the cabinet?", DOME, "", "Unlock the shutter at the cabinet."],
+    ["is the first under a heading with them", "How is the opening done?", DOME, "", "Read the panel."],
+    [
+      "counts the title as said",
+      "Which shutter has the observatory?",
+      DOME,
+      "Observatory",
+      "It has a shutter of two leaves.",
+    ],
+    ["is not one that shares words of every text", "What is the wifi password?", DOME, "", undefined],
+    ["is a heading where there is nothing else", "Which dome?", "# The dome", "", "# The dome"],
+    ["is found by such words where there are no others", "Who is it?", "It is me.", "", "It is me."],
+  ])("%s", (_name, question, text, title, found) => {
+    const best = bestSentence(text, termsOf(question), title);
+    expect(best?.text).toBe(found);
+    if (best !== undefined) expect(text.slice(best.start, best.end)).toBe(found);
   });
 });
 
