@@ -85,8 +85,9 @@ export function openAnswering(parts: AnsweringParts): Answering {
     imageDays: parts.imageDays,
     allowsHost: parts.allowsHost,
     takeTurn: (accountId, agentId, threadId) => {
-      agentRate.take(`${accountId}/${agentId}`, kb.nowMs());
+      // The narrower one first: what a thread is refused, its agent does not pay for.
       if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, kb.nowMs());
+      agentRate.take(`${accountId}/${agentId}`, kb.nowMs());
     },
   });
   const jobs = openChatJobs(kb, chat, (error) =>

@@ -10,7 +10,7 @@ import { request } from "undici";
 import { generateKey } from "../../../src/kb/resources/keys.ts";
 import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
-import { CHAT } from "./asking.ts";
+import { ask, CHAT, openAsking } from "./asking.ts";
 
 /** Generous: three programs are started, on a machine that may have other work. */
 const WAIT = { timeout: 120_000, interval: 50 };
@@ -88,4 +88,29 @@ describe("an answer by webhook", () => {
       await rm(stateDir, { recursive: true });
     }
   }, 600_000);
+
+  it("waits through any number of stops, and is answered by the next start that lives long enough", async () => {
+    const stateDir = await mkdtemp(join(tmpdir(), "kbsync-chat-stops-"));
+    try {
+      endpoint.behave = () => ({ kind: "stall" });
+      const webhook = { url: `${receiver.url}/stopped` };
+      for (let stops = 0; stops < 5; stops++) {
+        const asked = endpoint.requests.length;
+        const running = await openAsking(endpoint, {}, { stateDir });
+        if (stops === 0) await ask(running, { user: "Hello", webhook });
+        await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1), WAIT);
+        await running.close();
+      }
+      endpoint.behave = () => ({ kind: "answer", text: "At last." });
+      const running = await openAsking(endpoint, {}, { stateDir });
+      await vi.waitFor(() => expect(messagesTo("/stopped")).toHaveLength(1), WAIT);
+      await running.close();
+      expect(messagesTo("/stopped")[0]?.json).toMatchObject({
+        success: true,
+        response: { data: { content: "At last." } },
+      });
+    } finally {
+      await rm(stateDir, { recursive: true });
+    }
+  });
 });
