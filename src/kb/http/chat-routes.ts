@@ -14,6 +14,8 @@ const DOC: RouteDoc = {
     "Asks an agent, with images or without; `stream` answers as server-sent events, a webhook later (202).",
   tag: "Chat",
   body: ChatBody,
+  events:
+    "With `stream`: events `delta` (`{content}`) and, last, `completed` (as the JSON answer) or `error` (a Failure).",
   answers: { 200: ChatAnswer, 202: ChatAccepted },
 };
 
