@@ -62,15 +62,8 @@ export async function startEmbeddedService(
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   const open = async () => {
-    // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
-    const [{ openService }, { openSqliteStore }] = await Promise.all([
-      import("../kb/service.ts"),
-      import("../kb/store/sqlite/open.ts"),
-    ]);
-    return openService({
-      stateDir: state.serviceDir,
-      store: await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") }),
-      port,
+    // Before the store is opened: a key file that is not as it should be ends the program here.
+    const models = {
       ...rememberedEmbedder(
         join(state.serviceDir, "embedding-models.json"),
         config.kb.embedding,
@@ -79,11 +72,29 @@ export async function startEmbeddedService(
       ),
       ...languageModelOf(config.kb.languageModel, log),
       ...rerankerOf(config.kb.reranker, log),
-      log: log.child({ part: "service" }),
-      version: programVersion(),
-      ...serviceRules(config.kb),
-      chat: chatOptions(config),
-    });
+    };
+    // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
+    const [{ openService }, { openSqliteStore }] = await Promise.all([
+      import("../kb/service.ts"),
+      import("../kb/store/sqlite/open.ts"),
+    ]);
+    const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
+    try {
+      return await openService({
+        stateDir: state.serviceDir,
+        store,
+        port,
+        ...models,
+        log: log.child({ part: "service" }),
+        version: programVersion(),
+        ...serviceRules(config.kb),
+        chat: chatOptions(config),
+      });
+    } catch (error) {
+      // Its threads would keep the process alive.
+      await store.close();
+      throw error;
+    }
   };
   let service: Awaited<ReturnType<typeof open>> | undefined;
   const close = async (): Promise<void> => {

@@ -1,4 +1,5 @@
 import { openAsBlob } from "node:fs";
+import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { FormData, request } from "undici";
@@ -118,6 +119,8 @@ async function upload(
     form.append("thread_id", thread);
   }
   try {
+    // A blob of what is not there fails without a word of why.
+    if (!(await stat(path)).isFile()) throw new Error("it is not a file");
     form.append("file", await openAsBlob(path), basename(path));
   } catch (error) {
     const why = codeOf(error) === "ENOENT" ? "there is no such file" : messageOf(error);

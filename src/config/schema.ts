@@ -251,7 +251,7 @@ const chat = z.strictObject({
     .max(3600)
     .default(120)
     .describe(
-      "Longest wait for a model's answer, and for its next piece where it streams; tried again up to twice.",
+      "Longest wait for a model's answer, all tries together, and for its next piece where it streams.",
     ),
   models: z
     .record(

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, openAsking } from "../kb/chat/asking.ts";
+import { picture } from "../kb/ingest/extract/picture-fixture.ts";
 import { fileForm } from "../kb/service/running.ts";
 import type { Running } from "../kb/service/running.ts";
 
@@ -33,16 +34,46 @@ describe.skipIf(!existsSync(samples))(
     ])("answers with nine of ten known words of %s", async (name) => {
       const path = join(samples, name);
       const truth = readFileSync(path.replace(/\.\w+$/, ".truth.txt"), "utf8");
-      const form = fileForm(readFileSync(path), basename(path));
-      const { file_url: url } = (await running.send("POST", "/files/upload", { body: form })).json;
-      const { json } = await ask(running, { user_urls: [{ type: "image", url }] });
-      const found = recall(truth, json.response.data.content);
+      const found = recall(truth, await contentOf(readFileSync(path), basename(path)));
       // oxlint-disable-next-line no-console -- the figures are the point of this run
       console.info(`${name}: ${found.toFixed(3)}`);
       expect(found).toBeGreaterThanOrEqual(RECALL_MIN);
     });
   },
 );
+
+describe("the builtin agent", SLOW, () => {
+  const LINES = [
+    "Settings",
+    "Notifications are sent to harbour@example.com",
+    "Language: English   Time zone: UTC+01:00",
+    "3 files failed, 1204 in agreement",
+    "Save changes   Discard",
+  ];
+  it.each([
+    ["light", false],
+    ["dark", true],
+  ])("answers with nine of ten known words of a %s screenshot", async (_name, isDark) => {
+    const drawn = await picture(LINES);
+    const { width = 0 } = await drawn.metadata();
+    // As a screen of 96 dots an inch shows what was drawn at 150.
+    const small = drawn.resize({ width: Math.round((width * 96) / 150) });
+    const png = await (isDark ? small.negate({ alpha: false }) : small).png().toBuffer();
+    const content = await contentOf(png, "screen.png");
+    const found = recall(LINES.join(" "), content);
+    // oxlint-disable-next-line no-console -- the figures are the point of this run
+    console.info(`screenshot, ${isDark ? "dark" : "light"}: ${found.toFixed(3)}`);
+    expect(found).toBeGreaterThanOrEqual(RECALL_MIN);
+  });
+});
+
+/** What the agent answers to an image alone. */
+async function contentOf(bytes: Buffer, name: string): Promise<string> {
+  const form = fileForm(bytes, name);
+  const { file_url: url } = (await running.send("POST", "/files/upload", { body: form })).json;
+  const { json } = await ask(running, { user_urls: [{ type: "image", url }] });
+  return json.response.data.content;
+}
 
 /** Share of the known words that were read, each as often as it is there. */
 function recall(truth: string, read: string): number {

@@ -133,6 +133,36 @@ describe("images", SLOW, () => {
     );
   });
 
+  it("of a thread take part as far as 32 MB reach beside the question's own, and those left out are told", async () => {
+    const put = async (path: string) => {
+      const bytes = Buffer.from(await (await fetch(web.url(path))).arrayBuffer());
+      // Another picture of the same size: the same one twice is one.
+      bytes[bytes.length - 1] = 1;
+      const form = fileForm(bytes, "linked.png");
+      form.append("agent_id", "default");
+      form.append("thread_id", "full");
+      return (await running.send("POST", "/files/upload", { body: form })).json.file_url;
+    };
+    const fits = await put("/half.png");
+    const whole = await ask(running, { user: "Which?", thread_id: "full", user_urls: [image("/half.png")] });
+    expect(whole.json.response.data).toMatchObject({
+      images: [web.url("/half.png").href, fits],
+      annotations: [],
+    });
+    const large = await put("/half-more.png");
+    const { json } = await ask(running, {
+      user: "Which?",
+      thread_id: "full",
+      user_urls: [image("/other-half.png")],
+    });
+    expect(json.response.data.images).not.toContain(large);
+    expect(json.response.data.annotations).toContainEqual({
+      type: "image_left_out",
+      url: large,
+      reason: expect.stringContaining("no room"),
+    });
+  });
+
   it("that two models cannot look at are told in the words of both", async () => {
     const body = {
       agent_id: "lost",
