@@ -57,7 +57,7 @@ async function recover(
 /** The result for a person. */
 export function recoverText({ setAside, sources, planned }: RecoverReport): string {
   const lines = setAside === null ? [] : [`the damaged ledger is kept as ${setAside}`];
-  for (const { source, listed, adopted, differing, missing, surplus } of sources) {
+  for (const { source, listed, adopted, differing, missing, lost, surplus } of sources) {
     lines.push(`source   ${source}`);
     if (!listed) {
       lines.push(
@@ -67,9 +67,11 @@ export function recoverText({ setAside, sources, planned }: RecoverReport): stri
     }
     const counts = [`${thousands(adopted)} adopted as they are`];
     if (differing > 0) counts.push(`${thousands(differing)} adopted, to be sent`);
-    if (missing > 0) counts.push(`${thousands(missing)} no longer there, to be sent`);
+    if (missing > 0)
+      counts.push(`${thousands(missing)} no longer there, ${lost === null ? "to be sent" : "held"}`);
     if (surplus.count > 0) counts.push(`${thousands(surplus.count)} that no file takes, left alone`);
     lines.push(`         ${counts.join(", ")}`);
+    if (lost !== null) lines.push(`         ${lost} \`kbsync approve\` sends them again.`);
     for (const { docId, title } of surplus.first.slice(0, NAMED))
       lines.push(`         left     ${title}  (${docId})`);
   }

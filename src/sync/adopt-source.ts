@@ -20,7 +20,7 @@ import {
   type Match,
   type TravellingCreate,
 } from "./plan/adoption.ts";
-import { alterationsOf, type AuditedResource } from "./plan/audit.ts";
+import { alterationsOf, lossReason, type AuditedResource } from "./plan/audit.ts";
 import { isSameRoot } from "./plan/brakes.ts";
 import type { KnownFile, Scan, ScanEntry } from "./plan/model.ts";
 import { followMoves, sameIdentity } from "./plan/moves.ts";
@@ -47,6 +47,8 @@ export interface AdoptReport {
   readonly differing: number;
   /** Files whose resource the service no longer has. */
   readonly missing: number;
+  /** Why these must not simply be sent again: they are most. Null where they may. */
+  readonly lost: string | null;
   /** Resources of the place that no file takes; they are left alone. */
   readonly surplus: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
 }
@@ -94,7 +96,7 @@ export async function adoptSource(
     await ledger.write(() => ledger.drift.setAdopted(source.id, true));
     return { ...NOTHING, source: source.root };
   }
-  const { entries, seeking, changed, astray, isWholeFolder } = await whoSeeks(context, source, found, {
+  const { entries, seeking, changed, astray, rows, isWholeFolder } = await whoSeeks(context, source, found, {
     whole,
     signal,
   });
@@ -141,9 +143,20 @@ export async function adoptSource(
     for (const { file, resource } of group) tell(context, source, file, resource);
   }
   const missing = files.flatMap(({ path }) => (whole ? (seeking.get(path) ?? []) : []));
+  const isAgreedTo = ledger.drift.loss(source.id)?.agreed === true;
+  const lost = isAgreedTo
+    ? undefined
+    : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
   await ledger.write(() => {
+    if (lost !== undefined) {
+      // The service was reset as well. When that is settled, the rows are compared once more.
+      ledger.drift.distrust(source.id);
+      ledger.drift.setLoss(source.id, lost);
+      return;
+    }
     // Only the service's word on the one resource says that it is gone: sending the file finds that out.
     for (const { id } of missing) ledger.files.setState(id, "unsure");
+    ledger.drift.setLoss(source.id, undefined);
     ledger.drift.setAdopted(source.id, isWholeFolder && unread === 0);
   });
   const exact = matches.filter(isEqualMatch).length;
@@ -154,6 +167,7 @@ export async function adoptSource(
     adopted: confirmed + exact,
     differing: differing + matches.length - exact,
     missing: missing.length,
+    lost: lost ?? null,
     surplus: { count: resources.length, first: firstOf(resources) },
   };
 }
@@ -164,6 +178,7 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   adopted: 0,
   differing: 0,
   missing: 0,
+  lost: null,
   surplus: { count: 0, first: [] },
 };
 
@@ -237,6 +252,8 @@ async function whoSeeks(
   readonly changed: ReadonlySet<string>;
   /** Rows whose resource is not as they say and that have no file at their path to look for another. */
   readonly astray: readonly AcknowledgedFile[];
+  /** How many rows the ledger has of files that are not to be deleted. */
+  readonly rows: number;
   /** Whether every part of the folder could be looked at. */
   readonly isWholeFolder: boolean;
 }> {
@@ -250,6 +267,7 @@ async function whoSeeks(
   const seeking = new Map<string, AcknowledgedFile>();
   const changed = new Set<string>();
   const astray: AcknowledgedFile[] = [];
+  let rows = 0;
   const { collection: tier, ownerId } = source.rules.source;
   for (let afterId = 0; ;) {
     signal.throwIfAborted();
@@ -261,6 +279,7 @@ async function whoSeeks(
         if (!isSound) astray.push(row);
         continue;
       }
+      rows += 1;
       const isKept = isSound || (whole && altered.has(row.id) && row.state !== "agreed");
       if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
       else if (!isSound) astray.push(row);
@@ -273,7 +292,7 @@ async function whoSeeks(
       // Files may be taken away for some time, as they are when a disk is not mounted: then they look for theirs when they are back.
       const isEmptied = scan.entries.length === 0 && unowned.length > 0;
       const isWholeFolder = scan.root !== undefined && isAgreed && scan.unreadable.length === 0 && !isEmptied;
-      return { entries: [...entries.values()], seeking, changed, astray, isWholeFolder };
+      return { entries: [...entries.values()], seeking, changed, astray, rows, isWholeFolder };
     }
     afterId = last.id;
     await nextTurn();

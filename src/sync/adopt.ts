@@ -33,6 +33,8 @@ export interface AdoptionOptions {
   readonly signal: AbortSignal;
   /** Whether something of the source is on its way. */
   readonly isBusy: () => boolean;
+  /** Most of what an old ledger knows is gone from the service: nothing may be sent until a person agrees. */
+  readonly onLoss: (reason: string) => void;
   /** Has the whole source looked at. */
   readonly lookAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
@@ -43,7 +45,7 @@ const UNANSWERED_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
-  const { context, source, once, signal, isBusy, lookAt, onWarning } = options;
+  const { context, source, once, signal, isBusy, onLoss, lookAt, onWarning } = options;
   const { ledger, collections, now } = context;
   let isPending = !ledger.drift.isAdopted(source.id);
   /** A part of the folder could not be read when the place was listed: what is made after that may be there already. */
@@ -56,9 +58,13 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     // Of an old ledger the rows are in question as well.
     const whole = ledger.drift.isDistrusted(source.id);
     const found = await adoptSource(context, source, { whole, signal });
-    const { adopted, differing, missing, complete } = found;
-    isPending = false;
+    const { adopted, differing, missing, lost, complete } = found;
+    isPending = lost !== null;
     isPartial = !complete;
+    if (lost !== null) {
+      onLoss(lost);
+      return [];
+    }
     if (adopted + differing + missing === 0) return looks;
     if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
     lookAt(now());

@@ -165,6 +165,7 @@ export function openSource(options: SourceOptions): SourceSync {
     once,
     signal: stopping.signal,
     isBusy: () => !underWay.isEmpty(),
+    onLoss: (reason) => guard.hold(reason),
     lookAt,
     onWarning: options.onWarning,
   });

@@ -91,6 +91,7 @@ describe("what recover tells a person", () => {
     adopted: 1000,
     differing: 2,
     missing: 1,
+    lost: null,
     surplus: { count: 1, first: [{ docId: "9", title: "old.txt" }] },
   };
   it("is what was adopted, what is left, and what the next sync sends", () => {
@@ -103,6 +104,13 @@ describe("what recover tells a person", () => {
     expect(text).toContain("1,000 adopted as they are, 2 adopted, to be sent, 1 no longer there, to be sent");
     expect(text).toContain("left     old.txt  (9)");
     expect(text).toContain("create   new.txt");
+  });
+
+  it("says that nothing is sent to a service that lost most, and what sends it", () => {
+    const lost = "the service has lost 40 of 43 resources; was it reset, or restored from a backup?";
+    const text = recoverText({ setAside: null, sources: [{ ...recovered, missing: 40, lost }], planned: [] });
+    expect(text).toContain("40 no longer there, held");
+    expect(text).toContain(`${lost} \`kbsync approve\` sends them again.`);
   });
 
   it("says why nothing could be adopted yet", () => {

@@ -40,6 +40,7 @@ export function drawHistory(seed: number): History {
   if (rare.chance(0.03)) happenings.push(...drawClockSet(rare, rare.between(20_000, lengthMs)));
   if (rare.chance(0.03)) happenings.push(...drawLoss(rare, lengthMs));
   if (rare.chance(0.03)) happenings.push(...drawOldDoubt(rare, rare.between(10_000, lengthMs)));
+  if (rare.chance(0.03)) happenings.push(...drawOldRow(rare, rare.between(10_000, lengthMs)));
   if (happenings.some((each) => each.kind === "crash" && each.kept === "backup")) {
     happenings.push({ atMs: random.between(0, lengthMs), kind: "backup" });
   }
@@ -254,6 +255,31 @@ function drawOldDoubt(random: Random, atMs: number): Happening[] {
     // Something has to be under way for the crash to come.
     { atMs: atMs + 130_000, kind: "write", path: `b/${random.below(1000)}.txt`, text: "something new" },
     { atMs: atMs + 130_000, kind: "crash", effects: 5, kept: "backup", restMs: 1000, next: "run" },
+  ];
+}
+
+/**
+ * A file changes after the ledger's backup, and the service with it; the backup is put back, and so is the file, which
+ * cannot be looked at for the first minutes: it is as the old ledger's row says, and its resource is not.
+ */
+function drawOldRow(random: Random, atMs: number): Happening[] {
+  const path = drawPath(random);
+  const before = `as it was ${random.below(1000)}`;
+  return [
+    { atMs, kind: "write", path, text: before },
+    { atMs: atMs + 60_000, kind: "backup" },
+    { atMs: atMs + 70_000, kind: "write", path, text: `as it became ${random.below(1000)}` },
+    // Something has to be under way for the crash to come.
+    { atMs: atMs + 130_000, kind: "write", path: `b/${random.below(1000)}.txt`, text: "something new" },
+    { atMs: atMs + 130_000, kind: "crash", effects: 5, kept: "backup", restMs: 60_000, next: "run" },
+    { atMs: atMs + 140_000, kind: "write", path, text: before },
+    {
+      atMs: atMs + 140_001,
+      kind: "spoil",
+      path,
+      code: random.pick(["EACCES", "EIO"]),
+      forMs: random.pick([60_000, 300_000]),
+    },
   ];
 }
 

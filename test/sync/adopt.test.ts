@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recoverLedger, type RecoverReport } from "../../src/sync/adopt-ledger.ts";
 import { approveHeld } from "../../src/sync/approve.ts";
+import { readStatus } from "../../src/sync/status.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
 import type { FakeOptions } from "../fakes/knowledge-service.ts";
@@ -543,6 +544,46 @@ describe("an old ledger that nobody told of", () => {
     const after = world.service.requests.length;
     await world.sync({ sources, onWarning: ({ message }) => warnings.push(message) });
     expect([world.service.requests.length, warnings.length]).toEqual([after, 1]);
+  });
+
+  it("does not fill a service that lost most of what the ledger knows, until a person agrees", async () => {
+    for (let n = 1; n <= 10; n += 1) world.write(`${n}.txt`, `text ${n}`);
+    await world.sync();
+    await restoreAfter(
+      (name) => name.startsWith("ledger.db"),
+      async () => {
+        world.write("after.txt", "after the backup");
+        await world.sync();
+      },
+    );
+    const gone = world.service.live();
+    for (const resource of gone) resource.isDeleted = true;
+    const created = world.service.count("create");
+    const status = async (): Promise<unknown> => {
+      await world.sync();
+      return readStatus(world.stateDir, 0)?.sources;
+    };
+    for (let time = 1; time <= 3; time += 1) {
+      expect(await status()).toMatchObject([
+        { halted: true, holdReason: expect.stringContaining("has lost 10 of 10") as string },
+      ]);
+    }
+    expect(world.service.count("create")).toBe(created);
+
+    for (const resource of gone.slice(0, 10)) resource.isDeleted = false;
+    const back = gone.find(({ title }) => title === "3.txt");
+    if (back === undefined) throw new Error("3.txt has no resource");
+    back.content = "changed since the backup";
+    await status();
+    expect(world.service.live().map(({ content }) => content)).toContain("text 3");
+    expect(world.service.live()).toHaveLength(11);
+
+    for (const resource of world.service.live()) resource.isDeleted = true;
+    await recoverLedger(optionsOf());
+    expect(await status()).toMatchObject([{ halted: true }]);
+    approveHeld(world.stateDir, undefined);
+    expect(await status()).toMatchObject([{ halted: false, inAgreement: 11 }]);
+    expect(world.service.live()).toHaveLength(11);
   });
 
   it("is known as such until it was compared, through a crash at the list", async () => {

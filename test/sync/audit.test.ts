@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuditReport } from "../../src/sync/audit/report.ts";
 import { approveHeld } from "../../src/sync/approve.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
@@ -244,6 +244,20 @@ describe("a service that lost most of what it had", () => {
     expect(planned).toMatchObject([{ action: "halt", reason: expect.stringContaining("reset") as string }]);
     await daemon.close();
     expect(world.service.live()).toEqual([]);
+  });
+
+  it("is known as such though the clock was set back since they were sent", async () => {
+    writeFiles(10);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    await world.sync();
+    vi.useRealTimers();
+    forgetAll();
+    const daemon = world.daemon();
+    expect((await daemon.audit()).sources[0]).toMatchObject({
+      missing: 10,
+      lost: expect.stringContaining("has lost 10 of 10") as string,
+    });
+    await daemon.close();
   });
 
   it("is not filled again unasked, when files change: the first few, then nothing", async () => {

@@ -2,6 +2,7 @@ import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
+import { REAL_WORLD } from "../../src/sync/daemon/options.ts";
 import { ledgerFile } from "../../src/sync/ledger/ledger.ts";
 import { openWorld, until } from "./harness.ts";
 
@@ -30,6 +31,36 @@ it("tries a parked file again when its folder can be looked at again, though its
   await ended;
   await world.end();
 });
+
+it.each([
+  ["cannot be read", { kind: "unreadable", code: "EIO" }],
+  ["is refused", { kind: "refused", reason: "is damaged" }],
+  ["is left out", { kind: "skipped", reason: "is nothing to send" }],
+] as const)(
+  "sends a file whose update was broken off, though it %s and is as it was after that",
+  async (_, outcome) => {
+    const world = await openWorld({ collections: true });
+    world.write("a.txt", "before");
+    await world.sync();
+    world.write("a.txt", "after");
+    const step = (name: string): void => {
+      if (name === "update:answered") throw new Error("a crash");
+    };
+    await world.sync({ step }).catch(() => undefined);
+    expect(world.service.live()).toMatchObject([{ content: "after" }]);
+
+    world.write("a.txt", "as it was, in trouble");
+    const openReader = (): ReturnType<typeof REAL_WORLD.openReader> => ({
+      ...REAL_WORLD.openReader(),
+      read: async () => Promise.resolve(outcome),
+    });
+    await world.sync({ world: { ...REAL_WORLD, openReader } });
+    world.write("a.txt", "before");
+    await world.sync();
+    expect(world.service.live()).toMatchObject([{ content: "before" }]);
+    await world.end();
+  },
+);
 
 /**
  * A parked file goes, another one is renamed to `to`, and at the pass's nth transaction the create that had no answer is

@@ -117,7 +117,7 @@ async function readAgain(
           entry,
           rulesKey: source.rulesKey,
           state: "parked",
-          sure: true,
+          sure: isSure(context, look),
           retryAtMs,
           code: outcome.code,
           message,
@@ -132,6 +132,11 @@ async function readAgain(
 
 function hasResource({ known }: Look): boolean {
   return known !== undefined && known.docId !== null;
+}
+
+/** Whether the service surely has what the file's row says: an update that was broken off leaves that open. */
+function isSure({ ledger }: ActionContext, { known }: Look): boolean {
+  return known === undefined || ledger.files.get(known.id)?.state !== "unsure";
 }
 
 /** Keeps a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
@@ -156,7 +161,7 @@ function note(
     ledger.files.trouble(source.id, look.known?.id, {
       entry: look.entry,
       rulesKey: source.rulesKey,
-      sure: true,
+      sure: isSure(context, look),
       ...what,
     }),
   );

@@ -157,7 +157,8 @@ async function proveSource(
   const counts = { agrees: 0, differs: 0, waiting: 0, leftOut: 0, notFetched: 0 };
   let bytes = 0;
   let unjudged = 0;
-  const recent = new Set(drift.doneSince(drift.lastActivity(), Date.now() - lagMs).docIds);
+  const nowMs = Date.now();
+  const recent = new Set(drift.doneSince(drift.lastActivity(), nowMs - lagMs, nowMs).docIds);
   /** What the list has not, or has otherwise, may be newer than the list. */
   const judged = (file: ProvenFile): ProvenFile => {
     if (file.verdict !== "differs" || file.docId === null || !recent.has(file.docId)) return file;

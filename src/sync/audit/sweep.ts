@@ -172,7 +172,7 @@ interface Recent {
 
 function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Recent {
   ledger.flush();
-  const { docIds, places } = ledger.drift.doneSince(entry, atMs);
+  const { docIds, places } = ledger.drift.doneSince(entry, atMs, Date.now());
   const docs = new Set(docIds);
   const paths = new Set(places);
   return {

@@ -35,8 +35,15 @@ export interface Drift {
   setFoundDigest(id: number, digest: string): void;
   /** The newest entry of the activity, which later ones are told from. */
   lastActivity(): number;
-  /** Resources and paths of what was done after an entry of the activity, and after a time. */
-  doneSince(entry: number, atMs: number): { readonly docIds: string[]; readonly places: string[] };
+  /**
+   * Resources and paths of what was done after an entry of the activity, and after a time. What seems to be done later
+   * than `nowMs` is from before the clock was set back, so it is old.
+   */
+  doneSince(
+    entry: number,
+    atMs: number,
+    nowMs: number,
+  ): { readonly docIds: string[]; readonly places: string[] };
   /** Resources that this ledger deleted, as far back as its activity goes. */
   deletedDocs(): string[];
   /** Why a source is held because of what the service lost; `agreed`: a person said to send it again (`Sources.approve`). */
@@ -81,8 +88,9 @@ export function openDrift(db: Sqlite): Drift {
   );
   const setFound = db.prepare("UPDATE files SET found_digest = ? WHERE id = ?");
   const lastActivity = db.prepare<[], number | null>("SELECT max(id) FROM activity").pluck();
-  const done = db.prepare<[number, number], { source: number; path: string; docId: string | null }>(
-    "SELECT source, path, doc_id AS docId FROM activity WHERE (id > ? OR at_ms > ?) AND outcome = 'done' AND action <> 'audit'",
+  const done = db.prepare<[number, number, number], { source: number; path: string; docId: string | null }>(
+    `SELECT source, path, doc_id AS docId FROM activity
+     WHERE (id > ? OR at_ms > ? AND at_ms <= ?) AND outcome = 'done' AND action <> 'audit'`,
   );
   const deleted = db
     .prepare<[], string>(
@@ -119,8 +127,8 @@ export function openDrift(db: Sqlite): Drift {
       setFound.run(digest, id);
     },
     lastActivity: () => lastActivity.get() ?? 0,
-    doneSince: (entry, atMs) => {
-      const rows = done.all(entry, atMs);
+    doneSince: (entry, atMs, nowMs) => {
+      const rows = done.all(entry, atMs, nowMs);
       return {
         docIds: rows.flatMap(({ docId }) => docId ?? []),
         places: rows.map(({ source, path }) => placeKey(source, path)),
