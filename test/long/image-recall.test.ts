@@ -55,7 +55,7 @@ describe("the builtin agent", SLOW, () => {
     ["dark", true],
   ])("answers with nine of ten known words of a %s screenshot", async (_name, isDark) => {
     const drawn = await picture(LINES);
-    const { width = 0 } = await drawn.metadata();
+    const { width } = await drawn.metadata();
     // As a screen of 96 dots an inch shows what was drawn at 150.
     const small = drawn.resize({ width: Math.round((width * 96) / 150) });
     const png = await (isDark ? small.negate({ alpha: false }) : small).png().toBuffer();

@@ -96,8 +96,8 @@ const image = (path: string) => ({ type: "image", url: path.startsWith("http") ?
 
 describe("images", SLOW, () => {
   it("by public address and by either upload reach the model decoded, in an accepted form, once each", async () => {
-    const png = await green(30, 30).webp().toBuffer();
-    const one = await running.send("POST", "/files/upload", { body: fileForm(png, "a.webp") });
+    const webp = await green(30, 30).webp().toBuffer();
+    const one = await running.send("POST", "/files/upload", { body: fileForm(webp, "a.webp") });
     const key = await running.issueKey("local", ["write"]);
     const two = await running.send("POST", "/image/processing/upload", {
       body: fileForm(await green(3000, 20).png().toBuffer(), "wide.png"),

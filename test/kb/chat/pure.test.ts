@@ -106,7 +106,7 @@ describe("the sentence that says most to a question", () => {
   ])("%s", (_name, question, text, title, found) => {
     const best = bestSentence(text, termsOf(question), title);
     expect(best?.text).toBe(found);
-    if (best !== undefined) expect(text.slice(best.start, best.end)).toBe(found);
+    expect(best && text.slice(best.start, best.end)).toBe(found);
   });
 });
 

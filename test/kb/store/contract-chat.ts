@@ -168,7 +168,7 @@ export function chatContract(fixture: StoreFixture): void {
     it("forgets nothing by halves: a turn of an agent that is gone leaves no file, no image, no job's end", async () => {
       const { store } = fixture;
       await store.addChatJob(job("gone"), 100);
-      const [waiting] = (await store.chatJobs(100)).filter(({ messageId }) => messageId === "gone");
+      const waiting = (await store.chatJobs(100)).find(({ messageId }) => messageId === "gone");
       const late = turn("late", {
         isStoredAgent: true,
         files: [file("fetched")],
