@@ -41,7 +41,7 @@ beforeAll(async () => {
   imageUrl = (await running.send("POST", "/files/upload", { body: fileForm(SMALL_GIF, "a.gif") })).json
     .file_url;
   document = (await running.send("GET", "/openapi.json")).json;
-});
+}, 60_000);
 afterAll(async () => {
   await agent.destroy();
   await running.close();
