@@ -7,6 +7,9 @@ import { ALL_SCOPES, generateKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../kb/reso
 import type { Service } from "../kb/service.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { lockFolder } from "../lib/folder-lock.ts";
+import type { KnowledgePlace } from "../wire/agent.ts";
+import { Tier } from "../wire/primitives.ts";
+import { TOP_K_DEFAULT } from "../wire/search.ts";
 import { type Daemon, type DaemonActivity, type DaemonOptions, openDaemon } from "../sync/daemon.ts";
 import {
   ensureKey,
@@ -59,15 +62,8 @@ export async function startEmbeddedService(
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   const open = async () => {
-    // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
-    const [{ openService }, { openSqliteStore }] = await Promise.all([
-      import("../kb/service.ts"),
-      import("../kb/store/sqlite/open.ts"),
-    ]);
-    return openService({
-      stateDir: state.serviceDir,
-      store: await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") }),
-      port,
+    // Before the store is opened: a key file that is not as it should be ends the program here.
+    const models = {
       ...rememberedEmbedder(
         join(state.serviceDir, "embedding-models.json"),
         config.kb.embedding,
@@ -76,10 +72,29 @@ export async function startEmbeddedService(
       ),
       ...languageModelOf(config.kb.languageModel, log),
       ...rerankerOf(config.kb.reranker, log),
-      log: log.child({ part: "service" }),
-      version: programVersion(),
-      ...serviceRules(config.kb),
-    });
+    };
+    // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
+    const [{ openService }, { openSqliteStore }] = await Promise.all([
+      import("../kb/service.ts"),
+      import("../kb/store/sqlite/open.ts"),
+    ]);
+    const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
+    try {
+      return await openService({
+        stateDir: state.serviceDir,
+        store,
+        port,
+        ...models,
+        log: log.child({ part: "service" }),
+        version: programVersion(),
+        ...serviceRules(config.kb),
+        chat: chatOptions(config),
+      });
+    } catch (error) {
+      // Its threads would keep the process alive.
+      await store.close();
+      throw error;
+    }
   };
   let service: Awaited<ReturnType<typeof open>> | undefined;
   const close = async (): Promise<void> => {
@@ -110,6 +125,27 @@ function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Co
     ...(perMinute !== undefined && { rate: { perMinute, burst: burst ?? perMinute } }),
     filesNeedKey: resources.requireKey,
     limits: { ingests },
+  };
+}
+
+/** Sources that `default` reads: each is a search at every question. More are for agents of their own. */
+const DEFAULT_PLACES_MAX = 50;
+
+/** What answers questions. The agent `default` reads all configured sources, and what has no owner of its own. */
+function chatOptions({ kb, sources }: Config) {
+  const { agents, chat } = kb;
+  const { models, contextTokens, timeoutSeconds } = chat;
+  const read = new Map<string, KnowledgePlace>();
+  for (const { collection: tier, ownerId: owner } of sources) {
+    read.set(`${tier} ${owner}`, { tier, owner, top_k: TOP_K_DEFAULT });
+  }
+  const unowned = Tier.options.map((tier) => ({ tier, top_k: TOP_K_DEFAULT }));
+  return {
+    agents,
+    defaultKnowledge: [...[...read.values()].slice(0, DEFAULT_PLACES_MAX), ...unowned],
+    models,
+    contextTokens,
+    timeoutMs: timeoutSeconds * 1000,
   };
 }
 

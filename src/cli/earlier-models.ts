@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { Config } from "../config/load.ts";
-import type { ServiceOptions } from "../kb/service.ts";
+import type { ServiceOptions } from "../kb/options.ts";
 import { embedderOf } from "./models.ts";
 import { writeDurably } from "./state-folder.ts";
 

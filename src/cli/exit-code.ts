@@ -77,6 +77,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   service_unreachable: EXIT.service,
   list_refused: EXIT.service,
   service_refused: EXIT.service,
+  model_failed: EXIT.service,
 };
 
 /** Exit status for an error that ended a command; undefined for one that nobody expected. */

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import type { Logger } from "pino";
 import type { Config } from "../config/load.ts";
-import type { ServiceOptions } from "../kb/service.ts";
+import type { ServiceOptions } from "../kb/options.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { readKeyFile } from "./state-folder.ts";
 

@@ -7,6 +7,7 @@ import { addLog } from "./activity.ts";
 import { addKey } from "./key.ts";
 import { logLevel } from "./log.ts";
 import { addApprove } from "./approve.ts";
+import { addAsk } from "./question.ts";
 import { addBackup } from "./backup.ts";
 import { addDoctor } from "./doctor.ts";
 import { addMcp } from "./mcp.ts";
@@ -91,6 +92,7 @@ function buildProgram(context: Context): Command {
   addWait(program, context);
   addWhy(program, context);
   addSearch(program, context);
+  addAsk(program, context);
   addPause(program, context);
   addResume(program, context);
   addRescan(program, context);

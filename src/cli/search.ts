@@ -101,7 +101,8 @@ export function targetsOf(places: Places, doc: string | undefined, cwd: string):
   });
 }
 
-function onAnyPort(config: ReturnType<typeof loadConfig>): ReturnType<typeof loadConfig> {
+/** The same, with the embedded service on whatever port is free. */
+export function onAnyPort(config: ReturnType<typeof loadConfig>): ReturnType<typeof loadConfig> {
   return "embedded" in config.service ? { ...config, service: { ...config.service, port: 0 } } : config;
 }
 

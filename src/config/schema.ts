@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isAllowEntry } from "../lib/public-address.ts";
+import { AgentConfig } from "../wire/agent.ts";
 import {
   CHUNK_CHARS_DEFAULT,
   CHUNK_CHARS_MAX,
@@ -227,10 +228,52 @@ const reranker = z.strictObject({
 
 const languageModel = z.strictObject({
   baseUrl: httpUrl.describe(
-    "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. The text of every document with strategy `agentic` is sent there.",
+    "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. Questions are sent there, with the passages and images that belong to them, and the text of every document with strategy `agentic`.",
   ),
   model: modelName,
   apiKeyFile,
+});
+
+const price = z.number().min(0).max(1_000_000);
+
+const chat = z.strictObject({
+  contextTokens: z
+    .int()
+    .min(1024)
+    .max(10_000_000)
+    .default(8192)
+    .describe(
+      "Window of a model that `models` does not list, in tokens: what passages, images and earlier messages have to share with the answer.",
+    ),
+  timeoutSeconds: z
+    .int()
+    .min(1)
+    .max(3600)
+    .default(120)
+    .describe(
+      "Longest wait for a model's answer, all tries together, and for its next piece where it streams.",
+    ),
+  models: z
+    .record(
+      z.string().min(1).max(200),
+      z.strictObject({
+        contextTokens: z
+          .int()
+          .min(1024)
+          .max(10_000_000)
+          .optional()
+          .describe("Window of this model in tokens. Default: kb.chat.contextTokens."),
+        inputPrice: price.default(0).describe("Price of a million tokens of input; usage.cost comes of it."),
+        cachedInputPrice: price
+          .optional()
+          .describe(
+            "Price of a million tokens of input read from the endpoint's cache. Default: inputPrice.",
+          ),
+        outputPrice: price.default(0).describe("Price of a million tokens of output."),
+      }),
+    )
+    .default({})
+    .describe("What is known of models, by name."),
 });
 
 const kb = z.strictObject({
@@ -245,8 +288,17 @@ const kb = z.strictObject({
   languageModel: languageModel
     .optional()
     .describe(
-      "A model that divides documents with strategy `agentic`. Default: none, they are divided by meaning.",
+      "The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent answers, and documents are divided by meaning.",
     ),
+  agents: z
+    .array(AgentConfig)
+    .max(100)
+    .default([])
+    .refine((agents) => new Set(agents.map(({ id }) => id)).size === agents.length, {
+      error: "expected agents with different ids",
+    })
+    .describe("Agents that every account has and the API cannot change."),
+  chat: chat.prefault({}),
   fetch: z
     .strictObject({
       allow: z
@@ -309,6 +361,18 @@ const kb = z.strictObject({
         .max(3650)
         .default(90)
         .describe("Records of deleted resources stay readable so many days; their text goes at once."),
+      threadImageDays: z
+        .number()
+        .min(0)
+        .max(3650)
+        .default(7)
+        .describe("Images of a thread can be asked about without sending them again for so many days."),
+      threadDays: z
+        .number()
+        .min(0)
+        .max(3650)
+        .default(90)
+        .describe("Threads are forgotten so many days after their last message."),
       deadLetterDays: z
         .number()
         .min(0)

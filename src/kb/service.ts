@@ -4,34 +4,30 @@ import type { Logger } from "pino";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
 import { addressRules } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
-import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
+import { openAnswering } from "./answering.ts";
+import { noticeChatJobs } from "./chat/job-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
-import type { ResolveAll } from "./fetch/guarded-dial.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openAdmission } from "./http/admission.ts";
-import type { Admission } from "./http/admission.ts";
+import { healthOf } from "./health.ts";
 import type { Health } from "./http/health-route.ts";
 import { openIdempotency } from "./http/idempotency.ts";
 import { openKeyring } from "./http/keyring.ts";
 import { openRateLimiter } from "./http/rate.ts";
-import type { RateRule } from "./http/rate.ts";
 import type { Route } from "./http/route-table.ts";
 import { buildServer } from "./http/server.ts";
 import { refusalAnswer } from "./http/status.ts";
 import { noticeMissingVectors, openBackfill } from "./ingest/backfill.ts";
 import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
-import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import { openIngest } from "./ingest/ingest.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
-import { watchLanguageModel, NO_LANGUAGE_MODEL } from "./ingest/language-service.ts";
+import { watchLanguageModel } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
-import type { FoundModel, Model, ModelState } from "./ingest/model.ts";
 import { openServing } from "./ingest/serving.ts";
 import { openLanguageModel } from "./language/openai-compatible.ts";
-import type { LanguageModelOptions } from "./language/openai-compatible.ts";
+import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
-import type { Retention } from "./resources/housekeeping.ts";
 import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
 import { fileAddresses, isLoopback } from "./resources/file-address.ts";
 import { openFileArea } from "./resources/file-area.ts";
@@ -41,85 +37,10 @@ import { rememberCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
 import { openReranker } from "./search/reranker.ts";
-import type { Reranker, RerankerOptions, RerankerState } from "./search/reranker.ts";
-import type { KeyRecord, Store } from "./store/store.ts";
+import type { KeyRecord } from "./store/store.ts";
 import { noticeMessages } from "./webhooks/courier.ts";
 import { logDelivery } from "./webhooks/report.ts";
 import { openWebhooks } from "./webhooks/webhooks.ts";
-
-/** What the service is opened with. */
-export interface ServiceOptions {
-  /** Holds uploaded files, in `uploads/`. Made when missing. */
-  readonly stateDir: string;
-  /** The service closes it. */
-  readonly store: Store;
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** 0: any free one. */
-  readonly port: number;
-  /** Where clients reach uploaded files, without a slash at the end. Default: where the service listens. */
-  readonly resourcesUrl?: string;
-  /** Finds the embedding model when it is first needed. Undefined: run on words alone. */
-  readonly openEmbedder?: () => Promise<FoundModel>;
-  /**
-   * Opens the model of a fingerprint that was used before `openEmbedder` gave another one. It serves until the vectors of
-   * the new one are complete. Undefined: then the new one serves at once, as far as it has come.
-   */
-  readonly openEarlierEmbedder?: (fingerprint: string) => Promise<FoundModel>;
-  /** The model that divides documents with strategy `agentic`. Default: none, they are divided by meaning. */
-  readonly languageModel?: LanguageModelOptions;
-  /** The model that `high_accuracy` reranks with. Default: none, it reranks by sentences. */
-  readonly reranker?: Omit<RerankerOptions, "nowMs" | "onChange">;
-  readonly log: Logger;
-  /** Told by the health route. */
-  readonly version: string;
-  /** Hosts, addresses and ranges that links may be fetched from although they are not public. Default none. */
-  readonly fetchAllow?: readonly string[];
-  /** Resolves the names of links and webhooks; given by tests. Default the system's. */
-  readonly resolveHost?: ResolveAll;
-  /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
-  readonly rate?: RateRule;
-  /** Uploaded files are served only to keys of their account. Default false: whoever has the address can read. */
-  readonly filesNeedKey?: boolean;
-  /** Hosts, addresses and ranges that webhooks may be sent to although they are not public. Default none. */
-  readonly webhookAllow?: readonly string[];
-  readonly retention?: Partial<Retention>;
-  /** How text in pictures is recognised. */
-  readonly ocr?: OcrOptions;
-  readonly limits?: Partial<ServiceLimits>;
-  readonly nowMs?: () => number;
-}
-
-/** What a key may send where the service listens for others than this machine: ten a second, as a program does. */
-const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
-
-/** Bounds, each with a default. */
-export interface ServiceLimits {
-  /** Longest text of a resource in bytes. Default 32 MB. */
-  readonly contentBytes: number;
-  /** Largest upload in bytes. Default 32 MB. */
-  readonly uploadBytes: number;
-  /** Requests under way at once. Default 1024. */
-  readonly requests: number;
-  /** Bytes of bodies under way at once. Default 256 MB. */
-  readonly bodyBytes: number;
-  /** Creates, updates and uploads under way at once. Default 512. */
-  readonly ingests: number;
-  /** How long an answer waits for a client that does not read on. Default 2 minutes. */
-  readonly answerIdleMs: number;
-  /** How long closing waits for requests under way. Default 10 s. */
-  readonly drainMs: number;
-}
-
-const DEFAULT_LIMITS: ServiceLimits = {
-  contentBytes: UPLOAD_BYTES_MAX,
-  uploadBytes: UPLOAD_BYTES_MAX,
-  requests: 1024,
-  bodyBytes: 256 * 1024 * 1024,
-  ingests: 512,
-  answerIdleMs: 120_000,
-  drainMs: 10_000,
-};
 
 /** The knowledge-base service. */
 export interface Service {
@@ -179,11 +100,19 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     report: (report) => logBackfill(log, report),
   });
   const store = noticeMessages(
-    noticeJobs(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), () => jobs.wake()),
+    noticeChatJobs(
+      noticeJobs(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), () => jobs.wake()),
+      () => answering.jobs.wake(),
+    ),
     () => webhooks.courier.wake(),
   );
   let resourcesUrl = options.resourcesUrl;
 
+  const fetching = {
+    allow: options.fetchAllow ?? [],
+    ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
+    busy: () => new Refusal("ingest_busy", "Too many addresses are waiting to be fetched."),
+  };
   const kb: KnowledgeBase = {
     store,
     model,
@@ -201,12 +130,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     }),
     files: await openFileArea(join(options.stateDir, "uploads")),
     addresses: fileAddresses(() => resourcesUrl ?? "", isLoopback(host)),
-    fetcher: openFetcher({
-      allow: options.fetchAllow ?? [],
-      ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
-      agent: `kbsync/${options.version} (link resources)`,
-      busy: () => new Refusal("ingest_busy", "Too many links are waiting to be fetched."),
-    }),
+    fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (link resources)` }),
     pages: openPageReader(),
     turns: openTurns(),
     collections: rememberCollections(store),
@@ -234,26 +158,40 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     onProblem: (error) =>
       log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
   });
+  const retention = { ...DEFAULT_RETENTION, ...options.retention };
+  const rate = options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT);
+  const answering = openAnswering({
+    kb,
+    log,
+    languageModel: options.languageModel,
+    options: options.chat,
+    // Images are counted where they are kept, for all of a request together.
+    fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (images)`, bytesMax: Infinity }),
+    imageDays: retention.threadImageDays,
+    allowsHost: webhooks.allowsHost,
+    isRated: rate !== undefined,
+  });
   const housekeeping = openHousekeeping({
     store,
     files: kb.files,
-    retention: { ...DEFAULT_RETENTION, ...options.retention },
+    retention,
     nowMs,
     onSwept: (swept) => log.debug(swept, "housekeeping"),
     onProblem: (error) => log.error({ err: error }, "housekeeping failed, tries again later"),
   });
-  const health = (): Health => ({
-    ...healthOf(admission, model, reranker, backfill.isRunning(), options.version),
-    languageModel: language?.state() ?? NO_LANGUAGE_MODEL,
-  });
+  const health = (): Health =>
+    healthOf({
+      admission,
+      version: options.version,
+      model,
+      reranker,
+      language,
+      isBackfilling: backfill.isRunning(),
+    });
   const server = await buildServer(
     {
       kb,
-      keyring: openKeyring(
-        store,
-        nowMs,
-        openRateLimiter(options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT)),
-      ),
+      keyring: openKeyring(store, nowMs, openRateLimiter(rate)),
       idempotency: openIdempotency(store, nowMs),
       admission,
       log,
@@ -261,6 +199,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       answerIdleMs: limits.answerIdleMs,
     },
     webhooks,
+    answering.chat,
     health,
   );
 
@@ -272,6 +211,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     }
     await server.close();
     await jobs.close(limits.drainMs);
+    await answering.close();
     await webhooks.close();
     await housekeeping.close();
     await backfill.close();
@@ -296,6 +236,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       admission.become("ready");
       // What an earlier run began and did not end.
       jobs.wake();
+      answering.jobs.wake();
       webhooks.courier.wake();
       housekeeping.start();
       // Vectors that an earlier run was making go on. Where nothing has any, no model is looked for.
@@ -330,58 +271,6 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
     }
     throw new KbsyncError(`cannot listen on ${subject}`, { code: "address_refused", subject, cause: error });
   }
-}
-
-function healthOf(
-  admission: Admission,
-  model: Model,
-  reranker: Reranker | undefined,
-  isBackfilling: boolean,
-  version: string,
-): Omit<Health, "languageModel"> {
-  const embedder = model.state();
-  const judge = reranker?.state() ?? {
-    state: "off",
-    message: "No reranker is configured; high_accuracy reranks by sentences.",
-  };
-  return {
-    status: admission.state(),
-    version,
-    embedder,
-    reranker: judge,
-    tiers: {
-      fastest: "words (BM25)",
-      moderate: moderateNow(embedder.state),
-      high_accuracy: highAccuracyNow(embedder.state, judge.state, isBackfilling),
-    },
-  };
-}
-
-function moderateNow(state: ModelState["state"]): string {
-  switch (state) {
-    case "off":
-    case "unavailable":
-      return "words alone (BM25), for want of a model";
-    case "failing":
-      return "words alone (BM25), while the model fails";
-    case "idle":
-    case "loading":
-    case "ready":
-      return "words and meaning (BM25 and vectors, fused)";
-  }
-}
-
-/** What `high_accuracy` does at present. */
-function highAccuracyNow(
-  model: ModelState["state"],
-  reranker: RerankerState["state"],
-  isBackfilling: boolean,
-): string {
-  const found = moderateNow(model);
-  if (reranker === "ready" || reranker === "idle") return `${found}, the best reranked by the reranker`;
-  if (model === "off" || model === "unavailable" || model === "failing") return found;
-  const pending = isBackfilling ? "; some documents keep their fused place until theirs are embedded" : "";
-  return `${found}, the best reranked by their sentences${pending}`;
 }
 
 function logBackfill(log: Logger, { chunks, error }: BackfillReport): void {

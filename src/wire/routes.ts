@@ -16,6 +16,8 @@ export const ROUTES = {
   chat: "/api/v2/model/chat/completion",
   /** api: operation 8, upload an image for chat. */
   chatUpload: "/files/upload",
+  /** api: an addition, the agents that chat completion asks; `/<id>` below. */
+  agents: "/v1/agents",
   /** api: an addition, the keys of the caller's account; `/<id>` and `/<id>/rotate` below. */
   keys: "/v1/keys",
   /** api: an addition, this API as an OpenAPI document. */

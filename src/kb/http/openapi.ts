@@ -101,9 +101,16 @@ function responsesOf(doc: RouteDoc | undefined): Json {
   };
   const good = Object.entries(doc?.answers ?? {}).map(([status, answer]): [string, Json] => [
     status,
-    { description: doc?.summary ?? "Done.", ...contentOf(answer, mediaType(doc)) },
+    { description: doc?.summary ?? "Done.", ...withEvents(contentOf(answer, mediaType(doc)), status, doc) },
   ]);
   return { ...Object.fromEntries(good), "4XX": failure, "5XX": failure };
+}
+
+/** What may also be answered in pieces. */
+function withEvents(answer: Json, status: string, doc: RouteDoc | undefined): Json {
+  if (doc?.events === undefined || status !== "200") return answer;
+  const events = { schema: { type: "string", description: doc.events } };
+  return { content: { ...(answer["content"] as Json), "text/event-stream": events } }; // made by contentOf
 }
 
 function contentOf(answer: RouteDoc["answers"][number], type: string): Json {

@@ -22,8 +22,8 @@ interface Bucket {
   readonly atMs: number;
 }
 
-/** Opens a limiter; without a rule nothing is limited. */
-export function openRateLimiter(rule: RateRule | undefined): RateLimiter {
+/** Opens a limiter; without a rule nothing is limited. `who` begins the refusal. */
+export function openRateLimiter(rule: RateRule | undefined, who = "The key"): RateLimiter {
   if (rule === undefined) return { take: () => undefined };
   const buckets = new Map<string, Bucket>();
   return {
@@ -31,7 +31,7 @@ export function openRateLimiter(rule: RateRule | undefined): RateLimiter {
       const bucket = refilled(buckets.get(key), rule, nowMs);
       if (bucket.tokens < 1) {
         const seconds = Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / rule.perMinute));
-        throw new Refusal("rate_limited", `The key has sent more than ${rule.perMinute} requests a minute.`, {
+        throw new Refusal("rate_limited", `${who} has sent more than ${rule.perMinute} requests a minute.`, {
           retryAfterSeconds: seconds,
         });
       }

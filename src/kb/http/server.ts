@@ -5,7 +5,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
+import type { Chat } from "../chat/chat.ts";
+import { addAgentRoutes } from "./agent-routes.ts";
 import { addBulkRoutes, BULK_BYTES_UNDER_WAY } from "./bulk-routes.ts";
+import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { addFileRoutes } from "./file-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
@@ -13,7 +16,6 @@ import { addHealthRoute, HEALTH_PATH } from "./health-route.ts";
 import type { Health } from "./health-route.ts";
 import { openJsonReader } from "./json-reader.ts";
 import type { JsonReader } from "./json-reader.ts";
-import { addLaterRoutes } from "./later-routes.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";
@@ -44,6 +46,7 @@ const SMALL_BODY_BYTES = 128 * 1024;
 export async function buildServer(
   parts: HttpParts,
   webhooks: Webhooks,
+  chat: Chat,
   health: () => Health,
 ): Promise<FastifyInstance> {
   const answering = new WeakSet<Socket>();
@@ -102,8 +105,9 @@ export async function buildServer(
   await server.register((scope) =>
     addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR)),
   );
-  await server.register((scope) => addUploadRoutes(scope, parts));
-  addLaterRoutes(server, parts);
+  await server.register((scope) => addUploadRoutes(scope, parts, chat));
+  addChatRoutes(server, parts, chat);
+  addAgentRoutes(server, parts, chat.agents);
   addKeyRoutes(server, parts);
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();
@@ -182,7 +186,9 @@ function takesIn({ method, routeOptions }: FastifyRequest): boolean {
 /** Bytes of memory the request's body will take. A form goes straight to the disk. */
 function heldBytes(request: FastifyRequest): number {
   const { headers, routeOptions } = request;
-  if (routeOptions.url === ROUTES.upload || routeOptions.url === undefined) return 0;
+  const { upload, chatUpload } = ROUTES;
+  if (routeOptions.url === upload || routeOptions.url === chatUpload || routeOptions.url === undefined)
+    return 0;
   if (routeOptions.url === ROUTES.bulk) return BULK_BYTES_UNDER_WAY;
   if (headers["transfer-encoding"] !== undefined) return routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
   return Math.min(Number(headers["content-length"] ?? 0) || 0, routeOptions.bodyLimit ?? SMALL_BODY_BYTES);

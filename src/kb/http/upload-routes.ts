@@ -2,19 +2,23 @@ import { hash } from "node:crypto";
 import multipart from "@fastify/multipart";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { ChatUploadFields, ChatUploadForm } from "../../wire/chat.ts";
 import { UploadAnswer, UploadForm } from "../../wire/upload.ts";
+import type { Chat } from "../chat/chat.ts";
+import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { Asked } from "../resources/asked.ts";
 import type { Received } from "../resources/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, keepUpload, placeUpload, receiveUpload } from "../resources/upload.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
-import type { StoredFile } from "../store/store.ts";
+import type { KeyScope, StoredFile } from "../store/store.ts";
 import { readIdempotencyKey, readKept } from "./idempotency.ts";
 import type { SentAnswer } from "./idempotency.ts";
 import { callerOf, requireKey, routeConfig, send } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
 import type { RouteDoc } from "./route-table.ts";
+import { readInput } from "./validate.ts";
 
 const DOC: RouteDoc = {
   summary: "Keeps a file and answers its file_url.",
@@ -23,42 +27,93 @@ const DOC: RouteDoc = {
   headers: { [IDEMPOTENCY_HEADER]: IDEMPOTENCY_DOC },
   answers: { 200: UploadAnswer },
 };
+const CHAT_DOC: RouteDoc = {
+  ...DOC,
+  summary: "Keeps an image for chat, linked to a thread of an agent, and answers its file_url.",
+  tag: "Chat",
+  form: ChatUploadForm,
+};
 
 /** What a form may take besides its file: boundaries, part headers, a few fields. */
 const FORM_BYTES = 64 * 1024;
 
-/** Operation 1. In a scope of its own: the multipart plugin adds hooks that other routes need not pay for. */
-export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts): Promise<void> {
-  const { kb, keyring, idempotency } = parts;
+/** Operations 1 and 8. In a scope of their own: the multipart plugin adds hooks that other routes need not pay for. */
+export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts, chat: Chat): Promise<void> {
+  const { kb } = parts;
   const { uploadBytes } = kb.limits;
   await scope.register(multipart, {
     // One byte more than allowed: the receiver counts and refuses in its own words.
     limits: { fileSize: uploadBytes + 1, files: 1, fields: 20, parts: 21, fieldSize: 4096, headerPairs: 50 },
     throwFileSizeLimit: false,
   });
+  addUpload(scope, parts, {
+    url: ROUTES.upload,
+    scope: "write",
+    doc: DOC,
+    fields: [],
+    check: async () => ({}),
+  });
+  addUpload(scope, parts, {
+    url: ROUTES.chatUpload,
+    scope: "chat",
+    doc: CHAT_DOC,
+    fields: ["agent_id", "thread_id"],
+    check: async (accountId, { received, fields }) => {
+      const thread = await chat.threadOf(accountId, readInput(ChatUploadFields, fields));
+      await chat.checkUpload(received.path, await detectMediaType(received.path));
+      return thread === undefined ? {} : { thread };
+    },
+  });
+}
 
-  const hooks = { onRequest: requireKey(keyring, "write"), config: routeConfig("write", DOC) };
-  scope.post(ROUTES.upload, hooks, async (request, reply) => {
+/** One of the two uploads. */
+interface Upload {
+  readonly url: string;
+  readonly scope: KeyScope;
+  readonly doc: RouteDoc;
+  /** Text fields that are read; others are ignored. */
+  readonly fields: readonly string[];
+  /** Looks at what came before it is kept; answers what goes with it. */
+  check(accountId: string, form: ReceivedForm): Promise<Pick<Asked, "thread">>;
+}
+
+/** A form, its file on the disk. */
+interface ReceivedForm {
+  readonly received: Received;
+  readonly name: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): void {
+  const { kb, keyring, idempotency } = parts;
+  const { uploadBytes } = kb.limits;
+  const hooks = {
+    onRequest: requireKey(keyring, upload.scope),
+    config: routeConfig(upload.scope, upload.doc),
+  };
+  scope.post(upload.url, hooks, async (request, reply) => {
     const { accountId } = callerOf(request);
     const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
     refuseForm(request, uploadBytes);
-    const { received, name } = await receiveFile(parts, request);
+    const form = await receiveFile(parts, request, upload.fields);
+    const { received, name, fields } = form;
 
     const answer = (file: Pick<StoredFile, "token" | "name">): SentAnswer => ({
       status: 200,
       body: JSON.stringify({ success: true, file_url: kb.addresses.urlOf(file) }),
     });
-    const keep = async (asked: Asked): Promise<SentAnswer> =>
-      answer(await keepUpload(kb, accountId, received, name, asked));
-    if (key === undefined) return send(reply, await keep({}));
     let isFirst = false;
     try {
-      // Of the form only name and content count: its boundary is another one at every try.
-      const sha256 = hash("sha256", `${ROUTES.upload} ${received.sha256} ${name}`, "hex");
-      const work = () => {
+      const keep = async (asked: Asked): Promise<SentAnswer> => {
+        const thread = await upload.check(accountId, form);
         isFirst = true;
-        return keep({ request: { key, bodySha256: sha256 } });
+        return answer(await keepUpload(kb, accountId, received, name, { ...asked, ...thread }));
       };
+      if (key === undefined) return send(reply, await keep({}));
+      // Of the form only name, content and what is read of its fields count: its boundary is another one at every try.
+      const said = Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`;
+      const sha256 = hash("sha256", `${upload.url} ${received.sha256} ${name}${said}`, "hex");
+      const work = () => keep({ request: { key, bodySha256: sha256 } });
       const again = async (noted: KeptAnswer): Promise<SentAnswer> => {
         const kept = readKept(noted);
         if (kept.kind === "answer") return { status: noted.status, body: kept.body };
@@ -90,11 +145,17 @@ function refuseForm(request: FastifyRequest, uploadBytes: number): void {
 async function receiveFile(
   { kb }: HttpParts,
   request: FastifyRequest,
-): Promise<{ readonly received: Received; readonly name: string }> {
-  let found: { readonly received: Received; readonly name: string } | undefined;
+  wanted: readonly string[],
+): Promise<ReceivedForm> {
+  let found: Omit<ReceivedForm, "fields"> | undefined;
+  const fields = new Map<string, string>();
   try {
     for await (const part of request.parts()) {
-      if (part.type !== "file") continue;
+      if (part.type !== "file") {
+        if (typeof part.value === "string" && wanted.includes(part.fieldname))
+          fields.set(part.fieldname, part.value);
+        continue;
+      }
       if (part.fieldname !== "file") {
         throw new Refusal(
           "invalid_field",
@@ -112,7 +173,7 @@ async function receiveFile(
     if (found !== undefined) await kb.files.discard(found.received.token);
     throw formFailure(error, request);
   }
-  if (found !== undefined) return found;
+  if (found !== undefined) return { ...found, fields: Object.fromEntries(fields) };
   throw new Refusal(
     "invalid_field",
     "file: expected a multipart form with a file in the part file, got none.",

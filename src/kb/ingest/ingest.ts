@@ -53,6 +53,8 @@ export interface Ingest {
    * Throws what `busy` makes when too much is waiting already, and `too_many_chunks`; then nothing was done.
    */
   chunk(text: string, settings: Settings, tier: Tier, about?: About): Promise<Chunking>;
+  /** Recognises text in images, with its places. */
+  readonly ocr: Extractor["ocr"];
   close(): Promise<void>;
 }
 
@@ -159,6 +161,7 @@ export function openIngest(given: IngestParts): Ingest {
       const { text } = await extractor.extractText({ path, mediaType: type, asWritten });
       return text;
     },
+    ocr: extractor.ocr,
     close: async () => {
       extractor.close();
       await splitter.close();

@@ -22,7 +22,8 @@ export interface LanguageService {
 /** The state where none is configured. */
 export const NO_LANGUAGE_MODEL: LanguageState = {
   state: "off",
-  message: "No language model is configured; agentic chunking splits by meaning instead.",
+  message:
+    "No language model is configured; the builtin agent answers questions, and agentic chunking splits by meaning.",
 };
 
 /** Watches a model. `onProblem` hears when it begins to fail. */
@@ -63,7 +64,7 @@ export function watchLanguageModel(
             state: "failing",
             message: `The language model ${model.name} fails; agentic chunking splits by meaning until it works again.`,
           }
-        : { state: "ready", message: `Agentic chunking asks ${model.name}.` },
+        : { state: "ready", message: `Questions and agentic chunking ask ${model.name}.` },
     close: () => model.close(),
   };
 }

@@ -1,3 +1,4 @@
+import type { ThreadLink } from "../store/chat.ts";
 import type { RequestNote } from "../store/request-note.ts";
 import type { Expected, Resource } from "../store/store.ts";
 import { Refusal } from "./refusal.ts";
@@ -8,6 +9,8 @@ export interface Asked {
   readonly request?: Pick<RequestNote, "key" | "bodySha256">;
   /** What the resource must be for the change to be made. */
   readonly precondition?: Precondition;
+  /** The thread that an uploaded file belongs to. */
+  readonly thread?: ThreadLink;
 }
 
 /** True of a resource in the state a caller expects. */

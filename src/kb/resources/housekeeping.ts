@@ -1,3 +1,4 @@
+import type { ChatStore } from "../store/chat.ts";
 import type { RetentionStore } from "../store/retention.ts";
 import type { FileArea } from "./file-area.ts";
 
@@ -7,6 +8,10 @@ export interface Retention {
   readonly unusedFileDays: number;
   /** Records of deleted resources. */
   readonly deletedRecordDays: number;
+  /** Images linked to a thread. */
+  readonly threadImageDays: number;
+  /** Threads without a new message. */
+  readonly threadDays: number;
   /** Messages to endpoints that were given up. */
   readonly deadLetterDays: number;
 }
@@ -14,6 +19,8 @@ export interface Retention {
 export const DEFAULT_RETENTION: Retention = {
   unusedFileDays: 7,
   deletedRecordDays: 90,
+  threadImageDays: 7,
+  threadDays: 90,
   deadLetterDays: 30,
 };
 
@@ -21,6 +28,9 @@ export const DEFAULT_RETENTION: Retention = {
 export interface Swept {
   readonly answers: number;
   readonly records: number;
+  /** Images let go by their threads, and rows of threads. */
+  readonly threadImages: number;
+  readonly turns: number;
   readonly files: number;
   readonly deadLetters: number;
 }
@@ -35,7 +45,7 @@ const PART = 500;
 
 /** What housekeeping works on. */
 export interface HousekeepingParts {
-  readonly store: RetentionStore;
+  readonly store: RetentionStore & Pick<ChatStore, "purgeThreads" | "purgeThreadImages">;
   readonly files: Pick<FileArea, "remove">;
   readonly retention: Retention;
   readonly nowMs: () => number;
@@ -85,6 +95,8 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   const sweep = async (): Promise<Swept> => ({
     answers: await all(() => store.sweepAnswers(nowMs(), PART)),
     records: await all(() => store.purgeDeleted(isoBefore(retention.deletedRecordDays), PART)),
+    threadImages: await all(() => store.purgeThreadImages(isoBefore(retention.threadImageDays), PART)),
+    turns: await all(() => store.purgeThreads(isoBefore(retention.threadDays), PART)),
     files: await all(removeFiles),
     deadLetters: await all(() => store.purgeDead(nowMs() - retention.deadLetterDays * DAY_MS, PART)),
   });

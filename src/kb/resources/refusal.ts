@@ -31,6 +31,13 @@ export type RefusalCode =
   | "delivery_not_found"
   | "too_many_endpoints"
   | "endpoint_disabled"
+  | "agent_not_found"
+  | "agent_exists"
+  | "agent_fixed"
+  | "too_many_agents"
+  | "images_too_large"
+  | "model_failed"
+  | "model_timeout"
   | "body_too_large"
   | "text_too_large"
   | "file_too_large"
@@ -59,7 +66,6 @@ export type RefusalCode =
   | "extractor_busy"
   | "headers_too_large"
   | "internal"
-  | "not_implemented"
   | "starting"
   | "draining"
   | "overloaded"
@@ -103,15 +109,6 @@ export function invalidField(field: string, rule: string, hint?: string): Refusa
 /** No such resource for this account; one of another account looks just the same. */
 export function noResource(id: string): Refusal {
   return new Refusal("resource_not_found", `There is no resource ${shown(id)} for this key.`);
-}
-
-/** What this version does not do yet: `what` names it, `instead` is what to use now. */
-export function notYet(what: string, instead: string, field?: string): Refusal {
-  const message = `${what} is not implemented in this version.`;
-  return new Refusal("not_implemented", message, {
-    hint: instead,
-    ...(field === undefined ? {} : { field }),
-  });
 }
 
 /** A value from outside, quoted and cut so that no message grows with its input. */

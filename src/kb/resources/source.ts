@@ -68,8 +68,8 @@ export async function refuseAddress(kb: KnowledgeBase, accountId: string, given:
   if (place.kind === "token") await issuedFile(kb, accountId, given, place.token);
 }
 
-/** The uploaded file at exactly this address. */
-async function issuedFile(
+/** The uploaded file at exactly this address. Throws `invalid_field` where it was not issued to this account. */
+export async function issuedFile(
   kb: KnowledgeBase,
   accountId: string,
   given: string,

@@ -75,7 +75,8 @@ async function noteUpload(
       createdAt: nowIso(kb),
     };
     // Row before place: a crash between the two leaves the file in `incoming/`, where the next start finds its row.
-    await kb.store.addFile(file, noteOf(asked, 200, kb.nowMs()));
+    const thread = asked.thread === undefined ? {} : { thread: asked.thread };
+    await kb.store.addFile(file, { ...noteOf(asked, 200, kb.nowMs()), ...thread });
     return file;
   } catch (error) {
     await kb.files.discard(received.token);

@@ -1,3 +1,5 @@
+import type { ThreadLink } from "./chat.ts";
+
 /**
  * The request a write was made for. It is noted in the transaction of that write, so that a repeated request finds both
  * or neither: no crash lets a retry make a second resource.
@@ -17,6 +19,8 @@ export interface Alongside {
   readonly request?: RequestNote;
   /** The job whose work this write is: it leaves the queue. */
   readonly job?: number;
+  /** The thread a file belongs to. */
+  readonly thread?: ThreadLink;
 }
 
 /** What a request did, for as long as it may be repeated: 24 hours. */

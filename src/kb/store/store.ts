@@ -1,6 +1,7 @@
 import type { Filter } from "../../wire/filter.ts";
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
+import type { ChatStore } from "./chat.ts";
 import type { JobStore } from "./jobs.ts";
 import type { KeyStore } from "./keys.ts";
 import type { LinkStore } from "./links.ts";
@@ -22,7 +23,16 @@ import type { WebhookStore } from "./webhooks.ts";
  * - What a write takes alongside, and the events of a resource, are part of its transaction.
  */
 export interface Store
-  extends JobStore, WebhookStore, RetentionStore, KeyStore, LinkStore, OwnerStore, SentenceStore, ModelStore {
+  extends
+    JobStore,
+    WebhookStore,
+    RetentionStore,
+    KeyStore,
+    LinkStore,
+    OwnerStore,
+    SentenceStore,
+    ModelStore,
+    ChatStore {
   /** Makes the account when it is new. The built-in account of the embedded service is `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** Remembers a key by its hash; the same hash again replaces scopes, name and expiry. */

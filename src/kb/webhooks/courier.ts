@@ -159,6 +159,7 @@ export function noticeMessages(store: Store, wake: () => void): Store {
     deleteResource: (...given) => waking(store.deleteResource(...given)),
     failJob: (...given) => waking(store.failJob(...given)),
     addDelivery: (...given) => waking(store.addDelivery(...given)),
+    addTurn: (...given) => waking(store.addTurn(...given)),
     replayDeliveries: (...given) => waking(store.replayDeliveries(...given)),
   };
 }

@@ -101,7 +101,8 @@ export async function removeEndpoint(parts: EndpointParts, at: EndpointKey): Pro
   return before;
 }
 
-function checkedUrl(parts: EndpointParts, given: string): string {
+/** An address that messages may be sent to, as far as it tells by itself. Throws `invalid_field`. */
+export function checkedUrl(parts: Pick<EndpointParts, "allowsHost">, given: string): string {
   const url = URL.parse(given);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
     throw invalidField("url", `expected an http or https address, got ${shown(given)}`);
@@ -120,7 +121,8 @@ function checkedUrl(parts: EndpointParts, given: string): string {
   return url.href;
 }
 
-function givenSecret(given: string | undefined): string | undefined {
+/** A secret that was given, if one was. Throws `invalid_field`. */
+export function givenSecret(given: string | undefined): string | undefined {
   if (given === undefined || isSecret(given)) return given;
   throw invalidField(
     "secret",

@@ -1,3 +1,4 @@
+import { FormData } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Route } from "../../../src/kb/http/route-table.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
@@ -9,6 +10,7 @@ interface Owned {
   readonly fileUrl: string;
   readonly keyId: string;
   readonly endpointId: string;
+  readonly agentId: string;
   readonly secrets: readonly string[];
 }
 
@@ -24,6 +26,13 @@ interface Ask {
 const resourcePath = ({ resource }: Owned): string => `/api/rag/resource/${resource._id}`;
 const keyPath = ({ keyId }: Owned): string => `/v1/keys/${keyId}`;
 const endpointPath = ({ endpointId }: Owned): string => `/v1/webhooks/${endpointId}`;
+const agentPath = ({ agentId }: Owned): string => `/v1/agents/${agentId}`;
+const threadForm = (agentId: string) => {
+  const form = fileForm("mine");
+  form.append("agent_id", agentId);
+  form.append("thread_id", "t");
+  return form;
+};
 const list = ({ resource: { collectionId, ownerId } }: Owned): string =>
   `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=${ownerId}`;
 
@@ -57,8 +66,19 @@ const ASKS: Readonly<Record<string, Ask>> = {
     finds: "nothing",
   },
   "GET /files/:token/:name": { path: ({ fileUrl }) => new URL(fileUrl).pathname, finds: "nothing" },
-  "POST /api/v2/model/chat/completion": { sent: () => ({ body: { user: "moon" } }), finds: 501 },
-  "POST /files/upload": { sent: () => ({ body: fileForm("mine") }), finds: 501 },
+  "POST /api/v2/model/chat/completion": {
+    sent: ({ agentId }) => ({ body: { user: "moon", agent_id: agentId } }),
+    finds: "nothing",
+  },
+  "POST /files/upload": {
+    sent: ({ agentId }) => ({ body: threadForm(agentId) }),
+    finds: "nothing",
+  },
+  "GET /v1/agents": { finds: "own" },
+  "POST /v1/agents": { sent: () => ({ body: { name: "mine" } }), finds: "own" },
+  "GET /v1/agents/:id": { path: agentPath, finds: "nothing" },
+  "PUT /v1/agents/:id": { path: agentPath, sent: () => ({ body: { name: "Taken" } }), finds: "nothing" },
+  "DELETE /v1/agents/:id": { path: agentPath, finds: "nothing" },
   "GET /v1/health": { finds: "own" },
   "GET /openapi.json": { finds: "own" },
   "POST /v1/keys": { sent: () => ({ body: { name: "mine", scopes: ["read"] } }), finds: "own" },
@@ -89,6 +109,12 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "GET /v1/queues": { finds: "own" },
 };
 
+/** What a body says, of a form its text fields. */
+const wordsOf = (body: Sent["body"]): string =>
+  JSON.stringify(
+    body instanceof FormData ? [...body].filter(([, value]) => typeof value === "string") : (body ?? ""),
+  );
+
 const nameOf = ({ method, url }: Route): string => `${method} ${url}`;
 
 let running: Running;
@@ -106,7 +132,13 @@ beforeAll(async () => {
   const endpoint = (
     await send("/v1/webhooks", { body: { url: "https://hooks.example/owner", description: "The owner's" } })
   ).json.data;
+  const agent = (
+    await send("/v1/agents", {
+      body: { id: "owners-agent", name: "The owner's", systemPrompt: "owner's prompt" },
+    })
+  ).json.data;
   owned = {
+    agentId: agent._id,
     resource,
     fileUrl,
     keyId: key._id,
@@ -124,6 +156,8 @@ beforeAll(async () => {
       endpoint._id,
       endpoint.secret,
       "hooks.example/owner",
+      "owners-agent",
+      "owner's prompt",
     ],
   };
 });
@@ -140,7 +174,7 @@ describe("asked with the key of another account", () => {
     const found = answer.status < 300 ? "own" : answer.status;
     expect(found).toBe(finds === "nothing" ? 404 : finds);
     // What was sent may come back in the words of a refusal; nothing else of the owner's may.
-    const asked = `${path?.(owned) ?? ""} ${JSON.stringify(sent?.(owned).body ?? "")}`;
+    const asked = `${path?.(owned) ?? ""} ${wordsOf(sent?.(owned).body)}`;
     for (const secret of owned.secrets.filter((text) => !asked.includes(text))) {
       expect(answer.text).not.toContain(secret);
     }
@@ -153,6 +187,7 @@ describe("asked with the key of another account", () => {
     expect((await read("/v1/keys")).keys).toContainEqual(
       expect.objectContaining({ _id: owned.keyId, name: "The owner's key", state: "valid", expiresAt: null }),
     );
+    expect(await read(agentPath(owned))).toMatchObject({ name: "The owner's" });
     expect(await read(endpointPath(owned))).toMatchObject({ description: "The owner's" });
     expect((await running.send("GET", owned.fileUrl, { key: admin })).text).toBe("secret words");
   });

@@ -499,20 +499,22 @@ const ROUTES_AND_KEYS: readonly Case[] = [
     code: "file_not_found",
   },
   {
-    name: "chat completion",
+    name: "chat completion without an agent",
     method: "POST",
     path: "/api/v2/model/chat/completion",
     sent: { body: {} },
-    status: 501,
-    code: "not_implemented",
+    status: 400,
+    code: "invalid_field",
+    field: "agent_id",
   },
   {
-    name: "chat upload",
+    name: "chat upload of what is no image",
     method: "POST",
     path: "/files/upload",
     sent: { body: fileForm("x") },
-    status: 501,
-    code: "not_implemented",
+    status: 415,
+    code: "unsupported_media_type",
+    field: "file",
   },
 ];
 

@@ -1,16 +1,20 @@
-/** A service of its own process for tests that kill it. Arguments: state folder, key. Prints its address. */
+/** A service of its own process for tests that kill it. Arguments: state folder, key, the address of a language model if there is one. Prints its address. */
 import { join } from "node:path";
 import { pino } from "pino";
 import { ALL_SCOPES } from "../../../src/kb/resources/keys.ts";
 import { openService } from "../../../src/kb/service.ts";
+import { ENDPOINT_KEY } from "../../fakes/model-endpoint.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 
-const [stateDir = "", key = ""] = process.argv.slice(2);
+const [stateDir = "", key = "", modelUrl] = process.argv.slice(2);
 const service = await openService({
   stateDir,
   store: await openSqliteStore({ path: join(stateDir, "kb.sqlite") }),
   port: 0,
   webhookAllow: ["127.0.0.1"],
+  ...(modelUrl !== undefined && {
+    languageModel: { baseUrl: modelUrl, model: "seeing", apiKey: ENDPOINT_KEY },
+  }),
   log: pino({ level: "silent" }),
   version: "0.0.0-test",
 });

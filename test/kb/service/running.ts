@@ -5,7 +5,8 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Agent, FormData, request } from "undici";
 import { openService } from "../../../src/kb/service.ts";
-import type { Service, ServiceOptions } from "../../../src/kb/service.ts";
+import type { ServiceOptions } from "../../../src/kb/options.ts";
+import type { Service } from "../../../src/kb/service.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { KeyScope, Store } from "../../../src/kb/store/store.ts";
 

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
+import { chatContract } from "./contract-chat.ts";
 import { filterContract } from "./contract-filters.ts";
 import { keysContract } from "./contract-keys.ts";
 import { modelsContract } from "./contract-models.ts";
@@ -22,5 +23,6 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     filterContract(fixture);
     retentionContract(fixture);
     keysContract(fixture);
+    chatContract(fixture);
   });
 }

@@ -3,7 +3,7 @@ import { openPageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
 import type { MediaType } from "./media-type.ts";
 import { holdsText, ocrText } from "./ocr-layout.ts";
-import { openOcr, type OcrOptions } from "./ocr.ts";
+import { openOcr, type Ocr, type OcrOptions } from "./ocr.ts";
 import { openPdfPool } from "./pdf-pool.ts";
 import { structuredText } from "./structured-text.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
@@ -53,6 +53,8 @@ export interface Extractor {
    * retryable, where the file cannot be opened or no child process started, and with the signal's reason.
    */
   extractText(file: ExtractableFile, signal?: AbortSignal): Promise<Extraction>;
+  /** What is recognised in an image, with its places; see `Ocr`. */
+  readonly ocr: Pick<Ocr, "pagesMax" | "readImage">;
   /** Ends the child processes; PDFs under way fail. */
   close(): void;
 }
@@ -171,6 +173,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
           return await share(path, () => extractImage(path, mediaType, signal));
       }
     },
+    ocr,
     close: () => {
       pool.close();
       pages.close();

@@ -21,7 +21,7 @@ export interface Picture {
  * are 20 KB as a PNG and 400 MB in memory. Only the first picture of an animation counts.
  */
 export async function openPicture(path: string, mediaType: string, pixelsMax: number): Promise<Picture> {
-  const input = mediaType === "image/bmp" ? await decodeBitmap(path, pixelsMax) : path;
+  const input = await pictureInput(path, mediaType, pixelsMax);
   const options = { limitInputPixels: pixelsMax, failOn: "error", unlimited: false } as const;
   let meta;
   try {
@@ -44,6 +44,15 @@ export async function openPicture(path: string, mediaType: string, pixelsMax: nu
         .flatten({ background: "#ffffff" })
         .greyscale(),
   };
+}
+
+/** What sharp can read of a picture: the file itself, but of a bitmap its pixels in another form. */
+export async function pictureInput(
+  path: string,
+  mediaType: string,
+  pixelsMax: number,
+): Promise<string | Buffer> {
+  return mediaType === "image/bmp" ? await decodeBitmap(path, pixelsMax) : path;
 }
 
 function refusePixels(widthPx: number, heightPx: number, pixelsMax: number): void {

@@ -149,7 +149,7 @@ export function prepareLookups(db: Connection): Lookups {
  * Id of a chunk: a UUID (version 8) made from what the chunk is, so that it needs no place in the store and the same
  * version of a resource always has the same ids.
  */
-function chunkId(resourceId: string, version: number, index: number): string {
+export function chunkId(resourceId: string, version: number, index: number): string {
   const bytes = createHash("sha256").update(`${resourceId}/${version}/${index}`).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);

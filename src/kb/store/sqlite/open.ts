@@ -7,6 +7,7 @@ import { siblingModule } from "../../../lib/sibling.ts";
 import { callWorker, type WorkerCalls } from "../../../lib/worker-calls.ts";
 import { Tier } from "../../../wire/primitives.ts";
 import type { Store } from "../store.ts";
+import { prepareChatReads } from "./chat-reads.ts";
 import { openForReading } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import { prepareKeyLookups } from "./key-rows.ts";
@@ -51,6 +52,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   const jobs = prepareJobReads(db);
   const webhooks = prepareWebhookReads(db);
   const keyLookups = prepareKeyLookups(db);
+  const chat = prepareChatReads(db);
   const serving = prepareServingReads(db);
   /** Runs a look-up of one small row here, as a promise. */
   const here = async <T>(run: () => T): Promise<T> => {
@@ -115,6 +117,20 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     deadDeliveries: (query) => reader.call("deadDeliveries", query),
     replayDeliveries: (query) => writer.call("replayDeliveries", query),
     deliveryFigures: (accountId) => reader.call("deliveryFigures", accountId),
+    addAgent: (agent, agentsMax) => writer.call("addAgent", { agent, agentsMax }),
+    changeAgent: (agent) => writer.call("changeAgent", agent),
+    removeAgent: (at) => writer.call("removeAgent", at),
+    agent: (at) => here(() => chat.agent(at)),
+    agents: (accountId) => here(() => chat.agents(accountId)),
+    thread: (query) => reader.call("thread", query),
+    addTurn: (turn) => writer.call("addTurn", turn),
+    addChatJob: (job, jobsMax) => writer.call("addChatJob", { job, jobsMax }),
+    chatJobs: (limit) => reader.call("chatJobs", limit),
+    beginChatJob: (number) => writer.call("beginChatJob", number),
+    handBackChatJob: (number) => writer.call("handBackChatJob", number),
+    passage: (at) => reader.call("passage", at),
+    purgeThreads: (beforeIso, limit) => writer.call("purgeThreads", { beforeIso, limit }),
+    purgeThreadImages: (beforeIso, limit) => writer.call("purgeThreadImages", { beforeIso, limit }),
     deletedResource: (at) => reader.call("deletedResource", at),
     purgeDeleted: (beforeIso, limit) => writer.call("purgeDeleted", { beforeIso, limit }),
     unusedFiles: (beforeIso, limit) => reader.call("unusedFiles", { beforeIso, limit }),

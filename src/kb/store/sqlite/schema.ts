@@ -259,4 +259,54 @@ export const MIGRATIONS: readonly string[] = [
   `
   CREATE INDEX chunk_of_resource ON chunk (resource);
   `,
+  // Agents, their threads, and questions that are answered after their request.
+  `
+  CREATE TABLE agent (
+    account_id TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL,
+    body TEXT NOT NULL CHECK (json_valid(body)),
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The agent may be one of the configuration, which has no row.
+  CREATE TABLE chat_thread (
+    number INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES account (id),
+    agent_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    used_at TEXT NOT NULL,
+    UNIQUE (account_id, agent_id, thread_id)
+  ) STRICT;
+  CREATE INDEX chat_thread_by_use ON chat_thread (used_at);
+
+  CREATE TABLE chat_turn (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    thread INTEGER NOT NULL REFERENCES chat_thread (number),
+    message_id TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL,
+    user TEXT NOT NULL,
+    answer TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX chat_turn_of_thread ON chat_turn (thread, number);
+
+  CREATE TABLE chat_image (
+    thread INTEGER NOT NULL REFERENCES chat_thread (number),
+    token TEXT NOT NULL,
+    linked_at TEXT NOT NULL,
+    PRIMARY KEY (thread, token)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX chat_image_by_age ON chat_image (linked_at);
+  CREATE INDEX chat_image_of_file ON chat_image (token);
+
+  CREATE TABLE chat_job (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id TEXT NOT NULL REFERENCES account (id),
+    message_id TEXT NOT NULL,
+    begun INTEGER NOT NULL DEFAULT 0,
+    created_ms INTEGER NOT NULL,
+    body TEXT NOT NULL CHECK (json_valid(body))
+  ) STRICT;
+  `,
 ];

@@ -22,6 +22,7 @@ import type {
   VersionChunks,
 } from "../store.ts";
 import type { Delivery, DueQuery } from "../webhooks.ts";
+import { prepareChatReads, type ChatReads } from "./chat-reads.ts";
 import { openForReading } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import { prepareLexical } from "./lexical.ts";
@@ -57,6 +58,9 @@ export type Searcher = {
   sentenceMatches(query: RowsQuery): SentenceMatch[];
   chunksWithoutSentences(argument: { fingerprint: string; afterRow: number; limit: number }): RowText[];
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
+  thread: ChatReads["thread"];
+  chatJobs: ChatReads["chatJobs"];
+  passage: ChatReads["passage"];
   dueJobs: JobReads["dueJobs"];
   jobFigures: JobReads["jobFigures"];
   deadDeliveries: WebhookReads["deadDeliveries"];
@@ -83,6 +87,7 @@ export function openSearcher(path: string): Searcher {
   const vectors = prepareVectors(db);
   const jobs = prepareJobReads(db);
   const webhooks = prepareWebhookReads(db);
+  const chat = prepareChatReads(db);
   const unusedFiles = prepareUnusedFiles(db);
   const sentences = prepareSentenceReads(db);
   const serving = prepareServingReads(db);
@@ -197,6 +202,9 @@ export function openSearcher(path: string): Searcher {
       sentences.missing(fingerprint, afterRow, limit),
     ),
     unusedFiles: read(unusedFiles),
+    thread: read(chat.thread),
+    chatJobs: read(chat.chatJobs),
+    passage: read(chat.passage),
     dueJobs: read(jobs.dueJobs),
     jobFigures: read(jobs.jobFigures),
     deadDeliveries: read(webhooks.deadDeliveries),

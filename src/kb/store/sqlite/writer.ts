@@ -5,6 +5,7 @@ import type { Account, Resource, RowVector, StoredFile } from "../store.ts";
 import { prepareAnswerNotes, type AnswerNotes } from "./answer-notes.ts";
 import type { KeyChange } from "../keys.ts";
 import type { LinkFetch } from "../links.ts";
+import { prepareChatWrites, type ChatWrites } from "./chat-writes.ts";
 import type { RowSentences } from "../sentences.ts";
 import { openForWriting } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
@@ -65,6 +66,7 @@ export type Writer = {
   /** Commits what waits, copies the log into the database and closes the file. */
   close(): Promise<void>;
 } & Queued<WebhookWrites> &
+  Queued<ChatWrites> &
   Queued<RetentionWrites> &
   Queued<Pick<JobWrites, "begin" | "postpone">> &
   Queued<Pick<ResourceWrites, "fail">> &
@@ -97,6 +99,7 @@ export function openWriter(path: string): Writer {
   const webhooks = prepareWebhookWrites(db);
   const retention = prepareRetentionWrites(db);
   const keys = prepareKeyWrites(db);
+  const chat = prepareChatWrites(db, (file) => small.addFile(file));
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");
@@ -219,9 +222,11 @@ export function openWriter(path: string): Writer {
     addFile: ({ file, alongside }) =>
       enqueue(() => {
         small.addFile(file);
+        if (alongside?.thread !== undefined) chat.linkImage({ link: alongside.thread, token: file.token });
         if (alongside?.request !== undefined) notes.file(file, alongside.request);
       }),
     ...queued(webhooks),
+    ...queued(chat),
     ...queued(retention),
     ...queued({ begin: jobs.begin, postpone: jobs.postpone }),
     ...queued({ fail: resources.fail }),

@@ -6,7 +6,7 @@ import type { Route } from "../../../../src/kb/http/route-table.ts";
 import { Failure } from "../../../../src/wire/failure.ts";
 import { createBody, fileForm, openRunning } from "../../service/running.ts";
 import type { Running } from "../../service/running.ts";
-import { fuzzRequests } from "./requests.ts";
+import { fuzzRequests, SMALL_GIF } from "./requests.ts";
 import type { ApiDocument, FuzzRequest } from "./requests.ts";
 
 /** `npm run test:fuzz` sends 20,000. */
@@ -22,10 +22,11 @@ let running: Running;
 let agent: Agent;
 let key: string;
 let fileUrl: string;
+let imageUrl: string;
 let collection: string;
 let document: ApiDocument;
 /** By what they are ids of. */
-const pools = { resource: [] as string[], key: [] as string[], endpoint: [] as string[] };
+const pools = { resource: [] as string[], key: [] as string[], endpoint: [] as string[], agent: ["default"] };
 const statuses = new Map<number, number>();
 
 beforeAll(async () => {
@@ -37,8 +38,10 @@ beforeAll(async () => {
   collection = data.collectionId;
   fileUrl = (await running.send("POST", "/image/processing/upload", { body: fileForm("words") })).json
     .file_url;
+  imageUrl = (await running.send("POST", "/files/upload", { body: fileForm(SMALL_GIF, "a.gif") })).json
+    .file_url;
   document = (await running.send("GET", "/openapi.json")).json;
-});
+}, 60_000);
 afterAll(async () => {
   await agent.destroy();
   await running.close();
@@ -46,6 +49,7 @@ afterAll(async () => {
 
 function poolOf(route: string): string[] {
   if (route.startsWith("/v1/keys")) return pools.key;
+  if (route.startsWith("/v1/agents")) return pools.agent;
   return route.startsWith("/v1/webhooks") ? pools.endpoint : pools.resource;
 }
 
@@ -54,6 +58,8 @@ function filled(text: string, pool = pools.resource): string {
   return text
     .replaceAll(/@id(\d)/g, (_all, at: string) => pool.at(-1 - Number(at)) ?? "0".repeat(24))
     .replaceAll("@collection", collection)
+    .replaceAll("@agent", pools.agent.at(-1) ?? "default")
+    .replaceAll("@image", imageUrl)
     .replaceAll("@file", fileUrl);
 }
 
@@ -75,10 +81,11 @@ async function expectNoFault(sent: FuzzRequest): Promise<void> {
 
 /** What is wrong with an answer: a fault, or a body that is not as the document says. */
 function problemOf(sent: FuzzRequest, status: number, type: string, text: string): string | undefined {
-  const isFault = status >= 500 && status !== 501 && status !== 503;
+  const isFault = status >= 500 && status !== 503;
   if (isFault) return `status ${status}: ${text}`;
   const isFile = sent.route.startsWith("/files/") && status < 300;
   if (status === 304 || sent.method === "HEAD" || isFile) return undefined;
+  if (type.startsWith("text/event-stream")) return problemOfEvents(sent, text);
   const isLines = routeOf(sent)?.doc?.lines === true && status < 300;
   const expected = isLines ? "application/x-ndjson" : "application/json; charset=utf-8";
   if (type !== expected) return `status ${status} of type ${type}`;
@@ -91,6 +98,17 @@ function problemOf(sent: FuzzRequest, status: number, type: string, text: string
     if (error !== undefined) return `an answer ${status} that is not as declared: ${error.message}: ${line}`;
   }
   return undefined;
+}
+
+/** Where the document says so an answer may come in pieces; it ends with the whole, or with why there is none. */
+function problemOfEvents(sent: FuzzRequest, text: string): string | undefined {
+  const doc = routeOf(sent)?.doc;
+  if (doc?.events === undefined) return "events where none are declared";
+  const [, name, data = ""] = /(?:^|\n\n)event: (completed|error)\ndata: (.*)\n\n$/.exec(text) ?? [];
+  const declared = name === "completed" ? doc.answers[200] : Failure;
+  if (name === undefined || !(declared instanceof z.ZodType)) return `events without an end: ${text}`;
+  const { error } = declared.safeParse(JSON.parse(data));
+  return error === undefined ? undefined : `a last event that is not as declared: ${error.message}: ${data}`;
 }
 
 function mapped(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -43,7 +43,7 @@ export interface FuzzRequest {
 }
 
 /** Ids and addresses that exist, looked up when a request is sent: `@id0`, `@id1` … stand for them until then. */
-export const PLACEHOLDERS = ["@id0", "@id1", "@id2", "@collection", "@file"] as const;
+export const PLACEHOLDERS = ["@id0", "@id1", "@id2", "@collection", "@file", "@image", "@agent"] as const;
 
 /** Requests to every operation of a document: right ones, nearly right ones and wild ones. */
 export function fuzzRequests(document: ApiDocument): fc.Arbitrary<FuzzRequest> {
@@ -96,6 +96,7 @@ const wild: fc.Arbitrary<unknown> = fc.oneof(
 const address = fc.oneof(
   fc.constantFrom(
     "@file",
+    "@image",
     "http://127.0.0.1:1/",
     "http://2130706433/",
     "http://[::ffff:127.0.0.1]/",
@@ -137,6 +138,7 @@ function valueOf(schema: Schema, name = ""): fc.Arbitrary<unknown> {
 
 function stringOf({ pattern, minLength = 0, maxLength = 200 }: Schema, name: string): fc.Arbitrary<string> {
   if (name === "url") return address;
+  if (name === "agent_id") return fc.constantFrom("@agent", "default");
   if (/collection/i.test(name)) return fc.constant("@collection");
   if (/(^|_)id$|Id$/.test(name)) return fc.constantFrom("@id0", "@id1", "@id2", "0".repeat(24));
   if (pattern?.startsWith("^\\d{1,") === true) return fc.nat({ max: 5000 }).map(String);
@@ -361,6 +363,9 @@ const rawBody: fc.Arbitrary<Body> = fc.oneof(
     .map((bytes) => ({ headers: JSON_HEADERS, bytes })),
 );
 
+/** One white pixel. */
+export const SMALL_GIF = Buffer.from("R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=", "base64");
+
 /** One file of bytes, now and then in a form that is broken off, doubled or without name. */
 const formBody: fc.Arbitrary<Body> = fc
   .record({
@@ -381,7 +386,22 @@ const formBody: fc.Arbitrary<Body> = fc
         Buffer.from("GIF89a"),
         Buffer.from("PK\x03\x04"),
         Buffer.from([0xff, 0xfe, 0x41]),
+        SMALL_GIF,
       ),
+    ),
+    // What an image for chat says of itself; another upload passes over it.
+    fields: fc.constantFrom<readonly (readonly [string, string])[]>(
+      [],
+      [],
+      [
+        ["agent_id", "default"],
+        ["thread_id", "t"],
+      ],
+      [["thread_id", "t"]],
+      [
+        ["agent_id", "nobody"],
+        ["thread_id", "x".repeat(300)],
+      ],
     ),
     end: fc.constantFrom(
       "\r\n--b--\r\n",
@@ -392,9 +412,12 @@ const formBody: fc.Arbitrary<Body> = fc
       "\r\n--b\r\n\r\n",
     ),
   })
-  .map(({ part, name, bytes, end }) => ({
+  .map(({ part, name, bytes, end, fields }) => ({
     headers: { "content-type": "multipart/form-data; boundary=b" },
     bytes: Buffer.concat([
+      ...fields.map(([field, value]) =>
+        Buffer.from(`--b\r\ncontent-disposition: form-data; name="${field}"\r\n\r\n${value}\r\n`),
+      ),
       Buffer.from(
         `--b\r\ncontent-disposition: form-data; name="${part}"; filename="${name.replaceAll(/["\r\n]/g, "_")}"\r\n\r\n`,
       ),

@@ -1,0 +1,105 @@
+import type { Logger } from "pino";
+import type { AgentConfig, KnowledgePlace } from "../wire/agent.ts";
+import { openChat, type Chat } from "./chat/chat.ts";
+import { openImageReader } from "./chat/image-reader.ts";
+import { openChatJobs, type ChatJobRunner } from "./chat/job-runner.ts";
+import type { Fetcher } from "./fetch/fetcher.ts";
+import { openRateLimiter, type RateRule } from "./http/rate.ts";
+import type { LanguageModelOptions } from "./language/openai-compatible.ts";
+import { openOpenAiModel } from "./models/openai.ts";
+import type { ModelFacts } from "./models/price.ts";
+import type { KnowledgeBase } from "./resources/knowledge-base.ts";
+
+/** How questions are answered. */
+export interface ChatOptions {
+  readonly agents: readonly AgentConfig[];
+  /** What the agent `default` reads. */
+  readonly defaultKnowledge: readonly KnowledgePlace[];
+  /** What is known of models, by name. */
+  readonly models: Readonly<Record<string, ModelFacts>>;
+  /** Window of a model of which it is not known. */
+  readonly contextTokens: number;
+  readonly timeoutMs: number;
+}
+
+const DEFAULT_CHAT: ChatOptions = {
+  agents: [],
+  defaultKnowledge: [],
+  models: {},
+  contextTokens: 8192,
+  timeoutMs: 120_000,
+};
+
+/** Questions an agent and a thread may be asked a minute, where the requests of keys are limited at all. */
+const AGENT_RATE: RateRule = { perMinute: 100, burst: 100 };
+const THREAD_RATE: RateRule = { perMinute: 20, burst: 20 };
+
+/** What questions are answered with, beside the knowledge base. */
+export interface AnsweringParts {
+  readonly kb: KnowledgeBase;
+  readonly log: Logger;
+  /** Undefined: none is configured, and the builtin agent answers. */
+  readonly languageModel: LanguageModelOptions | undefined;
+  readonly options: Partial<ChatOptions> | undefined;
+  /** For images; its bytes are counted where they are kept. */
+  readonly fetcher: Fetcher;
+  readonly imageDays: number;
+  readonly allowsHost: (host: string) => boolean;
+  /** Whether questions are counted at all. */
+  readonly isRated: boolean;
+}
+
+/** Chat with what it runs on. */
+export interface Answering {
+  readonly chat: Chat;
+  readonly jobs: ChatJobRunner;
+  close(): Promise<void>;
+}
+
+/** Puts together what answers questions: agents, the model or its builtin stand-in, images, and the queue of later answers. */
+export function openAnswering(parts: AnsweringParts): Answering {
+  const { kb, log, languageModel, isRated } = parts;
+  const options = { ...DEFAULT_CHAT, ...parts.options };
+  const model = languageModel && openOpenAiModel({ ...languageModel, timeoutMs: options.timeoutMs });
+  const factsOf = (name: string): ModelFacts | undefined =>
+    Object.hasOwn(options.models, name) ? options.models[name] : undefined;
+  const reader = openImageReader();
+  const agentRate = openRateLimiter(isRated ? AGENT_RATE : undefined, "The agent");
+  const threadRate = openRateLimiter(isRated ? THREAD_RATE : undefined, "The thread");
+  const chat = openChat({
+    kb,
+    agents: {
+      store: kb.store,
+      configured: options.agents,
+      defaultKnowledge: options.defaultKnowledge,
+      nowMs: kb.nowMs,
+    },
+    fetcher: parts.fetcher,
+    reader,
+    answerers: {
+      endpoint: model && languageModel && { chat: model, model: languageModel.model },
+      ocr: kb.ingest.ocr,
+      contextTokensOf: (name) => factsOf(name)?.contextTokens ?? options.contextTokens,
+    },
+    factsOf,
+    imageDays: parts.imageDays,
+    allowsHost: parts.allowsHost,
+    takeTurn: (accountId, agentId, threadId) => {
+      // The narrower one first: what a thread is refused, its agent does not pay for.
+      if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, kb.nowMs());
+      agentRate.take(`${accountId}/${agentId}`, kb.nowMs());
+    },
+  });
+  const jobs = openChatJobs(kb, chat, (error) =>
+    log.error({ err: error }, "the queue of questions stands still, tries again"),
+  );
+  return {
+    chat,
+    jobs,
+    close: async () => {
+      await jobs.close();
+      await model?.close();
+      reader.close();
+    },
+  };
+}

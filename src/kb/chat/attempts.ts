@@ -1,0 +1,181 @@
+import { KbsyncError } from "../../lib/failure.ts";
+import type { Citation, FinishReason } from "../../wire/chat.ts";
+import type { Agent } from "../agents/agents.ts";
+import type { Ocr } from "../ingest/extract/ocr.ts";
+import { NO_USAGE, type ChatModel, type ModelUsage } from "../models/chat-model.ts";
+import { Refusal } from "../resources/refusal.ts";
+import type { Turn } from "../store/chat.ts";
+import { answerBuiltin, BUILTIN_MODEL } from "./builtin.ts";
+import type { ChatImage } from "./images.ts";
+import { citationsOf, type Passage } from "./passage.ts";
+import { makePrompt } from "./prompt.ts";
+
+/** A question with all that an answer is made from. */
+export interface Question {
+  readonly agent: Agent;
+  readonly systemPrompt: string;
+  readonly text: string;
+  readonly images: readonly ChatImage[];
+  readonly passages: readonly Passage[];
+  readonly turns: readonly Turn[];
+  readonly asJson: boolean;
+}
+
+/** What came of asking. */
+export interface Attempted {
+  readonly id: string;
+  readonly text: string;
+  readonly model: string;
+  /** The model that was asked for, by which its price is known. */
+  readonly asked: string;
+  readonly finish: FinishReason;
+  readonly usage: ModelUsage;
+  readonly citations: readonly Citation[];
+  readonly toolsData: Readonly<Record<string, unknown>>;
+  readonly turnsLeftOut: number;
+  readonly passagesLeftOut: number;
+  readonly fallback: boolean;
+  readonly firstAttemptError: string;
+}
+
+/** Who can be asked. */
+export interface Answerers {
+  /** Undefined: no endpoint is configured, and the builtin agent answers everything. */
+  readonly endpoint: { readonly chat: ChatModel; readonly model: string } | undefined;
+  readonly ocr: Pick<Ocr, "pagesMax" | "readImage">;
+  readonly contextTokensOf: (model: string) => number;
+}
+
+/** How an answer is waited for. */
+export interface Waiting {
+  readonly signal: AbortSignal;
+  readonly onText?: ((piece: string) => void) | undefined;
+}
+
+/** The models of an agent in the order in which they are asked. */
+export function modelsOf(agent: Agent, { endpoint }: Answerers): readonly string[] {
+  if (endpoint === undefined) return [BUILTIN_MODEL];
+  const first = agent.model ?? endpoint.model;
+  const { fallbackModel } = agent;
+  return fallbackModel === undefined || fallbackModel === first ? [first] : [first, fallbackModel];
+}
+
+/**
+ * Asks the agent's model, and its second one where the first fails. Throws `model_failed` and `model_timeout` where none
+ * answers; `text_too_large` where the question does not fit into the window.
+ */
+export async function ask(answerers: Answerers, question: Question, waiting: Waiting): Promise<Attempted> {
+  const [first = BUILTIN_MODEL, second] = modelsOf(question.agent, answerers);
+  try {
+    return { ...(await attempt(answerers, first, question, waiting)), fallback: false };
+  } catch (error) {
+    waiting.signal.throwIfAborted();
+    if (second === undefined || !isModelFailure(error)) throw error;
+    const firstAttemptError = error.message;
+    try {
+      return { ...(await attempt(answerers, second, question, waiting)), fallback: true, firstAttemptError };
+    } catch (again) {
+      if (!isModelFailure(again)) throw again;
+      const message = `${firstAttemptError}; then ${again.message}`;
+      throw new KbsyncError(message, { code: again.code, retryable: true, cause: again });
+    }
+  }
+}
+
+function isModelFailure(error: unknown): error is KbsyncError {
+  return error instanceof KbsyncError && (error.code === "model_failed" || error.code === "model_timeout");
+}
+
+type Answered = Omit<Attempted, "fallback">;
+
+async function attempt(
+  answerers: Answerers,
+  model: string,
+  question: Question,
+  waiting: Waiting,
+): Promise<Answered> {
+  if (model === BUILTIN_MODEL || answerers.endpoint === undefined) {
+    return askBuiltin(answerers, question, waiting);
+  }
+  return askModel(answerers.endpoint.chat, answerers.contextTokensOf(model), model, question, waiting);
+}
+
+async function askBuiltin({ ocr }: Answerers, question: Question, waiting: Waiting): Promise<Answered> {
+  const { agent, text, images, passages, turns, asJson } = question;
+  const hasKnowledge = agent.knowledge.length > 0;
+  const answer = await answerBuiltin(ocr, {
+    question: text,
+    images,
+    passages,
+    hasKnowledge,
+    asJson,
+    ...waiting,
+  });
+  return {
+    id: "",
+    model: BUILTIN_MODEL,
+    asked: BUILTIN_MODEL,
+    finish: "completed",
+    usage: NO_USAGE,
+    // It remembers images alone.
+    turnsLeftOut: turns.length,
+    passagesLeftOut: 0,
+    firstAttemptError: "",
+    ...answer,
+  };
+}
+
+async function askModel(
+  chat: ChatModel,
+  contextTokens: number,
+  model: string,
+  question: Question,
+  { signal, onText }: Waiting,
+): Promise<Answered> {
+  const { agent, systemPrompt, passages, turns, asJson } = question;
+  const images = question.images.flatMap(({ facts }) => facts.rendered ?? []);
+  const parts = { systemPrompt, passages, turns, question: question.text, images, asJson, contextTokens };
+  const prompt = makePrompt(parts);
+  if (prompt === undefined) throw tooLong(contextTokens);
+  const request = { model, messages: prompt.messages, temperature: agent.temperature, asJson };
+  const answer = await chat.answer(request, onText === undefined ? { signal } : { signal, onText });
+  const isWhole = onText === undefined && answer.finish === "completed";
+  const text = asJson && isWhole ? jsonOf(answer.text, model) : answer.text;
+  return {
+    id: answer.id,
+    text,
+    model: answer.model,
+    asked: model,
+    finish: answer.finish,
+    usage: answer.usage,
+    citations: citationsOf(text, prompt.passages),
+    toolsData: {},
+    turnsLeftOut: prompt.turnsLeftOut,
+    passagesLeftOut: prompt.passagesLeftOut,
+    firstAttemptError: answer.problem,
+  };
+}
+
+/** The JSON of an answer that was to be nothing else; some models put it between fences. Throws `model_failed`. */
+function jsonOf(text: string, model: string): string {
+  const bare = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text;
+  try {
+    JSON.parse(bare);
+    return bare;
+  } catch (error) {
+    throw new KbsyncError(`the model ${model} failed: it did not answer JSON`, {
+      code: "model_failed",
+      subject: model,
+      retryable: true,
+      cause: error,
+    });
+  }
+}
+
+function tooLong(contextTokens: number): Refusal {
+  return new Refusal(
+    "text_too_large",
+    `user: the question and the agent's prompt do not fit into the model's window of ${contextTokens} tokens.`,
+    { field: "user", hint: "Ask shorter, or tell the model's true window with kb.chat.models." },
+  );
+}

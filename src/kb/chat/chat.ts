@@ -1,0 +1,121 @@
+import { openGate } from "../../lib/gate.ts";
+import { newHexId } from "../../lib/ids.ts";
+import { openTurns } from "../../lib/turns.ts";
+import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
+import { readAgent, type Agents } from "../agents/agents.ts";
+import { nowIso } from "../resources/knowledge-base.ts";
+import { invalidField, Refusal } from "../resources/refusal.ts";
+import type { ThreadLink } from "../store/chat.ts";
+import type { DeliveryTarget } from "../store/webhooks.ts";
+import type { Waiting } from "./attempts.ts";
+import { findSources } from "./images.ts";
+import { answerTurn, type Asking, type TurnParts } from "./turn.ts";
+import { webhookTarget } from "./webhook-target.ts";
+
+/** Questions answered at once: each may hold 32 MB of images. */
+const WIDTH = 16;
+/** Questions that wait for that; a model takes seconds, so nobody waits longer for its turn than for its answer. */
+const LINE_MAX = 128;
+/** Requests that wait to be answered by webhook, of all accounts. */
+export const JOBS_MAX = 1000;
+
+/** What chat works with. */
+export interface ChatParts extends TurnParts {
+  readonly agents: Agents;
+  /** Whether messages may be sent to a host, as far as its name tells. */
+  readonly allowsHost: (host: string) => boolean;
+  /** Counts questions of an agent and of a thread; throws `rate_limited`. */
+  readonly takeTurn: (accountId: string, agentId: string, threadId: string | undefined) => void;
+}
+
+/** Operation 7, and what operation 8 asks of it. */
+export interface Chat {
+  readonly agents: Agents;
+  /** Answers. Throws, with the field at fault, whatever a request can be refused for. */
+  complete(accountId: string, body: ChatBody, waiting: Waiting): Promise<ChatResponse>;
+  /** Checks a request whose answer is delivered later, and keeps it; durable when it resolves. */
+  accept(accountId: string, body: ChatBody): Promise<{ readonly messageId: string }>;
+  /** Works on a kept request; `asking` as `recall` gives it. */
+  run(asking: Asking, waiting: Waiting): Promise<ChatResponse>;
+  /** A kept request, checked anew: what it names may be gone meanwhile. */
+  recall(accountId: string, messageId: string, body: ChatBody): Promise<Asking>;
+  /** Where the answer of a request goes; undefined: into the response. Throws `invalid_field`. */
+  targetOf(body: ChatBody): DeliveryTarget | undefined;
+  /** The thread that the fields of an upload name; undefined: none. Throws. */
+  threadOf(accountId: string, fields: ChatUploadFields): Promise<ThreadLink | undefined>;
+  /** Refuses an upload that is no image, or none that can be looked at. */
+  checkUpload(path: string, mediaType: string): Promise<void>;
+}
+
+/** Opens it. */
+export function openChat(parts: ChatParts): Chat {
+  const { kb, agents } = parts;
+  const gate = openGate(WIDTH, LINE_MAX, busy);
+  // A thread's questions are answered in the order in which they came: each knows those before it.
+  const turns = openTurns();
+
+  const check = async (accountId: string, messageId: string, body: ChatBody): Promise<Asking> => {
+    const agent = await readAgent(agents, { accountId, id: body.agent_id });
+    const hasText = body.user !== undefined && body.user.trim() !== "";
+    if (!hasText && body.user_urls.length === 0) {
+      throw invalidField("user", "expected a text that is not empty, or an image in user_urls");
+    }
+    const sources = await findSources(kb, accountId, body.user_urls);
+    return { accountId, agent, body, sources, messageId };
+  };
+  const count = ({ accountId, agent, body }: Asking): void => {
+    parts.takeTurn(accountId, agent.id, body.thread_id ?? undefined);
+  };
+  const run = (asking: Asking, waiting: Waiting): Promise<ChatResponse> => {
+    const { accountId, agent, body } = asking;
+    const work = () => gate.run(() => answerTurn(parts, asking, waiting));
+    const { thread_id: threadId } = body;
+    if (threadId === null || threadId === undefined) return work();
+    return turns.run(`${accountId}/${agent.id}/${threadId}`, async () => {
+      // Whoever left while waiting is not asked for.
+      waiting.signal.throwIfAborted();
+      return work();
+    });
+  };
+
+  return {
+    agents,
+    run,
+    recall: check,
+    targetOf: (body) => webhookTarget(body, parts.allowsHost),
+    complete: async (accountId, body, waiting) => {
+      const asking = await check(accountId, newHexId(kb.nowMs()), body);
+      count(asking);
+      return run(asking, waiting);
+    },
+    accept: async (accountId, body) => {
+      if (body.stream) throw invalidField("stream", "expected false where the answer goes to a webhook");
+      const messageId = newHexId(kb.nowMs());
+      count(await check(accountId, messageId, body));
+      const job = { accountId, messageId, body: JSON.stringify(body), nowMs: kb.nowMs() };
+      await kb.store.addChatJob(job, JOBS_MAX);
+      return { messageId };
+    },
+    threadOf: async (accountId, { agent_id: agentId, thread_id: threadId }) => {
+      if (agentId === undefined && threadId === undefined) return undefined;
+      if (agentId === undefined) throw invalidField("agent_id", "expected with thread_id, got nothing");
+      const agent = await readAgent(agents, { accountId, id: agentId });
+      if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
+      const isStoredAgent = agent.origin === "api";
+      return { accountId, agentId, threadId: threadId.toWellFormed(), isStoredAgent, nowIso: nowIso(kb) };
+    },
+    checkUpload: async (path, mediaType) => {
+      if (!mediaType.startsWith("image/")) {
+        throw new Refusal("unsupported_media_type", `file: expected an image, got ${mediaType}.`, {
+          field: "file",
+          hint: "Taken are PNG, JPEG, WebP, GIF, BMP and TIFF; the bytes decide.",
+        });
+      }
+      await parts.reader.look(path, mediaType, { render: false });
+    },
+  };
+}
+
+function busy(): Refusal {
+  return new Refusal("overloaded", "Too many questions are waiting to be answered.");
+}

@@ -1,0 +1,73 @@
+import { constants, setPriority } from "node:os";
+import sharp from "sharp";
+import { answerRequests, CappedRefusal, tellsOfMemory } from "../../lib/capped/child.ts";
+import { messageOf } from "../../lib/failure.ts";
+import { openPicture, pictureInput } from "../ingest/extract/ocr-picture.ts";
+
+/** What the parent asks of an image. */
+export interface ImageRequest {
+  readonly path: string;
+  readonly mediaType: string;
+  readonly pixelsMax: number;
+  /** Decode it and give it in the form that models take. */
+  readonly render: boolean;
+}
+
+/** What an image is. */
+export interface ImageFacts {
+  /** As it is stored, before it is turned upright. */
+  readonly widthPx: number;
+  readonly heightPx: number;
+  /** Pages of a TIFF; 1 of everything else. */
+  readonly pages: number;
+  /** Upright, within what models look at, without what a camera wrote into it. */
+  readonly rendered?: RenderedImage;
+}
+
+/** An image in a form that every model takes. */
+export interface RenderedImage {
+  readonly mediaType: "image/png" | "image/jpeg";
+  readonly bytes: Uint8Array;
+}
+
+/** Why an image is not taken. */
+export type ImageFailure = "image_too_large" | "damaged_image" | "memory";
+
+/** Models look at no more; larger ones only cost more to send. */
+const SIDE_PX_MAX = 2048;
+const JPEG_QUALITY = 90;
+
+// Reading a picture may take as long as it likes; searches may not.
+setPriority(constants.priority.PRIORITY_LOW);
+
+answerRequests<ImageRequest, ImageFacts, ImageFailure>(async (request, give) => {
+  const { path, mediaType, pixelsMax } = request;
+  const { widthPx, heightPx, pages } = await openPicture(path, mediaType, pixelsMax);
+  give({ widthPx, heightPx, pages, ...(request.render ? { rendered: await render(request) } : {}) });
+}, codeFor);
+
+async function render({ path, mediaType, pixelsMax }: ImageRequest): Promise<RenderedImage> {
+  const input = await pictureInput(path, mediaType, pixelsMax);
+  const upright = sharp(input, { limitInputPixels: pixelsMax, failOn: "error" })
+    .autoOrient()
+    .resize({ width: SIDE_PX_MAX, height: SIDE_PX_MAX, fit: "inside", withoutEnlargement: true });
+  // Photographs stay what they are: as a PNG one is ten times as large.
+  const isPhoto = mediaType === "image/jpeg" || mediaType === "image/webp";
+  try {
+    return isPhoto
+      ? {
+          mediaType: "image/jpeg",
+          bytes: await upright.flatten({ background: "#ffffff" }).jpeg({ quality: JPEG_QUALITY }).toBuffer(),
+        }
+      : { mediaType: "image/png", bytes: await upright.png().toBuffer() };
+  } catch (error) {
+    if (tellsOfMemory(messageOf(error))) throw error;
+    throw new CappedRefusal<ImageFailure>("damaged_image", messageOf(error));
+  }
+}
+
+function codeFor(error: unknown): ImageFailure {
+  // Thrown here and in openPicture alone, with these codes.
+  if (error instanceof CappedRefusal) return error.code as ImageFailure;
+  return tellsOfMemory(messageOf(error)) ? "memory" : "damaged_image";
+}

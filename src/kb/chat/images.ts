@@ -1,0 +1,233 @@
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { IMAGES_BYTES_MAX } from "../../wire/chat.ts";
+import type { ChatBody } from "../../wire/chat.ts";
+import type { Fetcher } from "../fetch/fetcher.ts";
+import { readLink } from "../fetch/link.ts";
+import { detectMediaType } from "../ingest/extract/media-type.ts";
+import { newFileToken, safeFileName } from "../resources/file-address.ts";
+import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
+import { invalidField, Refusal, shown } from "../resources/refusal.ts";
+import { issuedFile } from "../resources/source.ts";
+import type { StoredFile } from "../store/store.ts";
+import type { ImageFacts } from "./image-child.ts";
+import type { ImageReader } from "./image-reader.ts";
+
+/** Where an image of a request is. */
+export type ImageSource =
+  | { readonly kind: "file"; readonly file: StoredFile; readonly field: string }
+  | { readonly kind: "link"; readonly url: string; readonly field: string };
+
+/** An image at hand. */
+export interface ChatImage {
+  /** As answers name it. */
+  readonly url: string;
+  readonly file: StoredFile;
+  readonly path: string;
+  /** Fetched for this request: the store does not know it yet. */
+  readonly isNew: boolean;
+  readonly facts: ImageFacts;
+}
+
+/** An image of the thread that does not take part. */
+export interface LeftOut {
+  readonly url: string;
+  readonly reason: string;
+}
+
+/** What images are read with. */
+export interface ImageParts {
+  readonly kb: KnowledgeBase;
+  readonly fetcher: Fetcher;
+  readonly reader: ImageReader;
+}
+
+/** Checks the addresses of a request as far as can be told without asking anybody for them. The same one twice is one. */
+export async function findSources(
+  kb: KnowledgeBase,
+  accountId: string,
+  userUrls: ChatBody["user_urls"],
+): Promise<readonly ImageSource[]> {
+  const sources = new Map<string, ImageSource>();
+  for (const [at, { url: given }] of userUrls.entries()) {
+    const field = `user_urls[${at}].url`;
+    const source = await named(field, () => findSource(kb, accountId, given, field));
+    sources.set(source.kind === "file" ? source.file.token : source.url, source);
+  }
+  return [...sources.values()];
+}
+
+async function findSource(
+  kb: KnowledgeBase,
+  accountId: string,
+  given: string,
+  field: string,
+): Promise<ImageSource> {
+  const parsed = URL.parse(given);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw invalidField(field, `expected an http or https address, got ${shown(given)}`);
+  }
+  const url = readLink(given);
+  const place = kb.addresses.place(url);
+  if (place.kind === "elsewhere") return { kind: "link", url: given, field };
+  const file = await issuedFile(kb, accountId, given, place.kind === "token" ? place.token : "");
+  if (!file.mediaType.startsWith("image/")) throw noImage(field, file.mediaType);
+  return { kind: "file", file, field };
+}
+
+/**
+ * Brings the images of a request: fetched, counted, looked at. Those fetched lie in the file area's `incoming/`, and are
+ * told to `onFetched` at once, for whoever has to put them away. Throws `images_too_large` over the bytes really read.
+ */
+export async function loadImages(
+  parts: ImageParts,
+  accountId: string,
+  sources: readonly ImageSource[],
+  options: { readonly render: boolean; readonly signal: AbortSignal },
+  onFetched: (token: string) => void,
+): Promise<readonly ChatImage[]> {
+  const { reader } = parts;
+  const images: ChatImage[] = [];
+  let left = IMAGES_BYTES_MAX;
+  for (const source of sources) {
+    options.signal.throwIfAborted();
+    const { field } = source;
+    const image = await named(field, async (): Promise<ChatImage> => {
+      if (source.kind === "link") {
+        const { file, path } = await fetchImage(parts, accountId, source.url, left, field, onFetched);
+        return {
+          url: source.url,
+          file,
+          path,
+          isNew: true,
+          facts: await reader.look(path, file.mediaType, options),
+        };
+      }
+      const { file } = source;
+      if (file.sizeBytes > left) throw tooLarge(field);
+      return storedImage(parts, file, options);
+    });
+    left -= image.file.sizeBytes;
+    images.push(image);
+  }
+  return images;
+}
+
+/** Adds the images of a thread, newest first, as far as there is room beside those of the request itself. */
+export async function addThreadImages(
+  parts: ImageParts,
+  own: readonly ChatImage[],
+  linked: readonly StoredFile[],
+  options: { readonly render: boolean; readonly signal: AbortSignal; readonly imagesMax: number },
+): Promise<{ readonly images: readonly ChatImage[]; readonly leftOut: readonly LeftOut[] }> {
+  const images = [...own];
+  const leftOut: LeftOut[] = [];
+  const here = new Set(own.map(({ file }) => file.sha256));
+  let left = IMAGES_BYTES_MAX - own.reduce((sum, { file }) => sum + file.sizeBytes, 0);
+  for (const file of linked) {
+    // The same picture fetched or uploaded again is the same one.
+    if (here.has(file.sha256)) continue;
+    here.add(file.sha256);
+    const url = parts.kb.addresses.urlOf(file);
+    if (file.sizeBytes > left || images.length >= options.imagesMax) {
+      leftOut.push({ url, reason: "there is no room for it beside newer ones" });
+      continue;
+    }
+    try {
+      images.push(await storedImage(parts, file, options));
+      left -= file.sizeBytes;
+    } catch (error) {
+      options.signal.throwIfAborted();
+      if (!(error instanceof KbsyncError)) throw error;
+      leftOut.push({ url, reason: error.message });
+    }
+  }
+  return { images, leftOut };
+}
+
+async function storedImage(
+  { kb, reader }: ImageParts,
+  file: StoredFile,
+  options: { readonly render: boolean; readonly signal: AbortSignal },
+): Promise<ChatImage> {
+  const path = kb.files.path(file.token);
+  const facts = await kb.files.use(file.token, () => reader.look(path, file.mediaType, options));
+  return { url: kb.addresses.urlOf(file), file, path, isNew: false, facts };
+}
+
+async function fetchImage(
+  { kb, fetcher }: ImageParts,
+  accountId: string,
+  given: string,
+  bytesMax: number,
+  field: string,
+  onFetched: (token: string) => void,
+): Promise<{ readonly file: StoredFile; readonly path: string }> {
+  const url = readLink(given);
+  const token = newFileToken();
+  const received = await fetcher.fetch(url, undefined, ({ body }) =>
+    kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
+  );
+  if (received === "unchanged") throw new Error("a server said that an image is unchanged, unasked");
+  onFetched(token);
+  const { path, sizeBytes, sha256 } = received;
+  if (sizeBytes === 0) throw new Refusal("link_failed", `${field}: the answer is empty.`, { field });
+  const mediaType = await detectMediaType(path);
+  if (!mediaType.startsWith("image/")) throw noImage(field, mediaType);
+  const name = safeFileName(decoded(url.pathname));
+  return { file: { token, accountId, name, mediaType, sizeBytes, sha256, createdAt: nowIso(kb) }, path };
+}
+
+function decoded(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return pathname; // no valid escapes: then it is a name as it stands
+  }
+}
+
+function noImage(field: string, mediaType: string): Refusal {
+  return new Refusal("unsupported_media_type", `${field}: expected an image, got ${mediaType}.`, {
+    field,
+    hint: "Taken are PNG, JPEG, WebP, GIF, BMP and TIFF; the bytes decide.",
+  });
+}
+
+function tooLarge(field: string): Refusal {
+  return new Refusal(
+    "images_too_large",
+    `${field}: expected images of at most ${IMAGES_BYTES_MAX} bytes together.`,
+    { field },
+  );
+}
+
+/** What failed with an image names the field that brought it. */
+async function named<T>(field: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") throw invalidField(field, "the uploaded file is no longer there");
+    if (!(error instanceof KbsyncError)) throw error;
+    if (error instanceof Refusal && error.field === field) throw error;
+    const message = `${field}: ${error.message.replace(/^url: /, "")}`;
+    const facts = { field, ...(error.hint === undefined ? {} : { hint: error.hint }), cause: error };
+    switch (error.code) {
+      case "link_refused":
+        throw new Refusal("link_refused", message, {
+          ...facts,
+          hint: error.hint ?? "Whoever runs the service can open other addresses with kb.fetch.allow.",
+        });
+      case "link_failed":
+      case "unsupported_media_type":
+      case "empty_file":
+      case "image_too_large":
+      case "damaged_image":
+      case "extraction_memory":
+      case "extraction_timeout":
+      case "extraction_crashed":
+      case "invalid_field":
+        throw new Refusal(error.code, message, facts);
+      default:
+        throw error;
+    }
+  }
+}

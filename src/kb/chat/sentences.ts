@@ -1,0 +1,104 @@
+import { newStops, nextSentenceEnd } from "../ingest/chunk/sentences.ts";
+import { analyze } from "../lexical/analyzer.ts";
+
+/** White space, and the mark of a list's item or of a quotation, at the beginning of a line. */
+const MARK = /^\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*/;
+const HEADING = /^#{1,6}\s/;
+
+/** English words that stand in every text, and say nothing about what it is about. */
+const FUNCTION_WORDS =
+  "a about all also am an and any are as at be been but by can could did do does for from get give had has have he her him his how i if in into is it its may me more most much must my no not of on one or our out over shall she should so some than that the their them then there these they this those to up us was we were what when where which who whom whose why will with would you your";
+/** As search has them. */
+const FUNCTION_TERMS: ReadonlySet<string> = new Set(analyze(FUNCTION_WORDS).terms);
+
+/** A sentence, or a line, as a place in its text: UTF-16 offsets, end exclusive, no white space at its ends. */
+export interface Sentence {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The sentences of a text in order; the end of a line ends one as well, but where a paragraph was only wrapped. */
+export function sentencesOf(text: string): Sentence[] {
+  const sentences: Sentence[] = [];
+  const stops = newStops(text);
+  let from = 0;
+  while (from < text.length) {
+    const lineEnd = endOfLine(text, from);
+    // Or the full stop of "1." would end a sentence.
+    from += MARK.exec(text.slice(from, lineEnd))?.[0].length ?? 0;
+    while (from < lineEnd) {
+      const to = nextSentenceEnd(text, stops, from, lineEnd);
+      const sentence = trimmed(text, from, to);
+      if (sentence.text !== "") sentences.push(sentence);
+      from = Math.max(to, from + 1);
+    }
+    from = lineEnd + 1;
+  }
+  return sentences;
+}
+
+/** The end of the line that begins there, and of those in which it goes on: in the midst of a sentence, in small letters. */
+function endOfLine(text: string, from: number): number {
+  for (let at = from; ;) {
+    const newline = text.indexOf("\n", at);
+    if (newline === -1) return text.length;
+    const goesOn =
+      /\p{Ll}/u.test(text.charAt(newline + 1)) && /[\p{L}\p{N},]/u.test(text.charAt(newline - 1));
+    if (!goesOn) return newline;
+    at = newline + 1;
+  }
+}
+
+function trimmed(text: string, from: number, to: number): Sentence {
+  const raw = text.slice(from, to);
+  const start = from + (raw.length - raw.trimStart().length);
+  const clean = raw.trim();
+  return { start, end: start + clean.length, text: clean };
+}
+
+/** The distinct terms of a text, as search has them, that say what it is about; all of them where none does. */
+export function termsOf(text: string): ReadonlySet<string> {
+  const { terms } = analyze(text);
+  const telling = terms.filter((term) => !FUNCTION_TERMS.has(term));
+  return new Set(telling.length === 0 ? terms : telling);
+}
+
+/** Share of `wanted` that stands in `text`; 0 where nothing is wanted. */
+export function coverage(wanted: ReadonlySet<string>, text: string): number {
+  if (wanted.size === 0) return 0;
+  let found = 0;
+  for (const term of termsOf(text)) if (wanted.has(term)) found += 1;
+  return found / wanted.size;
+}
+
+/** A sentence, and the share of the wanted terms in it and in what stands over it. */
+export interface RatedSentence extends Sentence {
+  readonly share: number;
+}
+
+/**
+ * The sentence that says most to `wanted`, the first of equals; undefined where none does. What it stands under, the
+ * title and the nearest heading, counts as said by it: under "Opening hours" nobody repeats these words. A heading itself
+ * is chosen only where there is nothing else.
+ */
+export function bestSentence(
+  text: string,
+  wanted: ReadonlySet<string>,
+  title: string,
+): RatedSentence | undefined {
+  let heading = "";
+  let best: RatedSentence | undefined;
+  let bestHeading: RatedSentence | undefined;
+  for (const sentence of sentencesOf(text)) {
+    if (HEADING.test(sentence.text)) {
+      heading = sentence.text;
+      const share = coverage(wanted, heading);
+      if (share > (bestHeading?.share ?? 0)) bestHeading = { ...sentence, share };
+      continue;
+    }
+    const share = coverage(wanted, `${sentence.text} ${heading} ${title}`);
+    if (share > (best?.share ?? 0)) best = { ...sentence, share };
+  }
+  return best ?? bestHeading;
+}

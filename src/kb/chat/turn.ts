@@ -1,0 +1,188 @@
+import { KbsyncError } from "../../lib/failure.ts";
+import { IMAGES_MAX } from "../../wire/chat.ts";
+import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
+import { noAgent, type Agent } from "../agents/agents.ts";
+import { costOf, type ModelFacts } from "../models/price.ts";
+import { nowIso } from "../resources/knowledge-base.ts";
+import type { NewTurn, ThreadMemory } from "../store/chat.ts";
+import type { NewDelivery } from "../store/webhooks.ts";
+import { ask, modelsOf, type Answerers, type Attempted, type Waiting } from "./attempts.ts";
+import { BUILTIN_MODEL } from "./builtin.ts";
+import { findPassages } from "./find-passages.ts";
+import { addThreadImages, loadImages } from "./images.ts";
+import type { ImageParts, ImageSource, LeftOut } from "./images.ts";
+import { fillVariables } from "./variables.ts";
+
+/** Turns read of a thread: more than fit into a usual window. */
+const TURNS_READ_MAX = 200;
+/** Characters of them; a window of a million tokens holds some three million. */
+const TURN_CHARS_MAX = 1_000_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** What a turn works with. */
+export interface TurnParts extends ImageParts {
+  readonly answerers: Answerers;
+  readonly factsOf: (model: string) => ModelFacts | undefined;
+  readonly imageDays: number;
+}
+
+/** A request that was checked. */
+export interface Asking {
+  readonly accountId: string;
+  readonly agent: Agent;
+  readonly body: ChatBody;
+  readonly sources: readonly ImageSource[];
+  /** Of the answer. */
+  readonly messageId: string;
+  /** The job whose work this is, and what is to be delivered then. */
+  readonly job?: { readonly number: number; readonly deliveryOf: (response: ChatResponse) => NewDelivery };
+}
+
+/**
+ * One question and its answer. What is remembered of it is written whole, when the answer is there; when it throws,
+ * nothing was. Throws what images, search and models throw, and `agent_not_found` where the agent went meanwhile.
+ */
+export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Waiting): Promise<ChatResponse> {
+  const { kb } = parts;
+  const { accountId, agent, body, sources } = asking;
+  const fetched: string[] = [];
+  try {
+    const system = fillVariables(agent.systemPrompt, body.variables ?? {});
+    const user = fillVariables(body.user ?? "", body.variables ?? {});
+    const memory = await remembered(parts, asking);
+    const render = modelsOf(agent, parts.answerers).some((model) => model !== BUILTIN_MODEL);
+    const { signal } = waiting;
+    const own = await loadImages(parts, accountId, sources, { render, signal }, (token) =>
+      fetched.push(token),
+    );
+    const options = { render, signal, imagesMax: IMAGES_MAX };
+    const { images, leftOut } = await addThreadImages(parts, own, memory.images, options);
+    const question = user.text.trim();
+    const answered = await ask(
+      parts.answerers,
+      {
+        agent,
+        systemPrompt: system.text,
+        text: question,
+        images,
+        passages: await findPassages(kb, accountId, agent.knowledge, question),
+        turns: memory.turns,
+        asJson: body.response_type === "json",
+      },
+      waiting,
+    );
+    const missing = new Set([...system.missing, ...user.missing]);
+    const annotations = annotationsOf(answered, [...missing], leftOut);
+    const urls = images.map(({ url }) => url);
+    const response = responseOf(parts, asking, answered, annotations, urls);
+
+    const keeps = body.thread_id !== null && body.thread_id !== undefined && answered.finish !== "error";
+    const files = keeps ? own.filter(({ isNew }) => isNew).map(({ file }) => file) : [];
+    // A stream whose reader left: what nobody saw is not remembered.
+    signal.throwIfAborted();
+    await addTurn(parts, asking, {
+      turn: keeps ? { user: question, answer: answered.text } : undefined,
+      files,
+      images: own.map(({ file }) => file.token),
+      ...(asking.job === undefined
+        ? {}
+        : { job: asking.job.number, delivery: asking.job.deliveryOf(response) }),
+    });
+    // Row before place, as with an upload: a crash in between leaves them where the next start finds their rows.
+    for (const { token } of files) await kb.files.keep(token);
+    return response;
+  } finally {
+    for (const token of fetched) await kb.files.discard(token);
+  }
+}
+
+async function remembered(
+  { kb, imageDays }: TurnParts,
+  { accountId, agent, body }: Asking,
+): Promise<ThreadMemory> {
+  const { thread_id: threadId } = body;
+  if (threadId === null || threadId === undefined) return { turns: [], more: false, images: [] };
+  return kb.store.thread({
+    accountId,
+    agentId: agent.id,
+    threadId: threadId.toWellFormed(),
+    turnsMax: TURNS_READ_MAX,
+    charsMax: TURN_CHARS_MAX,
+    // Twice as many as take part: some may not be there any more.
+    imagesMax: 2 * IMAGES_MAX,
+    imagesSinceIso: new Date(kb.nowMs() - imageDays * DAY_MS).toISOString(),
+  });
+}
+
+async function addTurn(
+  { kb }: TurnParts,
+  { accountId, agent, body, messageId }: Asking,
+  what: Pick<NewTurn, "turn" | "files" | "images" | "job" | "delivery">,
+): Promise<void> {
+  if (what.turn === undefined && what.job === undefined) return;
+  try {
+    await kb.store.addTurn({
+      accountId,
+      agentId: agent.id,
+      isStoredAgent: agent.origin === "api",
+      threadId: body.thread_id?.toWellFormed(),
+      messageId,
+      nowIso: nowIso(kb),
+      ...what,
+    });
+  } catch (error) {
+    if (error instanceof KbsyncError && error.code === "agent_gone") throw noAgent(agent.id, "agent_id");
+    throw error;
+  }
+}
+
+function annotationsOf(
+  { citations, turnsLeftOut, passagesLeftOut, asked }: Attempted,
+  missing: readonly string[],
+  leftOut: readonly LeftOut[],
+): Annotation[] {
+  const annotations: Annotation[] = [...citations];
+  for (const name of missing) annotations.push({ type: "missing_variable", name });
+  for (const { url, reason } of leftOut) annotations.push({ type: "image_left_out", url, reason });
+  // The builtin agent never looks at earlier messages, and says what it does.
+  if (turnsLeftOut > 0 && asked !== BUILTIN_MODEL) {
+    annotations.push({ type: "messages_left_out", count: 2 * turnsLeftOut });
+  }
+  if (passagesLeftOut > 0) annotations.push({ type: "passages_left_out", count: passagesLeftOut });
+  return annotations;
+}
+
+function responseOf(
+  { factsOf }: TurnParts,
+  { messageId }: Asking,
+  answered: Attempted,
+  annotations: Annotation[],
+  images: string[],
+): ChatResponse {
+  const { usage } = answered;
+  return {
+    data: {
+      id: answered.id === "" ? messageId : answered.id,
+      content: answered.text,
+      model: answered.model,
+      role: "assistant",
+      finish_reason: answered.finish,
+      tools_data: { ...answered.toolsData },
+      images,
+      annotations,
+      fallback: answered.fallback,
+      firstAttemptError: answered.firstAttemptError,
+      message_id: messageId,
+    },
+    usage: {
+      total_tokens: usage.inputTokens + usage.outputTokens,
+      input_tokens: usage.inputTokens,
+      output_tokens: usage.outputTokens,
+      cached_tokens: usage.cacheReadTokens,
+      cache_read_input_tokens: usage.cacheReadTokens,
+      cache_creation_input_tokens: usage.cacheCreationTokens,
+      reasoning_tokens: usage.reasoningTokens,
+      cost: costOf(usage, factsOf(answered.asked)),
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import type { ChatBody } from "../../wire/chat.ts";
+import { invalidField, Refusal } from "../resources/refusal.ts";
+import type { DeliveryTarget } from "../store/webhooks.ts";
+import { checkedUrl, givenSecret } from "../webhooks/endpoints.ts";
+
+/** Headers that are ours to set, or that change how a request is read. */
+const OURS =
+  /^(?:webhook-.*|content-type|content-length|content-encoding|transfer-encoding|connection|keep-alive|upgrade|host|te|trailer|expect|user-agent|proxy-.*)$/;
+const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * Where a request wants its answer delivered; undefined: in the response. Either in our form, `webhook`, or in the
+ * original's, `settings.response_format`. Throws `invalid_field`.
+ */
+export function webhookTarget(
+  { webhook, settings }: Pick<ChatBody, "webhook" | "settings">,
+  allowsHost: (host: string) => boolean,
+): DeliveryTarget | undefined {
+  const format = settings?.response_format;
+  if (format !== undefined && format.type !== "webhook" && format.type !== "default") {
+    throw invalidField("settings.response_format.type", "expected webhook or default");
+  }
+  if (webhook !== undefined && format?.type === "webhook") {
+    throw invalidField("webhook", "expected either webhook or settings.response_format, got both");
+  }
+  if (webhook !== undefined) {
+    const secret = inField("webhook", () => givenSecret(webhook.secret));
+    return {
+      url: inField("webhook", () => checkedUrl({ allowsHost }, webhook.url)),
+      secrets: secret === undefined ? [] : [{ secret, untilMs: null }],
+      headers: checkedHeaders(webhook.headers, "webhook.headers"),
+    };
+  }
+  if (format?.type !== "webhook") return undefined;
+  const place = "settings.response_format.cred";
+  const { cred } = format;
+  if (cred === undefined) throw invalidField(place, "expected an object, got nothing");
+  return {
+    url: inField(place, () => checkedUrl({ allowsHost }, cred.url)),
+    secrets: [],
+    headers: checkedHeaders(cred.headers, `${place}.headers`),
+  };
+}
+
+function checkedHeaders(
+  given: Readonly<Record<string, string>> | undefined,
+  field: string,
+): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [written, value] of Object.entries(given ?? {})) {
+    const name = written.toLowerCase();
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value)) {
+      throw invalidField(field, "expected names and values that can stand in an HTTP header");
+    }
+    if (OURS.test(name)) throw invalidField(field, `${name} is set by the service`);
+    headers[name] = value;
+  }
+  return headers;
+}
+
+/** The checks name a field of their own; here it lies deeper. */
+function inField<T>(place: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.field === undefined) throw error;
+    const rule = error.message.replace(`${error.field}: `, "");
+    throw invalidField(`${place}.${error.field}`, rule, error.hint);
+  }
+}

@@ -1,0 +1,70 @@
+import type { Admission } from "./http/admission.ts";
+import type { Health } from "./http/health-route.ts";
+import { NO_LANGUAGE_MODEL, type LanguageService } from "./ingest/language-service.ts";
+import type { Model, ModelState } from "./ingest/model.ts";
+import type { Reranker, RerankerState } from "./search/reranker.ts";
+
+/** What the service tells of itself. */
+export interface HealthParts {
+  readonly admission: Pick<Admission, "state">;
+  readonly version: string;
+  readonly model: Model;
+  readonly reranker: Reranker | undefined;
+  readonly language: LanguageService | undefined;
+  readonly isBackfilling: boolean;
+}
+
+/** Of the parts as they are now. */
+export function healthOf({
+  admission,
+  version,
+  model,
+  reranker,
+  language,
+  isBackfilling,
+}: HealthParts): Health {
+  const embedder = model.state();
+  const judge = reranker?.state() ?? {
+    state: "off",
+    message: "No reranker is configured; high_accuracy reranks by sentences.",
+  };
+  return {
+    status: admission.state(),
+    version,
+    embedder,
+    reranker: judge,
+    languageModel: language?.state() ?? NO_LANGUAGE_MODEL,
+    tiers: {
+      fastest: "words (BM25)",
+      moderate: moderateNow(embedder.state),
+      high_accuracy: highAccuracyNow(embedder.state, judge.state, isBackfilling),
+    },
+  };
+}
+
+function moderateNow(state: ModelState["state"]): string {
+  switch (state) {
+    case "off":
+    case "unavailable":
+      return "words alone (BM25), for want of a model";
+    case "failing":
+      return "words alone (BM25), while the model fails";
+    case "idle":
+    case "loading":
+    case "ready":
+      return "words and meaning (BM25 and vectors, fused)";
+  }
+}
+
+/** What `high_accuracy` does at present. */
+function highAccuracyNow(
+  model: ModelState["state"],
+  reranker: RerankerState["state"],
+  isBackfilling: boolean,
+): string {
+  const found = moderateNow(model);
+  if (reranker === "ready" || reranker === "idle") return `${found}, the best reranked by the reranker`;
+  if (model === "off" || model === "unavailable" || model === "failing") return found;
+  const pending = isBackfilling ? "; some documents keep their fused place until theirs are embedded" : "";
+  return `${found}, the best reranked by their sentences${pending}`;
+}

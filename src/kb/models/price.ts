@@ -1,0 +1,21 @@
+import type { ModelUsage } from "./chat-model.ts";
+
+/** What is known of a model beforehand. Prices are of a million tokens, in whatever currency they were written in. */
+export interface ModelFacts {
+  readonly contextTokens?: number | undefined;
+  readonly inputPrice: number;
+  /** Default: `inputPrice`. */
+  readonly cachedInputPrice?: number | undefined;
+  readonly outputPrice: number;
+}
+
+const MILLION = 1_000_000;
+
+/** The price of an answer; 0 for a model of which nothing is known. */
+export function costOf(usage: ModelUsage, facts: ModelFacts | undefined): number {
+  if (facts === undefined) return 0;
+  const { inputPrice, outputPrice, cachedInputPrice = inputPrice } = facts;
+  const cached = Math.min(usage.cacheReadTokens, usage.inputTokens);
+  const fresh = usage.inputTokens - cached;
+  return (fresh * inputPrice + cached * cachedInputPrice + usage.outputTokens * outputPrice) / MILLION;
+}

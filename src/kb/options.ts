@@ -1,0 +1,91 @@
+import type { Logger } from "pino";
+import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
+import type { ChatOptions } from "./answering.ts";
+import type { ResolveAll } from "./fetch/guarded-dial.ts";
+import type { RateRule } from "./http/rate.ts";
+import type { OcrOptions } from "./ingest/extract/ocr.ts";
+import type { FoundModel } from "./ingest/model.ts";
+import type { LanguageModelOptions } from "./language/openai-compatible.ts";
+import type { Retention } from "./resources/housekeeping.ts";
+import type { RerankerOptions } from "./search/reranker.ts";
+import type { Store } from "./store/store.ts";
+
+/** What the service is opened with. */
+export interface ServiceOptions {
+  /** Holds uploaded files, in `uploads/`. Made when missing. */
+  readonly stateDir: string;
+  /** The service closes it. */
+  readonly store: Store;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Where clients reach uploaded files, without a slash at the end. Default: where the service listens. */
+  readonly resourcesUrl?: string;
+  /** Finds the embedding model when it is first needed. Undefined: run on words alone. */
+  readonly openEmbedder?: () => Promise<FoundModel>;
+  /**
+   * Opens the model of a fingerprint that was used before `openEmbedder` gave another one. It serves until the vectors of
+   * the new one are complete. Undefined: then the new one serves at once, as far as it has come.
+   */
+  readonly openEarlierEmbedder?: (fingerprint: string) => Promise<FoundModel>;
+  /**
+   * The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent
+   * answers, and documents are divided by meaning.
+   */
+  readonly languageModel?: LanguageModelOptions;
+  /** The model that `high_accuracy` reranks with. Default: none, it reranks by sentences. */
+  readonly reranker?: Omit<RerankerOptions, "nowMs" | "onChange">;
+  readonly log: Logger;
+  /** Told by the health route. */
+  readonly version: string;
+  /** Hosts, addresses and ranges that links may be fetched from although they are not public. Default none. */
+  readonly fetchAllow?: readonly string[];
+  /** Resolves the names of links; given by tests. Default the system's. */
+  readonly resolveHost?: ResolveAll;
+  /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
+  readonly rate?: RateRule;
+  /** Uploaded files are served only to keys of their account. Default false: whoever has the address can read. */
+  readonly filesNeedKey?: boolean;
+  /** Hosts, addresses and ranges that webhooks may be sent to although they are not public. Default none. */
+  readonly webhookAllow?: readonly string[];
+  readonly retention?: Partial<Retention>;
+  /** Agents, and what is known of models. Default: the agent `default` alone. */
+  readonly chat?: Partial<ChatOptions>;
+  /** How text in pictures is recognised. */
+  readonly ocr?: OcrOptions;
+  readonly limits?: Partial<ServiceLimits>;
+  readonly nowMs?: () => number;
+}
+
+/** What a key may send where the service listens for others than this machine: ten a second, as a program does. */
+export const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
+
+/** Bounds, each with a default. */
+export interface ServiceLimits {
+  /** Longest text of a resource in bytes. Default 32 MB. */
+  readonly contentBytes: number;
+  /** Largest upload in bytes. Default 32 MB. */
+  readonly uploadBytes: number;
+  /** Requests under way at once. Default 1024. */
+  readonly requests: number;
+  /** Bytes of bodies under way at once. Default 256 MB. */
+  readonly bodyBytes: number;
+  /** Creates, updates and uploads under way at once. Default 512. */
+  readonly ingests: number;
+  /** How long an answer waits for a client that does not read on. Default 2 minutes. */
+  readonly answerIdleMs: number;
+  /** How long closing waits for requests under way. Default 10 s. */
+  readonly drainMs: number;
+}
+
+/** What holds where nobody said otherwise. */
+export const DEFAULT_LIMITS: ServiceLimits = {
+  contentBytes: UPLOAD_BYTES_MAX,
+  uploadBytes: UPLOAD_BYTES_MAX,
+  requests: 1024,
+  bodyBytes: 256 * 1024 * 1024,
+  ingests: 512,
+  answerIdleMs: 120_000,
+  drainMs: 10_000,
+};

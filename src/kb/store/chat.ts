@@ -1,0 +1,137 @@
+import type { StoredFile } from "./store.ts";
+import type { NewDelivery } from "./webhooks.ts";
+
+/**
+ * Agents, and what is remembered of the threads they talk in. Promises:
+ *
+ * - A turn is written whole: question, answer, its images, the end of its job and the message that tells of it, or none.
+ * - A crash loses no job, and a job that was begun is begun again.
+ * - With an agent go its threads; a turn of an agent that is gone is not written.
+ */
+export interface ChatStore {
+  /** Throws `agent_exists`, and `too_many_agents` at `agentsMax`. */
+  addAgent(agent: StoredAgent, agentsMax: number): Promise<void>;
+  /** False: no such agent. */
+  changeAgent(agent: Omit<StoredAgent, "createdAt">): Promise<boolean>;
+  /** Its threads go with it, unless `keepsThreads`. False: no such agent. */
+  removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): Promise<boolean>;
+  agent(at: AgentKey): Promise<StoredAgent | undefined>;
+  /** By age. */
+  agents(accountId: string): Promise<readonly StoredAgent[]>;
+
+  /** What is remembered of a thread; nothing of one that is not there. */
+  thread(query: ThreadQuery): Promise<ThreadMemory>;
+  /** Throws `agent_gone`. */
+  addTurn(turn: NewTurn): Promise<void>;
+
+  /** Puts a request into the queue of those that are answered later. Throws `queue_full` at `jobsMax`. */
+  addChatJob(job: NewChatJob, jobsMax: number): Promise<void>;
+  /** Oldest first. */
+  chatJobs(limit: number): Promise<readonly ChatJob[]>;
+  /** Notes that work on a job begins; answers how often it has begun by now. 0: the job is gone. */
+  beginChatJob(number: number): Promise<number>;
+  /** Takes back one beginning: the job was broken off by us, and waits as before. */
+  handBackChatJob(number: number): Promise<void>;
+
+  /** Where a chunk that a search found stands. Undefined: it was replaced meanwhile. */
+  passage(at: PassageKey): Promise<PassagePlace | undefined>;
+
+  /** Removes turns and threads not used since then, a bounded part of them; answers how many rows. */
+  purgeThreads(beforeIso: string, limit: number): Promise<number>;
+  /** Lets go of images of threads linked before then; answers how many. Their files become unused ones. */
+  purgeThreadImages(beforeIso: string, limit: number): Promise<number>;
+}
+
+export interface AgentKey {
+  readonly accountId: string;
+  readonly id: string;
+}
+
+export interface StoredAgent extends AgentKey {
+  /** JSON text of its fields, which the store does not look at. */
+  readonly body: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface ThreadKey {
+  readonly accountId: string;
+  readonly agentId: string;
+  readonly threadId: string;
+}
+
+/** A link of an uploaded file to a thread. */
+export interface ThreadLink extends ThreadKey {
+  /** The agent is a row of the store: then it must still be there. */
+  readonly isStoredAgent: boolean;
+  readonly nowIso: string;
+}
+
+export interface ThreadQuery extends ThreadKey {
+  /** The newest so many turns at most. */
+  readonly turnsMax: number;
+  /** No more turns once they hold so many characters. */
+  readonly charsMax: number;
+  readonly imagesMax: number;
+  /** Images linked before then are not given. */
+  readonly imagesSinceIso: string;
+}
+
+export interface ThreadMemory {
+  /** Oldest first. */
+  readonly turns: readonly Turn[];
+  /** Whether there are older ones. */
+  readonly more: boolean;
+  /** The newest first. */
+  readonly images: readonly StoredFile[];
+}
+
+/** A question and its answer. */
+export interface Turn {
+  readonly user: string;
+  readonly answer: string;
+}
+
+export interface NewTurn {
+  readonly accountId: string;
+  readonly agentId: string;
+  readonly isStoredAgent: boolean;
+  /** Undefined: nothing is remembered. */
+  readonly threadId: string | undefined;
+  /** Of the answer. */
+  readonly messageId: string;
+  /** Undefined: the turn failed, and only its job ends. */
+  readonly turn: Turn | undefined;
+  /** Files that the store does not know yet. */
+  readonly files: readonly StoredFile[];
+  /** Tokens of the turn's images. */
+  readonly images: readonly string[];
+  readonly nowIso: string;
+  /** The job whose work this is. */
+  readonly job?: number;
+  readonly delivery?: NewDelivery;
+}
+
+export interface NewChatJob {
+  readonly accountId: string;
+  readonly messageId: string;
+  /** JSON text of the checked request. */
+  readonly body: string;
+  readonly nowMs: number;
+}
+
+export interface ChatJob extends Omit<NewChatJob, "nowMs"> {
+  readonly number: number;
+}
+
+export interface PassageKey {
+  readonly accountId: string;
+  readonly resourceId: string;
+  readonly chunkId: string;
+}
+
+export interface PassagePlace {
+  readonly title: string;
+  /** UTF-16 offset of the chunk in the resource's content. */
+  readonly start: number;
+}

@@ -1,0 +1,82 @@
+import type { AgentKey, ChatJob, PassageKey, PassagePlace, StoredAgent } from "../chat.ts";
+import type { ThreadMemory, ThreadQuery, Turn } from "../chat.ts";
+import type { StoredFile } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { chunkId } from "./lookups.ts";
+
+/** Reads of agents, threads and chat jobs, over any connection. */
+export interface ChatReads {
+  readonly agent: (at: AgentKey) => StoredAgent | undefined;
+  readonly agents: (accountId: string) => StoredAgent[];
+  readonly thread: (query: ThreadQuery) => ThreadMemory;
+  readonly chatJobs: (limit: number) => ChatJob[];
+  readonly passage: (at: PassageKey) => PassagePlace | undefined;
+}
+
+interface ResourcePlace {
+  readonly title: string;
+  readonly version: number;
+  readonly first_row: number;
+  readonly chunks: number;
+}
+
+/** Prepares the statements on a connection of either kind. */
+export function prepareChatReads(db: Connection): ChatReads {
+  const columns = "account_id AS accountId, id, body, created_at AS createdAt, updated_at AS updatedAt";
+  const selectAgent = db.prepare<[string, string], StoredAgent>(
+    `SELECT ${columns} FROM agent WHERE account_id = ? AND id = ?`,
+  );
+  const selectAgents = db.prepare<[string], StoredAgent>(
+    `SELECT ${columns} FROM agent WHERE account_id = ? ORDER BY created_at, id`,
+  );
+  const selectThread = db
+    .prepare<[string, string, string], number>(
+      "SELECT number FROM chat_thread WHERE account_id = ? AND agent_id = ? AND thread_id = ?",
+    )
+    .pluck();
+  const selectTurns = db.prepare<[number, number], Turn>(
+    "SELECT user, answer FROM chat_turn WHERE thread = ? ORDER BY number DESC LIMIT ?",
+  );
+  const selectImages = db.prepare<[number, string, number], StoredFile>(`
+    SELECT stored_file.token, account_id AS accountId, name, media_type AS mediaType, size_bytes AS sizeBytes, sha256,
+      created_at AS createdAt
+    FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
+    WHERE thread = ? AND linked_at >= ? ORDER BY linked_at DESC, stored_file.token LIMIT ?`);
+  const selectJobs = db.prepare<[number], ChatJob>(`
+    SELECT number, account_id AS accountId, message_id AS messageId, body FROM chat_job ORDER BY number LIMIT ?`);
+  const selectResource = db.prepare<[string, string], ResourcePlace>(
+    "SELECT title, version, first_row, chunks FROM resource WHERE id = ? AND account_id = ? AND is_deleted = 0",
+  );
+  const selectStart = db.prepare<[number], number>("SELECT start FROM chunk WHERE row = ?").pluck();
+
+  return {
+    agent: ({ accountId, id }) => selectAgent.get(accountId, id),
+    agents: (accountId) => selectAgents.all(accountId),
+    thread: ({ accountId, agentId, threadId, turnsMax, charsMax, imagesMax, imagesSinceIso }) => {
+      const thread = selectThread.get(accountId, agentId, threadId);
+      if (thread === undefined) return { turns: [], more: false, images: [] };
+      const turns: Turn[] = [];
+      let chars = 0;
+      let more = false;
+      // One row more than wanted tells whether there are more.
+      for (const turn of selectTurns.iterate(thread, turnsMax + 1)) {
+        more = turns.length === turnsMax || chars >= charsMax;
+        if (more) break;
+        turns.push(turn);
+        chars += turn.user.length + turn.answer.length;
+      }
+      return { turns: turns.toReversed(), more, images: selectImages.all(thread, imagesSinceIso, imagesMax) };
+    },
+    chatJobs: (limit) => selectJobs.all(limit),
+    passage: ({ accountId, resourceId, chunkId: wanted }) => {
+      const resource = selectResource.get(resourceId, accountId);
+      if (resource === undefined) return undefined;
+      // An id tells its chunk to whoever tries: some microseconds each, without reading a text.
+      for (let at = 0; at < resource.chunks; at++) {
+        if (chunkId(resourceId, resource.version, at) !== wanted) continue;
+        return { title: resource.title, start: selectStart.get(resource.first_row + at) ?? 0 };
+      }
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { z } from "zod";
+import { AGENT_ID_CHARS_MAX } from "./agent.ts";
+import { URL_CHARS_MAX } from "./resource.ts";
+
+/** Most bytes of images in one request, all together (the specification's 32 MB). */
+export const IMAGES_BYTES_MAX = 32 * 1024 * 1024;
+/** Images named by one request; a model reads each at the price of a page of text. */
+export const IMAGES_MAX = 20;
+/** Longest question in characters; more does not fit most windows. */
+export const USER_CHARS_MAX = 200_000;
+/** Longest `thread_id` in characters. */
+export const THREAD_ID_CHARS_MAX = 256;
+/** Variables of one request, and the longest value in characters. */
+const VARIABLES_MAX = 200;
+const VARIABLE_CHARS_MAX = 20_000;
+const WEBHOOK_URL_CHARS_MAX = 2048;
+const WEBHOOK_HEADERS_MAX = 20;
+
+const agentId = z.string().min(1).max(AGENT_ID_CHARS_MAX);
+const threadId = z.string().min(1).max(THREAD_ID_CHARS_MAX);
+
+/** What fills `{{name}}`: a text, or a number or a boolean as JSON writes it. */
+const variables = z
+  .record(z.string().max(200), z.unknown())
+  .superRefine((given, context) => {
+    if (Object.keys(given).length > VARIABLES_MAX) {
+      context.addIssue({ code: "custom", message: `expected at most ${VARIABLES_MAX} variables` });
+    }
+    for (const [name, value] of Object.entries(given)) {
+      const isPlain = ["string", "number", "boolean"].includes(typeof value);
+      if (!isPlain || String(value).length > VARIABLE_CHARS_MAX) {
+        const message = `expected a text of at most ${VARIABLE_CHARS_MAX} characters, a number, or true or false`;
+        context.addIssue({ code: "custom", message, path: [name] });
+      }
+    }
+  })
+  // Own plain keys, each checked above.
+  .transform((given) => given as Readonly<Record<string, string | number | boolean>>);
+
+const headers = z
+  .record(z.string().max(200), z.string().max(4096))
+  .refine((given) => Object.keys(given).length <= WEBHOOK_HEADERS_MAX, {
+    message: `expected at most ${WEBHOOK_HEADERS_MAX} headers`,
+  });
+
+/** Body of `POST /api/v2/model/chat/completion`. `stream`, `webhook` and `settings` are additions of ours and the original's. */
+export const ChatBody = z.object({
+  user: z.string().max(USER_CHARS_MAX).optional(),
+  agent_id: agentId,
+  thread_id: threadId.nullish(),
+  response_type: z.enum(["text", "json"]).default("text"),
+  variables: variables.optional(),
+  user_urls: z
+    .array(z.object({ type: z.literal("image"), url: z.string().min(1).max(URL_CHARS_MAX) }))
+    .max(IMAGES_MAX)
+    .default([]),
+  /** Answers as server-sent events. */
+  stream: z.boolean().default(false),
+  /** Answers 202 at once and delivers the result there. */
+  webhook: z
+    .object({
+      url: z.string().min(1).max(WEBHOOK_URL_CHARS_MAX),
+      secret: z.string().min(1).max(100).optional(),
+      headers: headers.optional(),
+    })
+    .optional(),
+  settings: z
+    .object({
+      response_format: z
+        .object({
+          type: z.string().max(100),
+          cred: z
+            .object({ url: z.string().min(1).max(WEBHOOK_URL_CHARS_MAX), headers: headers.optional() })
+            .optional(),
+        })
+        .optional(),
+    })
+    .optional(),
+});
+export type ChatBody = z.infer<typeof ChatBody>;
+
+/** A passage that the answer uses. Offsets are UTF-16 units into the resource's content, end exclusive. */
+export const Citation = z.object({
+  type: z.literal("citation"),
+  /** The number by which the answer's text names it, as in `[2]`. */
+  number: z.number(),
+  resource_id: z.string(),
+  title: z.string(),
+  chunk_id: z.string(),
+  score: z.number(),
+  span: z.object({ start: z.number(), end: z.number(), text: z.string() }),
+});
+export type Citation = z.infer<typeof Citation>;
+
+/** What an answer says of itself: what it cites, and what a person should know of how it was made. */
+export const Annotation = z.discriminatedUnion("type", [
+  Citation,
+  z.object({ type: z.literal("missing_variable"), name: z.string() }),
+  /** An image of the thread that the request's room did not suffice for, or that could not be read. */
+  z.object({ type: z.literal("image_left_out"), url: z.string(), reason: z.string() }),
+  /** Earlier messages of the thread that the model's window did not suffice for. */
+  z.object({ type: z.literal("messages_left_out"), count: z.number() }),
+  /** Passages found, but beyond the model's window. */
+  z.object({ type: z.literal("passages_left_out"), count: z.number() }),
+]);
+export type Annotation = z.infer<typeof Annotation>;
+
+export const Usage = z.object({
+  total_tokens: z.number(),
+  input_tokens: z.number(),
+  output_tokens: z.number(),
+  cached_tokens: z.number(),
+  cache_read_input_tokens: z.number(),
+  cache_creation_input_tokens: z.number(),
+  reasoning_tokens: z.number(),
+  cost: z.number(),
+});
+export type Usage = z.infer<typeof Usage>;
+
+export const FinishReason = z.enum(["completed", "truncated", "content_filter", "error"]);
+export type FinishReason = z.infer<typeof FinishReason>;
+
+export const ChatResponse = z.object({
+  data: z.object({
+    id: z.string(),
+    content: z.string(),
+    model: z.string(),
+    role: z.literal("assistant"),
+    finish_reason: FinishReason,
+    tools_data: z.record(z.string(), z.unknown()),
+    /** Addresses of the images that were looked at, those of the thread among them. */
+    images: z.array(z.string()),
+    annotations: z.array(Annotation),
+    fallback: z.boolean(),
+    firstAttemptError: z.string(),
+    message_id: z.string(),
+  }),
+  usage: Usage,
+});
+export type ChatResponse = z.infer<typeof ChatResponse>;
+
+/** Answer of the chat completion. */
+export const ChatAnswer = z.object({ success: z.literal(true), response: ChatResponse });
+export type ChatAnswer = z.infer<typeof ChatAnswer>;
+
+/** Answer where the result goes to a webhook. */
+export const ChatAccepted = z.object({
+  success: z.literal(true),
+  message: z.string(),
+  message_id: z.string(),
+});
+export type ChatAccepted = z.infer<typeof ChatAccepted>;
+
+/** What is delivered to the webhook then. */
+export const ChatDelivery = z.object({
+  success: z.boolean(),
+  response: ChatResponse.optional(),
+  error: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }).optional(),
+  message_id: z.string(),
+  variables: z.record(z.string(), z.unknown()),
+});
+export type ChatDelivery = z.infer<typeof ChatDelivery>;
+
+/** Form of `POST /files/upload`. With both ids the image belongs to the thread; without either it is only kept. */
+export const ChatUploadForm = z.object({
+  file: z.file(),
+  agent_id: agentId.optional(),
+  thread_id: threadId.optional(),
+});
+/** Its text fields. */
+export const ChatUploadFields = ChatUploadForm.omit({ file: true });
+export type ChatUploadFields = z.infer<typeof ChatUploadFields>;

@@ -1,0 +1,67 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { request } from "undici";
+import type { ChatOptions } from "../../../src/kb/answering.ts";
+import { ENDPOINT_KEY, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { createBody, openRunning } from "../service/running.ts";
+import type { Answered, Running, RunningOptions } from "../service/running.ts";
+
+export const CHAT = "/api/v2/model/chat/completion";
+export const OWNER = "harbour";
+/** The owner's part of the knowledge base. */
+export const KNOWLEDGE = [{ tier: "fastest" as const, owner: OWNER, top_k: 5 }];
+
+/** A service whose agent `default` asks the endpoint, or nobody, and reads what the owner has. */
+export async function openAsking(
+  endpoint: ModelEndpoint | undefined,
+  chat: Partial<ChatOptions> = {},
+  options: RunningOptions = {},
+): Promise<Running> {
+  const languageModel = endpoint && { baseUrl: endpoint.url, model: "seeing", apiKey: ENDPOINT_KEY };
+  return openRunning({
+    fetchAllow: ["127.0.0.1"],
+    webhookAllow: ["127.0.0.1"],
+    ...options,
+    ...(languageModel && { languageModel }),
+    chat: { defaultKnowledge: KNOWLEDGE, timeoutMs: 20_000, ...chat },
+  });
+}
+
+/** A document for the owner. */
+export async function remember(running: Running, content: string, title = "Harbour"): Promise<string> {
+  const body = createBody({ content, title, owner_id: OWNER });
+  return (await running.send("POST", "/api/rag/resource", { body })).json.data._id;
+}
+
+/** Asks `default`. */
+export function ask(running: Running, body: object): Promise<Answered> {
+  return running.send("POST", CHAT, { body: { agent_id: "default", ...body } });
+}
+
+/** The events of a streamed answer. */
+export function eventsOf(text: string): { event: string; data: Record<string, unknown> }[] {
+  return text
+    .split("\n\n")
+    .filter((block) => block.startsWith("event: "))
+    .map((block) => {
+      const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+      return { event, data: JSON.parse(data) as Record<string, unknown> };
+    });
+}
+
+/** Begins a request and leaves it to the caller to break it off. */
+export function begin(running: Running, body: object, signal: AbortSignal): Promise<unknown> {
+  return request(running.url + CHAT, {
+    method: "POST",
+    headers: { pauthkey: running.key, "content-type": "application/json" },
+    body: JSON.stringify({ agent_id: "default", ...body }),
+    signal,
+  }).then((answer) => answer.body.text());
+}
+
+/** Files kept, and files that were not put away. */
+export async function filesOf(running: Running): Promise<{ kept: number; incoming: number }> {
+  const uploads = join(running.stateDir, "uploads");
+  const [kept, incoming] = await Promise.all([readdir(uploads), readdir(join(uploads, "incoming"))]);
+  return { kept: kept.length - 1, incoming: incoming.length };
+}

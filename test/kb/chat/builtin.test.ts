@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createBody } from "../service/running.ts";
+import type { Running } from "../service/running.ts";
+import { ask, eventsOf, openAsking, remember } from "./asking.ts";
+
+let running: Running;
+let resourceId: string;
+beforeAll(async () => {
+  running = await openAsking(undefined);
+  resourceId = await remember(running, "The harbour is old. The new crane lifts forty tons.");
+});
+afterAll(() => running.close());
+
+describe("without a model", () => {
+  it("the answer quotes the passages that fit, with where they stand, and says what it is", async () => {
+    const { status, json } = await ask(running, { user: "What does the crane lift?" });
+    expect(status).toBe(200);
+    const { data, usage } = json.response;
+    expect(data).toMatchObject({ model: "builtin/ocr", finish_reason: "completed", fallback: false });
+    expect(data.content).toMatch(/^No language model answered this\./);
+    expect(data.content).toContain("“The new crane lifts forty tons.” [1] (Harbour)");
+    expect(data.annotations).toMatchObject([
+      { type: "citation", number: 1, resource_id: resourceId, span: { start: 20, end: 51 } },
+    ]);
+    expect(Object.values(usage)).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
+  });
+
+  it("says so where nothing fits", async () => {
+    const { json } = await ask(running, { user: "zebras" });
+    expect(json.response.data.content).toContain("holds nothing that fits");
+  });
+
+  it("comes in pieces as it is made, and as JSON where that was asked for", async () => {
+    const streamed = eventsOf((await ask(running, { user: "crane lifts", stream: true })).text);
+    expect(streamed.map(({ event }) => event)).toEqual(["delta", "delta", "completed"]);
+    const { json } = await ask(running, { user: "What does the crane lift?", response_type: "json" });
+    expect(JSON.parse(json.response.data.content)).toMatchObject({
+      note: expect.stringContaining("No language model"),
+      passages: [{ title: "Harbour", text: "The new crane lifts forty tons." }],
+    });
+  });
+});
+
+describe("what an agent reads", () => {
+  it("costs no embedding model where no document needs one", async () => {
+    let opened = 0;
+    const openEmbedder = () => {
+      opened += 1;
+      return Promise.reject(new Error("nobody needs it"));
+    };
+    const places = (["fastest", "moderate", "high_accuracy"] as const).map((tier) => ({ tier, top_k: 5 }));
+    const asked = await openAsking(undefined, { defaultKnowledge: places }, { openEmbedder });
+    try {
+      await asked.send("POST", "/api/rag/resource", { body: createBody() });
+      const { json } = await ask(asked, { user: "What pulls the sea?" });
+      expect(json.response.data.content).toContain("The moon pulls the sea.");
+      expect(opened).toBe(0);
+    } finally {
+      await asked.close();
+    }
+  });
+
+  it("is its owner's alone", async () => {
+    await running.send("POST", "/api/rag/resource", {
+      body: createBody({ content: "The submarine dives deep.", owner_id: "navy" }),
+    });
+    expect((await ask(running, { user: "submarine dives" })).json.response.data.annotations).toEqual([]);
+    const admin = await running.issueKey("local", ["admin"]);
+    const knowledge = [{ tier: "fastest", owner: "navy" }];
+    await running.send("POST", "/v1/agents", { key: admin, body: { id: "navy", name: "Navy", knowledge } });
+    const { json } = await ask(running, { agent_id: "navy", user: "submarine dives" });
+    expect(json.response.data.annotations).toMatchObject([{ span: { text: "The submarine dives deep." } }]);
+  });
+});

@@ -1,0 +1,167 @@
+import sharp from "sharp";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { openWeb, type Web } from "../fetch/web.ts";
+import { fileForm } from "../service/running.ts";
+import type { Running } from "../service/running.ts";
+import { ask, filesOf, openAsking } from "./asking.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+let endpoint: ModelEndpoint;
+let running: Running;
+let web: Web;
+let nowMs = Date.now();
+let png: Buffer;
+let admin: string;
+beforeAll(async () => {
+  endpoint = await openModelEndpoint();
+  png = await sharp({ create: { width: 40, height: 30, channels: 3, background: "#00c" } })
+    .png()
+    .toBuffer();
+  web = await openWeb({ "/blue.png": (_request, response) => void response.end(png) });
+  running = await openAsking(endpoint, { contextTokens: 2048 }, { nowMs: () => nowMs });
+  admin = await running.issueKey("local", ["admin"]);
+}, 60_000);
+afterAll(async () => {
+  await running.close();
+  await endpoint.close();
+  await web.close();
+});
+beforeEach(() => {
+  endpoint.behave = () => ({ kind: "answer", text: "Well." });
+});
+const sent = () => endpoint.requests.at(-1)?.messages ?? [];
+const imagesSent = (): number => {
+  const content = sent().at(-1)?.content;
+  return Array.isArray(content) ? content.filter(({ type }) => type === "image_url").length : 0;
+};
+const words = () => sent().map(({ role, content }) => [role, content]);
+
+describe("a thread", () => {
+  it("remembers what was said in it, by agent, and nothing of another one", async () => {
+    await ask(running, { user: "I am Ada.", thread_id: "a" });
+    await ask(running, { user: "Who am I?", thread_id: "a" });
+    expect(words().slice(1)).toEqual([
+      ["user", "I am Ada."],
+      ["assistant", "Well."],
+      ["user", "Who am I?"],
+    ]);
+    await ask(running, { user: "Who am I?", thread_id: "b" });
+    expect(sent()).toHaveLength(2);
+    await ask(running, { user: "Who am I?" });
+    expect(sent()).toHaveLength(2);
+    const key = await running.issueKey("someone-else");
+    await running.send("POST", "/api/v2/model/chat/completion", {
+      key,
+      body: { agent_id: "default", user: "Who am I?", thread_id: "a" },
+    });
+    expect(sent()).toHaveLength(2);
+  });
+
+  it("answers questions that come at once in their order, each knowing those before it", async () => {
+    await Promise.all(["one", "two", "three"].map((user) => ask(running, { user, thread_id: "order" })));
+    expect(words().filter(([role]) => role === "user")).toEqual([
+      ["user", "one"],
+      ["user", "two"],
+      ["user", "three"],
+    ]);
+  });
+
+  it("keeps to the model's window: the oldest messages are left out, and that is said", async () => {
+    const long = "word ".repeat(500);
+    for (const user of ["first", "second", "third"])
+      await ask(running, { user: user + long, thread_id: "long" });
+    const { json } = await ask(running, { user: "And now?", thread_id: "long" });
+    expect(
+      words()
+        .filter(([role]) => role === "user")
+        .map(([, text]) => JSON.stringify(text).slice(1, 7)),
+    ).toEqual(["thirdw", "And no"]);
+    expect(json.response.data.annotations).toEqual([{ type: "messages_left_out", count: 4 }]);
+    const over = await ask(running, { user: "x".repeat(6000), thread_id: "long" });
+    expect(over).toMatchObject({ status: 413, json: { error: { code: "text_too_large", field: "user" } } });
+  });
+
+  it(
+    "knows its images without their being sent again, uploaded to it or named once, for 7 days",
+    { timeout: 60_000 },
+    async () => {
+      const form = fileForm(await sharp(png).resize(10, 10).png().toBuffer(), "small.png");
+      form.append("agent_id", "default");
+      form.append("thread_id", "seen");
+      const upload = await running.send("POST", "/files/upload", { body: form });
+      expect(upload.status).toBe(200);
+      const blue = web.url("/blue.png").href;
+      await ask(running, { user: "Colour?", thread_id: "seen", user_urls: [{ type: "image", url: blue }] });
+      expect(imagesSent()).toBe(2);
+      const { json } = await ask(running, { user: "And its size?", thread_id: "seen" });
+      expect(imagesSent()).toBe(2);
+      expect(json.response.data.images).toContain(upload.json.file_url);
+      // Fetched once: it is ours from then on.
+      expect(web.requests).toHaveLength(1);
+      await ask(running, { user: "What?", thread_id: "another" });
+      expect(imagesSent()).toBe(0);
+      nowMs += 7 * DAY_MS + 1000;
+      await ask(running, { user: "Still there?", thread_id: "seen" });
+      expect(imagesSent()).toBe(0);
+      expect(sent().length).toBeGreaterThan(2);
+    },
+  );
+
+  it("keeps nothing of an answer that failed", async () => {
+    const before = await filesOf(running);
+    endpoint.behave = () => ({ kind: "fail", status: 400 });
+    const user_urls = [{ type: "image", url: web.url("/blue.png").href }];
+    expect((await ask(running, { user: "Colour?", thread_id: "failed", user_urls })).status).toBe(502);
+    expect(await filesOf(running)).toEqual(before);
+    endpoint.behave = () => ({ kind: "answer", text: "Well." });
+    await ask(running, { user: "And?", thread_id: "failed" });
+    expect([sent().length, imagesSent()]).toEqual([2, 0]);
+  });
+});
+
+describe("an agent deleted in mid-thread", () => {
+  const make = async (id: string) =>
+    running.send("POST", "/v1/agents", { key: admin, body: { id, name: "Passing" } });
+  const remove = (id: string) => running.send("DELETE", `/v1/agents/${id}`, { key: admin });
+
+  it("is not there for the next question, and takes its thread along", async () => {
+    expect((await make("passing")).status).toBe(201);
+    await ask(running, { agent_id: "passing", user: "I am Ada.", thread_id: "p" });
+    expect((await remove("passing")).status).toBe(200);
+    expect(await ask(running, { agent_id: "passing", user: "Who am I?", thread_id: "p" })).toMatchObject({
+      status: 404,
+      json: { error: { code: "agent_not_found" } },
+    });
+    await make("passing");
+    await ask(running, { agent_id: "passing", user: "Who am I?", thread_id: "p" });
+    expect(sent().filter(({ role }) => role !== "system")).toHaveLength(1);
+  });
+
+  it("while it answers: 404, and nothing is stored", async () => {
+    await make("going");
+    const before = await filesOf(running);
+    endpoint.behave = async () => {
+      await remove("going");
+      return { kind: "answer", text: "Too late." };
+    };
+    const user_urls = [{ type: "image", url: web.url("/blue.png").href }];
+    const answer = await ask(running, { agent_id: "going", user: "Hello", thread_id: "g", user_urls });
+    expect(answer).toMatchObject({
+      status: 404,
+      json: { error: { code: "agent_not_found", field: "agent_id" } },
+    });
+    const memory = await running.store.thread({
+      accountId: (await running.store.accounts()).find(({ name }) => name === "local")?.id ?? "",
+      agentId: "going",
+      threadId: "g",
+      turnsMax: 10,
+      charsMax: 1000,
+      imagesMax: 10,
+      imagesSinceIso: "",
+    });
+    expect(memory).toEqual({ turns: [], more: false, images: [] });
+    expect(await filesOf(running)).toEqual(before);
+  });
+});

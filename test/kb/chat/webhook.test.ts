@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { newSecret } from "../../../src/kb/webhooks/sign.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { ChatAccepted, ChatDelivery } from "../../../src/wire/chat.ts";
+import { type Behaviour, openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { openReceiver, signedBy, type Receiver } from "../webhooks/receiver.ts";
+import { ask, openAsking, remember } from "./asking.ts";
+
+const WAIT = { timeout: 20_000, interval: 20 };
+
+let endpoint: ModelEndpoint;
+let receiver: Receiver;
+beforeAll(async () => {
+  endpoint = await openModelEndpoint();
+  receiver = await openReceiver();
+});
+afterAll(async () => {
+  await endpoint.close();
+  await receiver.close();
+});
+const messagesTo = (path: string) => receiver.messages.filter((message) => message.path === path);
+
+describe("an answer by webhook", () => {
+  it("is accepted at once and delivered signed; a failure is delivered too; both forms are taken", async () => {
+    const running = await openAsking(endpoint);
+    try {
+      const secret = newSecret();
+      endpoint.behave = ({ messages }) =>
+        JSON.stringify(messages).includes("fail")
+          ? { kind: "fail", status: 400, message: "out of order" }
+          : { kind: "answer", text: "Forty." };
+      const webhook = { url: `${receiver.url}/ours`, secret, headers: { "X-Team": "harbour" } };
+      const accepted = await ask(running, { user: "Tons?", variables: { a: 1 }, webhook, thread_id: "w" });
+      expect(accepted.status).toBe(202);
+      const { message_id } = ChatAccepted.strict().parse(accepted.json);
+      await vi.waitFor(() => expect(messagesTo("/ours")).toHaveLength(1), WAIT);
+      const [message] = messagesTo("/ours");
+      expect(message?.id).toBe(`msg_${message_id}`);
+      expect(message && signedBy(message, [secret])).toEqual([secret]);
+      expect(message?.headers["x-team"]).toBe("harbour");
+      const delivery = ChatDelivery.parse(message?.json);
+      expect(delivery).toMatchObject({
+        success: true,
+        message_id,
+        variables: { a: 1 },
+        response: { data: { content: "Forty.", message_id, finish_reason: "completed" } },
+      });
+      // It is part of its thread.
+      await ask(running, { user: "Sure?", thread_id: "w" });
+      expect(endpoint.requests.at(-1)?.messages).toHaveLength(4);
+
+      const cred = { url: `${receiver.url}/original`, headers: {} };
+      const settings = { response_format: { type: "webhook", cred } };
+      const failing = await ask(running, { user: "fail", settings });
+      expect(failing.status).toBe(202);
+      await vi.waitFor(() => expect(messagesTo("/original")).toHaveLength(1), WAIT);
+      expect(messagesTo("/original")[0]?.json).toMatchObject({
+        success: false,
+        message_id: failing.json.message_id,
+        error: { code: "model_failed", message: expect.stringContaining("out of order") },
+      });
+      expect(await running.store.chatJobs(10)).toEqual([]);
+    } finally {
+      await running.close();
+    }
+  }, 240_000);
+
+  it("that nobody takes for a day is a dead letter, listed and replayed under the same id", async () => {
+    let nowMs = Date.now();
+    const running = await openAsking(undefined, {}, { nowMs: () => nowMs });
+    try {
+      const key = await running.issueKey("local", ["admin"]);
+      const send = (method: string, path: string, body?: object) =>
+        running.send(method, path, { key, ...(body && { body }) });
+      receiver.answer = () => ({ status: 503 });
+      const webhook = { url: `${receiver.url}/dead`, secret: newSecret() };
+      const { message_id } = (await ask(running, { user: "Hello", webhook })).json;
+      await vi.waitFor(async () => {
+        expect(messagesTo("/dead")).toHaveLength(1);
+        expect((await send("GET", "/v1/queues")).json.data.webhooks.waiting).toBe(1);
+      }, WAIT);
+      nowMs += 25 * 60 * 60 * 1000;
+      // Any write wakes the courier.
+      await remember(running, "Something else.");
+      const dead = await vi.waitFor(async () => {
+        const { data } = (await send("GET", "/v1/webhooks/dead")).json;
+        expect(data.dead).toHaveLength(1);
+        return data.dead;
+      }, WAIT);
+      expect(dead).toEqual([
+        {
+          webhookId: `msg_${message_id}`,
+          endpointId: null,
+          url: webhook.url,
+          type: "chat.completion",
+          attempts: 2,
+          problem: "the receiver answered 503",
+          createdAt: expect.any(String),
+        },
+      ]);
+      receiver.answer = () => ({ status: 204 });
+      const replay = await send("POST", "/v1/webhooks/dead/replay", { webhookId: `msg_${message_id}` });
+      expect(replay.json.data).toEqual({ replayed: 1 });
+      await vi.waitFor(() => expect(messagesTo("/dead")).toHaveLength(3), WAIT);
+      const last = messagesTo("/dead").at(-1);
+      expect([last?.id, last && signedBy(last, [webhook.secret])]).toEqual([
+        `msg_${message_id}`,
+        [webhook.secret],
+      ]);
+    } finally {
+      await running.close();
+    }
+  });
+
+  it("goes to no private address that a name leads to", async () => {
+    const running = await openAsking(undefined, {}, { webhookAllow: [] });
+    try {
+      const { port } = new URL(receiver.url);
+      const seen = receiver.messages.length;
+      const webhook = { url: `http://localhost:${port}/inside` };
+      expect((await ask(running, { user: "Hello", webhook })).status).toBe(202);
+      await vi.waitFor(() => expect(running.log()).toContain("a webhook message did not arrive"), WAIT);
+      expect(running.log()).toMatch(/not a public/);
+      expect(receiver.messages.length).toBe(seen);
+    } finally {
+      await running.close();
+    }
+  });
+
+  it("comes later where too many questions are waiting, which are told so themselves", async () => {
+    let handedBack = 0;
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      handBackChatJob: (number) => store.handBackChatJob(number).finally(() => (handedBack += 1)),
+    });
+    const running = await openAsking(endpoint, {}, { wrapStore });
+    try {
+      const held = Promise.withResolvers<Behaviour>();
+      endpoint.behave = () => held.promise;
+      // 16 are answered at once and 128 wait; a webhook's has to come back.
+      const asked = Array.from({ length: 16 + 128 }, () => ask(running, { user: "Hello" }));
+      await vi.waitFor(async () => {
+        const over = await ask(running, { user: "One more" });
+        expect(over).toMatchObject({ status: 503, json: { error: { code: "overloaded" } } });
+      }, WAIT);
+      const webhook = { url: `${receiver.url}/patient` };
+      expect((await ask(running, { user: "Hello", webhook })).status).toBe(202);
+      await vi.waitFor(() => expect(handedBack).toBeGreaterThan(0), WAIT);
+      held.resolve({ kind: "answer", text: "Now." });
+      expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
+      await vi.waitFor(() => expect(messagesTo("/patient")).toHaveLength(1), WAIT);
+      expect(messagesTo("/patient")[0]?.json).toMatchObject({ success: true });
+    } finally {
+      await running.close();
+    }
+  });
+});

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AgentRecord } from "../../../src/wire/agent.ts";
+import { openRunning } from "../service/running.ts";
+import type { Answered, Running } from "../service/running.ts";
+
+let running: Running;
+let admin: string;
+beforeAll(async () => {
+  running = await openRunning({
+    chat: {
+      defaultKnowledge: [{ tier: "fastest", owner: "docs", top_k: 5 }],
+      agents: [{ id: "desk", systemPrompt: "You serve the desk.", knowledge: [] }],
+    },
+  });
+  admin = await running.issueKey("local", ["admin"]);
+}, 60_000);
+afterAll(() => running.close());
+
+const send = (method: string, path: string, body?: object): Promise<Answered> =>
+  running.send(method, `/v1/agents${path}`, { key: admin, ...(body === undefined ? {} : { body }) });
+
+describe("agents", () => {
+  it("are those of the configuration, `default`, and the account's own, made, changed and removed", async () => {
+    const list = async () => (await send("GET", "")).json.data.agents.map(({ _id }: { _id: string }) => _id);
+    expect(await list()).toEqual(["default", "desk"]);
+    const made = await send("POST", "", {
+      id: "harbour",
+      name: "Harbour",
+      temperature: 0.2,
+      knowledge: [{ owner: "docs", top_k: "8", score: 0.1 }],
+    });
+    expect(made.status).toBe(201);
+    expect(AgentRecord.strict().parse(made.json.data)).toMatchObject({
+      _id: "harbour",
+      systemPrompt: "",
+      model: null,
+      temperature: 0.2,
+      knowledge: [{ tier: "fastest", owner: "docs", top_k: 8, score: 0.1 }],
+      origin: "api",
+    });
+    expect(await list()).toEqual(["default", "desk", "harbour"]);
+    const changed = await send("PUT", "/harbour", { temperature: null, model: "m" });
+    expect(changed.json.data).toMatchObject({ name: "Harbour", temperature: null, model: "m" });
+    expect((await send("GET", "/harbour")).json.data).toEqual(changed.json.data);
+    expect((await send("DELETE", "/harbour")).status).toBe(200);
+    expect((await send("GET", "/harbour")).status).toBe(404);
+    const named = await send("POST", "", { name: "Any" });
+    expect(named.json.data._id).toMatch(/^[0-9a-f]{24}$/);
+  });
+
+  it("`default` can be changed, and is as it was once that is deleted", async () => {
+    const before = (await send("GET", "/default")).json.data;
+    expect(before).toMatchObject({ origin: "built-in", knowledge: [{ owner: "docs" }] });
+    expect((await send("PUT", "/default", { systemPrompt: "Mine." })).json.data).toMatchObject({
+      origin: "api",
+      systemPrompt: "Mine.",
+      knowledge: [{ owner: "docs" }],
+    });
+    expect((await send("DELETE", "/default")).status).toBe(200);
+    expect((await send("GET", "/default")).json.data).toEqual(before);
+  });
+
+  it.each<[string, string, string, object | undefined, number, string]>([
+    ["a configured one is not changed", "PUT", "/desk", { name: "Mine" }, 409, "agent_fixed"],
+    ["a configured one is not removed", "DELETE", "/desk", undefined, 409, "agent_fixed"],
+    ["the built-in one is not removed", "DELETE", "/default", undefined, 409, "agent_fixed"],
+    ["an id is not given twice", "POST", "", { id: "desk", name: "Mine" }, 409, "agent_exists"],
+    ["`default` is not made", "POST", "", { id: "default", name: "Mine" }, 409, "agent_exists"],
+    ["one that is not there", "PUT", "/nobody", { name: "Mine" }, 404, "agent_not_found"],
+    ["nothing to change", "PUT", "/default", {}, 400, "invalid_body"],
+    ["no name", "POST", "", {}, 400, "invalid_field"],
+    ["a blank name", "POST", "", { name: " " }, 400, "invalid_field"],
+    ["an id with a slash", "POST", "", { id: "a/b", name: "A" }, 400, "invalid_field"],
+    ["an id of 65 characters", "POST", "", { id: "a".repeat(65), name: "A" }, 400, "invalid_field"],
+    [
+      "a prompt of 32,001 characters",
+      "POST",
+      "",
+      { name: "A", systemPrompt: "a".repeat(32_001) },
+      400,
+      "invalid_field",
+    ],
+    ["a temperature of 2.1", "POST", "", { name: "A", temperature: 2.1 }, 400, "invalid_field"],
+    [
+      "nine places",
+      "POST",
+      "",
+      { name: "A", knowledge: Array.from({ length: 9 }, () => ({})) },
+      400,
+      "invalid_field",
+    ],
+    ["an unknown tier", "POST", "", { name: "A", knowledge: [{ tier: "slow" }] }, 400, "invalid_field"],
+    ["top_k of 51", "POST", "", { name: "A", knowledge: [{ top_k: 51 }] }, 400, "invalid_field"],
+    ["a score of 1.1", "POST", "", { name: "A", knowledge: [{ score: 1.1 }] }, 400, "invalid_field"],
+  ])("refuse: %s", async (_name, method, path, body, status, code) => {
+    expect(await send(method, path, body)).toMatchObject({
+      status,
+      json: { success: false, error: { code } },
+    });
+  });
+
+  it("are at most 100 an account", async () => {
+    const key = await running.issueKey("many", ["admin"]);
+    const make = () => running.send("POST", "/v1/agents", { key, body: { name: "One" } });
+    await Promise.all(Array.from({ length: 100 }, make));
+    expect(await make()).toMatchObject({ status: 409, json: { error: { code: "too_many_agents" } } });
+  });
+});

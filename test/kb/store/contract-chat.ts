@@ -1,0 +1,266 @@
+import { describe, expect, it } from "vitest";
+import type { NewTurn, ThreadQuery } from "../../../src/kb/store/chat.ts";
+import type { Store, StoredFile } from "../../../src/kb/store/store.ts";
+import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
+
+const FAR = "2026-06-01T00:00:00.000Z";
+
+/** Agents, threads and questions that are answered later. */
+export function chatContract(fixture: StoreFixture): void {
+  const { alone, create, find, newId } = fixture;
+  const accountId = (): string => fixture.account.id;
+  const agent = (id: string, createdAt = NOW) => ({
+    accountId: accountId(),
+    id,
+    body: JSON.stringify({ name: id }),
+    createdAt,
+    updatedAt: createdAt,
+  });
+  const at = (id: string) => ({ accountId: accountId(), id });
+  const file = (token: string): StoredFile => ({
+    token,
+    accountId: accountId(),
+    name: "a.png",
+    mediaType: "image/png",
+    sizeBytes: 1,
+    sha256: "e".repeat(64),
+    createdAt: NOW,
+  });
+  const turn = (user: string, more: Partial<NewTurn> = {}): NewTurn => ({
+    accountId: accountId(),
+    agentId: "desk",
+    isStoredAgent: false,
+    threadId: "t",
+    messageId: newId(),
+    turn: { user, answer: `${user}!` },
+    files: [],
+    images: [],
+    nowIso: NOW,
+    ...more,
+  });
+  const query = (more: Partial<ThreadQuery> = {}): ThreadQuery => ({
+    accountId: accountId(),
+    agentId: "desk",
+    threadId: "t",
+    turnsMax: 10,
+    charsMax: 1000,
+    imagesMax: 10,
+    imagesSinceIso: "",
+    ...more,
+  });
+  const asked = async (store: Store, more: Partial<ThreadQuery> = {}): Promise<string[]> =>
+    (await store.thread(query(more))).turns.map(({ user }) => user);
+  const imagesOf = async (store: Store, more: Partial<ThreadQuery> = {}): Promise<string[]> =>
+    (await store.thread(query(more))).images.map(({ token }) => token);
+  const job = (messageId = newId()) => ({ accountId: accountId(), messageId, body: "{}", nowMs: 1000 });
+  const delivery = (eventId: string) => ({
+    accountId: accountId(),
+    eventId,
+    type: "chat.completion",
+    body: "{}",
+    to: { target: { url: "http://a.example/", secrets: [], headers: {} } },
+    nowMs: 1000,
+  });
+  const due = async (store: Store): Promise<string[]> =>
+    (await store.dueDeliveries({ nowMs: 1000, perEndpoint: 10, underWay: [], fullHosts: [] })).map(
+      ({ eventId }) => eventId,
+    );
+
+  describe("an agent", () => {
+    it("is added, read, listed by age, changed and removed, for its account alone", async () => {
+      const { store } = fixture;
+      await store.addAgent(agent("young", LATER), 10);
+      await store.addAgent(agent("old"), 10);
+      expect(await store.agent(at("old"))).toEqual(agent("old"));
+      expect((await store.agents(accountId())).map(({ id }) => id)).toEqual(["old", "young"]);
+      const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
+      expect(await store.agents(foreign)).toEqual([]);
+      expect(await store.agent({ accountId: foreign, id: "old" })).toBeUndefined();
+      const change = { body: '{"name":"New"}', updatedAt: LATER };
+      expect(await store.changeAgent({ ...at("old"), ...change })).toBe(true);
+      expect(await store.agent(at("old"))).toEqual({ ...agent("old"), ...change });
+      expect(await store.changeAgent({ ...at("nobody"), ...change })).toBe(false);
+      expect(await store.removeAgent({ accountId: foreign, id: "old", keepsThreads: false })).toBe(false);
+      expect(await store.removeAgent({ ...at("old"), keepsThreads: false })).toBe(true);
+      expect(await store.agent(at("old"))).toBeUndefined();
+    });
+
+    it("has an id of its own, and there are at most so many", async () => {
+      const { store } = fixture;
+      await store.addAgent(agent("one"), 2);
+      await expect(store.addAgent(agent("one"), 2)).rejects.toMatchObject({ code: "agent_exists" });
+      await store.addAgent(agent("two"), 2);
+      await expect(store.addAgent(agent("three"), 2)).rejects.toMatchObject({ code: "too_many_agents" });
+    });
+
+    it("takes its threads along when it goes, unless they are to stay", async () => {
+      const { store } = fixture;
+      await store.addFile(file("seen"));
+      for (const [id, keepsThreads] of [
+        ["desk", false],
+        ["kept", true],
+      ] as const) {
+        await store.addAgent(agent(id), 10);
+        await store.addTurn(turn("a", { agentId: id, isStoredAgent: true, images: ["seen"] }));
+        expect(await store.removeAgent({ ...at(id), keepsThreads })).toBe(true);
+      }
+      expect(await store.thread(query())).toEqual({ turns: [], more: false, images: [] });
+      expect(await asked(store, { agentId: "kept" })).toEqual(["a"]);
+      expect(await imagesOf(store, { agentId: "kept" })).toEqual(["seen"]);
+    });
+  });
+
+  describe("a thread", () => {
+    it("has its turns oldest first, of its account and agent alone", async () => {
+      const { store } = fixture;
+      for (const user of ["a", "b", "c"]) await store.addTurn(turn(user));
+      await store.addTurn(turn("other agent", { agentId: "other" }));
+      await store.addTurn(turn("other thread", { threadId: "u" }));
+      const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
+      await store.addTurn(turn("other account", { accountId: foreign }));
+      expect((await store.thread(query())).turns).toEqual([
+        { user: "a", answer: "a!" },
+        { user: "b", answer: "b!" },
+        { user: "c", answer: "c!" },
+      ]);
+      expect(await asked(store, { threadId: "nobody's" })).toEqual([]);
+    });
+
+    it("gives the newest so many, or until they hold so many characters, and says whether there are older ones", async () => {
+      const { store } = fixture;
+      for (const user of ["a", "b", "c"]) await store.addTurn(turn(user));
+      const bounded = await store.thread(query({ turnsMax: 2 }));
+      expect([bounded.turns.map(({ user }) => user), bounded.more]).toEqual([["b", "c"], true]);
+      expect(await store.thread(query({ charsMax: 3 }))).toMatchObject({
+        turns: [{ user: "c" }],
+        more: true,
+      });
+      expect((await store.thread(query({ turnsMax: 3 }))).more).toBe(false);
+    });
+
+    it("keeps a thousand turns and a hundred images, the newest", { timeout: 60_000 }, async () => {
+      const { store } = fixture;
+      const turns = Array.from({ length: 1002 }, (_, index) => turn(String(index)));
+      await Promise.all(turns.map((each) => store.addTurn(each)));
+      const all = await store.thread(query({ turnsMax: 5000, charsMax: 1_000_000 }));
+      expect([all.turns.length, all.turns[0]?.user, all.more]).toEqual([1000, "2", false]);
+      const linkedAt = (index: number) => new Date(Date.parse(NOW) + index).toISOString();
+      for (let index = 0; index < 101; index++) {
+        const token = `image ${index}`;
+        const link = { accountId: accountId(), agentId: "desk", threadId: "t", isStoredAgent: false };
+        await store.addFile(file(token), { thread: { ...link, nowIso: linkedAt(index) } });
+      }
+      const images = await imagesOf(store, { imagesMax: 500 });
+      expect([images.length, images[0], images.at(-1)]).toEqual([100, "image 100", "image 1"]);
+    });
+
+    it("has the images linked to it since then, the newest first, one named again as new", async () => {
+      const { store } = fixture;
+      for (const token of ["one", "two"]) await store.addFile(file(token));
+      await store.addTurn(turn("a", { images: ["one"] }));
+      await store.addTurn(turn("b", { images: ["two"], nowIso: LATER }));
+      expect(await imagesOf(store)).toEqual(["two", "one"]);
+      expect(await imagesOf(store, { imagesSinceIso: LATER })).toEqual(["two"]);
+      await store.addTurn(turn("c", { images: ["one"], nowIso: FAR }));
+      expect(await imagesOf(store)).toEqual(["one", "two"]);
+      expect(await imagesOf(store, { imagesMax: 1 })).toEqual(["one"]);
+      expect((await store.thread(query())).images[0]).toEqual(file("one"));
+    });
+
+    it("forgets nothing by halves: a turn of an agent that is gone leaves no file, no image, no job's end", async () => {
+      const { store } = fixture;
+      await store.addChatJob(job("gone"), 100);
+      const waiting = (await store.chatJobs(100)).find(({ messageId }) => messageId === "gone");
+      const late = turn("late", {
+        isStoredAgent: true,
+        files: [file("fetched")],
+        images: ["fetched"],
+        job: waiting?.number ?? 0,
+        delivery: delivery("msg_gone"),
+      });
+      await expect(store.addTurn(late)).rejects.toMatchObject({ code: "agent_gone" });
+      expect(await store.thread(query())).toEqual({ turns: [], more: false, images: [] });
+      expect(await store.file("fetched")).toBeUndefined();
+      expect((await store.chatJobs(100)).map(({ messageId }) => messageId)).toContain("gone");
+      expect(await due(store)).not.toContain("msg_gone");
+      const link = { accountId: accountId(), agentId: "desk", threadId: "t", isStoredAgent: true };
+      await expect(store.addFile(file("linked"), { thread: { ...link, nowIso: NOW } })).rejects.toMatchObject(
+        { code: "agent_gone" },
+      );
+      expect(await store.file("linked")).toBeUndefined();
+    });
+
+    it("goes when nobody used it for long enough; its images go by themselves, and then their files", () =>
+      alone(async (store) => {
+        for (const token of ["old", "new"]) await store.addFile(file(token));
+        await store.addTurn(turn("a", { images: ["old"] }));
+        await store.addTurn(turn("b", { images: ["new"], nowIso: LATER }));
+        await store.addTurn(turn("c", { threadId: "idle" }));
+        expect(await store.unusedFiles(FAR, 10)).toEqual([]);
+        expect(await store.purgeThreadImages(LATER, 10)).toBe(1);
+        expect(await imagesOf(store)).toEqual(["new"]);
+        expect(await store.unusedFiles(FAR, 10)).toEqual(["old"]);
+        // The idle one: its turn first, then itself; the used one stays whole.
+        expect(await store.purgeThreads(LATER, 10)).toBe(1);
+        expect(await asked(store, { threadId: "idle" })).toEqual([]);
+        expect(await store.purgeThreads(LATER, 10)).toBe(1);
+        expect(await store.purgeThreads(LATER, 10)).toBe(0);
+        expect(await asked(store)).toEqual(["a", "b"]);
+        expect(await store.purgeThreads(FAR, 1)).toBe(1);
+        expect(await asked(store)).toEqual(["b"]);
+      }));
+  });
+
+  describe("a question that is answered later", () => {
+    it("waits in its order, is begun as often as it takes, and ends with its turn and its message", () =>
+      alone(async (store) => {
+        for (const id of ["first", "second"]) await store.addChatJob(job(id), 10);
+        const [first, second] = await store.chatJobs(10);
+        expect(first).toEqual({
+          number: expect.any(Number),
+          accountId: accountId(),
+          messageId: "first",
+          body: "{}",
+        });
+        expect((await store.chatJobs(1)).map(({ messageId }) => messageId)).toEqual(["first"]);
+        const { number = 0 } = first ?? {};
+        expect([await store.beginChatJob(number), await store.beginChatJob(number)]).toEqual([1, 2]);
+        await store.handBackChatJob(number);
+        expect(await store.beginChatJob(number)).toBe(2);
+        await store.addTurn(turn("a", { job: number, delivery: delivery("msg_first") }));
+        expect((await store.chatJobs(10)).map(({ messageId }) => messageId)).toEqual(["second"]);
+        expect(await store.beginChatJob(number)).toBe(0);
+        expect(await due(store)).toEqual(["msg_first"]);
+        // A failed one: no turn, but its message.
+        const failed = { turn: undefined, threadId: undefined, job: second?.number ?? 0 };
+        await store.addTurn(turn("b", { ...failed, isStoredAgent: true, delivery: delivery("msg_second") }));
+        expect(await store.chatJobs(10)).toEqual([]);
+        expect(await due(store)).toEqual(["msg_first", "msg_second"]);
+        expect(await asked(store)).toEqual(["a"]);
+      }));
+
+    it("is refused where too many wait, and keeps the uploads it names", () =>
+      alone(async (store) => {
+        await store.addFile(file("named"));
+        await store.addChatJob({ ...job(), body: JSON.stringify({ url: "http://h/files/named/a.png" }) }, 1);
+        await expect(store.addChatJob(job(), 1)).rejects.toMatchObject({
+          code: "queue_full",
+          retryable: true,
+        });
+        expect(await store.unusedFiles(FAR, 10)).toEqual([]);
+      }));
+  });
+
+  it("a chunk that a search found is told by title and place, until its resource changes", async () => {
+    const { store } = fixture;
+    const made = await create("First words here.\n\nThe second paragraph.", { title: "Two" });
+    const [hit] = await find("second");
+    const key = { accountId: accountId(), resourceId: made.id, chunkId: hit?.id ?? "" };
+    expect(await store.passage(key)).toEqual({ title: "Two", start: 19 });
+    const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
+    expect(await store.passage({ ...key, accountId: foreign })).toBeUndefined();
+    expect(await store.passage({ ...key, chunkId: "another" })).toBeUndefined();
+    await store.deleteResource({ accountId: accountId(), id: made.id, nowIso: LATER });
+    expect(await store.passage(key)).toBeUndefined();
+  });
+}
