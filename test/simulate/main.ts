@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -113,8 +113,30 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
   return { done, failed };
 }
 
-/** Runs the seeds with one deliberate bug until it is found. */
+/** Histories that once told of a bug, by name. */
+const REPLAYS = fileURLToPath(new URL("replays", import.meta.url));
+
+/** Which of the kept histories a deliberate bug fails at. */
+async function replayThatFinds(mutant: string): Promise<string | undefined> {
+  const replays = historiesAt(REPLAYS);
+  let found: string | undefined;
+  await work(
+    { from: 0, count: replays.length, stride: 1, mutant, replays, stopAtFailure: true },
+    (report) => {
+      if (report.kind === "failed") found = basename(replays[report.seed] ?? "");
+      return found === undefined;
+    },
+  );
+  return found;
+}
+
+/** Runs the kept histories, then the seeds with one deliberate bug until it is found. */
 async function findMutant(name: string, does: string): Promise<boolean> {
+  const replay = await replayThatFinds(name);
+  if (replay !== undefined) {
+    say(`${name} (${does}): found by the kept history ${replay}`);
+    return true;
+  }
   let seeds = 0;
   let found: { readonly seed: number; readonly words: string } | undefined;
   const order = { from: 1, count: MUTANT_SEEDS_MAX, stride: 1, mutant: name, stopAtFailure: true };
