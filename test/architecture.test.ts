@@ -36,6 +36,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   mcp: ["lib", "wire"],
   backup: ["lib"],
+  metrics: ["lib", "kb", "sync"],
   system: ["lib"],
   cli: [
     "lib",
@@ -50,6 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/store",
     "mcp",
     "backup",
+    "metrics",
     "system",
   ],
   "": ["cli", "lib"],
