@@ -7,6 +7,8 @@ import { LONG_TESTS } from "./vitest.long.config.ts";
 const LONG = [
   "test/e2e/**",
   "test/crash/**",
+  "test/package/**",
+  "test/systemd/**",
   "test/{kb/store/sqlite,sync}/crash.test.ts",
   ...LONG_TESTS,
   "test/sync/scenarios/long/**",
@@ -14,6 +16,7 @@ const LONG = [
 ];
 /** What puts a module in another one's place, or counts what the whole process does. */
 const ALONE = [
+  "test/cli/doctor-folders.test.ts",
   "test/sync/{degraded,renames,rescans,scan-faults,trouble,watch-network}.test.ts",
   "test/sync/audit/schedule.test.ts",
   "test/sync/control/control.test.ts",

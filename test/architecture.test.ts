@@ -65,6 +65,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   mcp: ["lib", "wire"],
   backup: ["lib"],
+  metrics: ["lib", "kb", "sync"],
   system: ["lib"],
   cli: [
     "lib",
@@ -79,6 +80,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/store",
     "mcp",
     "backup",
+    "metrics",
     "system",
   ],
   "": ["cli", "lib"],

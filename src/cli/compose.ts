@@ -5,12 +5,14 @@ import { z } from "zod";
 import type { Config } from "../config/load.ts";
 import { ALL_SCOPES, generateKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../kb/resources/keys.ts";
 import type { Service } from "../kb/service.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { lockFolder } from "../lib/folder-lock.ts";
 import type { KnowledgePlace } from "../wire/agent.ts";
 import { Tier } from "../wire/primitives.ts";
 import { TOP_K_DEFAULT } from "../wire/search.ts";
 import { type Daemon, type DaemonActivity, type DaemonOptions, openDaemon } from "../sync/daemon.ts";
+import { credentialFile } from "../system/credentials.ts";
 import {
   ensureKey,
   forgetServiceAddress,
@@ -24,6 +26,7 @@ import {
 } from "./state-folder.ts";
 import { rememberedEmbedder } from "./earlier-models.ts";
 import { languageModelOf, rerankerOf } from "./models.ts";
+import { startMetrics } from "./monitoring.ts";
 import { programVersion } from "./version.ts";
 
 /** A service that can be asked, here or elsewhere. */
@@ -35,8 +38,12 @@ export interface ReachedService {
   readonly pauthkey: string;
   /** Names the service in the ledger: the embedded one is the same on every port. */
   readonly identity: string;
-  /** Closes it if this process started it. */
-  close(): Promise<void>;
+  /** What this process measures, where the service runs in it; its `/metrics` tells that. */
+  readonly metrics?: Metrics;
+  /** Resolves when the service in this process has shown that all of it works; undefined: it runs elsewhere. */
+  readonly probe?: () => Promise<void>;
+  /** Closes it if this process started it; `withinMs`: what is under way may take so long, default ten seconds. */
+  close(withinMs?: number): Promise<void>;
 }
 
 /** A healthy service on loopback answers within milliseconds; after this many it is taken for not running. */
@@ -61,6 +68,7 @@ export async function startEmbeddedService(
   const { port, modelDir } = config.service;
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
+  let metrics: Metrics | undefined;
   const open = async () => {
     // Before the store is opened: a key file that is not as it should be ends the program here.
     const models = {
@@ -74,10 +82,12 @@ export async function startEmbeddedService(
       ...rerankerOf(config.kb.reranker, log),
     };
     // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
-    const [{ openService }, { openSqliteStore }] = await Promise.all([
+    const [{ openService }, { openSqliteStore }, measured] = await Promise.all([
       import("../kb/service.ts"),
       import("../kb/store/sqlite/open.ts"),
+      startMetrics(),
     ]);
+    metrics = measured;
     const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
     try {
       return await openService({
@@ -87,6 +97,8 @@ export async function startEmbeddedService(
         ...models,
         log: log.child({ part: "service" }),
         version: programVersion(),
+        observer: measured.service,
+        metrics: () => measured.text(),
         ...serviceRules(config.kb),
         chat: chatOptions(config),
       });
@@ -97,17 +109,27 @@ export async function startEmbeddedService(
     }
   };
   let service: Awaited<ReturnType<typeof open>> | undefined;
-  const close = async (): Promise<void> => {
+  const close = async (withinMs?: number): Promise<void> => {
     forgetServiceAddress(state);
-    await service?.close();
+    await service?.close(withinMs);
     lock.release();
   };
   try {
     service = await open();
+    const opened = service;
+    metrics?.readService(() => opened.figures());
     const key = await ownKey(service, state, log);
     const { url } = await service.start();
     writeServiceAddress(state, url);
-    return { apiUrl: url, dbUrl: url, pauthkey: key, identity: EMBEDDED_IDENTITY, close };
+    return {
+      apiUrl: url,
+      dbUrl: url,
+      pauthkey: key,
+      identity: EMBEDDED_IDENTITY,
+      ...(metrics && { metrics }),
+      probe: () => opened.probe(),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
@@ -219,9 +241,18 @@ export function openConfiguredDaemon(
   state: StateFolder,
   service: ReachedService,
   log: Logger,
-  levelOfDone: () => "debug" | "info",
+  { levelOfDone, onChange, metrics }: DaemonListeners,
 ): Daemon {
-  return openDaemon(daemonOptions(config, state, service, log, levelOfDone));
+  const options = daemonOptions(config, state, service, log, levelOfDone, metrics);
+  return openDaemon({ ...options, ...(onChange && { onChange }) });
+}
+
+/** Who hears of a daemon, beside the log. */
+export interface DaemonListeners {
+  /** The level on which what went well is logged at that moment. */
+  readonly levelOfDone: () => "debug" | "info";
+  readonly onChange?: () => void;
+  readonly metrics?: Metrics;
 }
 
 /**
@@ -234,6 +265,7 @@ export function daemonOptions(
   service: ReachedService,
   log: Logger,
   levelOfDone: () => "debug" | "info",
+  metrics?: Metrics,
 ): DaemonOptions {
   const { apiUrl, dbUrl, resourcesUrl, pauthkey, identity } = service;
   return {
@@ -249,7 +281,11 @@ export function daemonOptions(
     },
     sources: config.sources,
     sync: config.sync,
-    onActivity: (activity) => logActivity(log, activity, levelOfDone()),
+    onActivity: (activity) => {
+      metrics?.daemon.activity(activity);
+      logActivity(log, activity, levelOfDone());
+    },
+    ...(metrics && { observer: metrics.daemon }),
     onWarning: (error) => logWarning(log, error),
     onNotice: (words) => log.info(words),
   };
@@ -263,7 +299,9 @@ function logWarning(log: Logger, error: Error): void {
 }
 
 function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug" | "info"): void {
-  const { atMs: _at, message, ...facts } = activity;
+  const { atMs: _at, message, docId, ...rest } = activity;
+  // Named even where there is none yet: whoever reads the log by a program finds the same names in every line on a file.
+  const facts = { ...rest, docId: docId ?? null };
   const { action, path, from } = activity;
   const words = from === undefined ? `${action} ${path}` : `${action} ${from} to ${path}`;
   if (activity.outcome === "done") log[levelOfDone](facts, words);
@@ -273,11 +311,16 @@ function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug"
   }
 }
 
+/** Name of the credential that holds the key of a hosted service. */
+export const HOSTED_KEY_CREDENTIAL = "pauthkey";
+
 function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
   const named = env["KBSYNC_PAUTHKEY"];
   if (named !== undefined && named.trim() !== "")
     return validKey(named, "KBSYNC_PAUTHKEY is no key", "KBSYNC_PAUTHKEY");
-  const key = file === undefined ? undefined : readKeyFile(file);
+  // The service manager reads the file as root and hands it to this process alone, which could not read it by itself.
+  const given = credentialFile(env, HOSTED_KEY_CREDENTIAL) ?? file;
+  const key = given === undefined ? undefined : readKeyFile(given);
   if (key !== undefined) return key;
   throw new KbsyncError(
     file === undefined ? "the hosted service needs a key" : `there is no key file ${file}`,

@@ -11,6 +11,11 @@ export interface Context {
   readonly cwd: string;
   /** Aborted by Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
+  /**
+   * Calls the listener at each SIGHUP, until the function that it returns is called. Undefined: a hang-up ends the
+   * program, as one of its terminal should.
+   */
+  readonly onHangup?: (listener: () => void) => () => void;
   readonly nowMs: () => number;
   /** The exit status, set by the command that ran. */
   exitCode: number;

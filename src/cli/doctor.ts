@@ -16,15 +16,17 @@ interface DoctorOptions extends CommonOptions {
 /** A check and what it saw. */
 export interface Examined extends Checked {
   readonly check: string;
-  /** No damage; warnings may be there. */
+  /** No damage and no failure; warnings may be there. */
   readonly sound: boolean;
 }
 
-/** `kbsync doctor`: looks whether what kbsync keeps is sound, and says what to do where it is not. */
+/** `kbsync doctor`: looks whether kbsync can work here and what it keeps is sound, and says what to do where it is not. */
 export function addDoctor(program: Command, context: Context): void {
   program
     .command("doctor")
-    .description("check ledger, store and uploaded files, and say what to do where something is damaged")
+    .description(
+      "check the machine, the folders, the service, ledger, store and uploaded files, and say what to do where something is wrong",
+    )
     .option("--quick", "leave out what reads every text and every file")
     .option("--json", "print the findings as JSON")
     .action(async (options: DoctorOptions) => doctor(context, options));
@@ -35,6 +37,7 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   const ground: DoctorGround = {
     config,
     state: stateFolder(config.stateDir),
+    env: context.env,
     quick: options.quick === true,
     signal: context.signal,
   };
@@ -57,7 +60,7 @@ async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
     const checked = await check.run(ground);
     return {
       check: check.name,
-      sound: checked.findings.every(({ level }) => level !== "damage"),
+      sound: checked.findings.every(({ level }) => level === "warning"),
       ...checked,
     };
   } catch (error) {
@@ -69,10 +72,15 @@ async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
   }
 }
 
+/** What keeps a check from being sound, in a word. */
+function troubleOf(findings: Examined["findings"]): string {
+  return findings.some(({ level }) => level === "damage") ? "damaged" : "failed";
+}
+
 /** The result for a person: a line a check, and below it what is wrong and what to do. */
 export function doctorText(examined: readonly Examined[]): string {
   const lines = examined.flatMap(({ check, sound, seen, findings }) => [
-    `${(sound ? "ok" : "damaged").padEnd(8)} ${check.padEnd(8)} ${seen}`,
+    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${seen}`,
     ...findings.flatMap(({ level, message, remedy }) => [
       `         ${level === "warning" ? "warning: " : ""}${message}`,
       `         → ${remedy}`,

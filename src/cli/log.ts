@@ -1,4 +1,5 @@
-import { type Logger, pino } from "pino";
+import { fstatSync } from "node:fs";
+import { type DestinationStream, type Logger, pino } from "pino";
 import { KbsyncError } from "../lib/failure.ts";
 import { lazyModule } from "../lib/lazy-module.ts";
 import { KEY_HEADER } from "../wire/routes.ts";
@@ -18,8 +19,9 @@ export function logLevel(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * The logger of a command: to standard error, readable on a terminal and JSON lines elsewhere. `KBSYNC_LOG` sets the
- * level (default `info`). The key is removed wherever it could come in.
+ * The logger of a command: to standard error, readable on a terminal, JSON lines elsewhere, and JSON lines with the
+ * journal's priority before them where standard error is the journal. `KBSYNC_LOG` sets the level (default `info`). The
+ * key is removed wherever it could come in.
  */
 export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
   const level = logLevel(env);
@@ -34,5 +36,38 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
       pretty()({ destination: 2, sync: true, hideObject: true, translateTime: "HH:MM:ss" }),
     );
   }
-  return pino(options, pino.destination({ fd: 2, sync: false }));
+  const output = pino.destination({ fd: 2, sync: false });
+  return pino(options, isJournal(env, 2) ? withPriority(output) : output);
+}
+
+/**
+ * Whether what is written to a file descriptor goes to systemd's journal: it says so by the device and inode of the
+ * socket it gave to the process, which a redirection in between changes (systemd.exec(5), JOURNAL_STREAM).
+ */
+function isJournal({ JOURNAL_STREAM: journal }: NodeJS.ProcessEnv, fd: number): boolean {
+  if (journal === undefined || journal === "") return false;
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return journal === `${dev}:${ino}`;
+  } catch {
+    return false; // closed: then nothing is written at all
+  }
+}
+
+/** Puts `<N>` before each line, which the journal takes away and keeps as the entry's priority (sd-daemon(3)). */
+function withPriority(output: Pick<ReturnType<typeof pino.destination>, "write" | "flush">) {
+  const stream: DestinationStream & { lastLevel: number; flush: (done?: () => void) => void } = {
+    // Set by pino before each line, for it asks the stream for its wishes by this symbol.
+    lastLevel: pino.levels.values["info"] ?? 30,
+    write: (line) => void output.write(`<${priorityOf(stream.lastLevel)}>${line}`),
+    flush: (done) => output.flush(done),
+  };
+  return Object.assign(stream, { [pino.symbols.needsMetadataGsym]: true });
+}
+
+/** The journal's priority of a level of pino's: 7 debug, 6 info, 4 warning, 3 error. */
+function priorityOf(level: number): number {
+  if (level >= 50) return 3;
+  if (level >= 40) return 4;
+  return level >= 30 ? 6 : 7;
 }

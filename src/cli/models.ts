@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Config } from "../config/load.ts";
 import type { ServiceOptions } from "../kb/options.ts";
 import { KbsyncError } from "../lib/failure.ts";
+import { credentialFile } from "../system/credentials.ts";
 import { readKeyFile } from "./state-folder.ts";
 
 /** Permissions of others in a file's mode. */
@@ -53,10 +54,17 @@ export function languageModelOf(
 }
 
 /**
- * The key of another service, from its file; undefined where none is configured. A file that everybody on the machine can
- * read is used, for containers mount secrets so, but told. Throws `key_invalid`.
+ * The key of another service, from its file; undefined where none is configured. A credential of the service manager goes
+ * before the file that the configuration names: `kb.reranker.apiKey` for `kb.reranker.apiKeyFile`. A file that everybody on
+ * the machine can read is used, for containers mount secrets so, but told. Throws `key_invalid`.
  */
-export function serviceKey(file: string | undefined, configured: string, log: Logger): string | undefined {
+export function serviceKey(
+  named: string | undefined,
+  configured: string,
+  log: Logger,
+  env: NodeJS.ProcessEnv = process.env,
+): string | undefined {
+  const file = credentialFile(env, credentialOf(configured)) ?? named;
   if (file === undefined) return undefined;
   const key = readKeyFile(file);
   if (key === undefined) {
@@ -70,4 +78,9 @@ export function serviceKey(file: string | undefined, configured: string, log: Lo
     log.warn({ file }, `everybody on this machine can read the key of ${configured}: chmod 600 closes it`);
   }
   return key;
+}
+
+/** Name of the credential for a key file of the configuration. */
+export function credentialOf(configured: string): string {
+  return configured.replace(/File$/, "");
 }

@@ -9,7 +9,10 @@ import { logLevel } from "./log.ts";
 import { addApprove } from "./approve.ts";
 import { addAsk } from "./question.ts";
 import { addBackup } from "./backup.ts";
+import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
+import { EXIT_WORDS } from "./manual/facts.ts";
+import { addInit } from "./init.ts";
 import { addMcp } from "./mcp.ts";
 import { addPause } from "./pause.ts";
 import { addRecover } from "./recover.ts";
@@ -20,6 +23,7 @@ import { addRetry } from "./retry.ts";
 import { addRun } from "./run.ts";
 import { addSearch } from "./search.ts";
 import { addServe } from "./serve.ts";
+import { addService } from "./service.ts";
 import { addStatus } from "./status.ts";
 import { addSync } from "./sync.ts";
 import { addUndelete } from "./undelete.ts";
@@ -37,6 +41,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     // A second signal does not wait for a clean end: the ledger survives that as it survives kill -9.
     if (stopping.signal.aborted) process.exit(EXIT.stopped);
     stopping.abort();
+    setTimeout(cutOff, STOP_MS_MAX).unref();
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
@@ -49,12 +54,17 @@ export async function runProgram(args: readonly string[]): Promise<number> {
       get columns() {
         return process.stdout.columns ?? 80;
       },
+      get rows() {
+        return process.stdout.rows;
+      },
     },
     stderr: { write: (text) => void process.stderr.write(text) },
     stderrIsTTY: isatty(2),
     env: process.env,
     cwd: process.cwd(),
     signal: stopping.signal,
+    // A terminal that is closed hangs up: what was started there ends with it, and nobody reads what is told there.
+    ...(!isatty(0) && !isatty(2) && { onHangup }),
     nowMs: Date.now,
     exitCode: EXIT.done,
   };
@@ -71,7 +81,24 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   }
 }
 
-function buildProgram(context: Context): Command {
+/**
+ * A signal ends the program within ten seconds, the time that a service manager and a person have patience for. What
+ * is cut off then is what a kill -9 would cut off, and is put right at the next start.
+ */
+const STOP_MS_MAX = 9500;
+
+function cutOff(): void {
+  process.stderr.write("kbsync: what was under way took too long to end: the next start settles it\n");
+  process.exit(EXIT.stopped);
+}
+
+function onHangup(listener: () => void): () => void {
+  process.on("SIGHUP", listener);
+  return () => process.off("SIGHUP", listener);
+}
+
+/** The program with all its commands; nothing runs before it parses a command line. */
+export function buildProgram(context: Context): Command {
   const program = new Command("kbsync")
     .description(
       "Keeps a folder of documents and a knowledge base in exact agreement, and is the knowledge base where you have none.",
@@ -81,11 +108,12 @@ function buildProgram(context: Context): Command {
     .showHelpAfterError("(add --help for what there is)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 some files failed or wait, 2 usage or configuration, 3 service unreachable or refuses, 4 deletes held or a folder missing, 74 no space left, 124 not in time (wait), 130 stopped.",
+      `\nExit codes: ${EXIT_WORDS.map(([code, meaning]) => `${code} ${meaning}`).join(", ")}.`,
     );
   addUp(program, context);
   addRun(program, context);
   addServe(program, context);
+  addService(program, context);
   addSync(program, context);
   addStatus(program, context);
   addLog(program, context);
@@ -107,6 +135,8 @@ function buildProgram(context: Context): Command {
   addBackup(program, context);
   addRestore(program, context);
   addDoctor(program, context);
+  addInit(program, context);
+  addCompletion(program, context);
   program.hook("preAction", () => void logLevel(context.env));
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command

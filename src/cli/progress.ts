@@ -10,6 +10,8 @@ export interface ProgressOutput {
   write(text: string): void;
   readonly isTTY: boolean;
   readonly columns: number;
+  /** Lines that a terminal has room for; undefined: it does not tell. */
+  readonly rows?: number | undefined;
 }
 
 export interface Progress {

@@ -6,8 +6,11 @@ import { findService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
 import type { CommonOptions } from "./options.ts";
+import type { Ground } from "./reload.ts";
+import { runDaemon } from "./run-daemon.ts";
 import { makeStateFolder } from "./state-folder.ts";
-import { loadSources, runDaemon } from "./up.ts";
+import { openSupervisor } from "./supervise.ts";
+import { loadSources } from "./up.ts";
 
 /** `kbsync run`: the daemon alone, for a service that runs elsewhere. */
 export function addRun(program: Command, context: Context): void {
@@ -39,5 +42,20 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   context.stdout.write(
     `kbsync\n${sources.join("")}  service    ${service.dbUrl}\n  state      ${state.path}\n`,
   );
-  await runDaemon(context, config, state, service, openLog(context.env, context.stderrIsTTY), collectAtRest);
+  const log = openLog(context.env, context.stderrIsTTY);
+  const { requestTimeoutMs } = config.sync;
+  const supervisor = openSupervisor({ env: context.env, log, requestTimeoutMs });
+  const read = async (): Promise<Ground> => {
+    const fresh = loadSources(context, undefined, options);
+    // An embedded service elsewhere that is just being started again is the one that we had.
+    return { config: fresh, service: (await findService(config, state, context.env)) ?? service };
+  };
+  try {
+    await runDaemon(
+      { config, service },
+      { context, state, log, supervisor, read, onAgreement: collectAtRest },
+    );
+  } finally {
+    supervisor.close();
+  }
 }

@@ -2,10 +2,16 @@ import { once } from "node:events";
 import type { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
 import { startEmbeddedService } from "./compose.ts";
+import { LIVE_IN_SERVICE } from "./config-change.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
+import { serveMetrics, metricsLine } from "./monitoring.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "./options.ts";
+import { openReloads } from "./reload.ts";
+import { servicePulse } from "./service-pulse.ts";
 import { makeStateFolder } from "./state-folder.ts";
+import { openStopBudget } from "./stop-budget.ts";
+import { openSupervisor } from "./supervise.ts";
 
 interface ServeOptions extends CommonOptions {
   readonly port?: number;
@@ -23,10 +29,40 @@ export function addServe(program: Command, context: Context): void {
 async function serve(context: Context, options: ServeOptions): Promise<void> {
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
-  const service = await startEmbeddedService(config, state, openLog(context.env, context.stderrIsTTY));
+  const log = openLog(context.env, context.stderrIsTTY);
+  const budget = openStopBudget(context.signal);
+  const supervisor = openSupervisor({ env: context.env, log, requestTimeoutMs: 0 });
+  const service = await startEmbeddedService(config, state, log).catch((error: unknown) => {
+    supervisor.close();
+    throw error;
+  });
   context.stdout.write(
     `kbsync is serving\n  service    ${service.dbUrl}\n  key file   ${state.keyFile}\n  state      ${state.path}\n`,
   );
-  if (!context.signal.aborted) await once(context.signal, "abort");
-  await service.close();
+  try {
+    const monitoring = await serveMetrics(config, service.metrics, () =>
+      context.signal.aborted ? "shutting down" : undefined,
+    );
+    context.stdout.write(metricsLine(monitoring));
+    supervisor.watch({
+      isReady: () => true,
+      words: () => `serving at ${service.dbUrl}`,
+      pulses: servicePulse(service),
+    });
+    const reloads = openReloads({
+      context,
+      log,
+      supervisor,
+      ground: { config, service },
+      read: () => ({ config: loadConfig(configRequest(context, options)), service }),
+      live: LIVE_IN_SERVICE,
+    });
+    if (!context.signal.aborted) await once(context.signal, "abort");
+    supervisor.stopping();
+    reloads.stop();
+    await monitoring?.close();
+  } finally {
+    await service.close(budget.leftMs());
+    supervisor.close();
+  }
 }

@@ -16,6 +16,7 @@ import type { Context } from "./context.ts";
 import { FILES_SHOWN, holdLine, removedLine, PAUSED_WORDS, troubleLines, unreadableLine } from "./follow.ts";
 import type { CommonOptions } from "./options.ts";
 import { counted, duration, thousands } from "./progress.ts";
+import { openScreen } from "./screen.ts";
 import { type StateFolder, stateFolder } from "./state-folder.ts";
 
 interface StatusOptions extends CommonOptions {
@@ -75,15 +76,40 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
     options.json === true
       ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n`
       : statusText(now);
-  let now = await look();
-  context.stdout.write(show(now));
-  while (options.watch === true && !context.signal.aborted) {
-    await sleep(WATCH_EVERY_MS, undefined, { signal: context.signal }).catch(() => undefined);
-    if (context.signal.aborted) break;
-    now = await look();
-    if (context.stdout.isTTY && options.json !== true) context.stdout.write("\u001b[H\u001b[2J");
-    context.stdout.write(show(now));
+  const first = await look();
+  if (options.watch === true) await watch(context, first, look, show, options.json !== true);
+  else context.stdout.write(show(first));
+}
+
+/**
+ * Tells the status again and again until a signal comes: on a terminal in place of the one before, on a page of its own
+ * that leaves the terminal as it was, with the last status below.
+ */
+export async function watch<T>(
+  { stdout, signal }: Pick<Context, "stdout" | "signal">,
+  first: T,
+  look: () => Promise<T>,
+  show: (now: T) => string,
+  mayDraw: boolean,
+  everyMs = WATCH_EVERY_MS,
+): Promise<void> {
+  const screen = mayDraw && stdout.isTTY ? openScreen(stdout) : undefined;
+  let text = show(first);
+  try {
+    for (;;) {
+      if (screen === undefined) stdout.write(text);
+      else screen.show(text);
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
+      text = show(await look());
+    }
+  } catch (error) {
+    // What was under way when the person stopped it is no news.
+    if (!signal.aborted) throw error;
+  } finally {
+    screen?.close();
   }
+  if (screen !== undefined) stdout.write(text);
 }
 
 /** What the daemon says; one that is just starting or ending has nothing to say, as if none ran. */

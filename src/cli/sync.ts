@@ -46,7 +46,7 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);
   try {
-    const daemon = openConfiguredDaemon(config, state, service, log, () => "debug");
+    const daemon = openConfiguredDaemon(config, state, service, log, { levelOfDone: () => "debug" });
     try {
       const startMs = context.nowMs();
       const result = await pass(context, daemon, options);

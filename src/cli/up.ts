@@ -1,20 +1,18 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Logger } from "pino";
 import { type Config, loadConfig } from "../config/load.ts";
-import { KbsyncError, messageOf } from "../lib/failure.ts";
-import { handleWith } from "../sync/control/handle.ts";
-import { openControl, type Control } from "../sync/control/server.ts";
-import type { Daemon } from "../sync/daemon.ts";
-import { openConfiguredDaemon, type ReachedService, startEmbeddedService } from "./compose.ts";
+import { KbsyncError } from "../lib/failure.ts";
+import { type ReachedService, startEmbeddedService } from "./compose.ts";
 import type { Context } from "./context.ts";
-import { followDaemon } from "./follow.ts";
 import { openLog } from "./log.ts";
 import { ledgerFolders } from "./ledger-folders.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "./options.ts";
+import { runDaemon } from "./run-daemon.ts";
+import { servicePulse } from "./service-pulse.ts";
 import { makeStateFolder, type StateFolder } from "./state-folder.ts";
-import { programVersion } from "./version.ts";
+import { openStopBudget } from "./stop-budget.ts";
+import { openSupervisor } from "./supervise.ts";
 
 interface UpOptions extends CommonOptions {
   readonly port?: number;
@@ -38,69 +36,32 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
   const config = loadSources(context, dir, options);
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY);
-  const service = await startEmbeddedService(config, state, log);
+  const budget = openStopBudget(context.signal);
+  const supervisor = openSupervisor({
+    env: context.env,
+    log,
+    requestTimeoutMs: config.sync.requestTimeoutMs,
+  });
   try {
-    context.stdout.write(whereabouts(config, state, service, context));
-    await runDaemon(context, config, state, service, log);
+    const service = await startEmbeddedService(config, state, log);
+    try {
+      context.stdout.write(whereabouts(config, state, service, context));
+      await runDaemon(
+        { config, service },
+        {
+          context,
+          state,
+          log,
+          supervisor,
+          read: () => ({ config: loadSources(context, dir, options), service }),
+          pulses: servicePulse(service),
+        },
+      );
+    } finally {
+      await service.close(budget.leftMs());
+    }
   } finally {
-    await service.close();
-  }
-}
-
-/** Runs the daemon until a signal comes, telling how it goes. `onAgreement` is called when the first pass is done. */
-export async function runDaemon(
-  context: Context,
-  config: Config,
-  state: StateFolder,
-  service: ReachedService,
-  log: Logger,
-  onAgreement: () => void = () => undefined,
-): Promise<void> {
-  // The first pass is told by the progress and its summary, thousands of lines would hide both; what comes then is news.
-  let levelOfDone: "debug" | "info" = "debug";
-  const daemon = openConfiguredDaemon(config, state, service, log, () => levelOfDone);
-  const following = new AbortController();
-  const follow = async (): Promise<void> => {
-    await followDaemon(daemon, context, AbortSignal.any([context.signal, following.signal]));
-    levelOfDone = "info";
-    onAgreement();
-  };
-  const control = await serveControl(context, state, daemon, log);
-  // Before the daemon lets go of the state folder: whoever starts next on it opens a socket of its own.
-  const closeControl = (): void => void control?.close();
-  context.signal.addEventListener("abort", closeControl, { once: true });
-  const followed = follow();
-  try {
-    await daemon.run({ signal: context.signal });
-    log.debug("stopped");
-  } finally {
-    context.signal.removeEventListener("abort", closeControl);
-    await control?.close();
-    following.abort();
-    await followed;
-  }
-}
-
-/** The socket for the other commands. A daemon without one syncs all the same, and says what it lacks. */
-async function serveControl(
-  context: Context,
-  state: StateFolder,
-  daemon: Daemon,
-  log: Logger,
-): Promise<Control | undefined> {
-  const version = programVersion();
-  try {
-    return await openControl({
-      stateDir: state.path,
-      version,
-      env: context.env,
-      handle: handleWith(daemon, { version, startedMs: context.nowMs() }),
-      onElsewhere: (path, reason) =>
-        log.warn(`the control socket is ${path}, not in the state folder: ${reason}`),
-    });
-  } catch (error) {
-    log.warn(`no control socket, so that no command reaches this daemon: ${messageOf(error)}`);
-    return undefined;
+    supervisor.close();
   }
 }
 

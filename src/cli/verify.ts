@@ -64,7 +64,7 @@ async function verifyHere(
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);
   try {
-    const daemon = openConfiguredDaemon(config, state, service, log, () => "debug");
+    const daemon = openConfiguredDaemon(config, state, service, log, { levelOfDone: () => "debug" });
     const repair = options.repair === true;
     try {
       return await daemon.audit({

@@ -4,12 +4,14 @@ import { homedir } from "node:os";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
+import { withoutComments } from "./comments.ts";
 import { knownKeys } from "./json-schema.ts";
 import {
   CONCURRENCY_EMBEDDED,
   CONCURRENCY_HOSTED,
   ConfigFile,
   type KbConfig,
+  type MetricsConfig,
   type ServiceConfig,
   type SourceConfig,
   type SyncConfig,
@@ -36,6 +38,7 @@ export interface Config {
   readonly sync: SyncConfig;
   /** Of the embedded service. */
   readonly kb: KbConfig;
+  readonly metrics: MetricsConfig;
 }
 
 /** What the command line and the environment say. */
@@ -73,16 +76,17 @@ export function loadConfig(request: ConfigRequest): Config {
     sources,
     sync: { ...parsed.sync, concurrency: parsed.sync.concurrency ?? defaultConcurrency(parsed.service) },
     kb: absoluteKb(parsed.kb, folder),
+    metrics: parsed.metrics,
   };
   checkFolders(config);
   return config;
 }
 
-/** Checks the text of a configuration file. `name` stands in the messages. */
+/** Checks the text of a configuration file, JSON with comments. `name` stands in the messages. */
 export function parseConfig(text: string, name: string): ConfigFile {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(withoutComments(text));
   } catch (error) {
     throw new KbsyncError(`${name} is not JSON: ${messageOf(error)}`, {
       code: "config_invalid",

@@ -424,6 +424,25 @@ const kb = z.strictObject({
     .prefault({}),
 });
 
+const metrics = z.strictObject({
+  host: z
+    .string()
+    .min(1)
+    .max(255)
+    .default("127.0.0.1")
+    .describe(
+      "Address to listen on for monitoring, where port is given. No key is asked for: give another than this machine's own only where those who reach it may know how many documents there are, and how fast searches are.",
+    ),
+  port: z
+    .int()
+    .min(1)
+    .max(65535)
+    .optional()
+    .describe(
+      "Port of `/metrics`, `/healthz` and `/readyz`. Default: none of its own; the embedded service answers them on its port, and for the daemon in the same process.",
+    ),
+});
+
 /**
  * Files on their way at once where the configuration names no number. On loopback each transaction of the service
  * takes what waits, so that more in flight means fewer flushes: 20,000 files took 18 s with 24, 10 s with 128.
@@ -446,10 +465,12 @@ export const ConfigFile = z.strictObject({
   sources: z.array(source).max(1000).default([]),
   sync: sync.prefault({}),
   kb: kb.prefault({}),
+  metrics: metrics.prefault({}),
 });
 export type ConfigFile = z.infer<typeof ConfigFile>;
 export type SourceConfig = ConfigFile["sources"][number];
 export type SourceRule = SourceConfig["rules"][number];
 export type SyncConfig = Omit<ConfigFile["sync"], "concurrency"> & { readonly concurrency: number };
 export type KbConfig = ConfigFile["kb"];
+export type MetricsConfig = ConfigFile["metrics"];
 export type ServiceConfig = ConfigFile["service"];

@@ -2,10 +2,12 @@ import type { Logger } from "pino";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
 import type { ChatOptions } from "./answering.ts";
 import type { ResolveAll } from "./fetch/guarded-dial.ts";
+import type { MetricsText } from "./http/monitoring-routes.ts";
 import type { RateRule } from "./http/rate.ts";
 import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import type { FoundModel } from "./ingest/model.ts";
 import type { LanguageModelOptions } from "./language/openai-compatible.ts";
+import type { ServiceObserver } from "./observer.ts";
 import type { Retention } from "./resources/housekeeping.ts";
 import type { RerankerOptions } from "./search/reranker.ts";
 import type { Store } from "./store/store.ts";
@@ -41,7 +43,7 @@ export interface ServiceOptions {
   readonly version: string;
   /** Hosts, addresses and ranges that links may be fetched from although they are not public. Default none. */
   readonly fetchAllow?: readonly string[];
-  /** Resolves the names of links; given by tests. Default the system's. */
+  /** Resolves the names of links and webhooks; given by tests. Default the system's. */
   readonly resolveHost?: ResolveAll;
   /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
   readonly rate?: RateRule;
@@ -56,6 +58,13 @@ export interface ServiceOptions {
   readonly ocr?: OcrOptions;
   readonly limits?: Partial<ServiceLimits>;
   readonly nowMs?: () => number;
+  /** Hears of what the service does. */
+  readonly observer?: ServiceObserver;
+  /**
+   * What `GET /metrics` answers. The route is there only where the service listens on loopback: metrics are of all
+   * accounts together, so that no account's key may open them. Default: there is none.
+   */
+  readonly metrics?: () => Promise<MetricsText>;
 }
 
 /** What a key may send where the service listens for others than this machine: ten a second, as a program does. */

@@ -7,6 +7,7 @@ import { openTurns } from "../lib/turns.ts";
 import { openAnswering } from "./answering.ts";
 import { noticeChatJobs } from "./chat/job-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
+import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openAdmission } from "./http/admission.ts";
 import { healthOf } from "./health.ts";
@@ -22,7 +23,7 @@ import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
 import { openIngest } from "./ingest/ingest.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
-import { watchLanguageModel } from "./ingest/language-service.ts";
+import { NO_LANGUAGE_MODEL, watchLanguageModel } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
 import { openServing } from "./ingest/serving.ts";
 import { openLanguageModel } from "./language/openai-compatible.ts";
@@ -31,11 +32,13 @@ import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts
 import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
 import { fileAddresses, isLoopback } from "./resources/file-address.ts";
 import { openFileArea } from "./resources/file-area.ts";
-import { generateKey, hashKey, registerKey } from "./resources/keys.ts";
+import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./resources/keys.ts";
 import type { KeyGrant } from "./resources/keys.ts";
 import { rememberCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
+import { timeWrites } from "./observer.ts";
+import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openReranker } from "./search/reranker.ts";
 import type { KeyRecord } from "./store/store.ts";
 import { noticeMessages } from "./webhooks/courier.ts";
@@ -55,13 +58,23 @@ export interface Service {
   /** Every operation by method and path, as the server has them. */
   routes(): readonly Route[];
   health(): Health;
-  /** Refuses what is new, finishes what is under way within a bound, and closes everything. Idempotent. */
-  close(): Promise<void>;
+  /** For metrics. Rejects where the store cannot be read. */
+  figures(): Promise<ServiceFigures>;
+  /**
+   * Asks the threads that every request needs for something small; resolves when all have answered, even with a failure:
+   * a full disk is no hang.
+   */
+  probe(): Promise<void>;
+  /**
+   * Refuses what is new, finishes what is under way within a bound, and closes everything. Idempotent. `withinMs`: that
+   * bound, where it is less than `limits.drainMs`.
+   */
+  close(withinMs?: number): Promise<void>;
 }
 
 /** Composes the service. It answers after `start`. */
 export async function openService(options: ServiceOptions): Promise<Service> {
-  const { log } = options;
+  const { log, observer } = options;
   const host = options.host ?? "127.0.0.1";
   const nowMs = options.nowMs ?? Date.now;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -99,13 +112,15 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     onLeft: (chunks) => model.noteLeft(chunks),
     report: (report) => logBackfill(log, report),
   });
-  const store = noticeMessages(
+  const noticed = noticeMessages(
     noticeChatJobs(
       noticeJobs(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), () => jobs.wake()),
       () => answering.jobs.wake(),
     ),
     () => webhooks.courier.wake(),
   );
+  const store =
+    observer === undefined ? noticed : timeWrites(noticed, (seconds) => observer.stage("store", seconds));
   let resourcesUrl = options.resourcesUrl;
 
   const fetching = {
@@ -127,10 +142,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
         log.info({ asked, used }, `a text was split by another strategy: ${reason}`),
       extractor: openExtractor(options.ocr === undefined ? {} : { ocr: options.ocr }),
       busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be taken in."),
+      ...(observer && { onStage: (stage, seconds) => observer.stage(stage, seconds) }),
     }),
     files: await openFileArea(join(options.stateDir, "uploads")),
     addresses: fileAddresses(() => resourcesUrl ?? "", isLoopback(host)),
-    fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (link resources)` }),
+    fetcher: timeFetches(observer, { ...fetching, agent: `kbsync/${options.version} (link resources)` }),
     pages: openPageReader(),
     turns: openTurns(),
     collections: rememberCollections(store),
@@ -142,6 +158,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     },
     isEnding: () => admission.state() === "draining",
     nowMs,
+    ...(observer && { onSearched: (tier, seconds) => observer.search(tier, seconds) }),
   };
   const jobs = openJobRunner(kb, (error) =>
     log.error({ err: error }, "the queue of documents stands still, tries again"),
@@ -197,20 +214,27 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       log,
       filesNeedKey: options.filesNeedKey ?? false,
       answerIdleMs: limits.answerIdleMs,
+      ...(observer && {
+        onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),
+      }),
     },
     webhooks,
     answering.chat,
     health,
+    isLoopback(host) ? options.metrics : undefined,
   );
 
-  const close = async (): Promise<void> => {
+  const close = async (withinMs = limits.drainMs): Promise<void> => {
+    const drainMs = Math.round(Math.min(withinMs, limits.drainMs));
+    const endMs = performance.now() + drainMs;
     admission.become("draining");
-    if ((await admission.empty(limits.drainMs)) === "timeout") {
-      log.warn({ drainMs: limits.drainMs }, "closing with requests under way");
+    if ((await admission.empty(drainMs)) === "timeout") {
+      log.warn({ drainMs }, "closing with requests under way");
       server.server.closeAllConnections();
     }
     await server.close();
-    await jobs.close(limits.drainMs);
+    // What requests left over of the bound: jobs are durable, and one that is broken off is done at the next start.
+    await jobs.close(Math.max(0, endMs - performance.now()));
     await answering.close();
     await webhooks.close();
     await housekeeping.close();
@@ -252,7 +276,39 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     knownKey: (key) => store.keyByHash(hashKey(key)),
     routes: () => server.routeTable.routes,
     health,
-    close: () => (closing ??= close()),
+    figures: async () => {
+      const { waiting, oldestMs, failed } = await store.jobFigures(undefined);
+      return {
+        state: admission.state(),
+        requestsUnderWay: admission.underWay(),
+        jobsWaiting: waiting,
+        oldestJobSeconds: oldestMs === null ? 0 : Math.max(0, (nowMs() - oldestMs) / 1000),
+        resourcesFailed: failed,
+        models: {
+          embedder: model.state().state,
+          reranker: reranker?.state().state ?? "off",
+          language_model: (language?.state() ?? NO_LANGUAGE_MODEL).state,
+        },
+      };
+    },
+    probe: async () => {
+      await Promise.allSettled([store.collections(""), store.ensureAccount(LOCAL_ACCOUNT)]);
+    },
+    close: (withinMs) => (closing ??= close(withinMs)),
+  };
+}
+
+/** Opens a fetcher whose good fetches are told of. */
+function timeFetches(observer: ServiceObserver | undefined, options: FetcherOptions): Fetcher {
+  const fetcher = openFetcher(options);
+  if (observer === undefined) return fetcher;
+  return {
+    fetch: async (url, known, take) => {
+      const startMs = performance.now();
+      const fetched = await fetcher.fetch(url, known, take);
+      observer.stage("fetch", (performance.now() - startMs) / 1000);
+      return fetched;
+    },
   };
 }
 

@@ -107,7 +107,7 @@ export async function adoptSource(
   const candidates: Candidate[] = [];
   const read = new Set<number>();
   let unread = 0;
-  const readAllHere = readAll(source, entries, () => (unread += 1), signal);
+  const readAllHere = readAll(source, entries, () => (unread += 1), context.moved, signal);
   for await (const candidate of readAllHere) {
     const row = seeking.get(candidate.path);
     if (row !== undefined) read.add(row.id);
@@ -259,7 +259,7 @@ async function whoSeeks(
   readonly isWholeFolder: boolean;
 }> {
   const { ledger } = context;
-  const scan = await scanSource(source.root, source.rules, { signal });
+  const scan = await scanSource(source.root, source.rules, { signal, onSlice: context.moved });
   // Another folder than the ledger knows holds other files: an old ledger says so, a new one cannot.
   const { root } = ledger.sources.get(source.id);
   const isAgreed = root === undefined || isSameRoot(root, scan.root);
@@ -310,13 +310,17 @@ function hasChanged(entry: ScanEntry | undefined, row: KnownFile | undefined): b
  * with the file that took its place.
  */
 async function followFiles(
-  { ledger }: ActionContext,
+  { ledger, moved }: ActionContext,
   { id, rules, rulesKey }: AdoptingSource,
   scan: Scan,
   signal: AbortSignal,
 ): Promise<void> {
-  const place: Place = { source: id, rules, ledger, signal };
-  const difference = await inSlices(reconcileInSteps(scan, ledger.files.all(id), { rulesKey }), signal);
+  const place: Place = { source: id, rules, ledger, signal, moved };
+  const difference = await inSlices(
+    reconcileInSteps(scan, ledger.files.all(id), { rulesKey }),
+    signal,
+    moved,
+  );
   const byHash = await findMovesByHash(place, difference.looks, difference.gone);
   await applyMoves(place, followMoves(difference, difference.looks, byHash));
   ledger.flush();
@@ -326,11 +330,13 @@ async function* readAll(
   { root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
   onUnread: () => void,
+  moved: () => void,
   signal: AbortSignal,
 ): AsyncGenerator<Candidate> {
   for (const [index, entry] of entries.entries()) {
     signal.throwIfAborted();
     const read = await readDocument(join(root, entry.path), entry, rules, { signal });
+    moved();
     // What cannot be read, or changes now, looks for its resource another time.
     if (read.kind === "unreadable" || read.kind === "torn") onUnread();
     if (read.kind === "document" && read.document.sizeBytes > 0)

@@ -13,11 +13,23 @@ import { rulesKeyOf } from "./pass/pass.ts";
 import { openTelling, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
+import type { DaemonFigures } from "./observer.ts";
 import type { PlannedAction } from "./preview.ts";
+import type { PaceState } from "./remote/pacer.ts";
 import type { SkippedFile, TroubledFile } from "./status.ts";
+import { earliest } from "./waits.ts";
 
 export type { DaemonActivity, DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
+
+/** One look at a daemon's work. */
+export interface DaemonPulse {
+  /** Grows with everything that is done: a step of a scan, an answer of the service, a file. */
+  readonly moves: number;
+  /** Something is to be done now. */
+  readonly atWork: boolean;
+  readonly service: PaceState["kind"];
+}
 
 /** What one pass came to. */
 export interface PassResult {
@@ -39,6 +51,10 @@ export interface Daemon extends Operations {
    * ledger can no longer be read, as they were last told.
    */
   status(): DaemonStatus;
+  /** For metrics: the status and what else is measured of it. */
+  figures(): DaemonFigures;
+  /** Cheaper than `status`: what tells a daemon that works or rests from one that hangs. */
+  pulse(): DaemonPulse;
   /** Files that are not in agreement, with the reason. */
   troubled(limit: number): readonly TroubledFile[];
   /** Files that are left out, with the reason. */
@@ -76,6 +92,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
     telling.persistSoon();
     notices?.changed();
     life.changed();
+    options.onChange?.();
   };
   const sources = openDaemonSources(parts, changedSoon, (source) => audits.check(source));
   const audits: DaemonAudits = openDaemonAudits(parts, () => sources.all());
@@ -114,6 +131,25 @@ export function openDaemon(options: DaemonOptions): Daemon {
 
   const daemon: Daemon = {
     status: () => telling.status(),
+    figures: () => {
+      const sinceMs = parts.read(
+        () => earliest(...sources.all().map((source) => source.oldestWaitingMs())),
+        undefined,
+      );
+      return {
+        status: telling.status(),
+        oldestWaitingSeconds: sinceMs === undefined ? 0 : Math.max(0, (context.now() - sinceMs) / 1000),
+        concurrency: parts.pacer.width(),
+        planned:
+          sources.all().length === options.sources.length &&
+          sources.all().every((source) => source.isPlanned()),
+      };
+    },
+    pulse: () => ({
+      moves: parts.moves() + parts.work.progress().done,
+      atWork: sources.all().some((source) => source.isAtWork()),
+      service: parts.pacer.state().kind,
+    }),
     troubled: (limit) => parts.read(() => ledger.files.troubled(limit), []),
     skipped: (limit) => parts.read(() => ledger.files.skipped(limit), []),
     whenIdle,

@@ -9,6 +9,8 @@ import { isAbsence, openWalk } from "./scan/walk.ts";
 export interface ScanOptions {
   /** Ends the scan: it throws the signal's reason. */
   readonly signal?: AbortSignal;
+  /** Told of each stretch of work, so that a long scan is not taken for one that hangs. */
+  readonly onSlice?: () => void;
 }
 
 /**
@@ -45,7 +47,7 @@ async function scan(
   root: string,
   rules: Rules,
   scope: readonly RelativePath[] | undefined,
-  { signal }: ScanOptions,
+  { signal, onSlice }: ScanOptions,
 ): Promise<Scan> {
   const identity = identify(root);
   if (identity === undefined) return { ...NOTHING, scope };
@@ -56,6 +58,7 @@ async function scan(
   if (scope === undefined) walk.begin("");
   else for (const path of scope) walk.begin(path);
   while (walk.advance(SLICE_MS)) {
+    onSlice?.();
     await nextTurn();
     signal?.throwIfAborted();
   }

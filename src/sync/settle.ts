@@ -24,6 +24,8 @@ export interface DirtySet {
   /** Paths that are marked, retries included. */
   marked(): Iterable<RelativePath>;
   isMarked(path: RelativePath): boolean;
+  /** Since when the oldest is marked that is no retry. */
+  oldestMs(): number | undefined;
 }
 
 export interface Due {
@@ -177,5 +179,11 @@ export function openDirtySet(settleMs: number): DirtySet {
     isQuiet: () => fresh === 0 && (allAtMs === undefined || allRetry),
     marked: () => marks.keys(),
     isMarked: (path) => marks.has(path),
+    oldestMs: () => {
+      let oldest: number | undefined;
+      for (const { retry, firstMs } of marks.values())
+        if (!retry && (oldest === undefined || firstMs < oldest)) oldest = firstMs;
+      return oldest;
+    },
   };
 }

@@ -18,6 +18,7 @@ import type { Rules } from "./rules.ts";
 import { openSourceDeletes } from "./source-deletes.ts";
 import { isBelow } from "./source-path.ts";
 import { openUnderWay } from "./under-way.ts";
+import { earliest, openWaits } from "./waits.ts";
 
 /** Work of the queue: read and send a file, or delete a resource. */
 export type Job =
@@ -69,6 +70,12 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   isBusy(path: RelativePath): boolean;
   /** A resource is to go whose intent is in the ledger. */
   deleteLater(deletion: Deletion): void;
+  /** Whether the whole source was looked at in this run, so that all that is to be done is known. */
+  isPlanned(): boolean;
+  /** Since when the oldest change waits; undefined: none does, or only a person can tell what is to become of them. */
+  oldestWaitingMs(): number | undefined;
+  /** Whether something is to be done now, not at a later time. */
+  isAtWork(): boolean;
   /** Whether everything that was hinted at is done; while the source is paused, whether it was looked at. */
   isIdle(): boolean;
   isPaused(): boolean;
@@ -104,6 +111,8 @@ export interface SourceOptions {
   /** Compares the source with the service's list; undefined where there is no list yet. */
   readonly compare: () => Promise<Check | undefined>;
   readonly onWarning: (error: Error) => void;
+  /** The whole source was compared with the ledger, which took so many milliseconds. */
+  readonly onRescanned?: (ms: number) => void;
   /** Something that `isIdle` or `activity` tells has changed. */
   readonly onChange: () => void;
 }
@@ -115,8 +124,19 @@ const DOUBT_SOON_MS = 1000;
 
 /** Opens a source. Nothing is read before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
-  const { row, rules, sync, context, once, queue } = options;
+  const { row, rules, sync, once, queue } = options;
+  const waits = openWaits();
+  const context: ActionContext = {
+    ...options.context,
+    report: (activity) => {
+      waits.reported(activity.path, activity.outcome);
+      options.context.report(activity);
+    },
+  };
   const { ledger, now } = context;
+  const openedMs = now();
+  /** Since when files are kept back until the place at the service is listed. */
+  let adoptingSinceMs: number | undefined;
   const stopping = new AbortController();
   const underWay = openUnderWay();
   const agenda = openAgenda({ settleMs: sync.settleMs, underWay, now, once });
@@ -202,11 +222,13 @@ export function openSource(options: SourceOptions): SourceSync {
     underWay,
     once,
     isHeld: () => pause.isPaused() || guard.isClosed(),
-    push: (deletions) =>
+    push: (deletions) => {
+      waits.beginDeletes(deletions, now());
       queue.push(
         deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
         { last: true },
-      ),
+      );
+    },
     wakeAt: (atMs) => agenda.wakeAt(atMs),
   });
   /** Those whose row has come to be counted since, while their job is ending. */
@@ -222,6 +244,7 @@ export function openSource(options: SourceOptions): SourceSync {
   };
   const beginLooks = (looks: readonly Look[]): void => {
     underWay.begin(looks);
+    waits.begin(looks, now());
     if (looks.length > 0) {
       // Before any of them is acknowledged, or the ledger would tell other processes of an agreement too early.
       ledger.note(noteBacklog);
@@ -245,7 +268,9 @@ export function openSource(options: SourceOptions): SourceSync {
       lookAt(guard.nextLookMs());
       return;
     }
+    const startMs = now();
     const plan = await passes.plan(due);
+    if (due.all) options.onRescanned?.(now() - startMs);
     if (due.all) looked = true;
     if (plan.halted && !once) dirty.markAll(now() + ROOT_RETRY_MS, now());
     if (plan.halted) {
@@ -254,6 +279,7 @@ export function openSource(options: SourceOptions): SourceSync {
     }
     if (plan.newRoot) adoption.again();
     const admitted = await adoption.admit(plan.looks);
+    adoptingSinceMs = admitted.length < plan.looks.length ? (adoptingSinceMs ?? startMs) : undefined;
     beginLooks(admitted);
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
@@ -269,6 +295,7 @@ export function openSource(options: SourceOptions): SourceSync {
         passing = true;
         await pass();
         passing = false;
+        context.moved();
         continue;
       }
       if (nextMs !== undefined) agenda.wakeAt(nextMs);
@@ -312,6 +339,8 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     delete: (deletion) => deletes.send(deletion),
     done: (job) => {
+      if (job.kind === "delete") waits.endDelete(job.deletion);
+      else waits.end(job.look.entry.path);
       if (job.kind === "delete") underWay.endDelete(job.deletion);
       else for (const path of underWay.end(job.look.entry)) hint(path);
       // One file was sent alone, or what was on its way has arrived.
@@ -326,6 +355,21 @@ export function openSource(options: SourceOptions): SourceSync {
     guard,
     isBusy: (path) => underWay.has(path),
     deleteLater: (deletion) => deletes.begin([deletion]),
+    isPlanned: () => looked,
+    oldestWaitingMs: () => {
+      if (pause.isPaused() || ledger.drift.loss(row.id) !== undefined) return undefined;
+      const isParked = (path: RelativePath): boolean => ledger.files.living(row.id, path)?.state === "parked";
+      return earliest(
+        recovered && looked ? undefined : openedMs,
+        dirty.oldestMs(),
+        waits.oldestMs(isParked),
+        adoption.waiting() > 0 ? adoptingSinceMs : undefined,
+      );
+    },
+    isAtWork: () => {
+      const nextMs = dirty.nextDueMs();
+      return !recovered || passing || !underWay.isEmpty() || (nextMs !== undefined && nextMs <= now());
+    },
     isIdle: () => recovered && looked && !passing && dirty.isQuiet() && underWay.isEmpty(),
     isPaused: () => pause.isPaused(),
     pause: () => {

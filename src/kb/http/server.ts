@@ -12,10 +12,12 @@ import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { addFileRoutes } from "./file-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
-import { addHealthRoute, HEALTH_PATH } from "./health-route.ts";
+import { addHealthRoute } from "./health-route.ts";
 import type { Health } from "./health-route.ts";
 import { openJsonReader } from "./json-reader.ts";
 import type { JsonReader } from "./json-reader.ts";
+import { addMonitoringRoutes, isMonitoring } from "./monitoring-routes.ts";
+import type { MetricsText } from "./monitoring-routes.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";
@@ -48,6 +50,7 @@ export async function buildServer(
   webhooks: Webhooks,
   chat: Chat,
   health: () => Health,
+  metrics?: () => Promise<MetricsText>,
 ): Promise<FastifyInstance> {
   const answering = new WeakSet<Socket>();
   const server = Fastify({
@@ -98,6 +101,7 @@ export async function buildServer(
   });
 
   addHealthRoute(server, health);
+  addMonitoringRoutes(server, parts.admission, metrics);
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
   addFileRoutes(server, parts);
@@ -141,22 +145,29 @@ function takeJson(server: FastifyInstance): JsonReader {
   return reader;
 }
 
-/** Bounds what is under way, refuses what comes too early or too late, and logs each request once it is over. */
-function letIn(server: FastifyInstance, { admission, log }: HttpParts): void {
+/** Bounds what is under way, refuses what comes too early or too late, and tells of each request once it is over. */
+function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {
   server.addHook("onRequest", (request, reply, done) => {
-    if (request.routeOptions.url === HEALTH_PATH) {
+    // Whoever watches over the service must get an answer when nobody else does.
+    if (isMonitoring(request.routeOptions.url)) {
       done();
       return;
     }
+    const startMs = performance.now();
+    const tell = (): void => {
+      const status = reply.raw.headersSent ? reply.statusCode : undefined;
+      onAnswered?.(operationOf(request), status, (performance.now() - startMs) / 1000);
+    };
     try {
       const leave = admission.enter(heldBytes(request), takesIn(request));
-      const startMs = performance.now();
       reply.raw.once("close", () => {
         leave();
+        tell();
         if (log.isLevelEnabled("debug")) log.debug(requestLine(request, reply, startMs), "request");
       });
       done();
     } catch (error) {
+      reply.raw.once("close", tell);
       // Whoever keeps the connection would wait on it for a service that is going away.
       if (admission.state() === "draining") reply.header("connection", "close");
       done(error as Error); // enter throws Refusals only
@@ -192,6 +203,11 @@ function heldBytes(request: FastifyRequest): number {
   if (routeOptions.url === ROUTES.bulk) return BULK_BYTES_UNDER_WAY;
   if (headers["transfer-encoding"] !== undefined) return routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
   return Math.min(Number(headers["content-length"] ?? 0) || 0, routeOptions.bodyLimit ?? SMALL_BODY_BYTES);
+}
+
+/** Method and path as registered: of bounded number, whatever clients send. */
+function operationOf({ method, routeOptions }: FastifyRequest): string {
+  return routeOptions.url === undefined ? "other" : `${method} ${routeOptions.url}`;
 }
 
 /** One line on a request. The path is the route's pattern: a real one may hold a file's secret token. */

@@ -81,7 +81,12 @@ export interface IngestParts {
   readonly embedderFor?: (place: ModelPlace) => Promise<Embedder | undefined>;
   /** What already has a vector. Without it, nothing is known to. */
   readonly embeddedChunks?: ModelStore["embeddedChunks"];
+  /** Hears how long each stage took that went well, waiting for its turn included. */
+  readonly onStage?: (stage: IngestStage, seconds: number) => void;
 }
+
+/** A file becomes text, a text becomes chunks, chunks get vectors. */
+export type IngestStage = "extract" | "chunk" | "embed";
 
 /** What a chunking says of its vectors. */
 type Embedded = Pick<Chunking, "vectors" | "fingerprint" | "sentences">;
@@ -96,6 +101,12 @@ const ignored = (): void => undefined;
 /** Opens the pipeline. The chunking worker starts with the first long text. */
 export function openIngest(given: IngestParts): Ingest {
   const { model, extractor, busy, language, onOtherStrategy, embedderFor, embeddedChunks } = given;
+  const timed = async <T>(stage: IngestStage, work: () => Promise<T>): Promise<T> => {
+    const startMs = performance.now();
+    const done = await work();
+    given.onStage?.(stage, (performance.now() - startMs) / 1000);
+    return done;
+  };
   const splitter = openSplitter({ model, language, busy, onOtherStrategy: onOtherStrategy ?? ignored });
   const embedding = openGate(EMBEDDING_WIDTH, EMBEDDING_LINE_MAX, busy);
 
@@ -142,7 +153,7 @@ export function openIngest(given: IngestParts): Ingest {
       const { chunkSize, chunkOverlap } = settings;
       const expected = Math.ceil((text.trim().length - chunkOverlap) / (chunkSize - chunkOverlap)) - 1;
       refuseMany(text, expected, expected * chunkSize);
-      const { spans, strategyUsed } = await splitter.split(text, settings);
+      const { spans, strategyUsed } = await timed("chunk", () => splitter.split(text, settings));
       refuseMany(
         text,
         spans.length,
@@ -152,13 +163,16 @@ export function openIngest(given: IngestParts): Ingest {
       // Of a new text all are missing: nobody needs to be asked.
       const isLater = about.before === undefined && spans.length > EMBEDDED_FIRST_MAX;
       if (tier === "fastest" || spans.length === 0 || isLater) return { ...chunking, ...NOT_EMBEDDED };
-      return { ...chunking, ...(await embedding.run(() => embed(text, spans, tier, about))) };
+      const embedded = await timed("embed", () => embedding.run(() => embed(text, spans, tier, about)));
+      return { ...chunking, ...embedded };
     },
     textOf: async (path, mediaType, asWritten = false) => {
       // Rows hold only types that the upload found, so this finds its type back.
       const type = MEDIA_TYPES.find((known) => known === mediaType);
       assert(type !== undefined, `a stored file has the unknown media type ${mediaType}`);
-      const { text } = await extractor.extractText({ path, mediaType: type, asWritten });
+      const { text } = await timed("extract", () =>
+        extractor.extractText({ path, mediaType: type, asWritten }),
+      );
       return text;
     },
     ocr: extractor.ocr,

@@ -37,6 +37,8 @@ export interface KnowledgeBase {
   /** The service is ending: what fails now may fail for that. */
   readonly isEnding: () => boolean;
   readonly nowMs: () => number;
+  /** Hears how long each search took that was answered. */
+  readonly onSearched?: (tier: Tier, seconds: number) => void;
 }
 
 export interface ContentLimits {

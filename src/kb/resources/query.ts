@@ -13,6 +13,7 @@ export async function queryResources(
   accountId: string,
   body: SearchBody,
 ): Promise<SearchOutcome> {
+  const startMs = performance.now();
   const { scope: whole, tier } = await placeOf(kb, accountId, targetOf(body));
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
   const model = tier === "fastest" ? undefined : await kb.embedderFor(scope);
@@ -23,7 +24,9 @@ export async function queryResources(
     topK: body.top_k,
     scoreMin: body.score,
   };
-  return search(kb.store, model?.queries ?? model, asked, kb.reranker);
+  const outcome = await search(kb.store, model?.queries ?? model, asked, kb.reranker);
+  kb.onSearched?.(tier, (performance.now() - startMs) / 1000);
+  return outcome;
 }
 
 /** Where the target lies, and in which tier. Throws when this account has no such thing. */

@@ -1,6 +1,7 @@
 import type { SyncConfig } from "../../config/schema.ts";
 import { type DocumentReader, openThreadReader } from "../document/reader.ts";
 import type { Activity } from "../ledger/activity.ts";
+import type { DaemonObserver } from "../observer.ts";
 import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
 import type { WatchedSource } from "../rules.ts";
 import { watchSource } from "../watch.ts";
@@ -26,6 +27,10 @@ export interface DaemonOptions {
   readonly onWarning?: (error: Error) => void;
   /** What was warned of is over, in words. */
   readonly onNotice?: (words: string) => void;
+  /** Something that `status` tells may have changed; up to thousands of times a second. */
+  readonly onChange?: () => void;
+  /** Hears what the daemon does, for metrics. */
+  readonly observer?: DaemonObserver;
   /** Give up when the service has not answered for so long, with `service_unreachable`. Default: see `syncOnce`; in `run` never. */
   readonly patienceMs?: number;
   /** Told before and after each effect; one that throws stands for a crash. For tests. */

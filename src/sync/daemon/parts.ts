@@ -31,6 +31,8 @@ export interface Parts {
   readonly held: WeakMap<AbortSignal, () => boolean>;
   /** Told of every activity beside `onActivity`, as long as it is in the set. */
   readonly listeners: Set<(activity: DaemonActivity) => void>;
+  /** How often something was done, however small. */
+  moves(): number;
   /** Give up when the service has not answered for so long. */
   setPatience(ms: number): void;
   /** What a read of the ledger gives; `otherwise` once it is closed or no longer to be read, which ends the daemon. */
@@ -98,6 +100,8 @@ function assemble(
   const listeners = new Set<(activity: DaemonActivity) => void>();
   let patienceMs = options.patienceMs ?? Infinity;
   let closed = false;
+  let moves = 0;
+  const moved = (): void => void (moves += 1);
 
   const pacer = openPacer({
     widthMax: sync.concurrency,
@@ -115,6 +119,8 @@ function assemble(
     timeoutMs: sync.requestTimeoutMs,
     now,
     step,
+    onRequest: options.observer?.request,
+    onMoved: moved,
     isHeld: (signal) => held.get(signal)?.() === true,
     connect: world.connect,
   });
@@ -127,7 +133,13 @@ function assemble(
   const context: ActionContext = {
     ledger,
     remote,
-    reader,
+    reader: {
+      read: async (...asked) => {
+        const read = await reader.read(...asked);
+        moved();
+        return read;
+      },
+    },
     pacer,
     collections: openCollections(ledger, remote, configured),
     twins: openTurns(),
@@ -135,6 +147,7 @@ function assemble(
     now,
     random: world.random,
     signal: hard.signal,
+    moved,
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
       ledger.note(() => ledger.activity.add({ ...facts, source }));
@@ -164,6 +177,7 @@ function assemble(
     paths,
     held,
     listeners,
+    moves: () => moves,
     setPatience: (ms) => (patienceMs = ms),
     read: (read, otherwise) => {
       if (failure.ledger || closed) return otherwise;

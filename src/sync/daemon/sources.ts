@@ -59,6 +59,7 @@ export function openDaemonSources(
       onWarning: parts.warn,
       compare: () => compare(row.id),
       onChange,
+      ...(options.observer && { onRescanned: (ms) => options.observer?.rescanned(row.id, ms / 1000) }),
     });
     held.set(signal, () => opened.isPaused());
     return opened;

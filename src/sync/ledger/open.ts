@@ -1,8 +1,19 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { shortageAt, shortageWords } from "../../lib/full-disk.ts";
+import { upgrade, versionOf } from "../../lib/upgrade.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 export type Sqlite = Database.Database;
@@ -17,22 +28,32 @@ const CACHE_KIB = 16_384;
 /** Tables that every version of a ledger has. */
 const OWN_TABLES = ["meta", "sources", "files", "intents"];
 
+/** How a ledger file is opened. */
+export interface OpenOptions {
+  /** For reading beside a running daemon; the file must be there. Of an older version's an upgraded copy is read. */
+  readonly readonly?: boolean;
+  /** With `readonly`: an older version's is read as it is, by who looks for damage. */
+  readonly asItIs?: boolean;
+}
+
 /**
- * Opens a ledger file, creating or bringing it up to date. Throws `ledger_newer` for one that a later version wrote,
- * `ledger_foreign` for another program's database, `ledger_damaged` for a file that is no sound database,
- * `disk_full` and `ledger_unusable` for one that cannot be opened or written. Whatever it refuses it leaves as it was.
- * `readonly` opens an existing one for reading beside a running daemon.
+ * Opens a ledger file, creating it or bringing it up to date, of which a copy is kept first (`upgrade`). Throws
+ * `ledger_newer` for one that a later version wrote, `ledger_foreign` for another program's database, `ledger_damaged`
+ * for a file that is no sound database, `disk_full` and `ledger_unusable` for one that cannot be opened or written.
+ * Whatever it refuses it leaves as it was.
  */
-export function openSqlite(file: string, { readonly = false } = {}): Sqlite {
+export function openSqlite(file: string, { readonly = false, asItIs = false }: OpenOptions = {}): Sqlite {
   let db: Sqlite | undefined;
   try {
     if (!readonly && !existsSync(file)) create(file);
     refuseEmpty(file);
     db = new Database(file, { readonly, fileMustExist: true });
     const version = recognise(db, file);
-    if (readonly && version < MIGRATIONS.length) {
-      // An older version wrote it, and no daemon of this one has been on it yet.
-      openSqlite(file).close();
+    if (readonly && !asItIs && version < MIGRATIONS.length) {
+      // An older version wrote it, and no daemon of this one has been on it yet; one of that version may be.
+      const copy = upgradedCopy(db);
+      db.close();
+      db = copy;
     }
     db.pragma("busy_timeout = 5000");
     if (!readonly) db.pragma("journal_mode = WAL");
@@ -41,7 +62,7 @@ export function openSqlite(file: string, { readonly = false } = {}): Sqlite {
     db.pragma("foreign_keys = ON");
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`cache_size = -${CACHE_KIB}`);
-    if (!readonly) migrate(db, version);
+    if (!readonly) upgrade(db, { file, what: "the ledger", steps: MIGRATIONS });
     return db;
   } catch (error) {
     db?.close();
@@ -58,7 +79,7 @@ function create(file: string): void {
   for (const left of [beside, `${beside}-journal`]) rmSync(left, { force: true });
   const db = new Database(beside);
   try {
-    migrate(db, 0);
+    upgrade(db, { file: beside, what: "the ledger", steps: MIGRATIONS });
   } finally {
     db.close();
   }
@@ -80,7 +101,7 @@ function refuseEmpty(file: string): void {
 
 /** Version of a ledger. Throws for any other database, so that no table of ours is ever made in it. */
 function recognise(db: Sqlite, file: string): number {
-  const version = Number(db.pragma("user_version", { simple: true }));
+  const version = versionOf(db);
   const names = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
   if (OWN_TABLES.some((name) => !names.includes(name))) {
     throw new KbsyncError(`${file} is no ledger of kbsync's: it is another program's database`, {
@@ -102,12 +123,25 @@ function recognise(db: Sqlite, file: string): number {
   return version;
 }
 
-function migrate(db: Sqlite, version: number): void {
-  if (version === MIGRATIONS.length) return;
-  db.transaction(() => {
-    for (const step of MIGRATIONS.slice(version)) db.exec(step);
-    db.pragma(`user_version = ${MIGRATIONS.length}`);
-  }).immediate();
+/** A copy of an older version's ledger in this version's tables, for reading; gone when it is closed. */
+function upgradedCopy(db: Sqlite): Sqlite {
+  const folder = mkdtempSync(join(tmpdir(), "kbsync-ledger-"));
+  try {
+    const file = join(folder, "copy.db");
+    db.prepare("VACUUM INTO ?").run(file);
+    const writable = new Database(file);
+    try {
+      // No `upgrade`: of a copy none is kept.
+      for (const step of MIGRATIONS.slice(versionOf(writable))) writable.exec(step);
+      writable.pragma(`user_version = ${MIGRATIONS.length}`);
+    } finally {
+      writable.close();
+    }
+    return new Database(file, { readonly: true, fileMustExist: true });
+  } finally {
+    // What is open stays readable without its name.
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** Puts a failure of SQLite into words for a person. */

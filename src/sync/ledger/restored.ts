@@ -31,3 +31,8 @@ export function distrustRestored(ledger: string): void {
     db.close();
   }
 }
+
+/** Brings a ledger file that nothing else uses up to the tables of this program. Throws what opening throws. */
+export function upgradeLedger(file: string): void {
+  openSqlite(file).close();
+}

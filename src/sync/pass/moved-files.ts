@@ -14,6 +14,8 @@ export interface Place {
   readonly rules: Rules;
   readonly ledger: Ledger;
   readonly signal: AbortSignal;
+  /** Told of each file that was read. */
+  readonly moved: () => void;
 }
 
 /** Rows that change their path in one transaction: some 20 ms. */
@@ -58,7 +60,7 @@ export async function widen(place: Place, scan: Scan, missing: Iterable<Relative
 
 /** Files that moved without keeping their inode: told by their content, which has to be read for it. */
 export async function findMovesByHash(
-  { rules, ledger, signal }: Place,
+  { rules, ledger, signal, moved }: Place,
   looks: readonly Look[],
   gone: readonly KnownFile[],
 ): Promise<readonly Move[]> {
@@ -71,6 +73,7 @@ export async function findMovesByHash(
   const read: { entry: ScanEntry; hash: string }[] = [];
   for (const [index, { entry }] of suspects.entries()) {
     const outcome = await readDocument(join(rules.source.absolutePath, entry.path), entry, rules, { signal });
+    moved();
     if (outcome.kind === "document") read.push({ entry, hash: outcome.document.hash });
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }

@@ -109,9 +109,10 @@ export function openPasses({
   waitsForItself,
   signal,
 }: PassOptions): Passes {
-  const { ledger, now } = context;
+  const { ledger, now, moved } = context;
   const { id, root, rules, rulesKey } = source;
-  const place: Place = { source: id, rules, ledger, signal };
+  const looking = { signal, onSlice: moved };
+  const place: Place = { source: id, rules, ledger, signal, moved };
   const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries: context.trash?.tries ?? 0 });
   let first = true;
   /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
@@ -126,9 +127,13 @@ export function openPasses({
     const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));
     const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
     try {
-      const difference = await inSlices(reconcileInSteps(scan, known, options), signal);
+      const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
       // What is on its way is left alone, and nobody else may have been told that it has changed since.
-      const changed = await inSlices(busy.changed(difference.leftAlone, scopeTest(scan.scope)), signal);
+      const changed = await inSlices(
+        busy.changed(difference.leftAlone, scopeTest(scan.scope)),
+        signal,
+        moved,
+      );
       for (const path of changed) source.lookAgain(path);
       const there = new Set(difference.leftAlone.map(({ path }) => path));
       const missing = changed.filter((path) => !there.has(path)).length;
@@ -223,8 +228,8 @@ export function openPasses({
     plan: async (due) => {
       let whole = due.all || due.paths.length > PATHS_MAX;
       let scan = whole
-        ? await scanSource(root, rules, { signal })
-        : await scanPaths(root, rules, due.paths, { signal });
+        ? await scanSource(root, rules, looking)
+        : await scanPaths(root, rules, due.paths, looking);
       ledger.flush();
       if (!whole) scan = await widen(place, scan, deletes.waiting());
       if (scan.root === undefined) return rootless(scan);
@@ -240,7 +245,7 @@ export function openPasses({
       // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
       const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
       if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
-        scan = await scanSource(root, rules, { signal });
+        scan = await scanSource(root, rules, looking);
         if (scan.root === undefined) return rootless(scan);
         whole = true;
         difference = await compare(scan, whole);
@@ -294,14 +299,14 @@ export function openPasses({
     unsent: async (due) => {
       const whole = due.all || due.paths.length > PATHS_MAX;
       const scan = whole
-        ? await scanSource(root, rules, { signal })
-        : await scanPaths(root, rules, due.paths, { signal });
+        ? await scanSource(root, rules, looking)
+        : await scanPaths(root, rules, due.paths, looking);
       // Of a folder that is missing nothing is known.
       if (scan.root === undefined) return { looks: [], inScope: () => false };
       return { looks: (await compare(scan, whole, true)).looks, inScope: scopeTest(scan.scope) };
     },
     preview: async (before) => {
-      const scan = await scanSource(root, rules, { signal });
+      const scan = await scanSource(root, rules, looking);
       const difference = await compare(scan, true, true);
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);

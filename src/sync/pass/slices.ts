@@ -4,14 +4,22 @@ import type { Steps } from "../plan/steps.ts";
 /** Longest stretch of steps: with a page of the ledger within a step, the loop's lag stays below what a person notices. */
 const SLICE_MS = 8;
 
-/** Takes the steps a slice at a time, with a turn of the loop between two slices. Throws the signal's reason. */
-export async function inSlices<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
+/**
+ * Takes the steps a slice at a time, with a turn of the loop between two slices; `onSlice` hears of each. Throws the
+ * signal's reason.
+ */
+export async function inSlices<T>(
+  steps: Steps<T>,
+  signal: AbortSignal,
+  onSlice: () => void = () => undefined,
+): Promise<T> {
   for (;;) {
     const endMs = performance.now() + SLICE_MS;
     do {
       const step = steps.next();
       if (step.done === true) return step.value;
     } while (performance.now() < endMs);
+    onSlice();
     await nextTurn();
     signal.throwIfAborted();
   }

@@ -8,6 +8,7 @@ import { SearchAnswer } from "../../wire/search.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
 import type { FilePlace } from "../document/place.ts";
+import { outcomeOf, type DaemonObserver } from "../observer.ts";
 import { readAnswer, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { download, fileAddress, type Sink } from "./download.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
@@ -107,6 +108,10 @@ export interface RemoteOptions {
   readonly isHeld?: (signal: AbortSignal) => boolean;
   /** Told before a request leaves and after its answer came; may throw to simulate a crash. */
   readonly step?: (name: string) => void;
+  /** Hears what came of each request, and how long it took. */
+  readonly onRequest?: DaemonObserver["request"] | undefined;
+  /** Told of each answer, whatever it says, and of each resource of a list as it comes. */
+  readonly onMoved?: () => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
 }
@@ -151,6 +156,8 @@ export function openRemote({
   now,
   isHeld,
   step,
+  onRequest,
+  onMoved = () => undefined,
   connect = connectPool,
 }: RemoteOptions): Remote {
   const told = step ?? (() => undefined);
@@ -189,9 +196,11 @@ export function openRemote({
       return HELD;
     }
     told(name);
+    const startMs = performance.now();
     let reply: R | Later;
     try {
       reply = await ask();
+      onMoved();
     } catch (error) {
       if (signal.aborted || error instanceof TornFile) {
         pacer.left(ticket);
@@ -206,6 +215,7 @@ export function openRemote({
         reason: messageOf(error) || code,
       };
     }
+    onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
     told(`${name}:answered`);
     if (reply.kind === "later") pacer.failed(ticket, reply);
     else pacer.succeeded(ticket);
@@ -308,8 +318,12 @@ export function openRemote({
       const query = new URLSearchParams({ collectionId, ownerId, limit: String(PAGE_RESOURCES) });
       const host = { connections: db.pool, prefix: db.prefix, headers: auth };
       let clockOffsetMs: number | undefined;
+      const onListed = (resource: ResourceRecord): void => {
+        onMoved();
+        onResource(resource);
+      };
       for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
-        const reply = await attempt("list", signal, () => readPage(host, query, onResource, now, signal));
+        const reply = await attempt("list", signal, () => readPage(host, query, onListed, now, signal));
         if (reply.kind === "refused" && query.has("limit") && !query.has("cursor")) {
           query.delete("limit"); // A service may refuse what it does not know.
           continue;

@@ -1,6 +1,7 @@
 import { FormData } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Route } from "../../../src/kb/http/route-table.ts";
+import { openMetrics } from "../../../src/metrics/metrics.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running, Sent } from "../service/running.ts";
 
@@ -80,6 +81,9 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "PUT /v1/agents/:id": { path: agentPath, sent: () => ({ body: { name: "Taken" } }), finds: "nothing" },
   "DELETE /v1/agents/:id": { path: agentPath, finds: "nothing" },
   "GET /v1/health": { finds: "own" },
+  "GET /healthz": { finds: "own" },
+  "GET /readyz": { finds: "own" },
+  "GET /metrics": { finds: "own" },
   "GET /openapi.json": { finds: "own" },
   "POST /v1/keys": { sent: () => ({ body: { name: "mine", scopes: ["read"] } }), finds: "own" },
   "GET /v1/keys": { finds: "own" },
@@ -122,7 +126,13 @@ let foreign: string;
 let owned: Owned;
 beforeAll(async () => {
   // Uploaded files ask for a key too: then every route that knows accounts can be asked with the wrong one.
-  running = await openRunning({ filesNeedKey: true });
+  const metrics = openMetrics("0.0.0-test");
+  running = await openRunning({
+    filesNeedKey: true,
+    observer: metrics.service,
+    metrics: () => metrics.text(),
+  });
+  metrics.readService(() => running.service.figures());
   const admin = await running.issueKey("local", ["admin"]);
   foreign = await running.issueKey("someone-else", ["admin"]);
   const send = (path: string, sent: Sent) => running.send("POST", path, { key: admin, ...sent });
@@ -194,7 +204,7 @@ describe("asked with the key of another account", () => {
 });
 
 describe("every route but those for everybody", () => {
-  const OPEN = ["GET /v1/health", "GET /openapi.json"];
+  const OPEN = ["GET /v1/health", "GET /openapi.json", "GET /healthz", "GET /readyz", "GET /metrics"];
 
   it("says which scope it wants", () => {
     const routes = running.service.routes();

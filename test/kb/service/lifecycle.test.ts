@@ -132,14 +132,25 @@ describe("draining", () => {
     await expect(create(running)).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("ends after its bound though a request never finishes", async () => {
+  it.each([
+    ["its bound", { drainMs: 50 }, undefined],
+    ["the time that is left to it", {}, 50],
+  ])("ends after %s though a request never finishes", async (_name, limits, withinMs) => {
     const slow = slowStore();
-    const running = await open({ wrapStore: slow.wrapStore, limits: { drainMs: 50 } });
+    const running = await open({ wrapStore: slow.wrapStore, limits });
     const underWay = create(running).catch((error: unknown) => error);
     await vi.waitFor(() => expect(slow.begun()).toBe(1), WAIT);
-    await running.service.close();
+    await running.service.close(withinMs);
     expect(await underWay).toBeInstanceOf(Error);
     slow.release();
+  });
+
+  it("answers a probe, whatever its threads say", async () => {
+    const failing = async (): Promise<never> => {
+      throw new Error("the disk is full");
+    };
+    const running = await open({ wrapStore: (store) => ({ ...store, collections: failing }) });
+    await expect(running.service.probe()).resolves.toBeUndefined();
   });
 
   it("leaves a document that it was taking in to the next start, neither failed nor as one that ended it", async () => {

@@ -1,5 +1,6 @@
 import Database from "better-sqlite3";
 import { KbsyncError } from "../../../lib/failure.ts";
+import { upgrade, versionOf } from "../../../lib/upgrade.ts";
 import { storeFailure } from "./failures.ts";
 import { MIGRATIONS } from "./schema.ts";
 
@@ -19,9 +20,9 @@ const MAPPED_BYTES = 0x7fff0000;
 export type Connection = Database.Database;
 
 /**
- * Opens the store file for writing, makes it or brings its schema up to date. Every commit is flushed to disk before it
- * returns (WAL, synchronous FULL). Throws a KbsyncError, and leaves the file as it is, when it is damaged, no store, or
- * of a newer version.
+ * Opens the store file for writing, makes it or brings its schema up to date, of which a copy is kept first. Every commit
+ * is flushed to disk before it returns (WAL, synchronous FULL). Throws a KbsyncError, and leaves the file as it is, when
+ * it is damaged, no store, of a newer version, or there is no room for the copy.
  */
 export function openForWriting(path: string): Connection {
   return guarded(path, {}, (db) => {
@@ -31,7 +32,7 @@ export function openForWriting(path: string): Connection {
     db.pragma("foreign_keys = ON");
     // Checkpoints are taken between transactions, see writer-worker.ts.
     db.pragma("wal_autocheckpoint = 0");
-    migrate(db);
+    upgrade(db, { file: path, what: "the store", steps: MIGRATIONS, applicationId: APPLICATION_ID });
   });
 }
 
@@ -66,21 +67,11 @@ function refuseForeign(db: Connection, path: string): void {
       hint: "Choose another state folder.",
     });
   }
-  const version = Number(db.pragma("user_version", { simple: true }));
+  const version = versionOf(db);
   if (version > MIGRATIONS.length) {
     throw new KbsyncError(
       `the store file has schema version ${version}, this program knows up to ${MIGRATIONS.length}: ${path}`,
       { code: "store_newer", subject: path, hint: "A newer kbsync wrote it: use that one." },
     );
   }
-}
-
-function migrate(db: Connection): void {
-  const upgrade = db.transaction(() => {
-    const version = Number(db.pragma("user_version", { simple: true }));
-    for (const script of MIGRATIONS.slice(version)) db.exec(script);
-    db.pragma(`application_id = ${APPLICATION_ID}`);
-    db.pragma(`user_version = ${MIGRATIONS.length}`);
-  });
-  if (db.pragma("user_version", { simple: true }) !== MIGRATIONS.length) upgrade.immediate();
 }

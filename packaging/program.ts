@@ -1,0 +1,85 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+
+/** Top of the repository, with a slash at its end. */
+export const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
+
+const Packed = z.array(z.object({ filename: z.string() })).length(1);
+const Lock = z.object({
+  packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), link: z.boolean().optional() })),
+});
+
+/** Packs the repository as `npm pack` does, built anew, into a folder; returns the file. */
+export function pack(folder: string): string {
+  const output = execFileSync("npm", ["pack", "--json", "--loglevel=error", "--pack-destination", folder], {
+    cwd: REPOSITORY,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  // Before the list comes what the scripts of the package say.
+  const [packed] = Packed.parse(JSON.parse(output.slice(output.search(/^\[\s*$/m))));
+  return join(folder, packed?.filename ?? "");
+}
+
+/**
+ * Lays the program out in a new folder as it is installed: what the package holds, and the packages that it runs with, in
+ * the versions of the lock file and for this machine alone. Nothing is fetched: `npm ci` has done that.
+ */
+export function layOut(target: string): void {
+  const scratch = mkdtempSync(join(tmpdir(), "kbsync-pack-"));
+  try {
+    mkdirSync(target, { recursive: true });
+    execFileSync("tar", ["-xzf", pack(scratch), "--strip-components=1", "--no-same-owner", "-C", target]);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+  const { packages } = Lock.parse(JSON.parse(readFileSync(join(REPOSITORY, "package-lock.json"), "utf8")));
+  for (const [path, { dev, link }] of Object.entries(packages)) {
+    if (path === "" || dev === true || link === true || isDeadWeight(path)) continue;
+    const from = join(REPOSITORY, path);
+    // The lock file names the binaries for every machine; what is for others was not installed.
+    if (!existsSync(from)) continue;
+    cpSync(from, join(target, path), {
+      recursive: true,
+      // Packages inside of it have entries of their own.
+      filter: (source) =>
+        source !== join(from, "node_modules") && !isDeadWeight(source.slice(REPOSITORY.length)),
+    });
+  }
+}
+
+/** Bytes of everything below a folder. */
+export function sizeOf(folder: string): number {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+}
+
+const HERE = `${process.platform}/${process.arch}`;
+const PREBUILT = `${process.platform}-${process.arch}.node`;
+
+/** Whether a path of the repository is never read by the program on this machine; together they are half of what npm installs. */
+export function isDeadWeight(path: string): boolean {
+  // Runs models in browsers; in Node.js transformers.js uses onnxruntime-node.
+  if (/^node_modules\/onnxruntime-web(?:\/|$)/.test(path)) return true;
+  // Compilers' notes for people who debug these packages.
+  if (/\.(?:map|d\.[mc]?ts)$/.test(path)) return true;
+  // The sources of SQLite, for machines that no binary was built for.
+  if (/^node_modules\/better-sqlite3\/(?:deps|src)(?:\/|$)/.test(path)) return true;
+  const onnx = /^node_modules\/onnxruntime-node\/bin\/napi-v\d+\/([^/]+\/[^/]+)/.exec(path)?.[1];
+  if (onnx !== undefined && onnx !== HERE) return true;
+  const prebuilt = /^node_modules\/better-sqlite3\/prebuilds\/([^/]+)$/.exec(path)?.[1];
+  return prebuilt !== undefined && prebuilt !== PREBUILT;
+}

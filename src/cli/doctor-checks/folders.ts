@@ -1,0 +1,86 @@
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ResolvedSource } from "../../config/load.ts";
+import { codeOf } from "../../lib/failure.ts";
+import { openRules } from "../../sync/rules.ts";
+
+/** What of a source this user can and cannot look at. */
+export interface SeenFolders {
+  /** Undefined: the folder can be listed. */
+  readonly problem: { readonly code: string } | undefined;
+  /** Folders that are watched, the source's own among them. */
+  readonly folders: number;
+  /** Files that are taken, as far as their names tell. */
+  readonly files: number;
+  readonly unreadable: number;
+  /** The first of those, below the source. */
+  readonly unreadablePaths: readonly string[];
+  /** There are more folders than were looked at. */
+  readonly cut: boolean;
+}
+
+/** Folders looked at in one source: far more than inotify can watch. */
+const FOLDERS_MAX = 2_000_000;
+const NAMED_MAX = 5;
+/** Folders between two looks at whether a person broke it off. */
+const FOLDERS_A_TURN = 200;
+
+/** Walks through a source as the watcher does, and asks of each file whether it may be read. Throws the signal's reason. */
+export async function seeFolders(source: ResolvedSource, signal: AbortSignal): Promise<SeenFolders> {
+  const root = source.absolutePath;
+  const nothing = { folders: 0, files: 0, unreadable: 0, unreadablePaths: [], cut: false };
+  const problem = problemOf(root);
+  if (problem !== undefined) return { problem, ...nothing };
+  const rules = openRules(source);
+  const unreadablePaths: string[] = [];
+  let folders = 0;
+  let files = 0;
+  let unreadable = 0;
+  const cannot = (path: string): void => {
+    unreadable += 1;
+    if (unreadablePaths.length < NAMED_MAX) unreadablePaths.push(path);
+  };
+  const left = [""];
+  for (let inside = left.pop(); inside !== undefined && folders < FOLDERS_MAX; inside = left.pop()) {
+    folders += 1;
+    if (folders % FOLDERS_A_TURN === 0) {
+      await nextTurn();
+      signal.throwIfAborted();
+    }
+    const allowed = rules.inFolder(inside);
+    try {
+      for (const entry of readdirSync(join(root, inside), { withFileTypes: true })) {
+        const path = inside === "" ? entry.name : `${inside}/${entry.name}`;
+        if (entry.isDirectory() && allowed.folder(path, entry.name).wanted) left.push(path);
+        if (!entry.isFile() || !allowed.file(path, entry.name).wanted) continue;
+        files += 1;
+        if (!isReadable(join(root, path))) cannot(path);
+      }
+    } catch (error) {
+      // One that went meanwhile is no trouble.
+      if (codeOf(error) !== "ENOENT") cannot(inside);
+    }
+  }
+  return { problem: undefined, folders, files, unreadable, unreadablePaths, cut: folders >= FOLDERS_MAX };
+}
+
+/** Why the source's own folder cannot be looked at. */
+export function problemOf(root: string): { readonly code: string } | undefined {
+  try {
+    if (!statSync(root).isDirectory()) return { code: "ENOTDIR" };
+    accessSync(root, constants.R_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return { code: codeOf(error) ?? "UNKNOWN" };
+  }
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch (error) {
+    return codeOf(error) === "ENOENT";
+  }
+}

@@ -1,0 +1,30 @@
+import type { Finding } from "../../lib/finding.ts";
+import type { Check } from "./check.ts";
+
+/** Whether the tiers that compare meanings have a model to do it with. */
+export const modelCheck: Check = {
+  name: "model",
+  run: async ({ config }) => {
+    if (!("embedded" in config.service)) return { seen: "the hosted service has its own", findings: [] };
+    const { baseUrl, model } = config.kb.embedding;
+    if (baseUrl !== undefined) return { seen: `${model} at ${baseUrl} (not asked)`, findings: [] };
+    const { modelDir } = config.service;
+    const { packagedModelFolder, readModelFolder } = await import("../../kb/embed/model-files.ts");
+    const folder = modelDir ?? packagedModelFolder();
+    const found =
+      folder === undefined
+        ? { place: "kbsync's package", problem: "it holds none" }
+        : await readModelFolder(folder, modelDir === undefined);
+    if ("folder" in found) return { seen: `${found.name} (${found.dtype})`, findings: [] };
+    const needed = config.sources.filter(({ collection }) => collection !== "fastest");
+    const finding: Finding = {
+      check: "model-missing",
+      level: needed.length > 0 ? "failure" : "warning",
+      subject: found.place,
+      message: `there is no embedding model (${found.place}: ${found.problem}), so that moderate and high_accuracy search by words alone`,
+      remedy:
+        "Install kbsync from its package, which holds the model, or name a folder in service.modelDir or a service in kb.embedding.",
+    };
+    return { seen: "none", findings: [finding] };
+  },
+};

@@ -1,0 +1,174 @@
+import { request } from "undici";
+import { statSync } from "node:fs";
+import type { Finding } from "../../lib/finding.ts";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { findService } from "../compose.ts";
+import type { Check, Checked, DoctorGround } from "./check.ts";
+
+/** A service that is there answers a search for a document that it does not have at once. */
+const ANSWER_MS = 10_000;
+/** No document has this id: asking for it reads nothing, and tells whether the key is known. */
+const NO_DOCUMENT = "0".repeat(24);
+/** Certificates and signed messages stop working with a clock that is minutes wrong. */
+const CLOCK_OFF_SECONDS = 60;
+/** Permissions of others in a file's mode. */
+const OTHERS = 0o077;
+
+/** What came of asking the service. */
+interface Asked {
+  readonly status: number;
+  /** The service's clock, in milliseconds since 1970; undefined: it does not tell. */
+  readonly dateMs: number | undefined;
+  /** This machine's clock in the middle of the exchange. */
+  readonly nowMs: number;
+}
+
+/** Whether the service of the configuration answers. An embedded one need not run. */
+export const serviceCheck: Check = {
+  name: "service",
+  run: async (ground) => {
+    const { config } = ground;
+    if ("embedded" in config.service) {
+      const found = await findService(config, ground.state, ground.env);
+      return {
+        seen: found === undefined ? "embedded, not running" : `embedded, ${found.dbUrl}`,
+        findings: [],
+      };
+    }
+    const { apiUrl } = config.service;
+    try {
+      await ask(apiUrl, undefined, ground.signal);
+      return { seen: apiUrl, findings: [] };
+    } catch (error) {
+      ground.signal.throwIfAborted();
+      const finding: Finding = {
+        check: "service-reachable",
+        level: "failure",
+        subject: apiUrl,
+        message: `the service at ${apiUrl} does not answer: ${reasonOf(error)}`,
+        remedy:
+          "Check service.apiUrl, and whether name resolution, proxy and firewall let this machine reach it.",
+      };
+      return { seen: apiUrl, findings: [finding] };
+    }
+  },
+};
+
+/** Whether there is a key, others can read it, and the service takes it. */
+export const keyCheck: Check = {
+  name: "key",
+  run: async (ground) => {
+    const { config, state } = ground;
+    const file = "embedded" in config.service ? state.keyFile : config.service.pauthkeyFile;
+    const reached = await reach(ground);
+    if (reached instanceof KbsyncError) return keyFailure(reached);
+    const findings = file === undefined ? [] : openFile(file);
+    if (reached === undefined) {
+      const isThere =
+        findings.length > 0 || (file !== undefined && statSync(file, { throwIfNoEntry: false }));
+      return { seen: isThere ? "not tried: the service does not run" : "none yet", findings };
+    }
+    const asked = await ask(reached.apiUrl, reached.pauthkey, ground.signal).catch(() => undefined);
+    ground.signal.throwIfAborted();
+    if (asked === undefined) return { seen: "not tried: the service does not answer", findings };
+    if (asked.status !== 401 && asked.status !== 403) return { seen: "the service takes it", findings };
+    const finding: Finding = {
+      check: "key-refused",
+      level: "failure",
+      subject: reached.apiUrl,
+      message: `the service refuses the key (HTTP ${asked.status})`,
+      remedy:
+        "Get a key that is valid there and put it alone into service.pauthkeyFile or KBSYNC_PAUTHKEY; an embedded service makes a new one at its next start.",
+    };
+    return { seen: "refused", findings: [...findings, finding] };
+  },
+};
+
+/** This machine's clock against the service's. */
+export const clockCheck: Check = {
+  name: "clock",
+  run: async (ground) => {
+    const reached = await reach(ground);
+    if (reached === undefined || reached instanceof KbsyncError)
+      return { seen: "not compared: there is no service to ask", findings: [] };
+    const asked = await ask(reached.apiUrl, undefined, ground.signal).catch(() => undefined);
+    ground.signal.throwIfAborted();
+    if (asked?.dateMs === undefined)
+      return { seen: "not compared: the service does not tell its time", findings: [] };
+    return judgeClock(asked.nowMs - asked.dateMs, reached.apiUrl);
+  },
+};
+
+/** What is to be said of a clock that is so far ahead of the service's, in milliseconds. */
+export function judgeClock(aheadMs: number, subject: string): Checked {
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  // HTTP tells whole seconds: less than two are no difference.
+  if (Math.abs(aheadMs) < 2000) return { seen: "as the service's", findings: [] };
+  const seen = `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the service's`;
+  if (seconds <= CLOCK_OFF_SECONDS) return { seen, findings: [] };
+  const finding: Finding = {
+    check: "clock-off",
+    level: "warning",
+    subject,
+    message: `this machine's clock is ${seen}; kbsync allows for it, but certificates and signatures may be refused`,
+    remedy:
+      "Let this machine keep time by NTP: timedatectl set-ntp true. If this clock is right, the service's is not.",
+  };
+  return { seen, findings: [finding] };
+}
+
+function keyFailure(error: KbsyncError): Checked {
+  const finding: Finding = {
+    check: "key-missing",
+    level: "failure",
+    subject: error.subject ?? "",
+    message: error.message,
+    remedy: error.hint ?? "Put the key alone into service.pauthkeyFile or KBSYNC_PAUTHKEY.",
+  };
+  return { seen: "none", findings: [finding] };
+}
+
+function openFile(file: string): Finding[] {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined || (mode & OTHERS) === 0) return [];
+  return [
+    {
+      check: "key-file-mode",
+      level: "warning",
+      subject: file,
+      message: `others than its owner can read the key file ${file}`,
+      remedy: `chmod 600 ${file}`,
+    },
+  ];
+}
+
+/** The service and its key; the failure to find a key as a value, for it is what a check is about. */
+async function reach({ config, state, env }: DoctorGround) {
+  try {
+    return await findService(config, state, env);
+  } catch (error) {
+    if (error instanceof KbsyncError) return error;
+    throw error;
+  }
+}
+
+async function ask(apiUrl: string, key: string | undefined, signal: AbortSignal): Promise<Asked> {
+  const startMs = Date.now();
+  const { statusCode, headers, body } = await request(`${apiUrl}${ROUTES.query}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(key !== undefined && { [KEY_HEADER]: key }) },
+    body: JSON.stringify({ query: "kbsync doctor", doc_id: NO_DOCUMENT, top_k: 1 }),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+  });
+  await body.dump();
+  const nowMs = (startMs + Date.now()) / 2;
+  const date = Date.parse(String(headers["date"] ?? ""));
+  return { status: statusCode, dateMs: Number.isNaN(date) ? undefined : date, nowMs };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `no answer within ${ANSWER_MS / 1000} s`;
+  return messageOf(error) || (codeOf(error) ?? "unknown");
+}

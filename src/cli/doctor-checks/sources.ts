@@ -1,0 +1,81 @@
+import type { ResolvedSource } from "../../config/load.ts";
+import type { Finding } from "../../lib/finding.ts";
+import { remoteFileSystem } from "../../sync/watch/network.ts";
+import { counted, thousands } from "../progress.ts";
+import type { Check } from "./check.ts";
+import { problemOf, seeFolders, type SeenFolders } from "./folders.ts";
+
+/** Whether each source is there and can be read by the user that runs this. */
+export const sourcesCheck: Check = {
+  name: "sources",
+  run: async ({ config, quick, signal }) => {
+    const { sources } = config;
+    if (sources.length === 0) return { seen: "none in the configuration", findings: [] };
+    const findings: Finding[] = [];
+    let files = 0;
+    for (const source of sources) {
+      const seen = quick ? undefined : await seeFolders(source, signal);
+      files += seen?.files ?? 0;
+      const problem = quick ? problemOf(source.absolutePath) : seen?.problem;
+      if (problem !== undefined) findings.push(rootFinding(source, problem.code));
+      else if (seen !== undefined && seen.unreadable > 0) findings.push(partFinding(source, seen));
+      const remote = problem === undefined ? remoteFileSystem(source.absolutePath) : undefined;
+      if (remote !== undefined) findings.push(remoteFinding(source, remote));
+    }
+    const which = counted(sources.length, "folder");
+    const asUser = userWords();
+    const what = quick ? which : `${which}, ${counted(files, "file")}`;
+    return { seen: `${what}, as ${asUser} sees them`, findings };
+  },
+};
+
+/** Whose eyes these are: a daemon that runs as another user may see less. */
+function userWords(): string {
+  const uid = process.getuid?.();
+  if (uid === 0) return "root (the daemon's user may see less)";
+  return `user ${uid ?? "unknown"}`;
+}
+
+function rootFinding({ absolutePath: path }: ResolvedSource, code: string): Finding {
+  const about = { check: "source-folder", level: "failure", subject: path } as const;
+  switch (code) {
+    case "ENOENT":
+      return {
+        ...about,
+        message: `the folder ${path} is missing, so that nothing is sent for it and nothing deleted`,
+        remedy: "Mount it or put it back, or take it out of the configuration's sources.",
+      };
+    case "ENOTDIR":
+      return { ...about, message: `${path} is no folder`, remedy: "Correct the configuration's sources." };
+    default:
+      return {
+        ...about,
+        message: `the folder ${path} cannot be listed (${code})`,
+        remedy: `Give the user that runs kbsync the right to: setfacl -m u:USER:rX ${path}`,
+      };
+  }
+}
+
+function partFinding({ absolutePath: path }: ResolvedSource, seen: SeenFolders): Finding {
+  const { unreadable, unreadablePaths } = seen;
+  const rest = unreadable - unreadablePaths.length;
+  const names = unreadablePaths.map((each) => (each === "" ? "the folder itself" : each)).join(", ");
+  const more = rest > 0 ? ` and ${thousands(rest)} more` : "";
+  return {
+    check: "source-permissions",
+    level: "warning",
+    subject: path,
+    message: `${path}: ${counted(unreadable, "file or folder", "files and folders")} cannot be read: ${names}${more}`,
+    remedy: `Give the user that runs kbsync the right to read them (setfacl -R -m u:USER:rX ${path}), or exclude them.`,
+  };
+}
+
+function remoteFinding({ absolutePath: path }: ResolvedSource, kind: string): Finding {
+  return {
+    check: "source-network",
+    level: "warning",
+    subject: path,
+    message: `${path} is on ${kind}, which tells of no change that another machine makes: it is scanned every 15 s`,
+    remedy: "Nothing has to be done. Run kbsync on the machine that has the disk to see changes at once.",
+  };
+}

@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync } from "node:fs";
+import type { Finding } from "../../lib/finding.ts";
+import { askDaemon } from "../../sync/control/client.ts";
+import { thousands } from "../progress.ts";
+import type { Check, Checked } from "./check.ts";
+import { seeFolders } from "./folders.ts";
+
+/** inotify's limits for one user, and what that user has taken of them. */
+export interface Inotify {
+  readonly watchesMax: number;
+  readonly instancesMax: number;
+  /** Of all processes of this user that can be looked at. */
+  readonly watches: number;
+  readonly instances: number;
+}
+
+/** Of its limit, a user's other programs (editors, desktops) come and go with this share. */
+const SHARE_HIGH = 0.8;
+/** An instance for the watcher; some programs that start later want theirs. */
+const INSTANCES_FREE_MIN = 8;
+const LIMITS = "/proc/sys/fs/inotify";
+/** Where the line goes that outlasts a restart of the machine. */
+const SYSCTL_FILE = "/etc/sysctl.d/90-kbsync.conf";
+
+/** Whether the system's limit of inotify watches is enough for the folders of all sources. */
+export const watchesCheck: Check = {
+  name: "watches",
+  run: async ({ config, state, quick, signal }) => {
+    if (process.platform !== "linux") return { seen: "no limit on this system", findings: [] };
+    if (quick) return { seen: "left out (--quick)", findings: [] };
+    let folders = 0;
+    for (const source of config.sources) folders += (await seeFolders(source, signal)).folders;
+    const inotify = readInotify();
+    const running = await askDaemon(state.path, { command: "status" }, { signal }).catch(() => undefined);
+    // What a running daemon watches is among what is taken already.
+    return judgeWatches(inotify, folders, running !== undefined);
+  },
+};
+
+/** What is to be said of the limits, for so many folders that are to be watched. */
+export function judgeWatches(inotify: Inotify, folders: number, isWatching: boolean): Checked {
+  const { watchesMax, watches, instancesMax, instances } = inotify;
+  const needed = isWatching ? Math.max(watches, folders) : watches + folders;
+  const findings: Finding[] = [];
+  if (needed > watchesMax * SHARE_HIGH) {
+    const isShort = needed > watchesMax;
+    findings.push({
+      check: "watch-limit",
+      level: isShort ? "failure" : "warning",
+      subject: "fs.inotify.max_user_watches",
+      message: isShort
+        ? `the folders need ${thousands(folders)} inotify watches and other programs of this user have ${thousands(needed - folders)}, but the limit is ${thousands(watchesMax)}: some changes would be found by a scan only, every 15 s`
+        : `${thousands(needed)} of ${thousands(watchesMax)} inotify watches are needed: a few more folders, or another program, may find none left`,
+      remedy: sysctlLine("max_user_watches", roomyLimit(needed)),
+    });
+  }
+  if (!isWatching && instances + INSTANCES_FREE_MIN > instancesMax) {
+    findings.push({
+      check: "watch-instances",
+      level: instances >= instancesMax ? "failure" : "warning",
+      subject: "fs.inotify.max_user_instances",
+      message: `programs of this user have ${thousands(instances)} of ${thousands(instancesMax)} inotify instances`,
+      remedy: sysctlLine("max_user_instances", Math.max(512, 2 * instancesMax)),
+    });
+  }
+  return { seen: `${thousands(folders)} folders, limit ${thousands(watchesMax)}`, findings };
+}
+
+/** The command that raises a limit, now and for good. */
+function sysctlLine(name: string, value: number): string {
+  return `echo fs.inotify.${name}=${value} | sudo tee -a ${SYSCTL_FILE} && sudo sysctl -p ${SYSCTL_FILE}`;
+}
+
+/** Twice what is needed, as a power of two: each watch takes a kilobyte of the kernel's memory, and only when it is taken. */
+function roomyLimit(needed: number): number {
+  return Math.max(524_288, 2 ** Math.ceil(Math.log2(2 * needed)));
+}
+
+function readInotify(): Inotify {
+  const limit = (name: string): number => Number(readFileSync(`${LIMITS}/${name}`, "utf8"));
+  let watches = 0;
+  let instances = 0;
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    for (const info of descriptorsOf(pid)) {
+      const own = info.split("\n").filter((line) => line.startsWith("inotify ")).length;
+      watches += own;
+      if (own > 0) instances += 1;
+    }
+  }
+  return {
+    watchesMax: limit("max_user_watches"),
+    instancesMax: limit("max_user_instances"),
+    watches,
+    instances,
+  };
+}
+
+/** What the system tells of a process's descriptors, of this user's own. */
+function descriptorsOf(pid: string): string[] {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    if (Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]) !== process.getuid?.()) return [];
+    return readdirSync(`/proc/${pid}/fdinfo`).flatMap((fd) => {
+      try {
+        return [readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8")];
+      } catch {
+        return []; // closed meanwhile
+      }
+    });
+  } catch {
+    return []; // ended meanwhile, or not ours to look at
+  }
+}

@@ -1,0 +1,92 @@
+import type { CommandTable, Place, TableCommand, TableOption } from "./command-table.ts";
+
+/** The completion of bash; it needs nothing but bash 4. */
+export function bashCompletion(table: CommandTable): string {
+  const { name, groups, commands } = table;
+  const top = [
+    ...new Set([
+      ...commands.map((one) => one.name.split(" ")[0] ?? ""),
+      ...groups.map((group) => group.name),
+      "help",
+    ]),
+  ];
+  return `# bash completion for ${name}, made by \`${name} completion bash\`
+_${name}() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command= word index
+  COMPREPLY=()
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    word=\${COMP_WORDS[index]}
+    case "$command $word" in
+${commands.flatMap(valueKeys).join("\n")}
+${commands
+  .map((one) => one.name)
+  .concat(groups.map((group) => group.name))
+  .map((each) => `      "${commandKey(each)}") command="${each}" ;;`)
+  .join("\n")}
+    esac
+  done
+  case "$command $prev" in
+${commands.flatMap((command) => command.options.filter(({ value }) => value !== undefined).map((option) => valueCase(command.name, option))).join("\n")}
+  esac
+  if [[ $cur == -* ]]; then
+    case $command in
+      "") COMPREPLY=($(compgen -W "${flagsOf(table.options)}" -- "$cur")) ;;
+${commands.map((command) => `      "${command.name}") COMPREPLY=($(compgen -W "${flagsOf(command.options)}" -- "$cur")) ;;`).join("\n")}
+    esac
+    return
+  fi
+  case $command in
+    "") COMPREPLY=($(compgen -W "${top.join(" ")}" -- "$cur")) ;;
+${groups.map((group) => `    "${group.name}") COMPREPLY=($(compgen -W "${belowGroup(table, group.name).join(" ")}" -- "$cur")) ;;`).join("\n")}
+${commands
+  .filter((command) => command.arguments.length > 0)
+  .map((command) => `    "${command.name}") ${replyOf(command.arguments[0]?.place ?? "words")} ;;`)
+  .join("\n")}
+  esac
+}
+complete -o filenames -F _${name} ${name}
+`;
+}
+
+/** The names of the commands of a group. */
+export function belowGroup(table: CommandTable, group: string): string[] {
+  return table.commands
+    .filter(({ name }) => name.startsWith(`${group} `))
+    .map(({ name }) => name.slice(group.length + 1));
+}
+
+/** What the words so far and the next one make, where the next one completes the name of the command. */
+function commandKey(name: string): string {
+  return name.includes(" ") ? name : ` ${name}`;
+}
+
+/** Skips the values of a command's options: the word after such a one is no command. */
+function valueKeys({ name, options }: TableCommand): string[] {
+  const keys = options
+    .filter(({ value }) => value !== undefined)
+    .flatMap(({ short, long }) => (short === undefined ? [long] : [short, long]))
+    .map((flag) => `"${name} ${flag}"`);
+  return keys.length === 0 ? [] : [`      ${keys.join("|")}) ((index++)) ;;`];
+}
+
+function flagsOf(options: readonly TableOption[]): string {
+  return options.flatMap(({ short, long }) => (short === undefined ? [long] : [long, short])).join(" ");
+}
+
+function valueCase(command: string, { short, long, place }: TableOption): string {
+  const flags = short === undefined ? [long] : [short, long];
+  return `    ${flags.map((flag) => `"${command} ${flag}"`).join("|")}) ${replyOf(place)}; return ;;`;
+}
+
+function replyOf(place: Place): string {
+  if (typeof place !== "string") return `COMPREPLY=($(compgen -W "${place.join(" ")}" -- "$cur"))`;
+  switch (place) {
+    case "folder":
+      return `local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$cur"))`;
+    case "file":
+    case "path":
+      return `local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$cur"))`;
+    case "words":
+      return "COMPREPLY=()";
+  }
+}

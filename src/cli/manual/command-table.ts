@@ -1,0 +1,114 @@
+import type { Argument, Command, Option } from "commander";
+
+/** What may stand in a place of the command line, as far as a shell can help with it. */
+export type Place = "file" | "folder" | "path" | "words" | readonly string[];
+
+/** An option of a command. */
+export interface TableOption {
+  /** `-p`; undefined: it has none. */
+  readonly short: string | undefined;
+  /** `--port`. */
+  readonly long: string;
+  /** `<n>`; undefined: it takes no value. */
+  readonly value: string | undefined;
+  readonly place: Place;
+  readonly description: string;
+}
+
+/** An argument of a command. */
+export interface TableArgument {
+  /** `[dir]` or `<name>`. */
+  readonly usage: string;
+  readonly place: Place;
+  readonly description: string;
+}
+
+/** A command that can be typed. */
+export interface TableCommand {
+  /** With the command it belongs to: `key create`. */
+  readonly name: string;
+  readonly description: string;
+  readonly arguments: readonly TableArgument[];
+  readonly options: readonly TableOption[];
+}
+
+/** Every command, with everything it takes, as the program itself has them. */
+export interface CommandTable {
+  readonly name: string;
+  readonly description: string;
+  /** Of the program without a command. */
+  readonly options: readonly TableOption[];
+  /** Commands that have commands of their own, by name. */
+  readonly groups: readonly { readonly name: string; readonly description: string }[];
+  readonly commands: readonly TableCommand[];
+}
+
+const HELP: TableOption = {
+  short: "-h",
+  long: "--help",
+  value: undefined,
+  place: "words",
+  description: "tell what the command does and takes",
+};
+
+/** Reads the table off the program. */
+export function commandTable(program: Command): CommandTable {
+  const groups = program.commands.filter(({ commands }) => commands.length > 0);
+  return {
+    name: program.name(),
+    description: program.description(),
+    options: [...program.options.map(optionOf), HELP],
+    groups: groups.map((group) => ({ name: group.name(), description: group.description() })),
+    commands: program.commands.flatMap((command) =>
+      command.commands.length === 0
+        ? [commandOf(command, "")]
+        : command.commands.map((below) => commandOf(below, `${command.name()} `)),
+    ),
+  };
+}
+
+function commandOf(command: Command, prefix: string): TableCommand {
+  return {
+    name: prefix + command.name(),
+    description: command.description(),
+    arguments: command.registeredArguments.map(argumentOf),
+    options: [...command.options.map(optionOf), HELP],
+  };
+}
+
+function optionOf({ flags, short, long, description, argChoices }: Option): TableOption {
+  const value = /[<[][^>\]]+[>\]]/.exec(flags)?.[0];
+  return {
+    short,
+    long: long ?? flags,
+    value,
+    place: argChoices ?? placeOf(value ?? ""),
+    description,
+  };
+}
+
+function argumentOf(argument: Argument): TableArgument {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return {
+    usage: argument.required ? `<${name}>` : `[${name}]`,
+    place: argument.argChoices ?? placeOf(name),
+    description: argument.description,
+  };
+}
+
+/** The names that stand for values say what these are. */
+function placeOf(usage: string): Place {
+  switch (usage.replaceAll(/[<>[\].]/g, "")) {
+    case "file":
+      return "file";
+    case "dir":
+    case "source":
+    case "from":
+    case "to":
+      return "folder";
+    case "path":
+      return "path";
+    default:
+      return "words";
+  }
+}

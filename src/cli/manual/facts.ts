@@ -1,0 +1,39 @@
+import { EXIT } from "../exit-code.ts";
+
+/** What each exit status means, in the order in which they are told. */
+export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] = [
+  [EXIT.done, "done"],
+  [EXIT.filesFailed, "some files failed or wait"],
+  [EXIT.usage, "usage or configuration"],
+  [EXIT.service, "service unreachable or refuses"],
+  [EXIT.held, "deletes held or a folder missing"],
+  [EXIT.defect, "a defect in kbsync"],
+  [EXIT.diskFull, "no space left"],
+  [EXIT.timeout, "not in time (wait)"],
+  [EXIT.stopped, "stopped"],
+];
+
+/** Environment variables that the program heeds. */
+export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] = [
+  ["KBSYNC_CONFIG", "the configuration file, where --config names none"],
+  ["KBSYNC_PAUTHKEY", "the key for a hosted service, one line"],
+  ["KBSYNC_LOG", "log level: debug, info (default), warn, error, silent"],
+  ["STATE_DIRECTORY", "the state folder, as systemd sets it; where no other is named"],
+  ["XDG_STATE_HOME", "the state folder is kbsync below it, where no other is named"],
+  ["CREDENTIALS_DIRECTORY", "the folder with the keys that systemd hands over; set by it"],
+  ["NOTIFY_SOCKET", "where systemd is told how kbsync stands; set by it"],
+  ["WATCHDOG_USEC", "how often systemd wants to hear of kbsync; set by it"],
+  ["KBSYNC_UNIT", "set in the units that show each source as a mount of its own"],
+  ["JOURNAL_STREAM", "whether standard error is systemd's journal; set by it"],
+  ["CACHE_DIRECTORY", "where compiled code is kept, as systemd sets it; else $XDG_CACHE_HOME/kbsync"],
+];
+
+/** Files of a person's and of the program. */
+export const FILES: readonly (readonly [path: string, meaning: string])[] = [
+  ["./kbsync.config.json", "the configuration, where none is named; docs/CONFIG.md lists every key"],
+  ["/etc/kbsync/kbsync.config.json", "the configuration of the systemd unit"],
+  [
+    "~/.local/state/kbsync",
+    "the state folder: key, ledger, the embedded service's data and the control socket; /var/lib/kbsync for the systemd unit",
+  ],
+];

@@ -1,0 +1,25 @@
+import type { Pulse } from "../system/progress.ts";
+import type { ReachedService } from "./compose.ts";
+
+/**
+ * Looks at the service in this process: each look that finds no question open asks one, so that a thread that hangs is a
+ * question that stays open. None where the service runs elsewhere.
+ */
+export function servicePulse({
+  probe,
+}: Pick<ReachedService, "probe">): () => Readonly<Record<string, Pulse>> {
+  if (probe === undefined) return () => ({});
+  let answers = 0;
+  let isOpen = false;
+  const ask = async (): Promise<void> => {
+    isOpen = true;
+    await probe().catch(() => undefined); // A failure is an answer.
+    answers += 1;
+    isOpen = false;
+  };
+  return () => {
+    const pulse = { moves: answers, atWork: isOpen, waitsForOthers: false };
+    if (!isOpen) void ask();
+    return { "the service": pulse };
+  };
+}

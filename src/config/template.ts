@@ -1,0 +1,149 @@
+import type { Tier } from "../wire/primitives.ts";
+import { configJsonSchema } from "./json-schema.ts";
+import { ConfigFile } from "./schema.ts";
+
+/** What a person said of the configuration that is to be written. */
+export interface Wishes {
+  /** Folders to watch, absolute. */
+  readonly folders: readonly string[];
+  readonly collection: Tier;
+  /** Undefined: each folder's own. */
+  readonly ownerId: string | undefined;
+  readonly service:
+    | { readonly embedded: true; readonly port: number }
+    | {
+        readonly apiUrl: string;
+        readonly dbUrl: string;
+        readonly resourcesUrl: string;
+        readonly pauthkeyFile: string | undefined;
+      };
+  /** Undefined: where it lies by default. */
+  readonly stateDir: string | undefined;
+  /** Where the JSON Schema lies, for editors. */
+  readonly schema: string | undefined;
+}
+
+/** What a key may look like that has no default. */
+const EXAMPLES: Readonly<Record<string, unknown>> = {
+  stateDir: "~/.local/state/kbsync",
+  ownerId: "my-documents",
+  collectionId: "6b016a8e36133f0758068e97",
+  concurrency: 16,
+  reranker: { url: "https://api.jina.ai/v1/rerank", model: "jina-reranker-v2-base-multilingual" },
+  languageModel: { baseUrl: "http://127.0.0.1:11434/v1", model: "qwen3:4b" },
+  port: 9464,
+};
+
+const INDENT = "  ";
+const LINE_CHARS = 100;
+
+/**
+ * The text of a configuration: what was wished for, and every other key as a comment with its meaning and its default, so
+ * that whoever opens it sees what there is. Made from the schema, and so never behind it.
+ */
+export function configText({ folders, collection, ownerId, service, stateDir, schema }: Wishes): string {
+  const root = configJsonSchema();
+  const sourceNode = itemsOf(propertyOf(root, "sources"));
+  const [sourceDefaults = {}] = ConfigFile.parse({ sources: [{ path: "." }] }).sources;
+  const lines = [
+    ...comment(
+      0,
+      "The configuration of kbsync. Lines that begin with // say what else can be set, with the default or an example.",
+    ),
+    ...comment(
+      0,
+      "`kbsync doctor` tells whether kbsync can work with it, docs/CONFIG.md explains every key.",
+    ),
+    "{",
+    ...(schema === undefined ? [] : [entry(1, "$schema", schema)]),
+    ...describedEntry(1, root, "service", service),
+    ...(stateDir === undefined
+      ? offered(1, root, "stateDir", undefined)
+      : describedEntry(1, root, "stateDir", stateDir)),
+    `${INDENT}"sources": [`,
+    ...folders.flatMap((path, at) => [
+      `${INDENT.repeat(2)}{`,
+      ...describedEntry(3, sourceNode, "path", path),
+      ...describedEntry(3, sourceNode, "collection", collection),
+      ...(ownerId === undefined
+        ? offered(3, sourceNode, "ownerId", undefined)
+        : describedEntry(3, sourceNode, "ownerId", ownerId)),
+      // The same for each: said once.
+      ...(at === 0 ? offers(3, sourceNode, ["path", "collection", "ownerId"], sourceDefaults) : []),
+      `${INDENT.repeat(2)}},`,
+    ]),
+    `${INDENT}],`,
+    ...section(root, "sync"),
+    ...section(root, "kb"),
+    ...section(root, "metrics"),
+    "}",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** A part of the configuration in which everything is offered and nothing set. */
+function section(root: object, key: string): string[] {
+  return [
+    `${INDENT}${JSON.stringify(key)}: {`,
+    ...offers(2, propertyOf(root, key), [], valueAt(ConfigFile.parse({}), key), key),
+    `${INDENT}},`,
+  ];
+}
+
+/** Every key of a node but those, as comments. */
+function offers(depth: number, node: object, but: readonly string[], defaults: object, part = ""): string[] {
+  const keys = Object.keys(valueAt(node, "properties")).filter((key) => !but.includes(key));
+  return keys.flatMap((key) => offered(depth, node, key, Reflect.get(defaults, key), part));
+}
+
+/** A key as a comment, with its meaning and its default, or else an example. */
+function offered(depth: number, node: object, key: string, byDefault: unknown, part = ""): string[] {
+  const meaning = descriptionOf(propertyOf(node, key)) || `See ${part}.${key} in docs/CONFIG.md.`;
+  const value = byDefault ?? EXAMPLES[key];
+  return [...comment(depth, meaning), `${INDENT.repeat(depth)}// ${JSON.stringify(key)}: ${spaced(value)},`];
+}
+
+function describedEntry(depth: number, node: object, key: string, value: unknown): string[] {
+  return [...comment(depth, descriptionOf(propertyOf(node, key))), entry(depth, key, value)];
+}
+
+function entry(depth: number, key: string, value: unknown): string {
+  return `${INDENT.repeat(depth)}${JSON.stringify(key)}: ${spaced(value)},`;
+}
+
+/** JSON on one line, as a person writes it. Undefined entries are left out. */
+function spaced(value: unknown): string {
+  return JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, " ");
+}
+
+function comment(depth: number, text: string): string[] {
+  const indent = `${INDENT.repeat(depth)}// `;
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/).filter((each) => each !== "")) {
+    if (line !== "" && indent.length + line.length + 1 + word.length > LINE_CHARS) {
+      lines.push(indent + line);
+      line = "";
+    }
+    line = line === "" ? word : `${line} ${word}`;
+  }
+  return line === "" ? lines : [...lines, indent + line];
+}
+
+function descriptionOf(node: object): string {
+  const description: unknown = Reflect.get(node, "description");
+  return typeof description === "string" ? description : "";
+}
+
+function propertyOf(node: object, key: string): object {
+  return valueAt(valueAt(node, "properties"), key);
+}
+
+function itemsOf(node: object): object {
+  return valueAt(node, "items");
+}
+
+function valueAt(node: object, key: string): object {
+  const value: unknown = Reflect.get(node, key);
+  return typeof value === "object" && value !== null ? value : {};
+}

@@ -1,0 +1,163 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { DaemonFigures, DaemonObserver } from "../sync/observer.ts";
+import { setOneOf } from "./one-of.ts";
+
+/** What is measured of an activity. */
+interface MeasuredActivity {
+  readonly action: string;
+  readonly outcome: string;
+  readonly durationMs: number;
+}
+
+/** Measures the daemon. */
+export interface DaemonMeasures extends DaemonObserver {
+  /** Something was done for a file, or could not be done. */
+  activity(activity: MeasuredActivity): void;
+  set(figures: DaemonFigures): void;
+  /** The figures are not known any more, and no source was looked at. */
+  forget(): void;
+}
+
+/** A change of a text takes a millisecond on loopback, a large PDF its minute; in seconds. */
+const WORK_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+/** A hundred files take a millisecond, a million on a network a quarter of an hour; in seconds. */
+const RESCAN_SECONDS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
+
+const PACE_STATES = ["open", "waiting", "key_refused"] as const;
+
+/** Adds the daemon's metrics to a registry. */
+export function measureDaemon(registry: Registry): DaemonMeasures {
+  const registers = [registry];
+  const plain = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
+  const by = (label: string, name: string, help: string): Gauge =>
+    new Gauge({ name, help, labelNames: [label], registers });
+
+  const files = by("state", "kbsync_sync_files", "Files of all sources, by how they stand with the service.");
+  const sources = by("condition", "kbsync_sync_sources", "Sources in a condition; one may be in several.");
+  const watched = by(
+    "backend",
+    "kbsync_sync_watched_sources",
+    "Sources by how changes are noticed: events of the system alone, or scans every 15 s beside them.",
+  );
+  const oldest = plain(
+    "kbsync_sync_oldest_waiting_seconds",
+    "For how long the oldest change waits that was noticed and is not acknowledged.",
+  );
+  const planned = plain(
+    "kbsync_sync_planned",
+    "1 once every source was compared with the ledger, so that all there is to do is known.",
+  );
+  const queue = plain("kbsync_sync_queue_files", "Files that are planned and not done.");
+  const speed = plain("kbsync_sync_files_per_second", "Files done a second, over the last 15 s.");
+  const concurrency = plain("kbsync_sync_concurrency", "Requests that may be on their way side by side.");
+  const pace = by(
+    "state",
+    "kbsync_sync_service_state",
+    "1 for how the service answers the daemon, 0 for the others.",
+  );
+  const lastRescan = plain(
+    "kbsync_sync_last_rescan_timestamp_seconds",
+    "When the source was last compared as a whole for which that is longest ago.",
+  );
+  const rescanSeconds = new Histogram({
+    name: "kbsync_sync_rescan_duration_seconds",
+    help: "How long it took to compare a whole source with the ledger.",
+    buckets: RESCAN_SECONDS,
+    registers,
+  });
+  const requests = new Counter({
+    name: "kbsync_sync_requests_total",
+    help: "Requests to the service, by what came of them.",
+    labelNames: ["request", "outcome"],
+    registers,
+  });
+  const requestSeconds = new Histogram({
+    name: "kbsync_sync_request_duration_seconds",
+    help: "How long requests to the service took.",
+    labelNames: ["request"],
+    buckets: WORK_SECONDS,
+    registers,
+  });
+  const activities = new Counter({
+    name: "kbsync_sync_activities_total",
+    help: "What was done for files, or could not be done.",
+    labelNames: ["action", "outcome"],
+    registers,
+  });
+  const activitySeconds = new Histogram({
+    name: "kbsync_sync_activity_duration_seconds",
+    help: "How long it took to bring a file over.",
+    labelNames: ["action"],
+    buckets: WORK_SECONDS,
+    registers,
+  });
+  const rescannedAt = new Map<number, number>();
+
+  return {
+    activity: ({ action, outcome, durationMs }) => {
+      activities.inc({ action, outcome });
+      if (outcome === "done") activitySeconds.observe({ action }, durationMs / 1000);
+    },
+    request: (request, outcome, seconds) => {
+      requests.inc({ request, outcome });
+      requestSeconds.observe({ request }, seconds);
+    },
+    rescanned: (source, seconds) => {
+      rescanSeconds.observe(seconds);
+      rescannedAt.set(source, Date.now() / 1000);
+      lastRescan.set(Math.min(...rescannedAt.values()));
+    },
+    set: ({ status, ...figures }) => {
+      const { sources: all, progress } = status;
+      const sum = (count: (source: (typeof all)[number]) => number): number =>
+        all.reduce((total, source) => total + count(source), 0);
+      files.set(
+        { state: "in_agreement" },
+        sum(({ halted, inAgreement }) => (halted ? 0 : inAgreement)),
+      );
+      // Of a halted source nobody knows what still agrees.
+      files.set(
+        { state: "unknown" },
+        sum(({ halted, inAgreement }) => (halted ? inAgreement : 0)),
+      );
+      for (const state of ["waiting", "failed", "skipped", "held", "unreadable"] as const)
+        files.set(
+          { state },
+          sum((source) => source[state]),
+        );
+      sources.set({ condition: "configured" }, all.length);
+      sources.set(
+        { condition: "halted" },
+        sum(({ halted }) => Number(halted)),
+      );
+      sources.set(
+        { condition: "holding" },
+        sum(({ halted, held }) => Number(!halted && held > 0)),
+      );
+      sources.set(
+        { condition: "paused" },
+        sum(({ paused }) => Number(paused)),
+      );
+      sources.set({ condition: "removed" }, status.removed.length);
+      watched.set(
+        { backend: "events" },
+        sum(({ degraded }) => Number(degraded === null)),
+      );
+      watched.set(
+        { backend: "polling" },
+        sum(({ degraded }) => Number(degraded !== null)),
+      );
+      oldest.set(figures.oldestWaitingSeconds);
+      planned.set(Number(figures.planned));
+      queue.set(Math.max(0, progress.total - progress.done));
+      speed.set(status.idle ? 0 : (status.filesPerSecond ?? 0));
+      concurrency.set(figures.concurrency);
+      setOneOf(pace, {}, PACE_STATES, status.service.kind);
+    },
+    forget: () => {
+      rescannedAt.clear();
+      for (const gauge of [files, sources, watched, pace]) gauge.reset();
+      for (const gauge of [oldest, planned, queue, speed, concurrency, lastRescan]) gauge.remove();
+    },
+  };
+}

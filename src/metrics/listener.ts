@@ -1,0 +1,110 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { codeOf, KbsyncError } from "../lib/failure.ts";
+import type { Metrics } from "./metrics.ts";
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly metrics: Pick<Metrics, "text">;
+  /** Why the process is not ready, in a few words; undefined: it is. */
+  readonly notReady: () => string | undefined;
+}
+
+/** A listener for monitoring alone. */
+export interface Listener {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Sockets at once: a monitoring system has one or two, and what else knocks must cost nothing. */
+const CONNECTIONS_MAX = 32;
+/** A request is one line and some headers; who takes longer to send it is no monitoring system. */
+const REQUEST_TIMEOUT_MS = 10_000;
+/** Seconds until it is worth asking again whether the process is ready. */
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Listens for `GET /metrics`, `/healthz` and `/readyz`, without a key: what is answered names no account and no file. For
+ * a daemon that has its service elsewhere, and for scrapers that must not reach the service. Throws `address_in_use`,
+ * `address_refused`.
+ */
+export async function listenForMonitoring(options: ListenerOptions): Promise<Listener> {
+  const { host, port, metrics, notReady } = options;
+  // Readings at the same moment share one: however many ask, the figures are taken once.
+  let reading: ReturnType<Metrics["text"]> | undefined;
+  const read = (): ReturnType<Metrics["text"]> =>
+    (reading ??= metrics.text().finally(() => (reading = undefined)));
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { method = "" } = request;
+    const path = (request.url ?? "").split("?", 1)[0];
+    if (method !== "GET" && method !== "HEAD") {
+      response.setHeader("allow", "GET, HEAD");
+      sendText(response, 405, "GET and HEAD are possible here\n");
+      return;
+    }
+    switch (path) {
+      case "/metrics": {
+        const { contentType, text } = await read();
+        response.writeHead(200, { "content-type": contentType }).end(text);
+        return;
+      }
+      case "/healthz":
+        sendText(response, 200, "alive\n");
+        return;
+      case "/readyz": {
+        const reason = notReady();
+        if (reason !== undefined) response.setHeader("retry-after", String(RETRY_AFTER_SECONDS));
+        sendText(response, reason === undefined ? 200 : 503, `${reason ?? "ready"}\n`);
+        return;
+      }
+      case undefined:
+      default:
+        sendText(response, 404, "there are /metrics, /healthz and /readyz\n");
+    }
+  };
+  const server = createServer(
+    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+    (request, response) => {
+      answer(request, response).catch(() => {
+        if (response.headersSent) response.destroy();
+        else sendText(response, 500, "the metrics cannot be read\n");
+      });
+    },
+  );
+  server.maxConnections = CONNECTIONS_MAX;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => reject(listenFailure(error, `${host}:${port}`)));
+    server.listen({ host, port }, resolve);
+  });
+  // A listening TCP server has an address with a port.
+  const bound = server.address() as AddressInfo;
+  const name = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
+  return {
+    url: `http://${name}:${bound.port}`,
+    close: async () => {
+      const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
+}
+
+function listenFailure(error: Error, subject: string): KbsyncError {
+  const inUse = codeOf(error) === "EADDRINUSE";
+  return new KbsyncError(
+    `cannot listen for metrics on ${subject}${inUse ? ": another program does" : `: ${error.message}`}`,
+    {
+      code: inUse ? "address_in_use" : "address_refused",
+      subject,
+      hint: "Set metrics.port (and metrics.host) in the configuration to an address of this machine that is free.",
+      cause: error,
+    },
+  );
+}

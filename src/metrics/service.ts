@@ -1,0 +1,95 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { ServiceFigures, ServiceObserver } from "../kb/observer.ts";
+import { setOneOf } from "./one-of.ts";
+
+/** Measures the service. */
+export interface ServiceMeasures extends ServiceObserver {
+  set(figures: ServiceFigures): void;
+  /** The figures are not known any more. */
+  forget(): void;
+}
+
+/** From half a millisecond, which a small search takes, to the longest that a client waits; in seconds. */
+const SEARCH_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Reading a scanned book takes minutes; in seconds. */
+const WORK_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+const STATES = ["starting", "ready", "draining"] as const;
+const MODEL_STATES = ["off", "idle", "loading", "ready", "failing", "unavailable"] as const;
+
+/** Adds the service's metrics to a registry. */
+export function measureService(registry: Registry): ServiceMeasures {
+  const registers = [registry];
+  const requests = new Counter({
+    name: "kbsync_service_requests_total",
+    help: "Requests that are over, by operation and HTTP status (none: the client went away before the answer).",
+    labelNames: ["operation", "status"],
+    registers,
+  });
+  const requestSeconds = new Histogram({
+    name: "kbsync_service_request_duration_seconds",
+    help: "From a request's headers to the end of its answer.",
+    labelNames: ["operation"],
+    buckets: WORK_SECONDS,
+    registers,
+  });
+  const searchSeconds = new Histogram({
+    name: "kbsync_service_search_duration_seconds",
+    help: "How long searches took, by the tier that was searched.",
+    labelNames: ["tier"],
+    buckets: SEARCH_SECONDS,
+    registers,
+  });
+  const stageSeconds = new Histogram({
+    name: "kbsync_service_ingest_stage_duration_seconds",
+    help: "How long the stages of taking a document in took, waiting for their turn included.",
+    labelNames: ["stage"],
+    buckets: WORK_SECONDS,
+    registers,
+  });
+  const state = new Gauge({
+    name: "kbsync_service_state",
+    help: "1 for the state that the service is in, 0 for the others.",
+    labelNames: ["state"],
+    registers,
+  });
+  const modelState = new Gauge({
+    name: "kbsync_service_model_state",
+    help: "1 for the state that a model is in, 0 for the others.",
+    labelNames: ["model", "state"],
+    registers,
+  });
+  const plain = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
+  const underWay = plain("kbsync_service_requests_under_way", "Requests that have no answer yet.");
+  const jobs = plain(
+    "kbsync_service_queue_documents",
+    "Documents that wait to be taken in after their answer.",
+  );
+  const oldest = plain("kbsync_service_queue_oldest_seconds", "For how long the oldest of them waits.");
+  const failed = plain(
+    "kbsync_service_failed_resources",
+    "Resources whose last text could not be taken in after the answer.",
+  );
+
+  return {
+    request: (operation, status, seconds) => {
+      requests.inc({ operation, status: status === undefined ? "none" : String(status) });
+      requestSeconds.observe({ operation }, seconds);
+    },
+    search: (tier, seconds) => searchSeconds.observe({ tier }, seconds),
+    stage: (stage, seconds) => stageSeconds.observe({ stage }, seconds),
+    set: (figures) => {
+      setOneOf(state, {}, STATES, figures.state);
+      for (const [model, now] of Object.entries(figures.models))
+        setOneOf(modelState, { model }, MODEL_STATES, now);
+      underWay.set(figures.requestsUnderWay);
+      jobs.set(figures.jobsWaiting);
+      oldest.set(figures.oldestJobSeconds);
+      failed.set(figures.resourcesFailed);
+    },
+    forget: () => {
+      for (const gauge of [underWay, jobs, oldest, failed]) gauge.remove();
+      for (const gauge of [state, modelState]) gauge.reset();
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { commandWord, unitWord, withDirective } from "./unit-text.ts";
+
+/** Where the program lies on this machine. */
+export interface Program {
+  /** The Node.js that runs it. */
+  readonly node: string;
+  readonly script: string;
+  /** Folder that must be readable for it to run, with all its packages. */
+  readonly packageFolder: string;
+}
+
+/** A file that the service manager reads for the program, as root. */
+export interface Credential {
+  readonly id: string;
+  readonly path: string;
+}
+
+/** What a unit is written for. All paths are absolute. */
+export interface UnitFacts {
+  readonly program: Program;
+  /** After the script. */
+  readonly args: readonly string[];
+  /** The unit's own name, which the program says when it tells a person about it. */
+  readonly unit: string;
+  /** Default: a user of its own, that exists while the unit runs. */
+  readonly user?: string;
+  readonly groups: readonly string[];
+  /** Folders that are synced: to be read, and nothing beside them. */
+  readonly sources: readonly string[];
+  /** What the program must read beside sources: configuration, models. */
+  readonly needs: readonly string[];
+  /** A state folder that the configuration names. Default: the one that the service manager makes. */
+  readonly stateDir?: string;
+  readonly credentials: readonly Credential[];
+  /** Folders at the top of this machine's tree. */
+  readonly topFolders: readonly string[];
+}
+
+/** What a program needs of a system to run. Whatever else lies at the top of a tree may hold data. */
+const SYSTEM_FOLDERS = new Set(
+  "/bin /boot /dev /efi /etc /lib /lib32 /lib64 /libx32 /lost+found /nix /proc /run /sbin /sys /tmp /usr".split(
+    " ",
+  ),
+);
+/** `ProtectHome=` covers these. */
+const HOME_FOLDERS = ["/home", "/root", "/run/user"];
+/** `PrivateTmp=` puts others in their place. */
+const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
+
+/** The system unit for a configuration, from the packaged one. Pure. */
+export function systemUnit(template: string, facts: UnitFacts): string {
+  const { sources, stateDir, user, groups, credentials } = facts;
+  const set = (text: string, key: string, values: readonly string[]): string =>
+    withDirective(text, "Service", key, values);
+  const hidden = hiddenFolders(facts.topFolders, sources);
+  const shown = [facts.program.packageFolder, facts.program.node, ...facts.needs].filter((path) =>
+    isBelowAny(path, [...hidden, ...homes(sources), ...TEMPORARY_FOLDERS]),
+  );
+  let text = set(template, "ExecStart", [commandOf(facts)]);
+  text = set(text, "Environment", [`KBSYNC_UNIT=${facts.unit}`]);
+  if (user !== undefined) text = set(set(text, "DynamicUser", []), "User", [unitWord(user)]);
+  if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
+  text = set(text, "ProtectHome", [homes(sources).length === HOME_FOLDERS.length ? "tmpfs" : "read-only"]);
+  text = set(
+    text,
+    "TemporaryFileSystem",
+    hidden.length === 0 ? [] : [hidden.map((path) => `${path}:ro`).join(" ")],
+  );
+  // A source that is missing (a disk that is not there yet) must not keep the others from being synced.
+  text = set(text, "BindReadOnlyPaths", [
+    ...sources.map((path) => unitWord(`-${path}`)),
+    ...withoutInner([...new Set(shown)], sources).map(unitWord),
+  ]);
+  if (stateDir !== undefined) {
+    text = set(set(text, "StateDirectory", []), "StateDirectoryMode", []);
+    text = set(text, "BindPaths", [unitWord(stateDir), "%C/kbsync"]);
+  } else if (user !== undefined) text = set(text, "BindPaths", ["%S/kbsync %C/kbsync"]);
+  if (credentials.length > 0)
+    text = set(
+      text,
+      "LoadCredential",
+      credentials.map(({ id, path }) => `${id}:${unitWord(path)}`),
+    );
+  return text;
+}
+
+/** The unit for one folder each, from the packaged one; `%f` is the folder. Pure. */
+export function instanceUnit(
+  template: string,
+  facts: Pick<UnitFacts, "program" | "groups" | "user" | "topFolders">,
+): string {
+  const { program, groups, user, topFolders } = facts;
+  const set = (text: string, key: string, values: readonly string[]): string =>
+    withDirective(text, "Service", key, values);
+  const hidden = hiddenFolders(topFolders, []);
+  const shown = [program.packageFolder, program.node].filter((path) =>
+    isBelowAny(path, [...hidden, ...HOME_FOLDERS, ...TEMPORARY_FOLDERS]),
+  );
+  const command = [program.node, program.script, "up"].map(commandWord).join(" ");
+  let text = set(template, "ExecStart", [`${command} %f $KBSYNC_ARGS`]);
+  if (user !== undefined) {
+    text = set(set(text, "DynamicUser", []), "User", [unitWord(user)]);
+    text = set(text, "BindPaths", ["%S/kbsync-%i %C/kbsync-%i"]);
+  }
+  if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
+  text = set(
+    text,
+    "TemporaryFileSystem",
+    hidden.length === 0 ? [] : [hidden.map((path) => `${path}:ro`).join(" ")],
+  );
+  text = set(text, "BindReadOnlyPaths", ["%f", ...withoutInner([...new Set(shown)], []).map(unitWord)]);
+  return text;
+}
+
+/** The unit of one person's own service manager, from the packaged one. Pure. */
+export function userUnit(template: string, facts: Pick<UnitFacts, "program" | "args">): string {
+  return withDirective(template, "Service", "ExecStart", [commandOf(facts)]);
+}
+
+/** The folders at the top that may hold data and hold no source as a whole. They are shown empty, but for what is bound into them. */
+export function hiddenFolders(topFolders: readonly string[], sources: readonly string[]): string[] {
+  return topFolders
+    .filter((path) => !SYSTEM_FOLDERS.has(path) && !HOME_FOLDERS.includes(path) && !sources.includes(path))
+    .toSorted();
+}
+
+/** The home folders that are hidden: all, unless one of them is a source as a whole. */
+function homes(sources: readonly string[]): readonly string[] {
+  return HOME_FOLDERS.some((home) => sources.includes(home)) ? [] : HOME_FOLDERS;
+}
+
+function commandOf({ program, args }: Pick<UnitFacts, "program" | "args">): string {
+  return [program.node, program.script, ...args].map(commandWord).join(" ");
+}
+
+/** Without what lies in another one of them, or in one of `outer`. */
+function withoutInner(paths: readonly string[], outer: readonly string[]): string[] {
+  return paths.filter((path) => !isBelowAny(path, [...paths.filter((other) => other !== path), ...outer]));
+}
+
+function isBelowAny(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+}

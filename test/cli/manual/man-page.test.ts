@@ -1,0 +1,60 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { EXIT } from "../../../src/cli/exit-code.ts";
+import { ENVIRONMENT, EXIT_WORDS, FILES } from "../../../src/cli/manual/facts.ts";
+import { manPage } from "../../../src/cli/manual/man-page.ts";
+import { programVersion } from "../../../src/cli/version.ts";
+import { table } from "./program.ts";
+
+const page = manPage(table, {
+  version: programVersion(),
+  exits: EXIT_WORDS,
+  environment: ENVIRONMENT,
+  files: FILES,
+});
+const path = fileURLToPath(new URL("../../../man/kbsync.1", import.meta.url));
+
+it("man/kbsync.1 is what the program's commands give (npm run man writes it anew)", async () => {
+  await expect(page).toMatchFileSnapshot(path);
+});
+
+it("names every command and every option with its value", () => {
+  for (const { name, options } of table.commands) {
+    const title = `.SS "kbsync ${name.replaceAll("-", "\\-")}`;
+    const start = page.indexOf(title);
+    expect({ name, start: start > 0 }).toEqual({ name, start: true });
+    const section = page.slice(start, page.indexOf("\n.S", start + 1));
+    for (const { long, value } of options) {
+      const takes = value === undefined ? "" : ` \\fI${value.replaceAll("-", "\\-")}\\fR`;
+      expect(section).toContain(`\\fB${long.replaceAll("-", "\\-")}\\fR${takes}\n`);
+    }
+  }
+});
+
+it("names every exit status, and every environment variable of docs/CONFIG.md", () => {
+  expect(EXIT_WORDS.map(([code]) => code)).toEqual(Object.values(EXIT));
+  const manual = readFileSync(new URL("../../../docs/CONFIG.md", import.meta.url), "utf8");
+  const environment = manual.slice(manual.indexOf("\n## Environment"));
+  const variables = [...environment.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name = ""]) => name);
+  expect(variables.length).toBeGreaterThan(3);
+  for (const variable of variables) expect(page).toContain(`\\fB${variable}\\fR`);
+});
+
+const hasGroff = spawnSync("groff", ["--version"]).status === 0;
+
+it.skipIf(!hasGroff)("is set without a warning (skipped where groff is not installed)", () => {
+  const { stdout, stderr, status } = spawnSync("groff", ["-man", "-Tutf8", "-ww", "-z", path], {
+    encoding: "utf8",
+  });
+  expect({ stdout, stderr, status }).toEqual({ stdout: "", stderr: "", status: 0 });
+});
+
+it("keeps what a line may not begin with, and what would end a string, from being a request", () => {
+  const text = manPage(
+    { ...table, description: '.hidden "files"\n\'quoted\\', commands: [], groups: [] },
+    { version: "1", exits: [], environment: [], files: [] },
+  );
+  expect(text).toContain("\\&.hidden \\(dqfiles\\(dq\n\\&'quoted\\(rs\n");
+});

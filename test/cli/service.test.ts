@@ -1,0 +1,203 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Context } from "../../src/cli/context.ts";
+import { readUnit, withOrigin, writeUnit } from "../../src/cli/installed-unit.ts";
+import { asInstalled } from "../../src/cli/service-install.ts";
+import { statusOf, unitStatusText } from "../../src/cli/service-status.ts";
+import { planUnit, type UnitRequest } from "../../src/cli/unit-plan.ts";
+import { directive } from "../../src/system/unit-text.ts";
+
+let folder: string;
+let config: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-service-"));
+  config = join(folder, "kbsync.config.json");
+  mkdirSync(join(folder, "docs"));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const context = (): Context => ({
+  stdout: { write: () => undefined, isTTY: false, columns: 80 },
+  stderr: { write: () => undefined },
+  stderrIsTTY: false,
+  env: { XDG_CONFIG_HOME: join(folder, "conf"), XDG_STATE_HOME: join(folder, "state") },
+  cwd: folder,
+  signal: new AbortController().signal,
+  nowMs: Date.now,
+  exitCode: 0,
+});
+const configure = (content: object): void => writeFileSync(config, JSON.stringify(content));
+const plan = (request: UnitRequest = {}) => planUnit(context(), { config, ...request });
+
+describe("the unit of a configuration", () => {
+  it("runs both halves with the embedded service, and keeps its data where systemd says", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const { unit, file, stateDir, text, warnings } = plan();
+    expect({ unit, file, stateDir, warnings }).toEqual({
+      unit: "kbsync.service",
+      file: "/etc/systemd/system/kbsync.service",
+      stateDir: "/var/lib/kbsync",
+      warnings: [],
+    });
+    expect(directive(text, "ExecStart")[0]).toContain(` up --config ${config}`);
+    expect(directive(text, "BindReadOnlyPaths")).toContain(`-${join(folder, "docs")}`);
+    // The folder of the file, which an editor may replace.
+    expect(directive(text, "BindReadOnlyPaths")).toContain(folder);
+  });
+
+  it("runs the daemon alone for a hosted service, with its key handed over", () => {
+    const url = "https://kb.example";
+    const service = { apiUrl: url, dbUrl: url, resourcesUrl: url, pauthkeyFile: "key" };
+    configure({ service, sources: [{ path: "docs" }] });
+    const { text } = plan();
+    expect(directive(text, "ExecStart")[0]).toContain(` run --config ${config}`);
+    expect(directive(text, "LoadCredential")).toEqual([`pauthkey:${join(folder, "key")}`]);
+  });
+
+  it("hands over the keys of models", () => {
+    const model = { model: "m", apiKeyFile: "m.key" };
+    configure({
+      sources: [{ path: "docs" }],
+      kb: {
+        embedding: { baseUrl: "https://m.example/v1", ...model },
+        reranker: { url: "https://r.example/rerank", ...model },
+        languageModel: { baseUrl: "https://l.example/v1", ...model },
+      },
+    });
+    const file = join(folder, "m.key");
+    expect(directive(plan().text, "LoadCredential")).toEqual([
+      `kb.embedding.apiKey:${file}`,
+      `kb.reranker.apiKey:${file}`,
+      `kb.languageModel.apiKey:${file}`,
+    ]);
+  });
+
+  it("warns of folders that are closed or missing", () => {
+    mkdirSync(join(folder, "closed"), { mode: 0o750 });
+    configure({ sources: [{ path: "closed" }, { path: "missing" }] });
+    expect(plan().warnings).toEqual([
+      expect.stringContaining("closed is closed to others: --group NAME"),
+      expect.stringContaining("missing is not there"),
+    ]);
+    expect(plan({ group: ["docs"] }).warnings).toHaveLength(1);
+    expect(directive(plan({ group: ["docs"] }).text, "SupplementaryGroups")).toEqual(["docs"]);
+  });
+
+  it.each<[string, object, UnitRequest, string]>([
+    ["has no source", {}, {}, "there is no folder to watch"],
+    [
+      "names a home that is another one for the unit",
+      { sources: [{ path: "~/docs" }] },
+      {},
+      "~ is another folder",
+    ],
+    [
+      "names a state folder that the unit cannot write",
+      { sources: [{ path: "docs" }], stateDir: "/srv/state" },
+      {},
+      "names the state folder /srv/state",
+    ],
+    ["is for one folder and one person", {}, { dir: "docs", user: true }, "is a system unit"],
+  ])("is refused where the configuration %s", (_name, content, request, words) => {
+    configure(content);
+    expect(() => plan(request)).toThrow(words);
+  });
+
+  it("is refused where the unit's own user cannot read the configuration, not where its owner runs it", () => {
+    configure({ sources: [{ path: "docs" }] });
+    chmodSync(config, 0o600);
+    expect(() => plan()).toThrow(`cannot read ${config}`);
+    expect(directive(plan({ runAs: "me" }).text, "User")).toEqual(["me"]);
+  });
+
+  it("of a person lies among their own", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const { file, stateDir, text } = plan({ user: true });
+    expect(file).toBe(join(folder, "conf", "systemd", "user", "kbsync.service"));
+    expect(stateDir).toBe(join(folder, "state", "kbsync"));
+    expect(directive(text, "WantedBy")).toEqual(["default.target"]);
+  });
+
+  it("of a folder has data of its own", () => {
+    expect(plan({ dir: "docs" })).toMatchObject({
+      file: "/etc/systemd/system/kbsync@.service",
+      unit: expect.stringMatching(/^kbsync@.*-docs\.service$/) as string,
+      stateDir: expect.stringMatching(/^\/var\/lib\/kbsync-.*-docs$/) as string,
+    });
+  });
+});
+
+describe("a unit file", () => {
+  it("tells the next install what the last one was told, which counts less than what is said now", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const file = join(folder, "kbsync.service");
+    const first = plan({ runAs: "me", group: ["docs"] });
+    writeFileSync(file, first.text);
+    const installed = readUnit(file);
+    expect(planUnit(context(), asInstalled({}, installed)).text).toBe(first.text);
+    expect(asInstalled({ runAs: "you" }, installed)).toEqual({ config, runAs: "you", group: ["docs"] });
+  });
+
+  it("is written whole, with the folders above it, or it is said why not", () => {
+    const file = join(folder, "systemd", "user", "kbsync.service");
+    writeUnit(file, "[Unit]\n");
+    expect(readFileSync(file, "utf8")).toBe("[Unit]\n");
+    expect(statSync(file).mode & 0o777).toBe(0o644);
+    const blocked = join(file, "below.service");
+    expect(() => writeUnit(blocked, "")).toThrow(
+      expect.objectContaining({ code: "unit_unusable", subject: blocked }),
+    );
+  });
+
+  it("of somebody else is not touched", () => {
+    const file = join(folder, "kbsync.service");
+    expect(readUnit(file)).toBeUndefined();
+    for (const text of ["[Unit]\n", withOrigin("[Unit]\n", { data: "/x" }).replace('"data"', '"date"')]) {
+      writeFileSync(file, text);
+      expect(() => readUnit(file)).toThrow(expect.objectContaining({ code: "unit_foreign" }));
+    }
+  });
+});
+
+describe("the status of a unit", () => {
+  const known = { unit: "kbsync.service", upToDate: true, stateDir: "/var/lib/kbsync" };
+
+  it("tells what runs", () => {
+    const running = {
+      FragmentPath: "/etc/systemd/system/kbsync.service",
+      UnitFileState: "enabled",
+      ActiveState: "active",
+      SubState: "running",
+      Result: "success",
+      StatusText: "1,204 files in agreement, 3 waiting",
+      MainPID: "155",
+      NRestarts: "2",
+      ActiveEnterTimestamp: "Sun 2026-11-22 02:39:07 UTC",
+    };
+    expect(unitStatusText(statusOf(running, { ...known, upToDate: false }), false)).toBe(
+      [
+        "unit       kbsync.service, enabled",
+        "file       /etc/systemd/system/kbsync.service",
+        "outdated   it would be written in another way now: `kbsync service install` does it",
+        "state      active (running), process 155, since Sun 2026-11-22 02:39:07 UTC, started again 2 times",
+        "says       1,204 files in agreement, 3 waiting",
+        "data       /var/lib/kbsync",
+        "log        journalctl -u kbsync.service",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("tells what failed, and what is not there", () => {
+    const failed = { ActiveState: "failed", SubState: "failed", Result: "watchdog", MainPID: "0" };
+    expect(unitStatusText(statusOf(failed, known), true)).toContain(
+      "state      failed (failed), last: watchdog\n",
+    );
+    const absent = statusOf({ ActiveState: "inactive", SubState: "dead" }, { ...known, upToDate: null });
+    expect(unitStatusText(absent, false)).toContain("unit       kbsync.service, not installed\n");
+  });
+});

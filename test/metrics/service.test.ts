@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openMetrics } from "../../src/metrics/metrics.ts";
+import { createBody, openRunning, type Running } from "../kb/service/running.ts";
+import { declaredNames, OWN_METRICS, samplesOf, valueOf } from "./names.ts";
+
+let running: Running;
+beforeAll(async () => {
+  const metrics = openMetrics("0.0.0-test");
+  running = await openRunning({ observer: metrics.service, metrics: () => metrics.text() });
+  metrics.readService(() => running.service.figures());
+  const { json } = await running.send("POST", "/api/rag/resource", { body: createBody() });
+  const { collectionId, ownerId } = json.data;
+  const query = { query: "moon", collection_id: collectionId, owner_id: ownerId };
+  await running.send("POST", "/rag/query", { body: query });
+  await running.send("GET", "/no/such/address/at-all");
+  await running.send("DELETE", "/api/rag/resource/000000000000000000000000");
+});
+afterAll(() => running.close());
+
+const read = async (): Promise<string> => (await running.send("GET", "/metrics", { key: null })).text;
+
+it("are served without a key, in the text form of Prometheus", async () => {
+  const { status, headers } = await running.send("GET", "/metrics", { key: null });
+  expect(status).toBe(200);
+  expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+});
+
+it("have the names and labels that are promised, and no others", async () => {
+  const text = await read();
+  const own = declaredNames(text).filter((name) => name.startsWith("kbsync_"));
+  const promised = Object.keys(OWN_METRICS).filter((name) => !name.startsWith("kbsync_sync_"));
+  expect(own.toSorted()).toEqual(promised.toSorted());
+  for (const { name, labels } of samplesOf(text).filter((one) => one.name.startsWith("kbsync_"))) {
+    const base = name.replace(/_(bucket|sum|count)$/, "");
+    const known = OWN_METRICS[name] ?? OWN_METRICS[base];
+    const found = Object.keys(labels).filter((label) => label !== "le");
+    expect({ name, labels: found.toSorted() }).toEqual({ name, labels: known });
+  }
+  expect(declaredNames(text)).toContain("nodejs_eventloop_lag_p99_seconds");
+});
+
+it("count requests by what was asked and what came of it, never by the address that was sent", async () => {
+  const text = await read();
+  const requests = (labels: Record<string, string>): number | undefined =>
+    valueOf(text, "kbsync_service_requests_total", labels);
+  expect(requests({ operation: "POST /api/rag/resource", status: "201" })).toBe(1);
+  expect(requests({ operation: "DELETE /api/rag/resource/:id", status: "404" })).toBe(1);
+  expect(requests({ operation: "other", status: "404" })).toBe(1);
+  expect(text).not.toContain("at-all");
+});
+
+it("measure searches by tier and the stages of taking a document in", async () => {
+  const text = await read();
+  expect(valueOf(text, "kbsync_service_search_duration_seconds_count", { tier: "fastest" })).toBe(1);
+  for (const stage of ["chunk", "store"])
+    expect(valueOf(text, "kbsync_service_ingest_stage_duration_seconds_count", { stage })).toBe(1);
+});
+
+it("tell the state, the models and the queue", async () => {
+  const text = await read();
+  expect(valueOf(text, "kbsync_service_state", { state: "ready" })).toBe(1);
+  expect(valueOf(text, "kbsync_service_state", { state: "draining" })).toBe(0);
+  expect(valueOf(text, "kbsync_service_model_state", { model: "embedder", state: "off" })).toBe(1);
+  expect(valueOf(text, "kbsync_service_queue_documents")).toBe(0);
+  expect(valueOf(text, "kbsync_service_requests_under_way")).toBe(0);
+});
+
+it("name no owner, no document and no account", async () => {
+  const text = await read();
+  const account = (await running.send("GET", "/api/rag/owners")).text;
+  const ids = [...account.matchAll(/"([0-9a-f]{24})"/g)].map(([, id = ""]) => id);
+  expect(ids.length).toBeGreaterThan(0);
+  for (const word of [...ids, "Tides", running.key, running.stateDir]) expect(text).not.toContain(word);
+});
+
+it("do not count those who watch", async () => {
+  for (const path of ["/healthz", "/readyz", "/v1/health"]) {
+    expect((await running.send("GET", path, { key: null })).status).toBe(200);
+    expect(await read()).not.toContain(path);
+  }
+});
+
+it("leave out what cannot be read, and count that", async () => {
+  const metrics = openMetrics("0.0.0-test");
+  let broken = false;
+  metrics.readService(() =>
+    broken ? Promise.reject(new Error("the store is gone")) : running.service.figures(),
+  );
+  expect(valueOf((await metrics.text()).text, "kbsync_service_queue_documents")).toBe(0);
+  broken = true;
+  const { text } = await metrics.text();
+  expect(valueOf(text, "kbsync_service_queue_documents")).toBeUndefined();
+  expect(valueOf(text, "kbsync_service_state")).toBeUndefined();
+  expect(valueOf(text, "kbsync_metrics_failures_total", { part: "service" })).toBe(1);
+  expect(valueOf(text, "kbsync_build_info")).toBe(1);
+});
+
+it("are not served where others than this machine can ask", async () => {
+  const metrics = openMetrics("0.0.0-test");
+  const open = await openRunning({ host: "0.0.0.0", metrics: () => metrics.text() });
+  try {
+    const at = (path: string): string => `http://127.0.0.1:${new URL(open.url).port}${path}`;
+    expect((await open.send("GET", at("/metrics"))).json.error.code).toBe("route_not_found");
+    expect((await open.send("GET", at("/readyz"), { key: null })).json).toEqual({
+      success: true,
+      status: "ready",
+    });
+  } finally {
+    await open.close();
+  }
+});

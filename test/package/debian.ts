@@ -1,0 +1,16 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { REPOSITORY } from "../../packaging/program.ts";
+
+/** Why no Debian package can be built here, in words; undefined: one can. */
+export function whyNoPackage(): string | undefined {
+  return spawnSync("dpkg-deb", ["--version"]).error === undefined ? undefined : "there is no dpkg-deb";
+}
+
+/** Builds a package of each revision into a folder; returns the files. */
+export function buildPackages(folder: string, ...revisions: readonly string[]): readonly string[] {
+  const script = join(REPOSITORY, "packaging/debian/build.ts");
+  const args = ["--no-warnings", script, "--out", folder, ...revisions.flatMap((one) => ["--revision", one])];
+  const output = execFileSync(process.execPath, args, { cwd: REPOSITORY, encoding: "utf8" });
+  return output.trim().split("\n").slice(-revisions.length);
+}

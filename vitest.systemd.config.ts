@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+/** The built program under a real systemd in a container. Its steps build on each other, so that none is tried again. */
+export default defineConfig({
+  test: {
+    include: ["test/systemd/**/*.test.ts"],
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    fileParallelism: false,
+    // Each step as it is done: some wait for a start.
+    reporters: ["verbose"],
+  },
+});
