@@ -34,10 +34,13 @@ export function mixIn<T extends Ranked>(
   if (judged.size === 0) return hits;
   const mixOf = ({ row, mix }: Ranked): number => (1 - share) * mix + share * (judged.get(row) ?? otherwise);
   const best = Math.max(...hits.map(mixOf));
-  const scale = best > 0 ? Math.max(...hits.map(({ mix }) => mix)) / best : 1;
-  return hits
-    .map((hit) => ({ ...hit, mix: mixOf(hit) * scale }))
-    .sort((a, b) => b.mix - a.mix || a.row - b.row);
+  const most = Math.max(...hits.map(({ mix }) => mix));
+  return (
+    hits
+      // Divided first: a quotient of two of these is at most 1, however small they are.
+      .map((hit) => ({ ...hit, mix: best > 0 ? most * (mixOf(hit) / best) : 0 }))
+      .sort((a, b) => b.mix - a.mix || a.row - b.row)
+  );
 }
 
 /** The mean of judgements: what a hit that has none yet may be taken to have. 0 without any. Pure. */

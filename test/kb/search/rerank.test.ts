@@ -37,6 +37,18 @@ describe("mixIn", () => {
     expect(rows(mixIn(hits, judged, 0.9, 0.5))).toEqual([3, 4, 2, 1]);
   });
 
+  it("stays within [0, 1] for the smallest numbers there are", () => {
+    const hits = [
+      { row: 1, mix: 1 },
+      { row: 2, mix: 0 },
+    ];
+    const tiny = Number.MIN_VALUE;
+    expect(mixIn(hits, new Map([[2, 3 * tiny]]), 1, tiny)).toEqual([
+      { row: 2, mix: 1 },
+      { row: 1, mix: 1 / 3 },
+    ]);
+  });
+
   it("keeps every hit, in falling order, within [0, 1]", () => {
     const share = double({ min: 0, max: 1, noNaN: true });
     const list = uniqueArray(record({ row: integer({ min: 0, max: 40 }), mix: share }), {
