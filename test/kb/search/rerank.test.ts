@@ -38,12 +38,12 @@ describe("mixIn", () => {
   });
 
   it("stays within [0, 1] for the smallest numbers there are", () => {
-    const hits = [
+    const pair = [
       { row: 1, mix: 1 },
       { row: 2, mix: 0 },
     ];
     const tiny = Number.MIN_VALUE;
-    expect(mixIn(hits, new Map([[2, 3 * tiny]]), 1, tiny)).toEqual([
+    expect(mixIn(pair, new Map([[2, 3 * tiny]]), 1, tiny)).toEqual([
       { row: 2, mix: 1 },
       { row: 1, mix: 1 / 3 },
     ]);
