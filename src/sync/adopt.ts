@@ -17,6 +17,8 @@ import { parkMs } from "./plan/retry.ts";
 export interface Adoption {
   /** Whether the place is still to be listed. */
   isPending(): boolean;
+  /** Whether files may still look for their resources: it is pending, or a part of the folder could not be read then. */
+  isSeeking(): boolean;
   /** The folder is another one: its place is to be listed once more. */
   again(): void;
   /** Files that are to be sent and are kept back until the place is listed. */
@@ -50,6 +52,9 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   let isPending = !ledger.drift.isAdopted(source.id);
   /** A part of the folder could not be read when the place was listed: what is made after that may be there already. */
   let isPartial = false;
+  /** How often in a row, and when it is worth another try though no file asks for it. */
+  let partials = 0;
+  let partialUntilMs = 0;
   let refusals = 0;
 
   let waiting = 0;
@@ -61,6 +66,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const { adopted, differing, missing, lost, complete } = found;
     isPending = lost !== null;
     isPartial = !complete;
+    partials = complete ? 0 : partials + 1;
+    partialUntilMs = now() + parkMs(partials);
     if (lost !== null) {
       onLoss(lost);
       return [];
@@ -74,7 +81,9 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     ledger.flush();
     const makes = looks.filter(isMade);
     const { agreed, unsure } = ledger.sources.get(source.id);
-    if (makes.length === 0 && (isPartial || agreed + unsure === 0)) return looks;
+    // What may be too many is looked at only when nothing looks for its resource any more.
+    const isAwaited = now() >= partialUntilMs && ledger.intents.doubts(source.id).length > 0;
+    if (makes.length === 0 && (isPartial ? !isAwaited : agreed + unsure === 0)) return looks;
     // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
     if (isBusy()) return [];
     const { collection } = source.rules.source;
@@ -100,6 +109,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   };
   return {
     isPending: () => isPending,
+    isSeeking: () => isPending || isPartial,
     again: () => {
       isPending = true;
     },

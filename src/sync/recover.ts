@@ -51,8 +51,10 @@ const UNCLEAR_MS = 3_600_000;
 const UNCLEAR_TRIES_ONCE = 6;
 /** A daemon says after so many tries why it waits. */
 const WARN_TRIES = 3;
-/** Doubts wait this long for files that look for their resources, and so on. */
+/** Doubts wait this long for files that look for their resources; then twice as long, and so on, up to `ADOPTING_MS_MAX`. */
 const ADOPTING_MS = 1000;
+/** A file that cannot be read may stay so for days. */
+const ADOPTING_MS_MAX = 60_000;
 /** While a collection's id is unknown, doubts wait this long for it to be told; then twice as long, and so on. */
 const NO_ID_MS = 1000;
 /** So often it is looked whether another source's create of the same has been answered. */
@@ -85,6 +87,7 @@ export function openSettler({
   let running = false;
   let doubtTimer: NodeJS.Timeout | undefined;
   let noIdMs = NO_ID_MS;
+  let adoptingMs = ADOPTING_MS;
   /** When doubts were first looked at, by their keys: the ledger gives ids again. */
   let doubtedSinceMs = new Map<string, number>();
 
@@ -256,9 +259,13 @@ export function openSettler({
     const doubts = ledger.intents.doubts(source.id);
     if (doubts.length === 0) return;
     if (isAdopting()) {
-      checkLater(ADOPTING_MS);
+      // A look at any file has it tried again.
+      source.lookAgain(doubts[0]?.path ?? "");
+      checkLater(adoptingMs);
+      adoptingMs = Math.min(ADOPTING_MS_MAX, 2 * adoptingMs);
       return;
     }
+    adoptingMs = ADOPTING_MS;
     const nowMs = elapsedMs();
     doubtedSinceMs = new Map(doubts.map(({ key }) => [key, doubtedSinceMs.get(key) ?? nowMs]));
     const startedMs = context.now();

@@ -198,7 +198,7 @@ export function openSource(options: SourceOptions): SourceSync {
     stopped: stopping.signal,
     once,
     onWarning: options.onWarning,
-    isAdopting: () => adoption.isPending(),
+    isAdopting: () => adoption.isSeeking(),
   });
   const passes = openPasses({
     source,

@@ -255,6 +255,8 @@ function drawOldDoubt(random: Random, atMs: number): Happening[] {
     // Something has to be under way for the crash to come.
     { atMs: atMs + 130_000, kind: "write", path: `b/${random.below(1000)}.txt`, text: "something new" },
     { atMs: atMs + 130_000, kind: "crash", effects: 5, kept: "backup", restMs: 1000, next: "run" },
+    // So long the file's own resource is nobody's, and equal to the extra one that is looked for.
+    { atMs: atMs + 130_001, kind: "spoil", path, code: "EIO", forMs: 300_000 },
   ];
 }
 
