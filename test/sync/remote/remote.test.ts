@@ -154,7 +154,9 @@ describe("what an answer to a create means", () => {
     });
     // A document whose reading outlasts the time again and again is no daemon that hangs.
     for (const tries of [2, 3]) {
-      expect(await remote.update("f".repeat(24), { content: "t" }, signal)).toMatchObject({ kind: "later" });
+      expect(await remote.update("f".repeat(24), { title: "t", content: "t" }, signal)).toMatchObject({
+        kind: "later",
+      });
       expect(moves).toBe(tries);
     }
     resolve();
