@@ -5,6 +5,7 @@ import { printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import type { Check, Checked, DoctorGround } from "./doctor-checks.ts";
 import { EXIT } from "./exit-code.ts";
+import { oneLine } from "./one-line.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { stateFolder } from "./state-folder.ts";
 
@@ -80,10 +81,10 @@ function troubleOf(findings: Examined["findings"]): string {
 /** The result for a person: a line a check, and below it what is wrong and what to do. */
 export function doctorText(examined: readonly Examined[]): string {
   const lines = examined.flatMap(({ check, sound, seen, findings }) => [
-    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${seen}`,
+    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${oneLine(seen)}`,
     ...findings.flatMap(({ level, message, remedy }) => [
-      `         ${level === "warning" ? "warning: " : ""}${message}`,
-      `         → ${remedy}`,
+      `         ${level === "warning" ? "warning: " : ""}${oneLine(message)}`,
+      `         → ${oneLine(remedy)}`,
     ]),
   ]);
   return `${lines.join("\n")}\n`;

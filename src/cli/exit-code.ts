@@ -51,6 +51,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   source_replaced: EXIT.held,
   no_systemd: EXIT.usage,
   not_permitted: EXIT.usage,
+  path_unseen: EXIT.usage,
   unit_foreign: EXIT.usage,
   unit_missing: EXIT.usage,
   unit_unusable: EXIT.usage,
