@@ -1,9 +1,9 @@
 /** The program's hang-ups (SIGHUP), which Node.js would end it for. */
 export interface Hangups {
   /** From here on none ends the program: what comes before somebody listens is kept for them. May be called again. */
-  hold(): void;
+  readonly hold: () => void;
   /** Calls the listener at each, and at once where one was kept. Returns what ends that; others are then kept again. */
-  listen(listener: () => void): () => void;
+  readonly listen: (listener: () => void) => () => void;
 }
 
 /** Where signals come from. */

@@ -19,7 +19,13 @@ it("a file's name reaches the terminal in no report as it is", () => {
   const failed = { path: HOSTILE, message: `cannot read ${HOSTILE}`, state: "failed" } as TroubledFile; // the rest is not shown
   expect(troubleLines([failed], 20)).toBe(`failed\n  ${SHOWN}: cannot read ${SHOWN}\n`);
   expect(unreadableLine({ unreadable: 1, unreadablePaths: [HOSTILE] })).toContain(`at: ${SHOWN} (`);
-  const finding = { check: "x", level: "warning", subject: HOSTILE, message: HOSTILE, remedy: HOSTILE } as const;
+  const finding = {
+    check: "x",
+    level: "warning",
+    subject: HOSTILE,
+    message: HOSTILE,
+    remedy: HOSTILE,
+  } as const;
   const text = doctorText([{ check: "sources", sound: true, seen: "1 folder", findings: [finding] }]);
   expect(text).toBe(`ok       sources  1 folder\n         warning: ${SHOWN}\n         → ${SHOWN}\n`);
 });
