@@ -68,7 +68,9 @@ async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
     if (!(error instanceof KbsyncError)) throw error;
     const remedy = error.hint ?? "Check that the state folder is the right one and can be read.";
     const subject = error.subject ?? ground.state.path;
-    const finding = { check: check.name, level: "damage", subject, message: error.message, remedy } as const;
+    // What nobody could look at is not known to be damaged.
+    const level = error.code === "path_unseen" ? "failure" : "damage";
+    const finding = { check: check.name, level, subject, message: error.message, remedy } as const;
     return { check: check.name, sound: false, seen: "could not be looked at", findings: [finding] };
   }
 }
