@@ -18,7 +18,9 @@ COPY --from=build /opt/kbsync /opt/kbsync
 RUN ln -s /opt/kbsync/dist/main.js /usr/local/bin/kbsync \
   && install -d -o node -g node -m 0700 /var/lib/kbsync /var/cache/kbsync
 # The state and the compiled code have places of their own, so that the rest may be read-only.
-ENV NODE_ENV=production STATE_DIRECTORY=/var/lib/kbsync CACHE_DIRECTORY=/var/cache/kbsync KBSYNC_CONFIG=/etc/kbsync/kbsync.config.json
+ENV NODE_ENV=production STATE_DIRECTORY=/var/lib/kbsync CACHE_DIRECTORY=/var/cache/kbsync
+# A kbsync.config.json that is mounted here is the configuration. None need be.
+WORKDIR /etc/kbsync
 USER 1000:1000
 VOLUME ["/var/lib/kbsync"]
 STOPSIGNAL SIGTERM

@@ -4,10 +4,11 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
+import { CONFIG_FILE_NAME, loadConfig } from "../src/config/load.ts";
 import { ConfigFile, PORT_DEFAULT } from "../src/config/schema.ts";
 import { LIVE_PATH } from "../src/kb/http/monitoring-routes.ts";
 import { wholeProgram } from "./cli/manual/program.ts";
-import { copyOf, stagesOf } from "./dockerfile.ts";
+import { copyOf, environmentOf, stagesOf } from "./dockerfile.ts";
 
 // No image is built here: what the image and the compose file name must exist, and agree with the program and each other.
 
@@ -48,9 +49,7 @@ const wordsOf = (name: string): readonly string[] =>
 /** The words of an instruction in the form of a list. */
 const listOf = (name: string): readonly string[] =>
   z.array(z.string()).parse(JSON.parse(wordsOf(name)[0] ?? ""));
-const environment = new Map(
-  wordsOf("ENV").flatMap((words) => [...words.matchAll(/(\w+)=(\S+)/g)].map((m) => [m[1], m[2]])),
-);
+const environment = environmentOf(image);
 const configOf = (name: string) => {
   const mounted = compose.services[name as keyof typeof compose.services].configs[0]?.source ?? "";
   return ConfigFile.parse(JSON.parse(read(join("containers", compose.configs[mounted]?.file ?? ""))));
@@ -100,8 +99,15 @@ describe("the Dockerfile", () => {
     expect(commands).toContain(listOf("CMD")[0]);
     expect(wordsOf("STOPSIGNAL")).toEqual(["SIGTERM"]);
     expect(listOf("VOLUME")).toEqual([STATE]);
-    expect(environment.get("STATE_DIRECTORY")).toBe(STATE);
-    expect(environment.get("KBSYNC_CONFIG")).toBe(CONFIG);
+    expect(environment["STATE_DIRECTORY"]).toBe(STATE);
+  });
+
+  it("works for one folder without any configuration, and finds one that is mounted", () => {
+    // The documented `docker run … kbsync up /srv/documents`, in a working folder with nothing in it.
+    const alone = loadConfig({ folder: "/srv/documents", cwd: "/nonexistent", env: environment });
+    expect(alone.sources.map(({ absolutePath }) => absolutePath)).toEqual(["/srv/documents"]);
+    expect(alone.stateDir).toBe(STATE);
+    expect(wordsOf("WORKDIR").map((folder) => join(folder, CONFIG_FILE_NAME))).toEqual([CONFIG]);
   });
 
   it("asks the embedded service how it is", () => {
@@ -126,10 +132,7 @@ describe.each(services)("the compose file's %s", (name, service) => {
       cap_drop: ["ALL"],
       security_opt: ["no-new-privileges:true"],
     });
-    expect(service.tmpfs.map((one) => one.split(":")[0])).toEqual([
-      "/tmp",
-      environment.get("CACHE_DIRECTORY"),
-    ]);
+    expect(service.tmpfs.map((one) => one.split(":")[0])).toEqual(["/tmp", environment["CACHE_DIRECTORY"]]);
     const [state, ...others] = service.volumes;
     expect(state?.endsWith(`:${STATE}`)).toBe(true);
     expect(Object.keys(compose.volumes)).toContain(state?.split(":")[0]);

@@ -46,3 +46,13 @@ export function copyOf({ words }: Instruction): {
   const paths = parts.filter((part) => !part.startsWith("--"));
   return { from, sources: paths.slice(0, -1), target: paths.at(-1) ?? "" };
 }
+
+/** The variables that an image sets for what runs in it. */
+export function environmentOf(stage: Stage | undefined): Readonly<Record<string, string>> {
+  const words = stage?.instructions.filter(({ name }) => name === "ENV").map((one) => one.words) ?? [];
+  return Object.fromEntries(
+    words.flatMap((line) =>
+      [...line.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]),
+    ),
+  );
+}

@@ -4,6 +4,7 @@ import { LOG_LINES_MAX, type WireActivity } from "../sync/control/protocol.ts";
 import { readActivity } from "../sync/read-activity.ts";
 import { absolute, nothingSynced, openOperator } from "./ask.ts";
 import type { Context } from "./context.ts";
+import { oneLine } from "./one-line.ts";
 import { type CommonOptions, wholeNumber } from "./options.ts";
 
 interface LogOptions extends CommonOptions {
@@ -64,12 +65,6 @@ export function activityLine({ atMs, action, path, from, outcome, message }: Wir
   const end =
     outcome === "done" ? (message ?? "") : `${outcome}${message === undefined ? "" : `, ${message}`}`;
   return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${oneLine(end)}`}\n`;
-}
-
-/** A name may hold a line's end, and an entry is one line. */
-function oneLine(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- they are what must not reach the terminal
-  return text.replaceAll(/[\u0000-\u001f\u007f]/g, (char) => JSON.stringify(char).slice(1, -1));
 }
 
 /** Date and time where the person is, in an order that sorts. */

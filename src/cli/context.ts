@@ -16,6 +16,8 @@ export interface Context {
    * program, as one of its terminal should.
    */
   readonly onHangup?: (listener: () => void) => () => void;
+  /** Keeps each SIGHUP until `onHangup` is called: said first by what reloads, or an early one would end it. */
+  readonly holdHangups?: () => void;
   readonly nowMs: () => number;
   /** The exit status, set by the command that ran. */
   exitCode: number;

@@ -5,6 +5,7 @@ import { printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import type { Check, Checked, DoctorGround } from "./doctor-checks.ts";
 import { EXIT } from "./exit-code.ts";
+import { oneLine } from "./one-line.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { stateFolder } from "./state-folder.ts";
 
@@ -67,7 +68,9 @@ async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
     if (!(error instanceof KbsyncError)) throw error;
     const remedy = error.hint ?? "Check that the state folder is the right one and can be read.";
     const subject = error.subject ?? ground.state.path;
-    const finding = { check: check.name, level: "damage", subject, message: error.message, remedy } as const;
+    // What nobody could look at is not known to be damaged.
+    const level = error.code === "path_unseen" ? "failure" : "damage";
+    const finding = { check: check.name, level, subject, message: error.message, remedy } as const;
     return { check: check.name, sound: false, seen: "could not be looked at", findings: [finding] };
   }
 }
@@ -80,10 +83,10 @@ function troubleOf(findings: Examined["findings"]): string {
 /** The result for a person: a line a check, and below it what is wrong and what to do. */
 export function doctorText(examined: readonly Examined[]): string {
   const lines = examined.flatMap(({ check, sound, seen, findings }) => [
-    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${seen}`,
+    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${oneLine(seen)}`,
     ...findings.flatMap(({ level, message, remedy }) => [
-      `         ${level === "warning" ? "warning: " : ""}${message}`,
-      `         → ${remedy}`,
+      `         ${level === "warning" ? "warning: " : ""}${oneLine(message)}`,
+      `         → ${oneLine(remedy)}`,
     ]),
   ]);
   return `${lines.join("\n")}\n`;

@@ -16,6 +16,8 @@ export const EXIT = {
   defect: 70,
   /** No space is left on the disk (sysexits' EX_IOERR): unlike a wrong configuration, a start some time later may do. */
   diskFull: 74,
+  /** Something is in the way that goes by itself (sysexits' EX_TEMPFAIL), and units start the program again. */
+  passing: 75,
   /** What was waited for did not come in time (as timeout(1) tells it). */
   timeout: 124,
   /** Broken off by Ctrl-C or SIGTERM, as a shell tells it: 128 and the number of SIGINT. */
@@ -28,18 +30,20 @@ const BY_CODE: Readonly<Record<string, number>> = {
   config_not_found: EXIT.usage,
   config_unreadable: EXIT.usage,
   state_unusable: EXIT.usage,
-  state_locked: EXIT.usage,
+  // Another process ends some time; one that was killed a moment ago may not have let go yet.
+  state_locked: EXIT.passing,
   ledger_newer: EXIT.usage,
   ledger_damaged: EXIT.usage,
   ledger_foreign: EXIT.usage,
   ledger_unusable: EXIT.usage,
+  ledger_unreachable: EXIT.passing,
   ledger_other_service: EXIT.usage,
   store_damaged: EXIT.usage,
   store_foreign: EXIT.usage,
   store_newer: EXIT.usage,
-  store_unreachable: EXIT.usage,
+  store_unreachable: EXIT.passing,
   address_refused: EXIT.usage,
-  address_in_use: EXIT.usage,
+  address_in_use: EXIT.passing,
   source_unusable: EXIT.usage,
   source_overlap: EXIT.usage,
   not_kept: EXIT.filesFailed,
@@ -47,6 +51,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   source_replaced: EXIT.held,
   no_systemd: EXIT.usage,
   not_permitted: EXIT.usage,
+  path_unseen: EXIT.usage,
   unit_foreign: EXIT.usage,
   unit_missing: EXIT.usage,
   unit_unusable: EXIT.usage,

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Daemon, DaemonStatus } from "../sync/daemon.ts";
 import type { RemovedStatus, SourceStatus, TroubledFile } from "../sync/status.ts";
 import type { Context } from "./context.ts";
+import { oneLine } from "./one-line.ts";
 import { counted, duration, startProgress, thousands } from "./progress.ts";
 
 /** How often progress is looked at, in milliseconds. */
@@ -92,7 +93,7 @@ export function unreadableLine({
 }: Pick<SourceStatus, "unreadable" | "unreadablePaths">): string | undefined {
   if (unreadable === 0 || unreadablePaths.length === 0) return undefined;
   const shown = unreadablePaths.slice(0, UNREADABLE_SHOWN);
-  const names = shown.map((path) => (path === "" ? "the folder itself" : path)).join(", ");
+  const names = shown.map((path) => (path === "" ? "the folder itself" : oneLine(path))).join(", ");
   const rest = unreadable - shown.length;
   return `cannot be looked at: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
 }
@@ -124,7 +125,7 @@ function headingOf(state: TroubledFile["state"]): string {
 
 function section(heading: string, files: readonly TroubledFile[], limit: number): string {
   if (files.length === 0) return "";
-  const lines = files.slice(0, limit).map(({ path, message }) => `  ${path}: ${message}\n`);
+  const lines = files.slice(0, limit).map(({ path, message }) => `  ${oneLine(path)}: ${oneLine(message)}\n`);
   const rest = files.length - lines.length;
   const more = rest === 0 ? "" : `  and ${thousands(rest)} more (kbsync status --json has all)\n`;
   return `${heading}\n${lines.join("")}${more}`;

@@ -12,6 +12,7 @@ import { addBackup } from "./backup.ts";
 import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
+import { openHangups } from "./hangups.ts";
 import { addInit } from "./init.ts";
 import { addMcp } from "./mcp.ts";
 import { addPause } from "./pause.ts";
@@ -47,6 +48,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   process.on("SIGTERM", onSignal);
   process.stdout.on("error", endOnClosedPipe);
 
+  const hangups = openHangups(process);
   const context: Context = {
     stdout: {
       write: (text) => void process.stdout.write(text),
@@ -64,7 +66,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     cwd: process.cwd(),
     signal: stopping.signal,
     // A terminal that is closed hangs up: what was started there ends with it, and nobody reads what is told there.
-    ...(!isatty(0) && !isatty(2) && { onHangup }),
+    ...(!isatty(0) && !isatty(2) && { onHangup: hangups.listen, holdHangups: hangups.hold }),
     nowMs: Date.now,
     exitCode: EXIT.done,
   };
@@ -90,11 +92,6 @@ const STOP_MS_MAX = 9500;
 function cutOff(): void {
   process.stderr.write("kbsync: what was under way took too long to end: the next start settles it\n");
   process.exit(EXIT.stopped);
-}
-
-function onHangup(listener: () => void): () => void {
-  process.on("SIGHUP", listener);
-  return () => process.off("SIGHUP", listener);
 }
 
 /** The program with all its commands; nothing runs before it parses a command line. */

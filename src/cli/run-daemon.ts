@@ -127,8 +127,13 @@ export function supervisedDaemon(
       return daemon.figures().planned ? words : `looking at the folders; ${words}`;
     },
     pulses: () => {
-      const { moves, atWork, service: pace } = daemon.pulse();
-      return { "the daemon": { moves, atWork, waitsForOthers: isElsewhere && pace !== "open" }, ...others() };
+      const { queue, scan, service: pace } = daemon.pulse();
+      const waitsForOthers = isElsewhere && pace !== "open";
+      return {
+        "the queue": { ...queue, waitsForOthers },
+        "the look at the folders": { ...scan, waitsForOthers },
+        ...others(),
+      };
     },
   };
 }

@@ -21,6 +21,7 @@ export function addRun(program: Command, context: Context): void {
 }
 
 async function run(context: Context, options: CommonOptions): Promise<void> {
+  context.holdHangups?.();
   // V8 lets the young generation grow to 128 MB and the old one to a multiple of what lives, as long as the machine has
   // memory. A daemon is there for years: collecting sooner costs a first sync a few seconds, and halves what it takes.
   setFlagsFromString("--semi-space-growth-factor=1");

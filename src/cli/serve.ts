@@ -27,6 +27,7 @@ export function addServe(program: Command, context: Context): void {
 }
 
 async function serve(context: Context, options: ServeOptions): Promise<void> {
+  context.holdHangups?.();
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY);

@@ -30,6 +30,8 @@ export interface UnitStatus {
   readonly restarts: number;
   readonly since: string | null;
   readonly stateDir: string;
+  /** What a person should see to. */
+  readonly warnings: readonly string[];
 }
 
 /** `kbsync service status`. Exit code 0 when it runs, 3 when it does not. Throws `no_systemd`. */
@@ -49,7 +51,7 @@ export async function tellUnit(context: Context, options: UnitStatusOptions): Pr
 /** The status from systemd's properties of the unit. Pure. */
 export function statusOf(
   properties: Readonly<Record<string, string>>,
-  known: Pick<UnitStatus, "unit" | "upToDate" | "stateDir">,
+  known: Pick<UnitStatus, "unit" | "upToDate" | "stateDir" | "warnings">,
 ): UnitStatus {
   const text = (key: string): string => properties[key] ?? "";
   const orNull = (key: string): string | null => (text(key) === "" ? null : text(key));
@@ -73,6 +75,7 @@ export function unitStatusText(now: UnitStatus, isUser: boolean): string {
   if (now.file !== null) lines.push(["file", now.file]);
   if (now.upToDate === false)
     lines.push(["outdated", "it would be written in another way now: `kbsync service install` does it"]);
+  for (const warning of now.warnings) lines.push(["warning", warning]);
   const parts = [`${now.active} (${now.sub})`];
   if (now.pid !== null) parts.push(`process ${now.pid}`);
   if (now.active === "active" && now.since !== null) parts.push(`since ${now.since}`);
@@ -88,16 +91,16 @@ export function unitStatusText(now: UnitStatus, isUser: boolean): string {
 function ofFile(
   context: Context,
   options: UnitStatusOptions,
-): { readonly upToDate: boolean | null; readonly stateDir: string } {
+): Pick<UnitStatus, "upToDate" | "stateDir" | "warnings"> {
   const place = unitPlace(context, options);
   try {
     const installed = readUnit(place.file);
-    if (installed === undefined) return { upToDate: null, stateDir: place.stateDir };
+    if (installed === undefined) return { upToDate: null, stateDir: place.stateDir, warnings: [] };
     const plan = planUnit(context, asInstalled(options, installed));
-    return { upToDate: plan.text === installed.text, stateDir: plan.stateDir };
+    return { upToDate: plan.text === installed.text, stateDir: plan.stateDir, warnings: plan.warnings };
   } catch (error) {
     // Somebody else's unit, or a configuration that cannot be read or used now: nothing can be compared.
-    if (error instanceof KbsyncError) return { upToDate: null, stateDir: place.stateDir };
+    if (error instanceof KbsyncError) return { upToDate: null, stateDir: place.stateDir, warnings: [] };
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -233,12 +233,20 @@ function closedFolders(sources: readonly string[], { runAs, group = [] }: UnitRe
   return sources.flatMap((path) => {
     const gone = missing(path);
     if (gone.length > 0) return gone;
+    const led = ledElsewhere(path);
     const { mode } = statSync(path);
-    if (runAs !== undefined || group.length > 0 || (mode & OTHERS_ENTER) === OTHERS_ENTER) return [];
+    if (runAs !== undefined || group.length > 0 || (mode & OTHERS_ENTER) === OTHERS_ENTER) return led;
     return [
+      ...led,
       `${path} is closed to others: --group NAME lets the unit in by a group, --run-as USER by its owner`,
     ];
   });
+}
+
+/** A unit shows the folder that a link led to when it started: of a link that is led elsewhere later it sees nothing. */
+function ledElsewhere(path: string): string[] {
+  const real = realpathSync(path);
+  return real === path ? [] : [`${path} leads to ${real} by a link: name that folder itself under sources`];
 }
 
 function missing(path: string): string[] {

@@ -33,6 +33,7 @@ export function addUp(program: Command, context: Context): void {
 }
 
 async function up(context: Context, dir: string | undefined, options: UpOptions): Promise<void> {
+  context.holdHangups?.();
   const config = loadSources(context, dir, options);
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY);

@@ -22,12 +22,23 @@ import { earliest } from "./waits.ts";
 export type { DaemonActivity, DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
 
-/** One look at a daemon's work. */
-export interface DaemonPulse {
-  /** Grows with everything that is done: a step of a scan, an answer of the service, a file. */
+/** One look at a part of a daemon's work. */
+export interface Beat {
+  /** Grows with what the part does. */
   readonly moves: number;
   /** Something is to be done now. */
   readonly atWork: boolean;
+}
+
+/**
+ * One look at a daemon's work: in two parts, for the regular looks at the folders would hide for ever that the queue
+ * stands still.
+ */
+export interface DaemonPulse {
+  /** Files that are read and sent. Moves with files read, requests ended, jobs done. */
+  readonly queue: Beat;
+  /** Looks at the folders. Moves with their steps, and with requests ended, for a look may ask the service what it has. */
+  readonly scan: Beat;
   readonly service: PaceState["kind"];
 }
 
@@ -146,8 +157,14 @@ export function openDaemon(options: DaemonOptions): Daemon {
       };
     },
     pulse: () => ({
-      moves: parts.moves() + parts.work.progress().done,
-      atWork: sources.all().some((source) => source.isAtWork()),
+      queue: {
+        moves: parts.moves().asked + parts.moves().read + parts.work.progress().done,
+        atWork: sources.all().some((source) => source.isSending()),
+      },
+      scan: {
+        moves: parts.moves().asked + parts.moves().looked,
+        atWork: sources.all().some((source) => source.isLooking()),
+      },
       service: parts.pacer.state().kind,
     }),
     troubled: (limit) => parts.read(() => ledger.files.troubled(limit), []),

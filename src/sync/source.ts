@@ -74,8 +74,10 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   isPlanned(): boolean;
   /** Since when the oldest change waits; undefined: none does, or only a person can tell what is to become of them. */
   oldestWaitingMs(): number | undefined;
-  /** Whether something is to be done now, not at a later time. */
-  isAtWork(): boolean;
+  /** Whether files or deletes are planned and not done. */
+  isSending(): boolean;
+  /** Whether the folder is being looked at, or is to be now and not later; so too while a former process's end is settled. */
+  isLooking(): boolean;
   /** Whether everything that was hinted at is done; while the source is paused, whether it was looked at. */
   isIdle(): boolean;
   isPaused(): boolean;
@@ -366,9 +368,10 @@ export function openSource(options: SourceOptions): SourceSync {
         adoption.waiting() > 0 ? adoptingSinceMs : undefined,
       );
     },
-    isAtWork: () => {
+    isSending: () => !underWay.isEmpty(),
+    isLooking: () => {
       const nextMs = dirty.nextDueMs();
-      return !recovered || passing || !underWay.isEmpty() || (nextMs !== undefined && nextMs <= now());
+      return !recovered || passing || (nextMs !== undefined && nextMs <= now());
     },
     isIdle: () => recovered && looked && !passing && dirty.isQuiet() && underWay.isEmpty(),
     isPaused: () => pause.isPaused(),

@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -87,6 +96,15 @@ describe("the unit of a configuration", () => {
     expect(directive(plan({ group: ["docs"] }).text, "SupplementaryGroups")).toEqual(["docs"]);
   });
 
+  it("warns of a source that is a link, which the unit follows at its start alone", () => {
+    const link = join(folder, "link");
+    symlinkSync(join(folder, "docs"), link);
+    configure({ sources: [{ path: "link" }] });
+    expect(plan().warnings).toEqual([
+      `${link} leads to ${join(folder, "docs")} by a link: name that folder itself under sources`,
+    ]);
+  });
+
   it.each<[string, object, UnitRequest, string]>([
     ["has no source", {}, {}, "there is no folder to watch"],
     [
@@ -164,7 +182,12 @@ describe("a unit file", () => {
 });
 
 describe("the status of a unit", () => {
-  const known = { unit: "kbsync.service", upToDate: true, stateDir: "/var/lib/kbsync" };
+  const known = { unit: "kbsync.service", upToDate: true, stateDir: "/var/lib/kbsync", warnings: [] };
+
+  it("tells what a person should see to", () => {
+    const now = statusOf({ ActiveState: "active", SubState: "running" }, { ...known, warnings: ["a link"] });
+    expect(unitStatusText(now, false)).toContain("warning    a link\n");
+  });
 
   it("tells what runs", () => {
     const running = {

@@ -29,7 +29,11 @@ function supervised(service: ReachedService, isPlanned: boolean, pace: DaemonPul
   const daemon = {
     status: () => STATUS,
     figures: () => ({ status: STATUS, oldestWaitingSeconds: 0, concurrency: 1, planned: isPlanned }),
-    pulse: () => ({ moves: 3, atWork: true, service: pace }),
+    pulse: () => ({
+      queue: { moves: 3, atWork: true },
+      scan: { moves: 5, atWork: false },
+      service: pace,
+    }),
   };
   return supervisedDaemon(daemon, { config, service }, servicePulse(service));
 }
@@ -59,10 +63,12 @@ describe("a daemon under a service manager", () => {
   ])("%s", (_name, service, isPlanned, pace, isReady, waitsForOthers) => {
     const told = supervised(service, isPlanned, pace);
     expect(told.isReady()).toBe(isReady);
-    expect(told.pulses()["the daemon"]).toEqual({ moves: 3, atWork: true, waitsForOthers });
-    expect(Object.keys(told.pulses())).toEqual(
-      service === HERE ? ["the daemon", "the service"] : ["the daemon"],
-    );
+    const { "the service": own, ...parts } = told.pulses();
+    expect(parts).toEqual({
+      "the queue": { moves: 3, atWork: true, waitsForOthers },
+      "the look at the folders": { moves: 5, atWork: false, waitsForOthers },
+    });
+    expect(own !== undefined).toBe(service === HERE);
   });
 
   it("says that it looks until it has looked", () => {

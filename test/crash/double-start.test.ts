@@ -31,7 +31,7 @@ describe("two daemons on one state folder", () => {
       });
       const refused = await Promise.race(ended);
       const runs = both.find((started) => started !== refused) as Started; // there are two of them
-      expect(refused.child.exitCode, `it said: ${refused.output.stderr}`).toBe(2);
+      expect(refused.child.exitCode, `it said: ${refused.output.stderr}`).toBe(75);
       expect(refused.output.stderr).toMatch(
         new RegExp(`^kbsync: another kbsync \\(process ${runs.child.pid}\\) is using the state folder .*\\n`),
       );

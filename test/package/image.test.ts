@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { REPOSITORY } from "../../packaging/program.ts";
-import { copyOf, stagesOf } from "../dockerfile.ts";
+import { copyOf, environmentOf, stagesOf } from "../dockerfile.ts";
 
 const FETCHES = /^npm ci /;
 const folder = mkdtempSync(join(tmpdir(), "kbsync-image-"));
@@ -13,7 +13,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe("the image's first stage, without the fetching", () => {
   const context = join(folder, "build");
   const program = join(folder, "opt/kbsync");
-  const [build] = stagesOf(readFileSync(join(REPOSITORY, "Dockerfile"), "utf8"));
+  const stages = stagesOf(readFileSync(join(REPOSITORY, "Dockerfile"), "utf8"));
+
+  const [build] = stages;
 
   it("lays the program out of nothing but what the Dockerfile copies", () => {
     mkdirSync(context);
@@ -42,7 +44,9 @@ describe("the image's first stage, without the fetching", () => {
     const state = join(folder, "state");
     const docs = join(folder, "docs");
     cpSync(join(REPOSITORY, "sample-docs"), docs, { recursive: true });
+    // As in the image, with its folders below this test's.
     const env = {
+      ...environmentOf(stages.at(-1)),
       PATH: process.env["PATH"],
       KBSYNC_LOG: "warn",
       STATE_DIRECTORY: state,

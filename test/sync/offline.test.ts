@@ -52,5 +52,7 @@ it("what is held is told without agreeing to it", async () => {
 
 it("any other failure of SQLite is one of the ledger's, and a defect stays a defect", () => {
   expect(failing("SQLITE_READONLY")).toMatchObject({ code: "ledger_unusable" });
+  expect(failing("SQLITE_IOERR_READ")).toMatchObject({ code: "ledger_unreachable" });
+  expect(failing("SQLITE_BUSY")).toMatchObject({ code: "ledger_unreachable" });
   expect(failing("ERR_ASSERTION")).toMatchObject({ code: "ERR_ASSERTION" });
 });

@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import { checkUploads } from "../../kb/resources/check-files.ts";
 import { checkStore } from "../../kb/store/sqlite/check.ts";
 import { knownUploads } from "../../kb/store/sqlite/known-uploads.ts";
+import { isThere } from "../../lib/is-there.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { thousands } from "../progress.ts";
 import { storeFile, uploadsFolder } from "../state-parts.ts";
@@ -35,7 +35,7 @@ export const storeCheck: Check = {
 export const uploadsCheck: Check = {
   name: "uploads",
   run: async ({ state, quick, signal }) => {
-    if (!existsSync(storeFile(state))) return NONE;
+    if (!isThere(storeFile(state))) return NONE;
     const known = knownUploads(storeFile(state));
     const findings = await checkUploads(uploadsFolder(state), known, { quick, signal });
     return { seen: `${thousands(known.length)} files`, findings };

@@ -27,7 +27,7 @@ export interface ActionContext {
   readonly random: () => number;
   /** Ends requests under way; the daemon's stop gives them time first. */
   readonly signal: AbortSignal;
-  /** Something was done, however small: a step of a scan, an answer of the service. Tells work from standing still. */
+  /** A step of a look at the folder was done, however small. Tells work from standing still. */
   readonly moved: () => void;
   /** Told of every action that was done or given up for now. */
   readonly report: (activity: Activity) => void;

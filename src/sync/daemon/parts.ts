@@ -31,8 +31,8 @@ export interface Parts {
   readonly held: WeakMap<AbortSignal, () => boolean>;
   /** Told of every activity beside `onActivity`, as long as it is in the set. */
   readonly listeners: Set<(activity: DaemonActivity) => void>;
-  /** How often something was done, however small. */
-  moves(): number;
+  /** How often something was done, however small: requests that ended, files read, steps of looks at the folders. */
+  moves(): { readonly asked: number; readonly read: number; readonly looked: number };
   /** Give up when the service has not answered for so long. */
   setPatience(ms: number): void;
   /** What a read of the ledger gives; `otherwise` once it is closed or no longer to be read, which ends the daemon. */
@@ -100,8 +100,7 @@ function assemble(
   const listeners = new Set<(activity: DaemonActivity) => void>();
   let patienceMs = options.patienceMs ?? Infinity;
   let closed = false;
-  let moves = 0;
-  const moved = (): void => void (moves += 1);
+  const moves = { asked: 0, read: 0, looked: 0 };
 
   const pacer = openPacer({
     widthMax: sync.concurrency,
@@ -120,7 +119,7 @@ function assemble(
     now,
     step,
     onRequest: options.observer?.request,
-    onMoved: moved,
+    onMoved: () => void (moves.asked += 1),
     isHeld: (signal) => held.get(signal)?.() === true,
     connect: world.connect,
   });
@@ -136,7 +135,7 @@ function assemble(
     reader: {
       read: async (...asked) => {
         const read = await reader.read(...asked);
-        moved();
+        moves.read += 1;
         return read;
       },
     },
@@ -147,7 +146,7 @@ function assemble(
     now,
     random: world.random,
     signal: hard.signal,
-    moved,
+    moved: () => void (moves.looked += 1),
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
       ledger.note(() => ledger.activity.add({ ...facts, source }));

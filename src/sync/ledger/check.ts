@@ -1,7 +1,8 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
+import { isThere } from "../../lib/is-there.ts";
 import { versionOf } from "../../lib/upgrade.ts";
 import { trashFolder } from "../trash/kept-file.ts";
 import { ledgerFile } from "./ledger.ts";
@@ -54,14 +55,14 @@ const RULES: readonly { readonly words: string; readonly sql: string }[] = [
 
 /**
  * Checks the ledger of a state folder as it is at one moment, beside a running daemon. Undefined: there is none yet.
- * Throws what opening throws, except for damage, which is a finding.
+ * Throws `path_unseen` and what opening throws, except for damage, which is a finding.
  */
 export function checkLedger(
   stateDir: string,
   { quick = false }: { readonly quick?: boolean } = {},
 ): LedgerReport | undefined {
   const file = ledgerFile(stateDir);
-  if (!existsSync(file)) return undefined;
+  if (!isThere(file)) return undefined;
   let db: Sqlite | undefined;
   try {
     // As it is: a copy would be sound where the file is not.

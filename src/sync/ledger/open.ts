@@ -39,7 +39,8 @@ export interface OpenOptions {
 /**
  * Opens a ledger file, creating it or bringing it up to date, of which a copy is kept first (`upgrade`). Throws
  * `ledger_newer` for one that a later version wrote, `ledger_foreign` for another program's database, `ledger_damaged`
- * for a file that is no sound database, `disk_full` and `ledger_unusable` for one that cannot be opened or written.
+ * for a file that is no sound database, `disk_full`, `ledger_unreachable` and `ledger_unusable` for one that cannot be
+ * opened or written: now, or until somebody does something about it.
  * Whatever it refuses it leaves as it was.
  */
 export function openSqlite(file: string, { readonly = false, asItIs = false }: OpenOptions = {}): Sqlite {
@@ -144,6 +145,9 @@ function upgradedCopy(db: Sqlite): Sqlite {
   }
 }
 
+/** What a disk, a network or another process may do for a moment. Another start finds whether it has gone by. */
+const PASSING = ["SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_NOMEM"];
+
 /** Puts a failure of SQLite into words for a person. */
 export function ledgerFailure(error: unknown, file: string): KbsyncError {
   if (error instanceof KbsyncError) return error;
@@ -162,9 +166,11 @@ export function ledgerFailure(error: unknown, file: string): KbsyncError {
       cause: error,
     });
   }
+  const isPassing = PASSING.some((prefix) => code.startsWith(prefix));
   return new KbsyncError(`the ledger ${file} cannot be used: ${messageOf(error)}`, {
-    code: "ledger_unusable",
+    code: isPassing ? "ledger_unreachable" : "ledger_unusable",
     subject: file,
+    retryable: isPassing,
     hint: "Check that the state folder is writable and its disk sound, or name another with --state-dir or stateDir.",
     cause: error,
   });

@@ -110,7 +110,10 @@ export interface RemoteOptions {
   readonly step?: (name: string) => void;
   /** Hears what came of each request, and how long it took. */
   readonly onRequest?: DaemonObserver["request"] | undefined;
-  /** Told of each answer, whatever it says, and of each resource of a list as it comes. */
+  /**
+   * Told of the end of each request, also of one that nobody answered in time, and of each resource of a list as it comes:
+   * a service that takes long over a document is no daemon that hangs.
+   */
   readonly onMoved?: () => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
@@ -200,7 +203,6 @@ export function openRemote({
     let reply: R | Later;
     try {
       reply = await ask();
-      onMoved();
     } catch (error) {
       if (signal.aborted || error instanceof TornFile) {
         pacer.left(ticket);
@@ -215,6 +217,7 @@ export function openRemote({
         reason: messageOf(error) || code,
       };
     }
+    onMoved();
     onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
     told(`${name}:answered`);
     if (reply.kind === "later") pacer.failed(ticket, reply);

@@ -1,5 +1,5 @@
 import Database from "better-sqlite3";
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -53,6 +53,14 @@ describe("a ledger with", () => {
     writeFileSync(ledgerFile(stateDir), "<html>".repeat(1000));
     expect(checkLedger(stateDir)?.findings[0]?.remedy).toContain("kbsync recover");
   });
+});
+
+it("one that cannot be looked at does not pass for one that is not there", () => {
+  rmSync(ledgerFile(stateDir));
+  expect(checkLedger(stateDir)).toBeUndefined();
+  // What is closed to the user fails in the same way, and to root nothing is closed.
+  symlinkSync(ledgerFile(stateDir), ledgerFile(stateDir));
+  expect(() => checkLedger(stateDir)).toThrow(expect.objectContaining({ code: "path_unseen" }) as Error);
 });
 
 it("a restored ledger compares its sources with the service's list first, however young it was", () => {

@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { Finding } from "../../../lib/finding.ts";
+import { isThere } from "../../../lib/is-there.ts";
 import { type Connection, openForReading } from "./connection.ts";
 import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
@@ -115,10 +115,10 @@ const RULES: readonly Rule[] = [
 
 /**
  * Checks a store file as it is at one moment, beside whatever writes to it. Undefined: there is none yet. Throws only
- * `store_foreign`, `store_newer` and `store_unreachable`; damage is a finding.
+ * `path_unseen`, `store_foreign`, `store_newer` and `store_unreachable`; damage is a finding.
  */
 export function checkStore(path: string, { quick = false }: StoreCheckOptions = {}): StoreReport | undefined {
-  if (!existsSync(path)) return undefined;
+  if (!isThere(path)) return undefined;
   let db: Connection | undefined;
   try {
     db = openForReading(path);

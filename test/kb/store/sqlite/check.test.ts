@@ -1,5 +1,5 @@
 import Database from "better-sqlite3";
-import { copyFileSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -67,6 +67,13 @@ it("finds nothing in a sound store, and counts what it has", () => {
 
 it("has nothing to say where there is no store", () => {
   expect(checkStore(join(folder, "none.sqlite"))).toBeUndefined();
+});
+
+it("one that cannot be looked at does not pass for one that is not there", () => {
+  // What is closed to the user fails in the same way, and to root nothing is closed.
+  const ring = join(folder, "ring.sqlite");
+  symlinkSync(ring, ring);
+  expect(() => checkStore(ring)).toThrow(expect.objectContaining({ code: "path_unseen" }) as Error);
 });
 
 describe("a store with", () => {
