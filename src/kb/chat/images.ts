@@ -12,6 +12,9 @@ import type { StoredFile } from "../store/store.ts";
 import type { ImageFacts } from "./image-child.ts";
 import type { ImageReader } from "./image-reader.ts";
 
+/** Time for all fetches of a request together: each holds one of the few places where questions are answered. */
+const FETCHES_TIMEOUT_MS = 60_000;
+
 /** Where an image of a request is. */
 export type ImageSource =
   | { readonly kind: "file"; readonly file: StoredFile; readonly field: string }
@@ -88,12 +91,20 @@ export async function loadImages(
   const { reader } = parts;
   const images: ChatImage[] = [];
   let left = IMAGES_BYTES_MAX;
+  const patience = AbortSignal.timeout(FETCHES_TIMEOUT_MS);
+  const signal = AbortSignal.any([options.signal, patience]);
   for (const source of sources) {
     options.signal.throwIfAborted();
     const { field } = source;
     const image = await named(field, async (): Promise<ChatImage> => {
       if (source.kind === "link") {
-        const { file, path } = await fetchImage(parts, accountId, source.url, left, field, onFetched);
+        const limits = { bytesMax: left, signal };
+        const { file, path } = await fetchImage(parts, accountId, source.url, limits, field, onFetched).catch(
+          (error: unknown) => {
+            options.signal.throwIfAborted();
+            throw patience.aborted ? tooSlow(field) : error;
+          },
+        );
         return {
           url: source.url,
           file,
@@ -158,14 +169,17 @@ async function fetchImage(
   { kb, fetcher }: ImageParts,
   accountId: string,
   given: string,
-  bytesMax: number,
+  { bytesMax, signal }: { readonly bytesMax: number; readonly signal: AbortSignal },
   field: string,
   onFetched: (token: string) => void,
 ): Promise<{ readonly file: StoredFile; readonly path: string }> {
   const url = readLink(given);
   const token = newFileToken();
-  const received = await fetcher.fetch(url, undefined, ({ body }) =>
-    kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
+  const received = await fetcher.fetch(
+    url,
+    undefined,
+    ({ body }) => kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
+    signal,
   );
   if (received === "unchanged") throw new Error("a server said that an image is unchanged, unasked");
   onFetched(token);
@@ -198,6 +212,11 @@ function tooLarge(field: string): Refusal {
     `${field}: expected images of at most ${IMAGES_BYTES_MAX} bytes together.`,
     { field },
   );
+}
+
+function tooSlow(field: string): Refusal {
+  const message = `${field}: the images of the request did not arrive within ${FETCHES_TIMEOUT_MS / 1000} s.`;
+  return new Refusal("link_failed", message, { field });
 }
 
 /** What failed with an image names the field that brought it. */

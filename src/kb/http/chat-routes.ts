@@ -76,9 +76,12 @@ async function stream(
 /** Aborted when the client goes away before it has its answer: nobody pays for what nobody reads. */
 function leavingSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
   const leaving = new AbortController();
-  raw.once("close", () => {
-    if (raw.writableFinished) return;
+  const leave = (): void =>
     leaving.abort(new DOMException(`the client of request ${request.id} went away`, "AbortError"));
+  raw.once("close", () => {
+    if (!raw.writableFinished) leave();
   });
+  // Gone while the request was read and checked: that event has been.
+  if (raw.destroyed) leave();
   return leaving.signal;
 }

@@ -21,8 +21,8 @@ export interface ChatStore {
 
   /** What is remembered of a thread; nothing of one that is not there. */
   thread(query: ThreadQuery): Promise<ThreadMemory>;
-  /** Throws `agent_gone`. */
-  addTurn(turn: NewTurn): Promise<void>;
+  /** False: its job had ended before, and nothing was written. Throws `agent_gone`. */
+  addTurn(turn: NewTurn): Promise<boolean>;
 
   /** Puts a request into the queue of those that are answered later. Throws `queue_full` at `jobsMax`. */
   addChatJob(job: NewChatJob, jobsMax: number): Promise<void>;

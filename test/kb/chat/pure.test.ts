@@ -16,7 +16,24 @@ describe("variables", () => {
     ["called like a method are missing", "{{constructor}}", {}, "{{constructor}}", ["constructor"]],
     ["in JSON or code are none", "{a} {{}} {{\n}}", { a: "x" }, "{a} {{}} {{\n}}", []],
   ])("%s", (_name, text, variables, filled, missing) => {
-    expect(fillVariables(text, variables)).toEqual({ text: filled, missing });
+    expect(fillVariables(text, variables, 1000)).toEqual({ text: filled, missing });
+  });
+
+  it("are found in time that grows with the text alone, whatever it holds", () => {
+    // What backtracks over the spaces takes minutes here.
+    const text = `{{${" ".repeat(150)}`.repeat(1300);
+    const beganMs = performance.now();
+    expect(fillVariables(text, {}, 200_000)).toEqual({ text, missing: [] });
+    expect(fillVariables("{{ }}", {}, 10)).toEqual({ text: "{{ }}", missing: [] });
+    expect(performance.now() - beganMs).toBeLessThan(1000);
+  });
+
+  it.each<[string, string, string, number, string | undefined]>([
+    ["as long as may be", "{{a}}{{a}}!", "xxxxx", 11, "xxxxxxxxxx!"],
+    ["longer by one", "{{a}}{{a}}!!", "xxxxx", 11, undefined],
+    ["far longer, which is never made", "{{a}}".repeat(40_000), "x".repeat(20_000), 200_000, undefined],
+  ])("make a text %s", (_name, text, a, charsMax, filled) => {
+    expect(fillVariables(text, { a }, charsMax)?.text).toBe(filled);
   });
 });
 

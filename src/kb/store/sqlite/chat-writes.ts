@@ -14,7 +14,7 @@ export type ChatWrites = {
   addAgent(argument: { readonly agent: StoredAgent; readonly agentsMax: number }): void;
   changeAgent(agent: Omit<StoredAgent, "createdAt">): boolean;
   removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): boolean;
-  addTurn(turn: NewTurn): void;
+  addTurn(turn: NewTurn): boolean;
   /** Links a file to a thread. Throws `agent_gone`. */
   linkImage(argument: { readonly link: ThreadLink; readonly token: string }): void;
   addChatJob(argument: { readonly job: NewChatJob; readonly jobsMax: number }): void;
@@ -68,6 +68,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     .prepare<[number], number>("UPDATE chat_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
     .pluck();
   const handBack = db.prepare("UPDATE chat_job SET begun = begun - 1 WHERE number = ? AND begun > 0");
+  const isJob = db.prepare<[number], number>("SELECT 1 FROM chat_job WHERE number = ?").pluck();
   const deleteJob = db.prepare("DELETE FROM chat_job WHERE number = ?");
   const purgeTurns = db.prepare(`
     DELETE FROM chat_turn WHERE number IN (
@@ -120,6 +121,8 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       return true;
     },
     addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
+      // What ended the job wrote its turn and its message too: a second one would go out under the same id.
+      if (job !== undefined && isJob.get(job) === undefined) return false;
       // A failed turn tells so whatever became of its agent.
       if (turn !== undefined) refuseGone(at.accountId, at.agentId, at.isStoredAgent);
       if (turn !== undefined && threadId !== undefined) {
@@ -131,6 +134,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       }
       if (job !== undefined) deleteJob.run(job);
       if (delivery !== undefined) deliveries.add(delivery);
+      return true;
     },
     linkImage: ({ link: at, token }) => {
       refuseGone(at.accountId, at.agentId, at.isStoredAgent);
