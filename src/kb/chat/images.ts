@@ -15,6 +15,9 @@ import type { ImageReader } from "./image-reader.ts";
 /** Time for all fetches of a request together: each holds one of the few places where questions are answered. */
 const FETCHES_TIMEOUT_MS = 60_000;
 
+/** Most bytes of a request's images as models get them; they lie in memory until the answer is there. */
+const RENDERED_BYTES_MAX = IMAGES_BYTES_MAX;
+
 /** Where an image of a request is. */
 export type ImageSource =
   | { readonly kind: "file"; readonly file: StoredFile; readonly field: string }
@@ -119,6 +122,7 @@ export async function loadImages(
     });
     left -= image.file.sizeBytes;
     images.push(image);
+    if (renderedBytes(images) > RENDERED_BYTES_MAX) throw tooLargeRendered(field);
   }
   return images;
 }
@@ -140,11 +144,16 @@ export async function addThreadImages(
     here.add(file.sha256);
     const url = parts.kb.addresses.urlOf(file);
     if (file.sizeBytes > left || images.length >= options.imagesMax) {
-      leftOut.push({ url, reason: "there is no room for it beside newer ones" });
+      leftOut.push({ url, reason: NO_ROOM });
       continue;
     }
     try {
-      images.push(await storedImage(parts, file, options));
+      const image = await storedImage(parts, file, options);
+      if (renderedBytes([...images, image]) > RENDERED_BYTES_MAX) {
+        leftOut.push({ url, reason: NO_ROOM });
+        continue;
+      }
+      images.push(image);
       left -= file.sizeBytes;
     } catch (error) {
       options.signal.throwIfAborted();
@@ -153,6 +162,12 @@ export async function addThreadImages(
     }
   }
   return { images, leftOut };
+}
+
+const NO_ROOM = "there is no room for it beside newer ones";
+
+function renderedBytes(images: readonly ChatImage[]): number {
+  return images.reduce((sum, { facts }) => sum + (facts.rendered?.bytes.length ?? 0), 0);
 }
 
 async function storedImage(
@@ -212,6 +227,11 @@ function tooLarge(field: string): Refusal {
     `${field}: expected images of at most ${IMAGES_BYTES_MAX} bytes together.`,
     { field },
   );
+}
+
+function tooLargeRendered(field: string): Refusal {
+  const message = `${field}: the images are larger than ${RENDERED_BYTES_MAX} bytes together in the form that models take.`;
+  return new Refusal("images_too_large", message, { field, hint: "Send fewer of them, or smaller ones." });
 }
 
 function tooSlow(field: string): Refusal {

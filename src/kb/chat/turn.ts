@@ -3,14 +3,14 @@ import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
 import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
 import { noAgent, type Agent } from "../agents/agents.ts";
-import { costOf, type ModelFacts } from "../models/price.ts";
+import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
 import type { StoredFile } from "../store/store.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import { ask, modelsOf, type Answerers, type Attempted, type Waiting } from "./attempts.ts";
-import { BUILTIN_MODEL } from "./builtin.ts";
+import { BUILTIN_MODEL, rememberedBuiltin } from "./builtin.ts";
 import { findPassages } from "./find-passages.ts";
 import { addThreadImages, loadImages } from "./images.ts";
 import type { ImageParts, ImageSource, LeftOut } from "./images.ts";
@@ -86,7 +86,7 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
     // A stream whose reader left: what nobody saw is not remembered.
     signal.throwIfAborted();
     const isWritten = await addTurn(parts, asking, {
-      turn: keeps ? { user: question, answer: answered.text } : undefined,
+      turn: keeps ? { user: question, answer: rememberedAnswer(answered) } : undefined,
       files,
       images: own.map(({ file }) => file.token),
       ...(asking.job === undefined
@@ -142,6 +142,11 @@ async function remembered(
   });
 }
 
+/** As a model is shown it at the next question. */
+function rememberedAnswer({ asked, text }: Attempted): string {
+  return asked === BUILTIN_MODEL ? rememberedBuiltin(text) : text;
+}
+
 /** False: there was nothing to write, or an earlier run of the job wrote it. */
 async function addTurn(
   { kb }: TurnParts,
@@ -188,7 +193,8 @@ function responseOf(
   annotations: Annotation[],
   images: string[],
 ): ChatResponse {
-  const { usage } = answered;
+  const spent = [answered, ...(answered.refused === undefined ? [] : [answered.refused])];
+  const usage = sumUsage(spent.map((each) => each.usage));
   return {
     data: {
       id: answered.id === "" ? messageId : answered.id,
@@ -211,7 +217,7 @@ function responseOf(
       cache_read_input_tokens: usage.cacheReadTokens,
       cache_creation_input_tokens: usage.cacheCreationTokens,
       reasoning_tokens: usage.reasoningTokens,
-      cost: costOf(usage, factsOf(answered.asked)),
+      cost: spent.reduce((sum, each) => sum + costOf(each.usage, factsOf(each.asked)), 0),
     },
   };
 }

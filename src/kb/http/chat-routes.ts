@@ -64,7 +64,10 @@ async function stream(
     const answer: ChatAnswer = { success: true, response };
     events.send("completed", answer);
   } catch (error) {
-    if (!events.hasBegun()) throw error;
+    if (!events.hasBegun()) {
+      events.giveUp();
+      throw error;
+    }
     const { status, body: failure } = refusalAnswer(error);
     if (status === 500 && !signal.aborted) log.error({ err: error }, "a streamed answer broke off");
     events.send("error", failure);

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { jsonObjectOf } from "../../../src/kb/chat/json-answer.ts";
 import { layoutText } from "../../../src/kb/chat/layout-text.ts";
 import { citationsOf, type Passage } from "../../../src/kb/chat/passage.ts";
 import { makePrompt, tokensOf, type PromptParts } from "../../../src/kb/chat/prompt.ts";
@@ -124,6 +125,24 @@ describe("the sentence that says most to a question", () => {
     const best = bestSentence(text, termsOf(question), title);
     expect(best?.text).toBe(found);
     expect(best && text.slice(best.start, best.end)).toBe(found);
+  });
+});
+
+describe("the JSON of an answer", () => {
+  it.each<[string, string, string | undefined]>([
+    ["stands alone", ' {"a": 1}\n', '{"a": 1}'],
+    ["stands between fences", '```json\n{"a": 1}\n```', '{"a": 1}'],
+    ["stands between fences without a word", '\n```\n{"a": "```"}\n```\n', '{"a": "```"}'],
+    ["is no list", "[1]", undefined],
+    ["is no null", "null", undefined],
+    ["is not text", "forty", undefined],
+    ["is not two objects", "{}{}", undefined],
+    ["is not between fences that do not close", "```json\n{}", undefined],
+    ["is not a megabyte of fences", "```" + "\n".repeat(500_000) + "{", undefined],
+  ])("%s", (_name, text, json) => {
+    const beganMs = performance.now();
+    expect(jsonObjectOf(text)).toBe(json);
+    expect(performance.now() - beganMs).toBeLessThan(1000);
   });
 });
 
