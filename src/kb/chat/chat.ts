@@ -102,7 +102,8 @@ export function openChat(parts: ChatParts): Chat {
       const agent = await readAgent(agents, { accountId, id: agentId }, "agent_id");
       if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
       const isStoredAgent = agent.origin === "api";
-      return { accountId, agentId, threadId: threadId.toWellFormed(), isStoredAgent, nowIso: nowIso(kb) };
+      const at = { accountId, agentId, threadId: threadId.toWellFormed() };
+      return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
     },
     checkUpload: async (path, mediaType) => {
       if (!mediaType.startsWith("image/")) {

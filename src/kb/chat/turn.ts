@@ -159,6 +159,7 @@ async function addTurn(
       accountId,
       agentId: agent.id,
       isStoredAgent: agent.origin === "api",
+      agentCreatedAt: agent.createdAt,
       threadId: body.thread_id?.toWellFormed(),
       messageId,
       nowIso: nowIso(kb),

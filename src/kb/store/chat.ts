@@ -64,6 +64,8 @@ export interface ThreadKey {
 export interface ThreadLink extends ThreadKey {
   /** The agent is a row of the store: then it must still be there. */
   readonly isStoredAgent: boolean;
+  /** Its `createdAt`: one that was made anew under the same id is another one. */
+  readonly agentCreatedAt?: string | undefined;
   readonly nowIso: string;
 }
 
@@ -96,6 +98,8 @@ export interface NewTurn {
   readonly accountId: string;
   readonly agentId: string;
   readonly isStoredAgent: boolean;
+  /** As of a link. */
+  readonly agentCreatedAt?: string | undefined;
   /** Undefined: nothing is remembered. */
   readonly threadId: string | undefined;
   /** Of the answer. */

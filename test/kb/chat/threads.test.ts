@@ -186,6 +186,24 @@ describe("an agent deleted in mid-thread", () => {
     expect(sent().filter(({ role }) => role !== "system")).toHaveLength(1);
   });
 
+  it("and made anew while it answers: the new one has no thread of the old", async () => {
+    await make("renewed");
+    endpoint.behave = async () => {
+      await remove("renewed");
+      nowMs += 1000;
+      await make("renewed");
+      return { kind: "answer", text: "Too late." };
+    };
+    const body = { agent_id: "renewed", user: "Hello", thread_id: "r" };
+    expect(await ask(running, body)).toMatchObject({
+      status: 404,
+      json: { error: { code: "agent_not_found" } },
+    });
+    endpoint.behave = () => ({ kind: "answer", text: "Well." });
+    await ask(running, body);
+    expect(sent().filter(({ role }) => role !== "system")).toHaveLength(1);
+  });
+
   it("while it answers: 404, and nothing is stored", async () => {
     await make("going");
     const before = await filesOf(running);

@@ -27,7 +27,9 @@ export type ChatWrites = {
 /** Prepares the statements on the writing connection. `addFile` notes a file. */
 export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) => void): ChatWrites {
   const deliveries = prepareDeliveryQueue(db);
-  const selectAgent = db.prepare<[string, string]>("SELECT 1 FROM agent WHERE account_id = ? AND id = ?");
+  const selectAgent = db
+    .prepare<[string, string], string>("SELECT created_at FROM agent WHERE account_id = ? AND id = ?")
+    .pluck();
   const countAgents = db.prepare<[string], number>("SELECT count(*) FROM agent WHERE account_id = ?").pluck();
   const insertAgent = db.prepare(`
     INSERT INTO agent (account_id, id, body, created_at, updated_at)
@@ -83,9 +85,13 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     DELETE FROM chat_image WHERE (thread, token) IN (
       SELECT thread, token FROM chat_image WHERE linked_at < ? LIMIT ?)`);
 
-  const refuseGone = (accountId: string, agentId: string, isStoredAgent: boolean): void => {
-    if (!isStoredAgent || selectAgent.get(accountId, agentId) !== undefined) return;
-    throw new KbsyncError("the agent was removed meanwhile", { code: "agent_gone", subject: agentId });
+  const refuseGone = (
+    at: Pick<ThreadLink, "accountId" | "agentId" | "isStoredAgent" | "agentCreatedAt">,
+  ): void => {
+    if (!at.isStoredAgent) return;
+    const createdAt = selectAgent.get(at.accountId, at.agentId);
+    if (createdAt !== undefined && createdAt === (at.agentCreatedAt ?? createdAt)) return;
+    throw new KbsyncError("the agent was removed meanwhile", { code: "agent_gone", subject: at.agentId });
   };
   const openThread = (at: ThreadKey & { readonly nowIso: string }): number => {
     const { accountId, agentId, threadId, nowIso } = at;
@@ -124,7 +130,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       // What ended the job wrote its turn and its message too: a second one would go out under the same id.
       if (job !== undefined && isJob.get(job) === undefined) return false;
       // A failed turn tells so whatever became of its agent.
-      if (turn !== undefined) refuseGone(at.accountId, at.agentId, at.isStoredAgent);
+      if (turn !== undefined) refuseGone(at);
       if (turn !== undefined && threadId !== undefined) {
         const thread = openThread({ ...at, threadId });
         for (const file of files) addFile(file);
@@ -137,7 +143,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       return true;
     },
     linkImage: ({ link: at, token }) => {
-      refuseGone(at.accountId, at.agentId, at.isStoredAgent);
+      refuseGone(at);
       link(openThread(at), token, at.nowIso);
     },
     addChatJob: ({ job, jobsMax }) => {
