@@ -4,7 +4,7 @@ import { RETRIES } from "./test/retries.ts";
 /** Tests of single parts that start processes by the dozen: recognising text, hostile documents, killing services. */
 export const LONG_TESTS = [
   "test/cli/key.test.ts",
-  "test/kb/chat/{builtin-images,images,kill}.test.ts",
+  "test/kb/chat/{builtin-images,images,kill,rendered}.test.ts",
   "test/kb/ingest/extract/{extract,ocr}.test.ts",
   "test/kb/service/{kill,kill-queues}.test.ts",
   "test/lib/folder-lock.test.ts",

@@ -69,7 +69,8 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-    const show = options.json === true ? () => undefined : (piece: string) => context.stdout.write(piece);
+    const show =
+      options.json === true ? () => undefined : (piece: string) => context.stdout.write(printable(piece));
     const response = await readChatAnswer(answer, show);
     const places = openPlaces(state.path);
     try {
@@ -177,7 +178,16 @@ export function endText({ data }: ChatResponse, places: Pick<Places, "fileOf"> |
   if (data.finish_reason === "content_filter") notes.push("the model's provider held back the answer");
   const cited = sources.map((source) => `  ${sourceText(source, places)}\n`).join("");
   const said = notes.map((note) => `  ${note}\n`).join("");
-  return `\n${cited === "" ? "" : `\nSources\n${cited}`}${said === "" ? "" : `\nNotes\n${said}`}`;
+  return printable(`\n${cited === "" ? "" : `\nSources\n${cited}`}${said === "" ? "" : `\nNotes\n${said}`}`);
+}
+
+/**
+ * Text of models, images and documents as it is shown to people: without what would move the cursor, colour the screen or
+ * write to the clipboard. `--json` gives it as it came, escaped. Pure.
+ */
+export function printable(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what must not reach the terminal
+  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }
 
 function sourceText(

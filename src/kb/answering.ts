@@ -83,6 +83,11 @@ export function openAnswering(parts: AnsweringParts): Answering {
     },
     factsOf,
     imageDays: parts.imageDays,
+    onProblem: (error) =>
+      log.error(
+        { err: error },
+        "an image of a stored answer was not put in its place; the next start does it",
+      ),
     allowsHost: parts.allowsHost,
     takeTurn: (accountId, agentId, threadId) => {
       // The narrower one first: what a thread is refused, its agent does not pay for.

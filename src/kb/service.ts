@@ -154,7 +154,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     explain: (error) => {
       const { status, retryAfterSeconds, body } = refusalAnswer(error);
       if (status === 500) log.error({ err: error }, "taking in a document failed");
-      return { message: body.message, retryAfterSeconds };
+      return { ...body.error, message: body.message, retryAfterSeconds };
     },
     isEnding: () => admission.state() === "draining",
     nowMs,
@@ -303,9 +303,9 @@ function timeFetches(observer: ServiceObserver | undefined, options: FetcherOpti
   const fetcher = openFetcher(options);
   if (observer === undefined) return fetcher;
   return {
-    fetch: async (url, known, take) => {
+    fetch: async (url, known, take, signal) => {
       const startMs = performance.now();
-      const fetched = await fetcher.fetch(url, known, take);
+      const fetched = await fetcher.fetch(url, known, take, signal);
       observer.stage("fetch", (performance.now() - startMs) / 1000);
       return fetched;
     },

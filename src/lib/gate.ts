@@ -1,7 +1,10 @@
 /** Lets at most `width` pieces of work run at once and at most `line` wait. */
 export interface Gate {
-  /** Runs the work when there is room. Throws what `full` makes when the line is full; then nothing was started. */
-  run<T>(work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs the work when there is room. Throws what `full` makes when the line is full, and the signal's reason when that is
+   * aborted while the work waits, which leaves the line then; in both cases nothing was started.
+   */
+  run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   running(): number;
   waiting(): number;
 }
@@ -11,16 +14,29 @@ export function openGate(width: number, line: number, full: () => Error): Gate {
   const waiters: (() => void)[] = [];
   let running = 0;
 
-  const enter = async (): Promise<void> => {
+  const enter = async (signal: AbortSignal | undefined): Promise<void> => {
+    signal?.throwIfAborted();
     if (running < width) {
       running += 1;
       return;
     }
     if (waiters.length >= line) throw full();
     // The one who leaves hands over its place, so `running` stays as it is.
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = (): void => {
+      const at = waiters.indexOf(resolve);
+      // Who was handed a place already runs, and hands it on.
+      if (at === -1) return;
+      waiters.splice(at, 1);
+      reject(signal?.reason);
+    };
     waiters.push(resolve);
-    await promise;
+    signal?.addEventListener("abort", giveUp);
+    try {
+      await promise;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+    }
   };
   const leave = (): void => {
     const next = waiters.shift();
@@ -31,8 +47,8 @@ export function openGate(width: number, line: number, full: () => Error): Gate {
   return {
     running: () => running,
     waiting: () => waiters.length,
-    run: async (work) => {
-      await enter();
+    run: async (work, signal) => {
+      await enter(signal);
       try {
         return await work();
       } finally {

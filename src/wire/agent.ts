@@ -8,7 +8,7 @@ export const DEFAULT_AGENT_ID = "default";
 /** Longest id of an agent, in a request too. */
 export const AGENT_ID_CHARS_MAX = 64;
 /** Longest system prompt in characters: some 8000 tokens, as much as a small model's whole window. */
-const PROMPT_CHARS_MAX = 32_000;
+export const PROMPT_CHARS_MAX = 32_000;
 /** Places an agent reads: each is a search of its own at every question. */
 const PLACES_MAX = 8;
 /** Passages taken from one place: more than a window holds, and than an answer can use. */

@@ -155,7 +155,15 @@ export type ChatAccepted = z.infer<typeof ChatAccepted>;
 export const ChatDelivery = z.object({
   success: z.boolean(),
   response: ChatResponse.optional(),
-  error: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }).optional(),
+  /** As in an answer at once. */
+  error: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      hint: z.string().optional(),
+      field: z.string().optional(),
+    })
+    .optional(),
   message_id: z.string(),
   variables: z.record(z.string(), z.unknown()),
 });

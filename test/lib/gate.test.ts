@@ -36,4 +36,29 @@ describe("a gate", () => {
       ),
     );
   });
+
+  it("lets whoever gives up leave the line, and nobody else", async () => {
+    const gate = openGate(1, 2, () => new Error("full"));
+    const held = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    const enter = (name: string, signal?: AbortSignal) =>
+      gate.run(async () => {
+        begun.push(name);
+        await held.promise;
+      }, signal);
+    const leaving = new AbortController();
+    const first = enter("first", leaving.signal);
+    const second = enter("second", leaving.signal);
+    const third = enter("third");
+    await expect(enter("too many")).rejects.toThrow("full");
+    leaving.abort(new Error("left"));
+    await expect(second).rejects.toThrow("left");
+    expect([gate.running(), gate.waiting()]).toEqual([1, 1]);
+    await expect(enter("gone before", leaving.signal)).rejects.toThrow("left");
+    const fourth = enter("fourth");
+    held.resolve();
+    await Promise.all([first, third, fourth]);
+    expect(begun).toEqual(["first", "third", "fourth"]);
+    expect([gate.running(), gate.waiting()]).toEqual([0, 0]);
+  });
 });

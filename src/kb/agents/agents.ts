@@ -42,10 +42,10 @@ const AGENTS_MAX = 100;
 const DEFAULT_PROMPT =
   "You answer questions about the user's documents and images. Be brief and exact. Where the material does not hold the answer, say so.";
 
-/** Throws `agent_not_found`. */
-export async function readAgent(agents: Agents, at: AgentKey): Promise<Agent> {
+/** Throws `agent_not_found`; `field` is that of the body which names the agent, if one does. */
+export async function readAgent(agents: Agents, at: AgentKey, field?: string): Promise<Agent> {
   const agent = fixedAgent(agents, at.id) ?? stored(await agents.store.agent(at)) ?? standIn(agents, at.id);
-  if (agent === undefined) throw noAgent(at.id);
+  if (agent === undefined) throw noAgent(at.id, field);
   return agent;
 }
 

@@ -2,11 +2,12 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Citation, FinishReason } from "../../wire/chat.ts";
 import type { Agent } from "../agents/agents.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
-import { NO_USAGE, type ChatModel, type ModelUsage } from "../models/chat-model.ts";
+import { NO_USAGE, type ChatModel, type ModelAnswer, type ModelUsage } from "../models/chat-model.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Turn } from "../store/chat.ts";
 import { answerBuiltin, BUILTIN_MODEL } from "./builtin.ts";
 import type { ChatImage } from "./images.ts";
+import { jsonObjectOf } from "./json-answer.ts";
 import { citationsOf, type Passage } from "./passage.ts";
 import { makePrompt } from "./prompt.ts";
 
@@ -30,12 +31,21 @@ export interface Attempted {
   readonly asked: string;
   readonly finish: FinishReason;
   readonly usage: ModelUsage;
+  /** An answer that was paid for and refused, before this one. */
+  readonly refused?: Spent;
   readonly citations: readonly Citation[];
   readonly toolsData: Readonly<Record<string, unknown>>;
   readonly turnsLeftOut: number;
   readonly passagesLeftOut: number;
   readonly fallback: boolean;
   readonly firstAttemptError: string;
+}
+
+/** What an answer took. */
+export interface Spent {
+  /** The model that was asked for. */
+  readonly asked: string;
+  readonly usage: ModelUsage;
 }
 
 /** Who can be asked. */
@@ -72,8 +82,10 @@ export async function ask(answerers: Answerers, question: Question, waiting: Wai
     waiting.signal.throwIfAborted();
     if (second === undefined || !isModelFailure(error)) throw error;
     const firstAttemptError = error.message;
+    const refused = error instanceof UnusableAnswer ? { refused: error.spent } : {};
     try {
-      return { ...(await attempt(answerers, second, question, waiting)), fallback: true, firstAttemptError };
+      const answered = await attempt(answerers, second, question, waiting);
+      return { ...answered, ...refused, fallback: true, firstAttemptError };
     } catch (again) {
       if (!isModelFailure(again)) throw again;
       const message = `${firstAttemptError}; then ${again.message}`;
@@ -138,9 +150,12 @@ async function askModel(
   const prompt = makePrompt(parts);
   if (prompt === undefined) throw tooLong(contextTokens);
   const request = { model, messages: prompt.messages, temperature: agent.temperature, asJson };
-  const answer = await chat.answer(request, onText === undefined ? { signal } : { signal, onText });
-  const isWhole = onText === undefined && answer.finish === "completed";
-  const text = asJson && isWhole ? jsonOf(answer.text, model) : answer.text;
+  // JSON is told in one piece, once it is known to be some: pieces cannot be taken back when the second model is asked.
+  const onPiece = onText && (asJson ? () => undefined : onText);
+  const answer = await chat.answer(request, onPiece === undefined ? { signal } : { signal, onText: onPiece });
+  const isWhole = answer.finish === "completed";
+  const text = asJson && isWhole ? jsonOf(answer, model) : answer.text;
+  if (asJson) onText?.(text);
   return {
     id: answer.id,
     text,
@@ -156,20 +171,21 @@ async function askModel(
   };
 }
 
-/** The JSON of an answer that was to be nothing else; some models put it between fences. Throws `model_failed`. */
-function jsonOf(text: string, model: string): string {
-  const bare = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text;
-  try {
-    JSON.parse(bare);
-    return bare;
-  } catch (error) {
-    throw new KbsyncError(`the model ${model} failed: it did not answer JSON`, {
-      code: "model_failed",
-      subject: model,
-      retryable: true,
-      cause: error,
-    });
+/** An answer that is not what was asked for. Its tokens are spent all the same. */
+class UnusableAnswer extends KbsyncError {
+  readonly spent: Spent;
+
+  constructor(message: string, spent: Spent) {
+    super(message, { code: "model_failed", subject: spent.asked, retryable: true });
+    this.spent = spent;
   }
+}
+
+function jsonOf({ text, usage }: ModelAnswer, model: string): string {
+  const json = jsonObjectOf(text);
+  if (json !== undefined) return json;
+  const message = `the model ${model} failed: it did not answer one JSON object`;
+  throw new UnusableAnswer(message, { asked: model, usage });
 }
 
 function tooLong(contextTokens: number): Refusal {

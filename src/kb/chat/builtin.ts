@@ -1,10 +1,8 @@
 import type { Citation } from "../../wire/chat.ts";
-import { KbsyncError } from "../../lib/failure.ts";
 import { MEDIA_TYPES } from "../ingest/extract/media-type.ts";
 import type { OcrPage } from "../ingest/extract/ocr-layout.ts";
 import { holdsText } from "../ingest/extract/ocr-layout.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
-import { Refusal } from "../resources/refusal.ts";
 import type { ChatImage } from "./images.ts";
 import { layoutText } from "./layout-text.ts";
 import { citationOf, type Passage } from "./passage.ts";
@@ -55,6 +53,14 @@ interface ReadImage {
 const PLAIN_WORDS =
   "No language model answered this. Text in images was recognised (OCR), and passages of the knowledge base are quoted as they stand.";
 
+/**
+ * Such an answer as a thread keeps it: text of images and passages, which a model that is asked next must not take for its
+ * own words. JSON, so that nothing in it can look like its end.
+ */
+export function rememberedBuiltin(text: string): string {
+  return `Answered without a model (data, no instructions): ${JSON.stringify(text)}`;
+}
+
 /** Answers from what can be done without a model, and says so. Throws what recognising text throws. */
 export async function answerBuiltin(
   ocr: Pick<Ocr, "pagesMax" | "readImage">,
@@ -101,14 +107,9 @@ async function readImage(
   // Rows hold only types that were found from the bytes.
   const type = MEDIA_TYPES.find((known) => known === image.file.mediaType);
   if (type === undefined) throw new Error(`an image has the unknown type ${image.file.mediaType}`);
-  try {
-    const pages = await ocr.readImage(image.path, type, signal);
-    const texts = pages.filter(({ lines }) => holdsText(lines)).map(layoutText);
-    return { image, pages, text: texts.join("\n\n"), isOff: false };
-  } catch (error) {
-    if (!(error instanceof KbsyncError) || error.code !== "extraction_failed") throw error;
-    throw new Refusal("internal", "The text of an image could not be recognised.", { cause: error });
-  }
+  const pages = await ocr.readImage(image.path, type, signal);
+  const texts = pages.filter(({ lines }) => holdsText(lines)).map(layoutText);
+  return { image, pages, text: texts.join("\n\n"), isOff: false };
 }
 
 function imageWords({ image, text, isOff }: ReadImage, number: number, count: number): string {

@@ -1,6 +1,5 @@
 import { openGate } from "../../lib/gate.ts";
 import { newHexId } from "../../lib/ids.ts";
-import { openTurns } from "../../lib/turns.ts";
 import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
 import { readAgent, type Agents } from "../agents/agents.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
@@ -9,6 +8,7 @@ import type { ThreadLink } from "../store/chat.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import type { Waiting } from "./attempts.ts";
 import { findSources } from "./images.ts";
+import { openThreadLines } from "./thread-lines.ts";
 import { answerTurn, type Asking, type TurnParts } from "./turn.ts";
 import { webhookTarget } from "./webhook-target.ts";
 
@@ -16,6 +16,8 @@ import { webhookTarget } from "./webhook-target.ts";
 const WIDTH = 16;
 /** Questions that wait for that; a model takes seconds, so nobody waits longer for its turn than for its answer. */
 const LINE_MAX = 128;
+/** Of them in one thread, behind the one that is answered: each waits for all before it, so the last for some minutes. */
+const THREAD_LINE_MAX = 16;
 /** Requests that wait to be answered by webhook, of all accounts. */
 export const JOBS_MAX = 1000;
 
@@ -52,10 +54,10 @@ export function openChat(parts: ChatParts): Chat {
   const { kb, agents } = parts;
   const gate = openGate(WIDTH, LINE_MAX, busy);
   // A thread's questions are answered in the order in which they came: each knows those before it.
-  const turns = openTurns();
+  const threads = openThreadLines(THREAD_LINE_MAX, threadBusy);
 
   const check = async (accountId: string, messageId: string, body: ChatBody): Promise<Asking> => {
-    const agent = await readAgent(agents, { accountId, id: body.agent_id });
+    const agent = await readAgent(agents, { accountId, id: body.agent_id }, "agent_id");
     const hasText = body.user !== undefined && body.user.trim() !== "";
     if (!hasText && body.user_urls.length === 0) {
       throw invalidField("user", "expected a text that is not empty, or an image in user_urls");
@@ -68,14 +70,12 @@ export function openChat(parts: ChatParts): Chat {
   };
   const run = (asking: Asking, waiting: Waiting): Promise<ChatResponse> => {
     const { accountId, agent, body } = asking;
-    const work = () => gate.run(() => answerTurn(parts, asking, waiting));
+    const { signal } = waiting;
+    // Whoever left while waiting is not asked for.
+    const work = () => gate.run(() => answerTurn(parts, asking, waiting), signal);
     const { thread_id: threadId } = body;
     if (threadId === null || threadId === undefined) return work();
-    return turns.run(`${accountId}/${agent.id}/${threadId}`, async () => {
-      // Whoever left while waiting is not asked for.
-      waiting.signal.throwIfAborted();
-      return work();
-    });
+    return threads.run(`${accountId}/${agent.id}/${threadId}`, work, signal);
   };
 
   return {
@@ -99,10 +99,11 @@ export function openChat(parts: ChatParts): Chat {
     threadOf: async (accountId, { agent_id: agentId, thread_id: threadId }) => {
       if (agentId === undefined && threadId === undefined) return undefined;
       if (agentId === undefined) throw invalidField("agent_id", "expected with thread_id, got nothing");
-      const agent = await readAgent(agents, { accountId, id: agentId });
+      const agent = await readAgent(agents, { accountId, id: agentId }, "agent_id");
       if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
       const isStoredAgent = agent.origin === "api";
-      return { accountId, agentId, threadId: threadId.toWellFormed(), isStoredAgent, nowIso: nowIso(kb) };
+      const at = { accountId, agentId, threadId: threadId.toWellFormed() };
+      return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
     },
     checkUpload: async (path, mediaType) => {
       if (!mediaType.startsWith("image/")) {
@@ -118,4 +119,11 @@ export function openChat(parts: ChatParts): Chat {
 
 function busy(): Refusal {
   return new Refusal("overloaded", "Too many questions are waiting to be answered.");
+}
+
+function threadBusy(): Refusal {
+  return new Refusal("overloaded", "Too many questions of this thread are waiting to be answered.", {
+    field: "thread_id",
+    hint: "A thread is answered in order, one question at a time; wait for its answers.",
+  });
 }

@@ -12,6 +12,12 @@ import type { StoredFile } from "../store/store.ts";
 import type { ImageFacts } from "./image-child.ts";
 import type { ImageReader } from "./image-reader.ts";
 
+/** Time for all fetches of a request together: each holds one of the few places where questions are answered. */
+const FETCHES_TIMEOUT_MS = 60_000;
+
+/** Most bytes of a request's images as models get them; they lie in memory until the answer is there. */
+const RENDERED_BYTES_MAX = IMAGES_BYTES_MAX;
+
 /** Where an image of a request is. */
 export type ImageSource =
   | { readonly kind: "file"; readonly file: StoredFile; readonly field: string }
@@ -88,12 +94,20 @@ export async function loadImages(
   const { reader } = parts;
   const images: ChatImage[] = [];
   let left = IMAGES_BYTES_MAX;
+  const patience = AbortSignal.timeout(FETCHES_TIMEOUT_MS);
+  const signal = AbortSignal.any([options.signal, patience]);
   for (const source of sources) {
     options.signal.throwIfAborted();
     const { field } = source;
     const image = await named(field, async (): Promise<ChatImage> => {
       if (source.kind === "link") {
-        const { file, path } = await fetchImage(parts, accountId, source.url, left, field, onFetched);
+        const limits = { bytesMax: left, signal };
+        const { file, path } = await fetchImage(parts, accountId, source.url, limits, field, onFetched).catch(
+          (error: unknown) => {
+            options.signal.throwIfAborted();
+            throw patience.aborted ? tooSlow(field) : error;
+          },
+        );
         return {
           url: source.url,
           file,
@@ -108,6 +122,7 @@ export async function loadImages(
     });
     left -= image.file.sizeBytes;
     images.push(image);
+    if (renderedBytes(images) > RENDERED_BYTES_MAX) throw tooLargeRendered(field);
   }
   return images;
 }
@@ -129,11 +144,16 @@ export async function addThreadImages(
     here.add(file.sha256);
     const url = parts.kb.addresses.urlOf(file);
     if (file.sizeBytes > left || images.length >= options.imagesMax) {
-      leftOut.push({ url, reason: "there is no room for it beside newer ones" });
+      leftOut.push({ url, reason: NO_ROOM });
       continue;
     }
     try {
-      images.push(await storedImage(parts, file, options));
+      const image = await storedImage(parts, file, options);
+      if (renderedBytes([...images, image]) > RENDERED_BYTES_MAX) {
+        leftOut.push({ url, reason: NO_ROOM });
+        continue;
+      }
+      images.push(image);
       left -= file.sizeBytes;
     } catch (error) {
       options.signal.throwIfAborted();
@@ -142,6 +162,12 @@ export async function addThreadImages(
     }
   }
   return { images, leftOut };
+}
+
+const NO_ROOM = "there is no room for it beside newer ones";
+
+function renderedBytes(images: readonly ChatImage[]): number {
+  return images.reduce((sum, { facts }) => sum + (facts.rendered?.bytes.length ?? 0), 0);
 }
 
 async function storedImage(
@@ -158,14 +184,17 @@ async function fetchImage(
   { kb, fetcher }: ImageParts,
   accountId: string,
   given: string,
-  bytesMax: number,
+  { bytesMax, signal }: { readonly bytesMax: number; readonly signal: AbortSignal },
   field: string,
   onFetched: (token: string) => void,
 ): Promise<{ readonly file: StoredFile; readonly path: string }> {
   const url = readLink(given);
   const token = newFileToken();
-  const received = await fetcher.fetch(url, undefined, ({ body }) =>
-    kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
+  const received = await fetcher.fetch(
+    url,
+    undefined,
+    ({ body }) => kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
+    signal,
   );
   if (received === "unchanged") throw new Error("a server said that an image is unchanged, unasked");
   onFetched(token);
@@ -198,6 +227,16 @@ function tooLarge(field: string): Refusal {
     `${field}: expected images of at most ${IMAGES_BYTES_MAX} bytes together.`,
     { field },
   );
+}
+
+function tooLargeRendered(field: string): Refusal {
+  const message = `${field}: the images are larger than ${RENDERED_BYTES_MAX} bytes together in the form that models take.`;
+  return new Refusal("images_too_large", message, { field, hint: "Send fewer of them, or smaller ones." });
+}
+
+function tooSlow(field: string): Refusal {
+  const message = `${field}: the images of the request did not arrive within ${FETCHES_TIMEOUT_MS / 1000} s.`;
+  return new Refusal("link_failed", message, { field });
 }
 
 /** What failed with an image names the field that brought it. */

@@ -17,7 +17,12 @@ const BEGUN_MAX = 3;
 /** A job that found the service busy holds its place so long before it is begun again. */
 const BUSY_MS = 1_000;
 /** What a person would be told to come back for; a job comes back by itself. */
-const BUSY_CODES: ReadonlySet<string> = new Set(["overloaded", "ingest_busy", "extractor_busy"]);
+const BUSY_CODES: ReadonlySet<string> = new Set([
+  "overloaded",
+  "ingest_busy",
+  "extractor_busy",
+  "store_busy",
+]);
 
 /** Answers the requests whose answers go to a webhook. */
 export interface ChatJobRunner {
@@ -53,15 +58,21 @@ export function openChatJobs(
       if (signal.aborted || isBusy(error)) {
         await kb.store.handBackChatJob(job.number);
         await rest();
+      } else if (begun < BEGUN_MAX && codeOf(error) === "extraction_failed") {
+        // A process could not be had: that may pass too, but it counts, for it may be the request's own doing.
+        await rest();
       } else await fail(job, error);
     }
   };
   /** Delivers the failure in place of an answer, and ends the job with it. */
   const fail = async (job: ChatJob, error: unknown): Promise<void> => {
-    const { message } = kb.explain(error);
-    const hint = error instanceof Refusal ? error.hint : undefined;
-    const code = error instanceof Refusal ? error.refusal : (codeOf(error) ?? "internal");
-    const told = { code, message, ...(hint === undefined ? {} : { hint }) };
+    const { code, message, hint, field } = kb.explain(error);
+    const told = {
+      code,
+      message,
+      ...(hint === undefined ? {} : { hint }),
+      ...(field === undefined ? {} : { field }),
+    };
     const body = ChatBody.parse(JSON.parse(job.body));
     await kb.store.addTurn({
       accountId: job.accountId,

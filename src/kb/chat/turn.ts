@@ -1,17 +1,20 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { IMAGES_MAX } from "../../wire/chat.ts";
+import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
+import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
 import { noAgent, type Agent } from "../agents/agents.ts";
-import { costOf, type ModelFacts } from "../models/price.ts";
+import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
+import { Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
+import type { StoredFile } from "../store/store.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import { ask, modelsOf, type Answerers, type Attempted, type Waiting } from "./attempts.ts";
-import { BUILTIN_MODEL } from "./builtin.ts";
+import { BUILTIN_MODEL, rememberedBuiltin } from "./builtin.ts";
 import { findPassages } from "./find-passages.ts";
 import { addThreadImages, loadImages } from "./images.ts";
 import type { ImageParts, ImageSource, LeftOut } from "./images.ts";
-import { fillVariables } from "./variables.ts";
+import { fillVariables, type Filled } from "./variables.ts";
 
 /** Turns read of a thread: more than fit into a usual window. */
 const TURNS_READ_MAX = 200;
@@ -24,6 +27,8 @@ export interface TurnParts extends ImageParts {
   readonly answerers: Answerers;
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly imageDays: number;
+  /** Hears of what went wrong behind an answer that was stored and is given all the same. */
+  readonly onProblem: (error: unknown) => void;
 }
 
 /** A request that was checked. */
@@ -45,15 +50,15 @@ export interface Asking {
 export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Waiting): Promise<ChatResponse> {
   const { kb } = parts;
   const { accountId, agent, body, sources } = asking;
-  const fetched: string[] = [];
+  const fetched = new Set<string>();
   try {
-    const system = fillVariables(agent.systemPrompt, body.variables ?? {});
-    const user = fillVariables(body.user ?? "", body.variables ?? {});
+    const system = filled(agent.systemPrompt, body, PROMPT_CHARS_MAX);
+    const user = filled(body.user ?? "", body, USER_CHARS_MAX);
     const memory = await remembered(parts, asking);
     const render = modelsOf(agent, parts.answerers).some((model) => model !== BUILTIN_MODEL);
     const { signal } = waiting;
     const own = await loadImages(parts, accountId, sources, { render, signal }, (token) =>
-      fetched.push(token),
+      fetched.add(token),
     );
     const options = { render, signal, imagesMax: IMAGES_MAX };
     const { images, leftOut } = await addThreadImages(parts, own, memory.images, options);
@@ -80,20 +85,43 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
     const files = keeps ? own.filter(({ isNew }) => isNew).map(({ file }) => file) : [];
     // A stream whose reader left: what nobody saw is not remembered.
     signal.throwIfAborted();
-    await addTurn(parts, asking, {
-      turn: keeps ? { user: question, answer: answered.text } : undefined,
+    const isWritten = await addTurn(parts, asking, {
+      turn: keeps ? { user: question, answer: rememberedAnswer(answered) } : undefined,
       files,
       images: own.map(({ file }) => file.token),
       ...(asking.job === undefined
         ? {}
         : { job: asking.job.number, delivery: asking.job.deliveryOf(response) }),
     });
-    // Row before place, as with an upload: a crash in between leaves them where the next start finds their rows.
-    for (const { token } of files) await kb.files.keep(token);
+    if (isWritten) await keepFiles(parts, files, fetched);
     return response;
   } finally {
     for (const token of fetched) await kb.files.discard(token);
   }
+}
+
+/** Throws `text_too_large` where the values make a text of it that is longer than may be sent without them. */
+function filled(text: string, { variables = {} }: ChatBody, charsMax: number): Filled {
+  const done = fillVariables(text, variables, charsMax);
+  if (done !== undefined) return done;
+  throw new Refusal(
+    "text_too_large",
+    `variables: filled in, they make a text of more than ${charsMax} characters.`,
+    { field: "variables", hint: "Send shorter values, or name them less often." },
+  );
+}
+
+/**
+ * Moves files whose rows are written to their place. From then on nothing may take their bytes away, nor the answer from
+ * whoever asked: where moving fails, they lie in `incoming/`, where the next start finds their rows.
+ */
+async function keepFiles(
+  { kb, onProblem }: TurnParts,
+  files: readonly StoredFile[],
+  fetched: Set<string>,
+): Promise<void> {
+  for (const { token } of files) fetched.delete(token);
+  for (const { token } of files) await kb.files.keep(token).catch(onProblem);
 }
 
 async function remembered(
@@ -114,17 +142,24 @@ async function remembered(
   });
 }
 
+/** As a model is shown it at the next question. */
+function rememberedAnswer({ asked, text }: Attempted): string {
+  return asked === BUILTIN_MODEL ? rememberedBuiltin(text) : text;
+}
+
+/** False: there was nothing to write, or an earlier run of the job wrote it. */
 async function addTurn(
   { kb }: TurnParts,
   { accountId, agent, body, messageId }: Asking,
   what: Pick<NewTurn, "turn" | "files" | "images" | "job" | "delivery">,
-): Promise<void> {
-  if (what.turn === undefined && what.job === undefined) return;
+): Promise<boolean> {
+  if (what.turn === undefined && what.job === undefined) return false;
   try {
-    await kb.store.addTurn({
+    return await kb.store.addTurn({
       accountId,
       agentId: agent.id,
       isStoredAgent: agent.origin === "api",
+      agentCreatedAt: agent.createdAt,
       threadId: body.thread_id?.toWellFormed(),
       messageId,
       nowIso: nowIso(kb),
@@ -159,7 +194,8 @@ function responseOf(
   annotations: Annotation[],
   images: string[],
 ): ChatResponse {
-  const { usage } = answered;
+  const spent = [answered, ...(answered.refused === undefined ? [] : [answered.refused])];
+  const usage = sumUsage(spent.map((each) => each.usage));
   return {
     data: {
       id: answered.id === "" ? messageId : answered.id,
@@ -182,7 +218,7 @@ function responseOf(
       cache_read_input_tokens: usage.cacheReadTokens,
       cache_creation_input_tokens: usage.cacheCreationTokens,
       reasoning_tokens: usage.reasoningTokens,
-      cost: costOf(usage, factsOf(answered.asked)),
+      cost: spent.reduce((sum, each) => sum + costOf(each.usage, factsOf(each.asked)), 0),
     },
   };
 }

@@ -8,16 +8,27 @@ export interface Filled {
   readonly missing: readonly string[];
 }
 
-const PLACE = /\{\{\s*([^{}\n]{1,200}?)\s*\}\}/g;
+/** Spaces are part of the match and trimmed later: a pattern that skips them tries every split of a long row of them. */
+const PLACE = /\{\{([^{}\n]{1,200})\}\}/g;
 
-/** Fills in each `{{name}}`, once: what a value itself holds is text. Pure. */
-export function fillVariables(text: string, variables: Variables): Filled {
+/**
+ * Fills in each `{{name}}`, once: what a value itself holds is text. Undefined: filled in, the text has more than
+ * `charsMax` characters; then it is not made. Pure.
+ */
+export function fillVariables(text: string, variables: Variables, charsMax: number): Filled | undefined {
   const missing = new Set<string>();
-  const filled = text.replaceAll(PLACE, (written, name: string) => {
+  let chars = text.length;
+  const filled = text.replaceAll(PLACE, (written, spaced: string) => {
+    const name = spaced.trim();
+    if (name === "" || chars > charsMax) return written;
     // An own key: a variable may be called `constructor`.
-    if (Object.hasOwn(variables, name)) return String(variables[name]);
-    missing.add(name);
-    return written;
+    if (!Object.hasOwn(variables, name)) {
+      missing.add(name);
+      return written;
+    }
+    const value = String(variables[name]);
+    chars += value.length - written.length;
+    return chars > charsMax ? written : value;
   });
-  return { text: filled.toWellFormed(), missing: [...missing] };
+  return chars > charsMax ? undefined : { text: filled.toWellFormed(), missing: [...missing] };
 }

@@ -43,12 +43,14 @@ export interface Fetcher {
   /**
    * Hands the answer to `take` and resolves with what that does; with "unchanged" when the server says that nothing
    * changed since `known`. Throws `link_refused` for what may not be asked, and `link_failed` with the cause in words;
-   * what `busy` makes when too much is under way; and what `take` throws.
+   * what `busy` makes when too much is under way; what `take` throws; and the reason of `signal`, when nobody wants it
+   * any more.
    */
   fetch<T>(
     url: URL,
     known: Validators | undefined,
     take: (answer: LinkAnswer) => Promise<T>,
+    signal?: AbortSignal,
   ): Promise<T | "unchanged">;
 }
 
@@ -76,13 +78,17 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     first: URL,
     known: Validators | undefined,
     take: (answer: LinkAnswer) => Promise<T>,
+    leaving: AbortSignal | undefined,
   ): Promise<T | "unchanged"> => {
     // Connections of its own for each fetch: none outlives the check of its dial.
     const dispatcher = new Agent({ connect, connections: 1, pipelining: 1 });
-    const signal = AbortSignal.timeout(timeoutMs);
+    const patience = AbortSignal.timeout(timeoutMs);
+    const signal = leaving === undefined ? patience : AbortSignal.any([patience, leaving]);
     const headers = { ...ACCEPT, "user-agent": agent, ...conditions(known) };
-    const worded = (error: unknown, url: URL): Error =>
-      inWords(signal.aborted ? signal.reason : error, url, timeoutMs);
+    const worded = (error: unknown, url: URL): Error => {
+      leaving?.throwIfAborted();
+      return inWords(patience.aborted ? patience.reason : error, url, timeoutMs);
+    };
     const ask = async (url: URL): Promise<Dispatcher.ResponseData> => {
       try {
         const answer = await request(url, { dispatcher, signal, method: "GET", headers });
@@ -113,7 +119,9 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       await dispatcher.destroy();
     }
   };
-  return { fetch: (url, known, take) => gate.run(() => run(url, known, take)) };
+  return {
+    fetch: (url, known, take, signal) => gate.run(() => run(url, known, take, signal), signal),
+  };
 }
 
 const ACCEPT = {

@@ -64,7 +64,10 @@ async function stream(
     const answer: ChatAnswer = { success: true, response };
     events.send("completed", answer);
   } catch (error) {
-    if (!events.hasBegun()) throw error;
+    if (!events.hasBegun()) {
+      events.giveUp();
+      throw error;
+    }
     const { status, body: failure } = refusalAnswer(error);
     if (status === 500 && !signal.aborted) log.error({ err: error }, "a streamed answer broke off");
     events.send("error", failure);
@@ -76,9 +79,12 @@ async function stream(
 /** Aborted when the client goes away before it has its answer: nobody pays for what nobody reads. */
 function leavingSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
   const leaving = new AbortController();
-  raw.once("close", () => {
-    if (raw.writableFinished) return;
+  const leave = (): void =>
     leaving.abort(new DOMException(`the client of request ${request.id} went away`, "AbortError"));
+  raw.once("close", () => {
+    if (!raw.writableFinished) leave();
   });
+  // Gone while the request was read and checked: that event has been.
+  if (raw.destroyed) leave();
   return leaving.signal;
 }

@@ -8,17 +8,24 @@ export interface EventStream {
   /** Whether anything was sent: from then on the status is 200, and failures are events. */
   hasBegun(): boolean;
   send(event: string, data: object): void;
+  /** Nothing is to be sent: the answer is another one. Only before it has begun. */
+  giveUp(): void;
   end(): void;
 }
 
-/** Prepares it; the head goes out with the first event. A client that does not read on is let go after `idleMs`. */
+/** Prepares it; the head goes out with the first event, or after so long a silence as a ping follows. A client that does not read on is let go after `idleMs`. */
 export function openEventStream(reply: FastifyReply, idleMs: number): EventStream {
   const { raw } = reply;
   let begun = false;
   let ping: NodeJS.Timeout | undefined;
+  const pingNow = (): void => {
+    // One that does not read gets none: its silence is what it is let go for.
+    if (raw.writableLength === 0) raw.write(": still at it\n\n");
+  };
   const begin = (): void => {
     if (begun) return;
     begun = true;
+    clearTimeout(patience);
     reply.hijack();
     raw.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
@@ -30,12 +37,18 @@ export function openEventStream(reply: FastifyReply, idleMs: number): EventStrea
     raw.setTimeout(idleMs, () => {
       if (raw.writableLength > 0) raw.destroy();
     });
-    ping = setInterval(() => {
-      // One that does not read gets none: its silence is what it is let go for.
-      if (raw.writableLength === 0) raw.write(": still at it\n\n");
-    }, PING_MS);
-    raw.once("close", () => clearInterval(ping));
+    ping = setInterval(pingNow, PING_MS);
   };
+  // Proxies give up on a head that does not come just as on pieces: from then on failures are events.
+  const patience = setTimeout(() => {
+    if (raw.destroyed) return;
+    begin();
+    pingNow();
+  }, PING_MS);
+  raw.once("close", () => {
+    clearTimeout(patience);
+    clearInterval(ping);
+  });
   return {
     hasBegun: () => begun,
     send: (event, data) => {
@@ -44,7 +57,9 @@ export function openEventStream(reply: FastifyReply, idleMs: number): EventStrea
       if (!raw.destroyed) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
       ping?.refresh();
     },
+    giveUp: () => clearTimeout(patience),
     end: () => {
+      clearTimeout(patience);
       clearInterval(ping);
       raw.end();
     },

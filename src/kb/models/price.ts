@@ -19,3 +19,16 @@ export function costOf(usage: ModelUsage, facts: ModelFacts | undefined): number
   const fresh = usage.inputTokens - cached;
   return (fresh * inputPrice + cached * cachedInputPrice + usage.outputTokens * outputPrice) / MILLION;
 }
+
+/** The tokens of several answers together. */
+export function sumUsage(usages: readonly ModelUsage[]): ModelUsage {
+  const sum = (count: (usage: ModelUsage) => number): number =>
+    usages.reduce((total, usage) => total + count(usage), 0);
+  return {
+    inputTokens: sum(({ inputTokens }) => inputTokens),
+    outputTokens: sum(({ outputTokens }) => outputTokens),
+    cacheReadTokens: sum(({ cacheReadTokens }) => cacheReadTokens),
+    cacheCreationTokens: sum(({ cacheCreationTokens }) => cacheCreationTokens),
+    reasoningTokens: sum(({ reasoningTokens }) => reasoningTokens),
+  };
+}

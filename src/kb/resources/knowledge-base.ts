@@ -29,9 +29,13 @@ export interface KnowledgeBase {
   readonly turns: Turns;
   readonly collections: Collections;
   readonly limits: ContentLimits;
-  /** A failure in words for the caller, and after how long the same may succeed; undefined: not by itself. */
+  /** A failure as its caller is told it, and after how long the same may succeed; undefined: not by itself. */
   readonly explain: (error: unknown) => {
+    /** One of those in docs/API.md. */
+    readonly code: string;
     readonly message: string;
+    readonly hint?: string;
+    readonly field?: string;
     readonly retryAfterSeconds: number | undefined;
   };
   /** The service is ending: what fails now may fail for that. */

@@ -21,8 +21,8 @@ export interface ChatStore {
 
   /** What is remembered of a thread; nothing of one that is not there. */
   thread(query: ThreadQuery): Promise<ThreadMemory>;
-  /** Throws `agent_gone`. */
-  addTurn(turn: NewTurn): Promise<void>;
+  /** False: its job had ended before, and nothing was written. Throws `agent_gone`. */
+  addTurn(turn: NewTurn): Promise<boolean>;
 
   /** Puts a request into the queue of those that are answered later. Throws `queue_full` at `jobsMax`. */
   addChatJob(job: NewChatJob, jobsMax: number): Promise<void>;
@@ -64,6 +64,8 @@ export interface ThreadKey {
 export interface ThreadLink extends ThreadKey {
   /** The agent is a row of the store: then it must still be there. */
   readonly isStoredAgent: boolean;
+  /** Its `createdAt`: one that was made anew under the same id is another one. */
+  readonly agentCreatedAt?: string | undefined;
   readonly nowIso: string;
 }
 
@@ -96,6 +98,8 @@ export interface NewTurn {
   readonly accountId: string;
   readonly agentId: string;
   readonly isStoredAgent: boolean;
+  /** As of a link. */
+  readonly agentCreatedAt?: string | undefined;
   /** Undefined: nothing is remembered. */
   readonly threadId: string | undefined;
   /** Of the answer. */

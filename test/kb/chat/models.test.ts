@@ -222,6 +222,17 @@ describe("a model that fails", () => {
     expect(json.message).toMatch(/nowhere.*does not exist.*; then .*gone.*does not exist/);
   });
 
+  it("is shown what was answered without one as data, not as its own words", async () => {
+    endpoint.behave = () => ({ kind: "fail", status: 400 });
+    const at = { agent_id: "plain", thread_id: "helped" };
+    expect((await ask(running, { ...at, user: "Hello" })).json.response.data.fallback).toBe(true);
+    endpoint.behave = () => answered;
+    await ask(running, { ...at, user: "And now?" });
+    const [system, , earlier] = lastRequest()?.messages ?? [];
+    expect(textOf(system?.content)).toContain("Earlier answers");
+    expect(textOf(earlier?.content)).toMatch(/^Answered without a model \(data, no instructions\): "/);
+  });
+
   it("never shows its key", async () => {
     expect(running.log()).not.toContain("sk-test");
   });
@@ -264,6 +275,25 @@ describe("a streamed answer", () => {
     endpoint.behave = () => answered;
     await ask(hasty, { agent_id: "careful", user: "Again", thread_id: "broken" });
     expect(lastRequest()?.messages).toHaveLength(behaviour.kind === "break" ? 2 : 4);
+  });
+
+  it("as JSON comes as one piece, once it is an object; tokens of one that is none are counted, each at its price", async () => {
+    const usage = { prompt_tokens: 1000, completion_tokens: 100, total_tokens: 1100 };
+    endpoint.behave = ({ model }) =>
+      Object.assign(endpointText(model === "seeing" ? "[40]" : '```json\n{"tons": 40}\n```'), { usage });
+    const body = { agent_id: "careful", user: "Tons?", response_type: "json" };
+    const { events } = await stream(body);
+    expect(events.map(({ event }) => event)).toEqual(["delta", "completed"]);
+    expect(events[0]?.data).toEqual({ content: '{"tons": 40}' });
+    const { response } = ChatAnswer.parse(events[1]?.data);
+    expect(response.data).toMatchObject({ content: '{"tons": 40}', fallback: true, model: "second-2026" });
+    expect(response.data.firstAttemptError).toContain("one JSON object");
+    // The second one's price is not known.
+    expect(response.usage).toMatchObject({ input_tokens: 2000, output_tokens: 200, total_tokens: 2200 });
+    expect(response.usage.cost).toBeCloseTo(0.003, 10);
+    endpoint.behave = () => endpointText("forty");
+    const refused = await ask(running, { stream: true, user: "Tons?", response_type: "json" });
+    expect(refused).toMatchObject({ status: 502, json: { error: { code: "model_failed" } } });
   });
 
   it("that fails before its first piece is answered by the second model, or with its status", async () => {

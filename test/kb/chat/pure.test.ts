@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { jsonObjectOf } from "../../../src/kb/chat/json-answer.ts";
 import { layoutText } from "../../../src/kb/chat/layout-text.ts";
 import { citationsOf, type Passage } from "../../../src/kb/chat/passage.ts";
 import { makePrompt, tokensOf, type PromptParts } from "../../../src/kb/chat/prompt.ts";
@@ -16,7 +17,24 @@ describe("variables", () => {
     ["called like a method are missing", "{{constructor}}", {}, "{{constructor}}", ["constructor"]],
     ["in JSON or code are none", "{a} {{}} {{\n}}", { a: "x" }, "{a} {{}} {{\n}}", []],
   ])("%s", (_name, text, variables, filled, missing) => {
-    expect(fillVariables(text, variables)).toEqual({ text: filled, missing });
+    expect(fillVariables(text, variables, 1000)).toEqual({ text: filled, missing });
+  });
+
+  it("are found in time that grows with the text alone, whatever it holds", () => {
+    // What backtracks over the spaces takes minutes here.
+    const text = `{{${" ".repeat(150)}`.repeat(1300);
+    const beganMs = performance.now();
+    expect(fillVariables(text, {}, 200_000)).toEqual({ text, missing: [] });
+    expect(fillVariables("{{ }}", {}, 10)).toEqual({ text: "{{ }}", missing: [] });
+    expect(performance.now() - beganMs).toBeLessThan(1000);
+  });
+
+  it.each<[string, string, string, number, string | undefined]>([
+    ["as long as may be", "{{a}}{{a}}!", "xxxxx", 11, "xxxxxxxxxx!"],
+    ["longer by one", "{{a}}{{a}}!!", "xxxxx", 11, undefined],
+    ["far longer, which is never made", "{{a}}".repeat(40_000), "x".repeat(20_000), 200_000, undefined],
+  ])("make a text %s", (_name, text, a, charsMax, filled) => {
+    expect(fillVariables(text, { a }, charsMax)?.text).toBe(filled);
   });
 });
 
@@ -107,6 +125,24 @@ describe("the sentence that says most to a question", () => {
     const best = bestSentence(text, termsOf(question), title);
     expect(best?.text).toBe(found);
     expect(best && text.slice(best.start, best.end)).toBe(found);
+  });
+});
+
+describe("the JSON of an answer", () => {
+  it.each<[string, string, string | undefined]>([
+    ["stands alone", ' {"a": 1}\n', '{"a": 1}'],
+    ["stands between fences", '```json\n{"a": 1}\n```', '{"a": 1}'],
+    ["stands between fences without a word", '\n```\n{"a": "```"}\n```\n', '{"a": "```"}'],
+    ["is no list", "[1]", undefined],
+    ["is no null", "null", undefined],
+    ["is not text", "forty", undefined],
+    ["is not two objects", "{}{}", undefined],
+    ["is not between fences that do not close", "```json\n{}", undefined],
+    ["is not a megabyte of fences", "```" + "\n".repeat(500_000) + "{", undefined],
+  ])("%s", (_name, text, json) => {
+    const beganMs = performance.now();
+    expect(jsonObjectOf(text)).toBe(json);
+    expect(performance.now() - beganMs).toBeLessThan(1000);
   });
 });
 

@@ -1,10 +1,14 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import sharp from "sharp";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { openWeb, type Web } from "../fetch/web.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
 import { fileForm } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
-import { ask, filesOf, openAsking } from "./asking.ts";
+import { ask, begin, filesOf, openAsking } from "./asking.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -19,7 +23,10 @@ beforeAll(async () => {
   png = await sharp({ create: { width: 40, height: 30, channels: 3, background: "#00c" } })
     .png()
     .toBuffer();
-  web = await openWeb({ "/blue.png": (_request, response) => void response.end(png) });
+  web = await openWeb({
+    "/blue.png": (_request, response) => void response.end(png),
+    "/silent.png": () => undefined,
+  });
   running = await openAsking(endpoint, { contextTokens: 2048 }, { nowMs: () => nowMs });
   admin = await running.issueKey("local", ["admin"]);
 }, 60_000);
@@ -121,6 +128,46 @@ describe("a thread", () => {
   });
 });
 
+describe("a client that goes away", () => {
+  it("while its image is fetched: the fetch is broken off", async () => {
+    const leaving = new AbortController();
+    const seen = web.requests.length;
+    const user_urls = [{ type: "image", url: web.url("/silent.png").href }];
+    const gone = begin(running, { user: "Colour?", user_urls }, leaving.signal);
+    await vi.waitFor(() => expect(web.requests.length).toBe(seen + 1), { timeout: 10_000 });
+    leaving.abort();
+    await expect(gone).rejects.toThrow(/abort/i);
+    // Long before the time of a fetch is over.
+    await vi.waitFor(() => expect(web.requests.at(-1)?.socket.destroyed).toBe(true), { timeout: 10_000 });
+  });
+});
+
+describe("an answer that was stored", () => {
+  it("is given though its image cannot be put in its place, and the image is not lost", async () => {
+    const stateDir = await mkdtemp(join(tmpdir(), "kbsync-keep-"));
+    // The bytes are noted then; a folder where they are to go keeps them from going there.
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      addTurn: async (turn) => {
+        for (const { token } of turn.files)
+          await mkdir(join(stateDir, "uploads", token, "in the way"), { recursive: true });
+        return store.addTurn(turn);
+      },
+    });
+    const blocked = await openAsking(endpoint, {}, { stateDir, wrapStore });
+    const user_urls = [{ type: "image", url: web.url("/blue.png").href }];
+    try {
+      const answer = await ask(blocked, { user: "Colour?", thread_id: "kept", user_urls });
+      expect(answer.status).toBe(200);
+      expect(blocked.log()).toContain("was not put in its place");
+      expect(await filesOf(blocked)).toEqual({ kept: 1, incoming: 1 });
+    } finally {
+      await blocked.close();
+      await rm(stateDir, { recursive: true, force: true });
+    }
+  });
+});
+
 describe("an agent deleted in mid-thread", () => {
   const make = async (id: string) =>
     running.send("POST", "/v1/agents", { key: admin, body: { id, name: "Passing" } });
@@ -136,6 +183,24 @@ describe("an agent deleted in mid-thread", () => {
     });
     await make("passing");
     await ask(running, { agent_id: "passing", user: "Who am I?", thread_id: "p" });
+    expect(sent().filter(({ role }) => role !== "system")).toHaveLength(1);
+  });
+
+  it("and made anew while it answers: the new one has no thread of the old", async () => {
+    await make("renewed");
+    endpoint.behave = async () => {
+      await remove("renewed");
+      nowMs += 1000;
+      await make("renewed");
+      return { kind: "answer", text: "Too late." };
+    };
+    const body = { agent_id: "renewed", user: "Hello", thread_id: "r" };
+    expect(await ask(running, body)).toMatchObject({
+      status: 404,
+      json: { error: { code: "agent_not_found" } },
+    });
+    endpoint.behave = () => ({ kind: "answer", text: "Well." });
+    await ask(running, body);
     expect(sent().filter(({ role }) => role !== "system")).toHaveLength(1);
   });
 

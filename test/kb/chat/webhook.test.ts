@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { KbsyncError } from "../../../src/lib/failure.ts";
 import { newSecret } from "../../../src/kb/webhooks/sign.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { ChatAccepted, ChatDelivery } from "../../../src/wire/chat.ts";
@@ -107,6 +108,50 @@ describe("an answer by webhook", () => {
         `msg_${message_id}`,
         [webhook.secret],
       ]);
+    } finally {
+      await running.close();
+    }
+  });
+
+  it("comes in spite of what passes, and tells what does not in the words of an answer at once", async () => {
+    const failing = (code: string, message: string) => new KbsyncError(message, { code });
+    // Each throws so often what the store or an extractor would.
+    const trouble = new Map<string, { left: number; readonly error: Error }>([
+      ["busy", { left: 4, error: failing("store_busy", "the store at /secret/place is busy") }],
+      ["unable", { left: 2, error: failing("extraction_failed", "no process could be had") }],
+      ["never", { left: Infinity, error: failing("extraction_failed", "no process could be had") }],
+      ["broken", { left: 1, error: Object.assign(new Error("/secret/place is broken"), { code: "EIO" }) }],
+    ]);
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      thread: async (query) => {
+        const met = trouble.get(query.threadId);
+        if (met === undefined || met.left === 0) return store.thread(query);
+        met.left -= 1;
+        throw met.error;
+      },
+    });
+    const running = await openAsking(undefined, {}, { wrapStore });
+    try {
+      const send = (path: string, body: object) =>
+        ask(running, { user: "Hello", webhook: { url: receiver.url + path }, ...body });
+      for (const thread_id of trouble.keys()) await send(`/trouble/${thread_id}`, { thread_id });
+      const long = { user: "{{a}}".repeat(11), variables: { a: "a".repeat(20_000) } };
+      await send("/trouble/long", long);
+      const told = (name: string) => messagesTo(`/trouble/${name}`).map(({ json }) => json);
+      const names = [...trouble.keys(), "long"];
+      await vi.waitFor(
+        () => expect(names.map((name) => told(name).length)).toEqual(names.map(() => 1)),
+        WAIT,
+      );
+      expect(told("busy")).toMatchObject([{ success: true }]);
+      expect(told("unable")).toMatchObject([{ success: true }]);
+      expect(told("never")).toMatchObject([{ success: false, error: { code: "extraction_failed" } }]);
+      expect(told("long")).toMatchObject([
+        { error: { code: "text_too_large", field: "variables", hint: expect.any(String) } },
+      ]);
+      expect(told("broken")).toMatchObject([{ error: { code: "internal" } }]);
+      expect(JSON.stringify(told("broken"))).not.toMatch(/secret|EIO/);
     } finally {
       await running.close();
     }

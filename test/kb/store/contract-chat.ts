@@ -227,7 +227,11 @@ export function chatContract(fixture: StoreFixture): void {
         expect([await store.beginChatJob(number), await store.beginChatJob(number)]).toEqual([1, 2]);
         await store.handBackChatJob(number);
         expect(await store.beginChatJob(number)).toBe(2);
-        await store.addTurn(turn("a", { job: number, delivery: delivery("msg_first") }));
+        const ended = turn("a", { job: number, delivery: delivery("msg_first") });
+        expect(await store.addTurn(ended)).toBe(true);
+        // Ended twice, it is told once.
+        expect(await store.addTurn({ ...ended, turn: undefined })).toBe(false);
+        expect(await store.addTurn({ ...ended, messageId: newId() })).toBe(false);
         expect((await store.chatJobs(10)).map(({ messageId }) => messageId)).toEqual(["second"]);
         expect(await store.beginChatJob(number)).toBe(0);
         expect(await due(store)).toEqual(["msg_first"]);

@@ -14,7 +14,7 @@ export type ChatWrites = {
   addAgent(argument: { readonly agent: StoredAgent; readonly agentsMax: number }): void;
   changeAgent(agent: Omit<StoredAgent, "createdAt">): boolean;
   removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): boolean;
-  addTurn(turn: NewTurn): void;
+  addTurn(turn: NewTurn): boolean;
   /** Links a file to a thread. Throws `agent_gone`. */
   linkImage(argument: { readonly link: ThreadLink; readonly token: string }): void;
   addChatJob(argument: { readonly job: NewChatJob; readonly jobsMax: number }): void;
@@ -27,7 +27,9 @@ export type ChatWrites = {
 /** Prepares the statements on the writing connection. `addFile` notes a file. */
 export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) => void): ChatWrites {
   const deliveries = prepareDeliveryQueue(db);
-  const selectAgent = db.prepare<[string, string]>("SELECT 1 FROM agent WHERE account_id = ? AND id = ?");
+  const selectAgent = db
+    .prepare<[string, string], string>("SELECT created_at FROM agent WHERE account_id = ? AND id = ?")
+    .pluck();
   const countAgents = db.prepare<[string], number>("SELECT count(*) FROM agent WHERE account_id = ?").pluck();
   const insertAgent = db.prepare(`
     INSERT INTO agent (account_id, id, body, created_at, updated_at)
@@ -68,6 +70,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     .prepare<[number], number>("UPDATE chat_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
     .pluck();
   const handBack = db.prepare("UPDATE chat_job SET begun = begun - 1 WHERE number = ? AND begun > 0");
+  const isJob = db.prepare<[number], number>("SELECT 1 FROM chat_job WHERE number = ?").pluck();
   const deleteJob = db.prepare("DELETE FROM chat_job WHERE number = ?");
   const purgeTurns = db.prepare(`
     DELETE FROM chat_turn WHERE number IN (
@@ -82,9 +85,13 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     DELETE FROM chat_image WHERE (thread, token) IN (
       SELECT thread, token FROM chat_image WHERE linked_at < ? LIMIT ?)`);
 
-  const refuseGone = (accountId: string, agentId: string, isStoredAgent: boolean): void => {
-    if (!isStoredAgent || selectAgent.get(accountId, agentId) !== undefined) return;
-    throw new KbsyncError("the agent was removed meanwhile", { code: "agent_gone", subject: agentId });
+  const refuseGone = (
+    at: Pick<ThreadLink, "accountId" | "agentId" | "isStoredAgent" | "agentCreatedAt">,
+  ): void => {
+    if (!at.isStoredAgent) return;
+    const createdAt = selectAgent.get(at.accountId, at.agentId);
+    if (createdAt !== undefined && createdAt === (at.agentCreatedAt ?? createdAt)) return;
+    throw new KbsyncError("the agent was removed meanwhile", { code: "agent_gone", subject: at.agentId });
   };
   const openThread = (at: ThreadKey & { readonly nowIso: string }): number => {
     const { accountId, agentId, threadId, nowIso } = at;
@@ -120,8 +127,10 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       return true;
     },
     addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
+      // What ended the job wrote its turn and its message too: a second one would go out under the same id.
+      if (job !== undefined && isJob.get(job) === undefined) return false;
       // A failed turn tells so whatever became of its agent.
-      if (turn !== undefined) refuseGone(at.accountId, at.agentId, at.isStoredAgent);
+      if (turn !== undefined) refuseGone(at);
       if (turn !== undefined && threadId !== undefined) {
         const thread = openThread({ ...at, threadId });
         for (const file of files) addFile(file);
@@ -131,9 +140,10 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       }
       if (job !== undefined) deleteJob.run(job);
       if (delivery !== undefined) deliveries.add(delivery);
+      return true;
     },
     linkImage: ({ link: at, token }) => {
-      refuseGone(at.accountId, at.agentId, at.isStoredAgent);
+      refuseGone(at);
       link(openThread(at), token, at.nowIso);
     },
     addChatJob: ({ job, jobsMax }) => {

@@ -4,7 +4,7 @@ import type { Resource } from "../store.ts";
 import type { NewDelivery } from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
 
-/** Deliveries of one endpoint that may wait; what comes on top is a dead letter at once, to be replayed by hand. */
+/** Deliveries that may wait of one endpoint, and of an account's own addresses together; what comes on top is a dead letter at once, to be replayed by hand. */
 const WAITING_MAX = 20_000;
 /** Dead letters of an account, oldest out first. */
 const DEAD_MAX = 20_000;
@@ -26,8 +26,10 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
   const selectEndpoint = db
     .prepare<[string, string], number>("SELECT number FROM webhook_endpoint WHERE id = ? AND account_id = ?")
     .pluck();
-  const selectFull = db.prepare<[number | null]>(
-    `SELECT 1 FROM webhook_delivery WHERE endpoint IS ? AND state = 'waiting' LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
+  // By account as well: addresses that stand in requests have no endpoint, and one account's are not another's.
+  const selectFull = db.prepare<[string, number | null]>(
+    `SELECT 1 FROM webhook_delivery WHERE account_id = ? AND state = 'waiting' AND endpoint IS ?
+     LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
   );
   const insert = db.prepare(`
     INSERT INTO webhook_delivery (account_id, endpoint, target, event_id, type, state, due_ms, created_ms, problem, body)
@@ -45,10 +47,11 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
     target: string | null,
     message: Pick<NewDelivery, "accountId" | "eventId" | "type" | "body" | "nowMs">,
   ): void => {
-    const isFull = selectFull.get(endpoint) !== undefined;
-    const state = isFull ? "dead" : "waiting";
-    const problem = isFull ? `more than ${WAITING_MAX} deliveries of this endpoint wait` : null;
     const { accountId, eventId, type, body, nowMs } = message;
+    const isFull = selectFull.get(accountId, endpoint) !== undefined;
+    const state = isFull ? "dead" : "waiting";
+    const whose = endpoint === null ? "to addresses of the account's requests" : "of this endpoint";
+    const problem = isFull ? `more than ${WAITING_MAX} deliveries ${whose} wait` : null;
     insert.run({ accountId, eventId, type, body, nowMs, endpoint, target, state, problem });
     if (isFull) trimDead(accountId);
   };
