@@ -26,8 +26,8 @@ export interface Judge {
   massRemoved(paths: readonly string[], before: number): void;
   /** The service lost these: most of its resources are not made again until a person agrees. */
   reset(lost: readonly Resource[], before: number): void;
-  /** A person agreed to what was held. */
-  agreed(): void;
+  /** A person agreed to what was held: so many deletes. */
+  agreed(deletes: number): void;
   /**
    * The ledger was deleted or put back from a backup, when the processes up to this one had run; or a power loss took the
    * end of it, so that it may not know what the service lost.
@@ -66,6 +66,8 @@ export interface JudgeOptions {
 const KNOWN_AFTER_MS = 60_000;
 /** A create in doubt is looked after for so long. */
 const UNTOLD_MS = 10 * 60_000;
+/** So long deletes may go that a person agreed to. */
+const AGREED_MS = 60_000;
 /** What leaves so long after a change was read after it. */
 const READ_AFTER_MS = 2000;
 /** Requests within one second that no honest work needs. */
@@ -108,6 +110,8 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Everything that the service ever lost. */
   const lostIds = new Set<string>();
   let pausedSinceMs: number | undefined;
+  /** When a person last agreed to deletes. */
+  let agreedMs = -Infinity;
   /** What these processes made may be left over: no ledger knows of it. */
   let forgotten = 0;
   let forgottenMs = 0;
@@ -139,6 +143,8 @@ export function openJudge(options: JudgeOptions): Judge {
     // A create acted late whose file was emptied meanwhile: the file is no document any more.
     if (resource.late && expectations.bodyAt(description) === undefined) return;
     // A resource that was made and changed before the file came was another file's of that name.
+    // A person agreed to the end of what was held; a file that could not be looked at then is another one.
+    if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
     const isKnown =
       sinceMs !== undefined && clock.nowMs() - sinceMs > KNOWN_AFTER_MS && service.writtenMs(id) >= sinceMs;
     // Renamed over: the file's own resource is another one, which still goes by its old name.
@@ -293,7 +299,8 @@ export function openJudge(options: JudgeOptions): Judge {
         lost = new Map(missed.map((each) => [each.description, chunkSizeOf(each)]));
       }
     },
-    agreed: () => {
+    agreed: (deletes) => {
+      if (deletes > 0) agreedMs = clock.nowMs();
       held = new Set();
       heldGone = 0;
       lost = new Map();

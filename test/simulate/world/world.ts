@@ -212,7 +212,7 @@ export function approve({ runner, disk, judge, note }: World): void {
   const [status] = daemon.status().sources;
   if (status === undefined || (status.held === 0 && status.holdReason === null)) return;
   note(() => `a person agrees to ${status.held} deletes: ${status.holdReason ?? ""}`);
-  judge.agreed();
+  judge.agreed(status.held);
   daemon.approve();
 }
 
