@@ -1,10 +1,14 @@
 import { defineConfig } from "vitest/config";
 import { RETRIES } from "./test/retries.ts";
 
-/** Tests of single parts that start processes by the dozen: recognising text, hostile documents, killing services. */
+/**
+ * Tests of single parts that start processes by the dozen, or work for ten seconds: recognising text, hostile documents,
+ * killing services, the embedding model.
+ */
 export const LONG_TESTS = [
   "test/cli/key.test.ts",
-  "test/kb/chat/{builtin-images,images,kill,rendered}.test.ts",
+  "test/kb/chat/{builtin-images,images,kill,rendered,webhook}.test.ts",
+  "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,ocr}.test.ts",
   "test/kb/service/{kill,kill-queues}.test.ts",
   "test/lib/folder-lock.test.ts",
