@@ -70,7 +70,7 @@ it("is made while the first pass runs, and while the folder changes", async () =
 
 it("refuses a restore while kbsync runs, or over what is there", async () => {
   const running = await run("restore", late, "--force");
-  expect([running.code, running.stderr]).toEqual([2, expect.stringContaining(`process ${up.child.pid}`)]);
+  expect([running.code, running.stderr]).toEqual([75, expect.stringContaining(`process ${up.child.pid}`)]);
   await stop(up);
   expect((await run("restore", late)).stderr).toContain("--force");
 });

@@ -328,10 +328,10 @@ it("a second program on the same state folder is refused, naming the first", asy
   write("a.md", "# A\n");
   const running = await startUp(["up", docs, "--port", "0"], state);
   const second = await kbsync(["up", docs, "--port", "0", "--state-dir", state]);
-  expect(second.code).toBe(2);
+  expect(second.code).toBe(75);
   expect(second.stderr).toContain(`process ${running.child.pid}`);
   const pass = await sync();
-  expect(pass.code).toBe(2);
+  expect(pass.code).toBe(75);
   expect(pass.stderr).toContain(`process ${running.child.pid}`);
   expect(await stop(running)).toBe(0);
 });

@@ -65,7 +65,7 @@ describe("a daemon that runs", () => {
     const second = await ask("run");
     expect(second).toMatchObject({ code: 2 });
     const named = await kbsync(["sync", docs, "--state-dir", state]);
-    expect(named.code).toBe(2);
+    expect(named.code).toBe(75);
     expect(named.stderr).toContain(`process ${child.pid}`);
     expect((await ask("wait")).code).toBe(0);
   });

@@ -48,7 +48,7 @@ describe("verify", () => {
         sources: [{ path: folder, sums: { files: 2, agrees: 2 } }],
       });
       expect(await run("recover")).toMatchObject({
-        code: 2,
+        code: 75,
         stderr: expect.stringContaining("another kbsync") as string,
       });
     } finally {

@@ -255,7 +255,7 @@ describe("an upload for chat is refused", SLOW, () => {
     ["with an agent and no thread", { agent_id: "default" }, 400, "thread_id"],
     ["with a thread and no agent", { thread_id: "t" }, 400, "agent_id"],
     ["with an empty thread", { agent_id: "default", thread_id: "" }, 400, "thread_id"],
-    ["with an agent that is not there", { agent_id: "nobody", thread_id: "t" }, 404, ""],
+    ["with an agent that is not there", { agent_id: "nobody", thread_id: "t" }, 404, "agent_id"],
   ])("%s", async (_name, fields, status, field) => {
     const kept = await filesOf(running);
     const answer = await running.send("POST", "/files/upload", {
