@@ -5,8 +5,8 @@ import { ROUTES } from "../../wire/routes.ts";
 import { changeAgent, createAgent, listAgents, readAgent, removeAgent } from "../agents/agents.ts";
 import type { Agent, Agents } from "../agents/agents.ts";
 import type { AgentKey } from "../store/chat.ts";
-import { addOperation } from "./operation.ts";
-import type { Answer, HttpParts, Operation } from "./operation.ts";
+import { addOperation, answer, idOf } from "./operation.ts";
+import type { HttpParts, Operation } from "./operation.ts";
 import { readBody } from "./validate.ts";
 
 const TAG = "Agents";
@@ -77,12 +77,8 @@ export function addAgentRoutes(server: FastifyInstance, parts: HttpParts, agents
   });
 }
 
-function answer(status: number, message: string, data: object): Answer {
-  return { status, body: { success: true, message, data } };
-}
-
 function keyOf(request: FastifyRequest, accountId: string): AgentKey {
-  return { accountId, id: (request.params as { id: string }).id }; // the routes that ask have this parameter
+  return { accountId, id: idOf(request) };
 }
 
 function recordOf(agent: Agent): AgentRecord {

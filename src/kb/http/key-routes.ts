@@ -1,10 +1,10 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { KeyAnswer, KeyBody, KeyChangeBody, KeysAnswer, NewKeyAnswer, RotateBody } from "../../wire/key.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { changeKey, createKey, listKeys, revokeKey, rotateKey, shownKey } from "../resources/keys.ts";
 import type { KeyRecord } from "../store/store.ts";
-import { addOperation } from "./operation.ts";
-import type { Answer, HttpParts } from "./operation.ts";
+import { addOperation, answer, idOf } from "./operation.ts";
+import type { HttpParts } from "./operation.ts";
 import { readBody } from "./validate.ts";
 
 const TAG = "Keys";
@@ -14,10 +14,6 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
   const { kb, keyring } = parts;
   const oneKey = `${ROUTES.keys}/:id`;
   const shown = (record: KeyRecord): object => shownKey(record, kb.nowMs());
-  const answer = (status: number, message: string, data: object): Answer => ({
-    status,
-    body: { success: true, message, data },
-  });
 
   addOperation(server, parts, {
     method: "POST",
@@ -92,8 +88,4 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
       return answer(200, "Key revoked successfully", shown(revoked));
     },
   });
-}
-
-function idOf(request: FastifyRequest): string {
-  return (request.params as { id: string }).id; // the routes that ask have this parameter
 }

@@ -54,6 +54,16 @@ export type Answer = (
   readonly headers?: Readonly<Record<string, string>>;
 };
 
+/** An answer in the specification's form. */
+export function answer(status: number, message: string, data: object): Answer {
+  return { status, body: { success: true, message, data } };
+}
+
+/** The id in the path of a route with the parameter `id`. */
+export function idOf({ params }: FastifyRequest): string {
+  return (params as { id: string }).id; // the routes that ask have this parameter
+}
+
 /** An operation of the specification, bound to a path. */
 export interface Operation {
   readonly method: HTTPMethods;
@@ -130,12 +140,12 @@ export function send(reply: FastifyReply, { status, body, headers }: SentAnswer)
   return status === 304 ? reply.code(304).send() : sendJson(reply, status, body);
 }
 
-function sentAnswer(request: FastifyRequest, answer: Answer): SentAnswer {
-  const { status, etag } = answer;
-  const headers = { ...answer.headers, ...(etag === undefined ? {} : { etag }) };
+function sentAnswer(request: FastifyRequest, given: Answer): SentAnswer {
+  const { status, etag } = given;
+  const headers = { ...given.headers, ...(etag === undefined ? {} : { etag }) };
   const isRead = request.method === "GET" || request.method === "HEAD";
   if (isRead && etag !== undefined && isKnown(request.headers, etag)) {
     return { status: 304, body: "", headers };
   }
-  return { status, headers, body: "body" in answer ? JSON.stringify(answer.body) : answer.stream };
+  return { status, headers, body: "body" in given ? JSON.stringify(given.body) : given.stream };
 }

@@ -17,7 +17,7 @@ import type { Resource } from "../store/store.ts";
 import { etagOf, preconditionOf, wantsAsync } from "./conditions.ts";
 import { readKept } from "./idempotency.ts";
 import { listText, oneText, PART_CHARS } from "./list-text.ts";
-import { addOperation } from "./operation.ts";
+import { addOperation, answer, idOf } from "./operation.ts";
 import type { Answer, HttpParts } from "./operation.ts";
 import { RESOURCE_DOCS } from "./resource-docs.ts";
 import { readBody, readInput } from "./validate.ts";
@@ -77,7 +77,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     again: again((resource) => record(UPDATED, resource)),
     handle: async (request, accountId, asked) => {
       const body = readBody(UpdateBody, request.body);
-      const id = idOf(request.params);
+      const id = idOf(request);
       const expected = { ...asked, ...preconditioned(request.headers) };
       return wantsAsync(request.headers)
         ? queued(await queueUpdate(kb, accountId, id, body, expected))
@@ -92,7 +92,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     doc: RESOURCE_DOCS.remove,
     handle: async (request, accountId) => {
       const expected = preconditioned(request.headers);
-      const resource = await removeResource(kb, accountId, idOf(request.params), expected);
+      const resource = await removeResource(kb, accountId, idOf(request), expected);
       return record("Resource deleted successfully", resource);
     },
   });
@@ -115,7 +115,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     scope: "read",
     doc: RESOURCE_DOCS.read,
     handle: async (request, accountId) => {
-      const resource = await readAnyResource(kb, accountId, idOf(request.params));
+      const resource = await readAnyResource(kb, accountId, idOf(request));
       const message = "Resource fetched successfully";
       if (!resource.isDeleted) return record(message, resource);
       const deleted = deletedRecord(withReachableUrl(kb, resource));
@@ -129,7 +129,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     scope: "read",
     doc: RESOURCE_DOCS.chunks,
     handle: async (request, accountId) => {
-      const chunks = await readChunks(kb, accountId, idOf(request.params));
+      const chunks = await readChunks(kb, accountId, idOf(request));
       const etag = `"${chunks.resourceId}-chunks-${chunks.version}"`;
       return { ...answer(200, "Chunks fetched successfully", chunks), etag };
     },
@@ -156,10 +156,6 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
       return answer(200, "Collections fetched successfully", { collections });
     },
   });
-}
-
-function answer(status: number, message: string, data: object): Answer {
-  return { status, body: { success: true, message, data } };
 }
 
 function preconditioned(headers: IncomingHttpHeaders): Asked {
@@ -189,8 +185,4 @@ async function* eachReachable(
   resources: AsyncIterable<Resource>,
 ): AsyncGenerator<Resource> {
   for await (const resource of resources) yield withReachableUrl(kb, resource);
-}
-
-function idOf(params: unknown): string {
-  return (params as { id: string }).id; // every route here has this parameter
 }

@@ -25,8 +25,8 @@ import {
   rotateSecret,
 } from "../webhooks/endpoints.ts";
 import { replayDead, type Webhooks } from "../webhooks/webhooks.ts";
-import { addOperation } from "./operation.ts";
-import type { Answer, HttpParts, Operation } from "./operation.ts";
+import { addOperation, answer, idOf } from "./operation.ts";
+import type { HttpParts, Operation } from "./operation.ts";
 import { readBody, readInput } from "./validate.ts";
 
 const TAG = "Webhooks";
@@ -207,12 +207,8 @@ export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webh
   });
 }
 
-function answer(status: number, message: string, data: object): Answer {
-  return { status, body: { success: true, message, data } };
-}
-
 function keyOf(request: FastifyRequest, accountId: string): EndpointKey {
-  return { accountId, id: (request.params as { id: string }).id }; // the routes that ask have this parameter
+  return { accountId, id: idOf(request) };
 }
 
 function recordOf(endpoint: Endpoint): EndpointRecord {
