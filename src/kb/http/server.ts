@@ -226,7 +226,7 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   const { status, retryAfterSeconds, body } = refusalAnswer(error);
   const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
   if (body.error.code === "disk_full") tellFullDisk(log, line);
-  else if (status >= 500 && status !== 501 && body.error.code !== "draining")
+  else if (status >= 500 && body.error.code !== "draining")
     log.error({ ...line, err: error }, "request failed");
   else log.debug({ ...line, code: body.error.code }, "request refused");
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
