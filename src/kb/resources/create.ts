@@ -1,6 +1,5 @@
 import { newHexId } from "../../lib/ids.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
-import type { Settings } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/store.ts";
 import { noteOf, type Asked } from "./asked.ts";
@@ -21,29 +20,21 @@ export function createResource(
   body: CreateBody,
   asked: Asked = {},
 ): Promise<Resource> {
-  return usingFile(kb, body.url, () => createNow(kb, accountId, body, asked));
-}
-
-async function createNow(
-  kb: KnowledgeBase,
-  accountId: string,
-  body: CreateBody,
-  asked: Asked,
-): Promise<Resource> {
-  const settings = body.settings ?? DEFAULT_SETTINGS;
-
-  const source = await sourceOf(kb, accountId, body);
-  const record = recordOf(kb, accountId, body, settings);
-  const { title, tier, ownerId } = record;
-  const chunking = await kb.ingest.chunk(source.content, settings, tier, {
-    title,
-    place: { accountId, tier, ownerId },
-  });
-  return kb.store.createResource(
-    { ...record, ...source, fileToken: fileTokenOf(kb, source.url) },
-    chunking,
-    noteOf(asked, 201, kb.nowMs()),
-  );
+  const create = async (): Promise<Resource> => {
+    const source = await sourceOf(kb, accountId, body);
+    const record = recordOf(kb, accountId, body);
+    const { title, tier, ownerId, settings } = record;
+    const chunking = await kb.ingest.chunk(source.content, settings, tier, {
+      title,
+      place: { accountId, tier, ownerId },
+    });
+    return kb.store.createResource(
+      { ...record, ...source, fileToken: fileTokenOf(kb, source.url) },
+      chunking,
+      noteOf(asked, 201, kb.nowMs()),
+    );
+  };
+  return usingFile(kb, body.url, create);
 }
 
 /**
@@ -56,33 +47,25 @@ export function queueCreate(
   body: CreateBody,
   asked: Asked = {},
 ): Promise<Resource> {
-  return usingFile(kb, body.url, () => queueNow(kb, accountId, body, asked));
-}
-
-async function queueNow(
-  kb: KnowledgeBase,
-  accountId: string,
-  body: CreateBody,
-  asked: Asked,
-): Promise<Resource> {
-  const settings = body.settings ?? DEFAULT_SETTINGS;
-
   const { url, content } = body;
-  const fileToken = fileTokenOf(kb, url);
-  refuseBothOrNeither(body);
-  if (content !== undefined) contentSource(kb, content);
-  if (url !== undefined) await refuseAddress(kb, accountId, url);
-  return kb.store.enqueueCreate(
-    {
-      ...recordOf(kb, accountId, body, settings),
-      origin: originOf(url, fileToken),
-      url: url ?? null,
-      content: "",
-      fileToken,
-    },
-    newJob(kb, "create", url === undefined ? { content } : { url }, fileToken),
-    noteOf(asked, 202, kb.nowMs()),
-  );
+  const queue = async (): Promise<Resource> => {
+    const fileToken = fileTokenOf(kb, url);
+    refuseBothOrNeither(body);
+    if (content !== undefined) contentSource(kb, content);
+    if (url !== undefined) await refuseAddress(kb, accountId, url);
+    return kb.store.enqueueCreate(
+      {
+        ...recordOf(kb, accountId, body),
+        origin: originOf(url, fileToken),
+        url: url ?? null,
+        content: "",
+        fileToken,
+      },
+      newJob(kb, "create", url === undefined ? { content } : { url }, fileToken),
+      noteOf(asked, 202, kb.nowMs()),
+    );
+  };
+  return usingFile(kb, url, queue);
 }
 
 function originOf(url: string | undefined, fileToken: string | null): Origin {
@@ -94,7 +77,6 @@ function recordOf(
   kb: KnowledgeBase,
   accountId: string,
   body: CreateBody,
-  settings: Settings,
 ): Omit<NewResource, "origin" | "url" | "content"> {
   return {
     id: newHexId(kb.nowMs()),
@@ -103,7 +85,7 @@ function recordOf(
     ownerId: body.owner_id?.toWellFormed() ?? accountId,
     title: body.title.toWellFormed(),
     description: body.description.toWellFormed(),
-    settings,
+    settings: body.settings ?? DEFAULT_SETTINGS,
     createdAt: nowIso(kb),
     ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
   };
