@@ -50,10 +50,12 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const { context, source, once, signal, isBusy, onLoss, lookAt, onWarning } = options;
   const { ledger, collections, now } = context;
   let isPending = !ledger.drift.isAdopted(source.id);
-  /** A part of the folder could not be read when the place was listed: what is made after that may be there already. */
-  let isPartial = false;
-  /** How often in a row, and when it is worth another try though no file asks for it. */
+  /**
+   * How often in a row a part of the folder could not be read when the place was listed: what is made after that may be
+   * there already.
+   */
   let partials = 0;
+  /** When it is worth another try though no file asks for it. */
   let partialUntilMs = 0;
   let refusals = 0;
 
@@ -65,7 +67,6 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const found = await adoptSource(context, source, { whole, signal });
     const { adopted, differing, missing, lost, complete } = found;
     isPending = lost !== null;
-    isPartial = !complete;
     partials = complete ? 0 : partials + 1;
     partialUntilMs = now() + parkMs(partials);
     if (lost !== null) {
@@ -77,13 +78,13 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     lookAt(now());
     return [];
   };
+  /** What may be too many is looked at only when nothing looks for its resource any more. */
+  const isAwaited = (): boolean => now() >= partialUntilMs && ledger.intents.doubts(source.id).length > 0;
   const choose = async (looks: readonly Look[]): Promise<readonly Look[]> => {
     ledger.flush();
     const makes = looks.filter(isMade);
     const { agreed, unsure } = ledger.sources.get(source.id);
-    // What may be too many is looked at only when nothing looks for its resource any more.
-    const isAwaited = now() >= partialUntilMs && ledger.intents.doubts(source.id).length > 0;
-    if (makes.length === 0 && (isPartial ? !isAwaited : agreed + unsure === 0)) return looks;
+    if (makes.length === 0 && (partials > 0 ? !isAwaited() : agreed + unsure === 0)) return looks;
     // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
     if (isBusy()) return [];
     const { collection } = source.rules.source;
@@ -109,14 +110,14 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   };
   return {
     isPending: () => isPending,
-    isSeeking: () => isPending || isPartial,
+    isSeeking: () => isPending || partials > 0,
     again: () => {
       isPending = true;
     },
     waiting: () => waiting,
     admit: async (looks) => {
       waiting = 0;
-      if (!isPending && !isPartial) return looks;
+      if (!isPending && partials === 0) return looks;
       waiting = looks.length;
       const admitted = await choose(looks);
       waiting = isPending ? waiting - admitted.length : 0;
