@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { EndReporter } from "./test/end-reporter.ts";
 import { RETRIES } from "./test/retries.ts";
 import { LONG_TESTS } from "./vitest.long.config.ts";
 
@@ -27,6 +28,7 @@ export default defineConfig({
   test: {
     testTimeout: 20_000,
     retry: RETRIES,
+    reporters: ["default", new EndReporter()],
     // Tests wait for timers and processes a third of the time.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing.

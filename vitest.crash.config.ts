@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { EndReporter } from "./test/end-reporter.ts";
 import { RETRIES } from "./test/retries.ts";
 
 /** The built program against kill -9, a network that fails and disks that are full: processes, sockets and mounts are real. */
@@ -8,6 +9,7 @@ export default defineConfig({
     env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
     testTimeout: 120_000,
     retry: RETRIES,
+    reporters: ["default", new EndReporter()],
     hookTimeout: 120_000,
     // Each file starts programs of its own, which wait more than they work: two at a time keep two processors busy.
     maxWorkers: 2,

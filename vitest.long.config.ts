@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { EndReporter } from "./test/end-reporter.ts";
 import { RETRIES } from "./test/retries.ts";
 
 /**
@@ -18,5 +19,11 @@ export const LONG_TESTS = [
 ];
 
 export default defineConfig({
-  test: { include: LONG_TESTS, testTimeout: 120_000, hookTimeout: 60_000, retry: RETRIES },
+  test: {
+    include: LONG_TESTS,
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    retry: RETRIES,
+    reporters: ["default", new EndReporter()],
+  },
 });

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { EndReporter } from "./test/end-reporter.ts";
 
 /** The built program under a real systemd in a container. Its steps build on each other, so that none is tried again. */
 export default defineConfig({
@@ -8,6 +9,6 @@ export default defineConfig({
     hookTimeout: 300_000,
     fileParallelism: false,
     // Each step as it is done: some wait for a start.
-    reporters: ["verbose"],
+    reporters: ["verbose", new EndReporter()],
   },
 });

@@ -11,7 +11,11 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-lock-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true });
+});
 
 interface Try {
   readonly pid: number;
@@ -29,6 +33,7 @@ async function startContenders(count: number): Promise<ChildProcess[]> {
   return Promise.all(
     Array.from({ length: count }, async () => {
       const child = fork(program);
+      started.push(child);
       await answer(child);
       return child;
     }),
@@ -53,7 +58,6 @@ describe("the lock of a folder", () => {
       for (const child of contenders) child.send("release");
       await Promise.all(released);
     }
-    for (const child of contenders) child.kill();
   });
 
   it("is refused in the name of its holder, whatever a former one left behind", async () => {
@@ -69,6 +73,5 @@ describe("the lock of a folder", () => {
     if (dead[0]?.exitCode === null) await once(dead[0], "exit");
     writeFileSync(join(folder, "daemon.pid"), `${dead[0]?.pid}\n`);
     expect(() => lockFolder(folder, "daemon")).toThrow(/another kbsync is using the state folder/);
-    holder.kill();
   });
 });

@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -264,14 +265,13 @@ describe("the lock of a state folder", () => {
 
   it("refuses a second process, and is free after a kill -9", async () => {
     const holder = fork(fileURLToPath(new URL("lock-holder.ts", import.meta.url)), [dir]);
-    await new Promise((resolve) => {
-      holder.once("message", resolve);
-    });
-    expect(() => lockFolder(dir, "daemon")).toThrow(`process ${holder.pid}`);
-    const exited = new Promise((resolve) => {
-      holder.once("exit", resolve);
-    });
-    holder.kill("SIGKILL");
+    const exited = once(holder, "exit");
+    try {
+      await once(holder, "message");
+      expect(() => lockFolder(dir, "daemon")).toThrow(`process ${holder.pid}`);
+    } finally {
+      holder.kill("SIGKILL");
+    }
     await exited;
     lockFolder(dir, "daemon").release();
   });

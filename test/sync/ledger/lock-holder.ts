@@ -1,6 +1,7 @@
 import { lockFolder } from "../../../src/lib/folder-lock.ts";
 
-// Holds the lock of a state folder until it is killed.
+// Holds the lock of a state folder until it is killed, or the test that started it is gone.
 lockFolder(process.argv[2] ?? "", "daemon");
-setInterval(() => undefined, 1000);
+process.channel?.ref();
+process.on("disconnect", () => process.exit());
 process.send?.("locked");
