@@ -13,8 +13,8 @@ export interface DirtySet {
   /** When something is due next. */
   nextDueMs(): number | undefined;
   /**
-   * Whether a file may be read: size and modification time have been as they are for the settle time. If not, the path
-   * is marked again.
+   * Whether a file may be read: size and modification time have been as they are for the settle time, EMPTY_MS at least
+   * where it is empty. If not, the path is marked again.
    */
   rested(entry: ScanEntry, nowMs: number, forced: boolean): boolean;
   /** A file changed while it was read. If that happens again and again, `rested` makes it wait. */
@@ -39,6 +39,12 @@ export interface Due {
 export const CEILING_MS = 60_000;
 /** A file that was found unrested or torn this often within the ceiling time counts as written to without a pause. */
 const BURST = 8;
+
+/**
+ * A file without a byte must have rested this long: whoever writes a file anew empties it first, and on a machine that is
+ * busy its first bytes follow hundreds of milliseconds later.
+ */
+export const EMPTY_MS = 1000;
 
 /** More files than this are not remembered as unrested once that is long ago. */
 const RECENT_MAX = 1000;
@@ -155,9 +161,10 @@ export function openDirtySet(settleMs: number): DirtySet {
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
       const ageMs = nowMs - mtimeMs;
+      const restMs = sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs;
       // A modification time in the future says nothing; then only a second look does.
-      const old = ageMs >= settleMs || settleMs === 0;
-      const seenLong = same && nowMs - before.sinceMs >= settleMs;
+      const old = ageMs >= restMs || settleMs === 0;
+      const seenLong = same && nowMs - before.sinceMs >= restMs;
       const tooLong = before !== undefined && nowMs - before.firstMs >= CEILING_MS;
       const heldUntilMs = heldBackMs(path, nowMs);
       if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
@@ -171,7 +178,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       remember(path, nowMs);
       const sinceMs = same ? before.sinceMs : nowMs;
       restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs, lastMs: nowMs });
-      const waitMs = ageMs >= 0 ? settleMs - ageMs : settleMs;
+      const waitMs = ageMs >= 0 ? restMs - ageMs : restMs;
       again(path, nowMs + Math.ceil(waitMs), nowMs);
       return false;
     },

@@ -102,7 +102,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoption-once",
     does: "files that cannot be read when a new ledger looks for resources never look for theirs",
     patches: [
-      patch("adopt.ts", "isPartial = !complete;", "isPartial = complete === undefined;"),
+      patch(
+        "adopt.ts",
+        "partials = complete ? 0 : partials + 1;",
+        "partials = complete === undefined ? 1 : 0;",
+      ),
       patch(
         "adopt-source.ts",
         "ledger.drift.setAdopted(source.id, isWholeFolder && unread === 0);",

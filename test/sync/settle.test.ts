@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CEILING_MS, openDirtySet } from "../../src/sync/settle.ts";
+import { CEILING_MS, EMPTY_MS, openDirtySet } from "../../src/sync/settle.ts";
 
 const entry = (
   mtimeMs: number,
@@ -41,6 +41,16 @@ describe("the dirty set", () => {
     expect(dirty.rested(entry(laterMs, 2), laterMs + 100, false)).toBe(false);
     expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 400, false)).toBe(false);
     expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 1300, false)).toBe(true);
+  });
+
+  it("gives an empty file longer, for whoever writes one anew empties it first", () => {
+    const dirty = openDirtySet(100);
+    expect(dirty.rested(entry(1000, 0), 1100, false)).toBe(false);
+    expect(dirty.nextDueMs()).toBe(1000 + EMPTY_MS);
+    expect(dirty.rested(entry(1000, 0), 1000 + EMPTY_MS, false)).toBe(true);
+    expect(dirty.rested(entry(3000, 1), 3100, false)).toBe(true);
+    // Who asks for no rest gets none.
+    expect(openDirtySet(0).rested(entry(1000, 0), 1000, false)).toBe(true);
   });
 
   it("slows down the reading of a path that is torn again and again", () => {

@@ -48,6 +48,11 @@ export async function prepareLook(
   const read = await readAgain(context, source, look);
   if (read === undefined) return undefined;
   const { document } = read;
+  if (document.entry.sizeBytes === 0 && look.entry.sizeBytes > 0) {
+    // Emptied since it was looked at, perhaps to be written anew.
+    source.lookAgain(look.entry.path);
+    return undefined;
+  }
   const row = look.known === undefined ? undefined : ledger.files.get(look.known.id);
   if (isBlank(document.entry, row)) {
     noteSkipped(context, source, { ...look, entry: document.entry }, EMPTY_FILE);
