@@ -1,8 +1,15 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { SearchResult } from "../../wire/search.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type { RowsQuery } from "../store/sentences.ts";
-import type { FoundChunk, LexicalHit, LexicalHits, Scope, Store, VectorHit } from "../store/store.ts";
+import type {
+  Evidence,
+  FoundChunk,
+  LexicalHit,
+  LexicalHits,
+  Scope,
+  Store,
+  VectorHit,
+} from "../store/store.ts";
 import { answerText } from "./answer-text.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
 import {
@@ -38,10 +45,7 @@ export interface SearchOutcome {
 }
 
 /** What a search reads of the store. */
-export type SearchedStore = Pick<
-  Store,
-  "lexical" | "nearest" | "cosines" | "chunksByRow" | "evidence" | "sentenceMatches"
->;
+export type SearchedStore = Pick<Store, "chunksByRow" | "evidence" | "sentenceMatches">;
 
 /**
  * Hits by words that `high_accuracy` looks at: what is near by meaning and only this far down by words has its BM25 in the
@@ -67,24 +71,23 @@ export async function search(
   const limit = vector === undefined && !isDeep ? topK : Math.max(FUSED_DEPTH, topK);
   const lexical = { scope, query, limit: isDeep ? DEEP_WORDS : limit };
   const nearest = vector && { scope, ...vector, limit };
-  const ranked = async (deep: LexicalHits, vectors: readonly VectorHit[] | undefined): Promise<Scored[]> => {
+  const ask = { lexical, nearest, depth: limit };
+  const ranked = async ({ lexical: deep, nearest: vectors, others }: Evidence): Promise<Scored[]> => {
     const words = vectors === undefined ? deep : { ...deep, hits: foundHits(deep.hits, vectors, limit) };
-    const others = vector && vectors && (await store.cosines(notNearest(scope, vector, words, vectors)));
-    const hits = candidates(words, vectors, others ?? [], limit);
+    const hits = candidates(words, vectors, others, limit);
     const order = isDeep ? await reranked(store, reranker, request, hits, vector) : hits;
     return bestOf(scored(order), request);
   };
 
-  const [words, vectors] = await Promise.all([store.lexical(lexical), nearest && store.nearest(nearest)]);
-  let wanted = await ranked(words, vectors);
+  let wanted = await ranked(await store.evidence({ ...ask, withChunks: false }));
   let chunks = await store.chunksByRow(
     scope,
     wanted.map(({ row }) => row),
   );
   if (chunks.length < wanted.length) {
     // An update replaced some between the two reads. A resource is found at every moment, so all is read at once now.
-    const evidence = await store.evidence({ lexical, nearest });
-    wanted = await ranked(evidence.lexical, evidence.nearest);
+    const evidence = await store.evidence({ ...ask, withChunks: true });
+    wanted = await ranked(evidence);
     chunks = evidence.chunks;
   }
   const found = new Map(chunks.map((chunk) => [chunk.row, chunk]));
@@ -105,17 +108,6 @@ function foundHits(
 ): readonly LexicalHit[] {
   const near = new Set(nearest.map(({ row }) => row));
   return hits.filter(({ row }, at) => at < depth || near.has(row));
-}
-
-/** Asks for the cosines of the chunks that only the words found. */
-function notNearest(
-  scope: Scope,
-  vector: QueryVector,
-  { hits }: LexicalHits,
-  nearest: readonly VectorHit[],
-): RowsQuery {
-  const near = new Set(nearest.map(({ row }) => row));
-  return { scope, ...vector, rows: hits.map(({ row }) => row).filter((row) => !near.has(row)) };
 }
 
 /** What a search asks of a reranking model. */

@@ -1,4 +1,4 @@
-import type { RowText, Scope, VectorHit } from "./store.ts";
+import type { RowText, Scope } from "./store.ts";
 
 /**
  * What the store tells of single chunks' vectors, and what it keeps of their sentences: vectors, by which the tier `high_accuracy` puts the best hits
@@ -6,8 +6,6 @@ import type { RowText, Scope, VectorHit } from "./store.ts";
  * model only.
  */
 export interface SentenceStore {
-  /** The cosines of these chunks' own vectors, in the order asked; one without a vector of that fingerprint is left out. */
-  cosines(query: RowsQuery): Promise<readonly VectorHit[]>;
   /** The best sentence of each of these chunks; one without sentence vectors of that fingerprint is left out. */
   sentenceMatches(query: RowsQuery): Promise<readonly SentenceMatch[]>;
   /**

@@ -76,8 +76,9 @@ export interface Store
    */
   nearest(query: NearestQuery): Promise<readonly VectorHit[]>;
   /**
-   * What `lexical` and `nearest` answer, with the chunks of all hits, of one state: chunks read afterwards may have been
-   * replaced meanwhile. Costs more, for it reads chunks that no answer shows.
+   * What a search ranks by, of one state and by one call: what `lexical` and `nearest` answer, and the cosines of what only
+   * the words found. Chunks that are read afterwards may have been replaced meanwhile; those of all hits come along where
+   * they are asked for, which costs more, for no answer shows most of them.
    */
   evidence(query: EvidenceQuery): Promise<Evidence>;
   /** The chunks of these row ids, in the order asked; one that is gone is left out. */
@@ -325,13 +326,18 @@ export interface NearestQuery {
 export interface EvidenceQuery {
   readonly lexical: LexicalQuery;
   readonly nearest: NearestQuery | undefined;
+  /** Hits by words, the first ones, whose cosines are told where they are not among the nearest. */
+  readonly depth: number;
+  readonly withChunks: boolean;
 }
 
 export interface Evidence {
   readonly lexical: LexicalHits;
   /** Undefined where it was not asked for. */
   readonly nearest: readonly VectorHit[] | undefined;
-  /** Of every hit, each once, in no order. */
+  /** Cosines of hits by words that are not among the nearest; one without a vector is left out. */
+  readonly others: readonly VectorHit[];
+  /** Of every hit, each once, in no order; none where they were not asked for. */
   readonly chunks: readonly FoundChunk[];
 }
 

@@ -25,26 +25,6 @@ export function sentencesContract(fixture: StoreFixture): void {
     const missing = async (fingerprint = "m1", after = 0, limit = 100): Promise<number[]> =>
       (await fixture.store.chunksWithoutSentences(fingerprint, after, limit)).map(({ row }) => row);
 
-    it("stand beside the chunks' own, whose cosines are told for any of them", async () => {
-      const { id } = await create(TEXT, { tier }, withSentences());
-      const [first = 0, second = 0] = await rowsOf(id);
-      const bare = await create(TEXT, { tier }, wordsOnly(TEXT));
-      const other = await create(TEXT, { tier, ownerId: "bob" }, withSentences());
-      const rows = [
-        second,
-        ...(await rowsOf(bare.id)),
-        ...(await rowsOf(other.id)),
-        first,
-        first + 1_000_000,
-      ];
-      const asked = { scope: await scope("ann", tier), vector: NORTH, fingerprint: "m1", rows };
-      const found = await fixture.store.cosines(asked);
-      expect(found.map(({ row }) => row)).toEqual([second, first]);
-      expect(found[0]?.cosine).toBeCloseTo(Math.SQRT1_2, 2);
-      expect(await fixture.store.cosines({ ...asked, fingerprint: "m2" })).toEqual([]);
-      expect(await fixture.store.cosines({ ...asked, vector: unit([1, 0]) })).toEqual([]);
-    });
-
     it("tell the best sentence of each chunk asked for", async () => {
       const { id } = await create(TEXT, { tier }, withSentences());
       const [first = 0, second = 0] = await rowsOf(id);

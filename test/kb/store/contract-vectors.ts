@@ -29,13 +29,46 @@ export function vectorsContract(fixture: StoreFixture): void {
       const within = await scope("ann", "moderate");
       const lexical = { scope: within, query: "b", limit: 5 };
       const nearest = { scope: within, vector: unit([1, 0]), fingerprint: "m1", limit: 5 };
-      const both = await fixture.store.evidence({ lexical, nearest });
+      const both = await fixture.store.evidence({ lexical, nearest, depth: 5, withChunks: true });
       expect(both.lexical).toEqual(await fixture.store.lexical(lexical));
       expect(both.nearest).toEqual(await fixture.store.nearest(nearest));
       expect(both.chunks.map(({ text }) => text).toSorted()).toEqual(["a", "b"]);
-      const words = await fixture.store.evidence({ lexical, nearest: undefined });
-      expect(words.nearest).toBeUndefined();
+      const words = await fixture.store.evidence({ lexical, nearest: undefined, depth: 5, withChunks: true });
+      expect(words).toMatchObject({ nearest: undefined, others: [] });
       expect(words.chunks.map(({ text }) => text)).toEqual(["b"]);
+      expect(
+        (await fixture.store.evidence({ lexical, nearest, depth: 5, withChunks: false })).chunks,
+      ).toEqual([]);
+    });
+
+    it("tells the cosines of the first hits by words that are not among the nearest", async () => {
+      const text = "moon moon moon\n\nmoon moon\n\nmoon\n\nsea";
+      const vectors = [unit([1, 0]), unit([1, 1]), unit([0, 1]), unit([1, 0.1])];
+      await create(text, { tier: "moderate" }, withVectors(text, vectors));
+      const bare = "moon moon moon moon";
+      await create(bare, { tier: "moderate" }, wordsOnly(bare));
+      const within = await scope("ann", "moderate");
+      const lexical = { scope: within, query: "moon", limit: 5 };
+      const ask = async (depth: number, fingerprint = "m1") => {
+        const nearest = { scope: within, vector: unit([1, 0]), fingerprint, limit: 1 };
+        const found = await fixture.store.evidence({ lexical, nearest, depth, withChunks: true });
+        const textOf = new Map(found.chunks.map((chunk) => [chunk.row, chunk.text]));
+        return {
+          nearest: found.nearest?.map(({ row }) => textOf.get(row)),
+          others: found.others.map(({ row, cosine }) => [textOf.get(row), Number(cosine.toFixed(1))]),
+        };
+      };
+      expect(await ask(5)).toEqual({
+        nearest: ["moon moon moon"],
+        others: [
+          ["moon moon", 0.7],
+          ["moon", 0],
+        ],
+      });
+      // The first hit has no vector, the second is the nearest.
+      expect((await ask(3)).others).toEqual([["moon moon", 0.7]]);
+      expect((await ask(2)).others).toEqual([]);
+      expect(await ask(5, "m2")).toEqual({ nearest: [], others: [] });
     });
 
     it("uses only vectors of the fingerprint asked for", async () => {

@@ -1,4 +1,5 @@
 import { LANE_BYTES, scanCodes } from "./code-scan.ts";
+import { dotValues, scaleOf, valuesOf } from "./quantized.ts";
 import type { RowRange } from "./rows.ts";
 
 /**
@@ -8,13 +9,13 @@ import type { RowRange } from "./rows.ts";
  */
 export interface CodeList {
   readonly size: number;
-  /** Appends the code of a vector. */
-  add(row: number, vector: Float32Array): void;
+  /** Appends the code of a vector, and what is stored of it where that is kept. */
+  add(row: number, vector: Float32Array, stored: Buffer): void;
   /** Takes out all codes of rows in the ranges, which ascend and do not overlap. */
   removeRanges(ranges: readonly RowRange[]): void;
   /**
-   * Rows in [first, last] whose codes are nearest to the vector's, about `count` and at least that many if there are.
-   * `isAllowed` leaves rows out.
+   * Places in the list, of rows in [first, last] whose codes are nearest to the vector's, about `count` and at least that many if there are.
+   * `isAllowed` leaves rows out. They hold until the list changes.
    */
   nearest(
     vector: Float32Array,
@@ -23,20 +24,32 @@ export interface CodeList {
     count: number,
     isAllowed?: (row: number) => boolean,
   ): number[];
+  rowAt(place: number): number;
+  /** Cosine of a vector and the one at a place; undefined where what is stored is not kept. */
+  cosineAt(place: number, vector: Float32Array): number | undefined;
+  /** Memory for codes. */
   readonly bytes: number;
+  /** Memory for what is stored of the vectors. */
+  readonly storedBytes: number;
+  /** Keeps nothing any more but codes. */
+  dropStored(): void;
 }
 
 /** By how much a full list grows: a doubling would leave up to half of it empty. */
 const GROWTH = 1.3;
 const LANE_WORDS = LANE_BYTES / 4;
 
-/** Makes an empty list for vectors of so many dimensions, centred on `mean`. */
-export function makeCodeList(mean: Float32Array): CodeList {
+/**
+ * Makes an empty list for vectors of so many dimensions, centred on `mean`. It keeps what is stored of them as long as
+ * that is at most `storedBytesMax`: to read it again from the database costs ten times the cosine.
+ */
+export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeList {
   const dimensions = mean.length;
   const words = Math.max(1, Math.ceil(dimensions / 32 / LANE_WORDS)) * LANE_WORDS;
   let rows = new Float64Array(1024);
   let codes = new Uint32Array(1024 * words);
   let distances = new Uint16Array(1024);
+  let stored: { values: Int8Array; scales: Float32Array } | undefined = storedOf(1024);
   let size = 0;
   let firstRow = Infinity;
   let lastRow = -1;
@@ -59,6 +72,15 @@ export function makeCodeList(mean: Float32Array): CodeList {
     rows = copied(rows, new Float64Array(capacity));
     codes = copied(codes, new Uint32Array(capacity * words));
     distances = new Uint16Array(capacity);
+    const larger = stored && storedOf(capacity);
+    larger?.values.set(stored?.values ?? []);
+    larger?.scales.set(stored?.scales ?? []);
+    stored = larger;
+  }
+
+  function storedOf(capacity: number): { values: Int8Array; scales: Float32Array } | undefined {
+    if (capacity * (dimensions + Float32Array.BYTES_PER_ELEMENT) > storedBytesMax) return undefined;
+    return { values: new Int8Array(capacity * dimensions), scales: new Float32Array(capacity) };
   }
 
   /** Whether each row may be found: undefined where all may, which saves asking for a million of them. */
@@ -81,10 +103,23 @@ export function makeCodeList(mean: Float32Array): CodeList {
     get bytes() {
       return rows.byteLength + codes.byteLength + distances.byteLength;
     },
-    add(row, vector) {
+    get storedBytes() {
+      return stored === undefined ? 0 : stored.values.byteLength + stored.scales.byteLength;
+    },
+    dropStored() {
+      stored = undefined;
+    },
+    rowAt: (place) => rows[place] ?? 0,
+    cosineAt: (place, vector) =>
+      stored && dotValues(vector, stored.values, place * dimensions) * (stored.scales[place] ?? 0),
+    add(row, vector, bytes) {
       if (size === rows.length) grow();
       rows[size] = row;
       encode(vector, codes, size * words);
+      if (stored !== undefined) {
+        stored.values.set(valuesOf(bytes), size * dimensions);
+        stored.scales[size] = scaleOf(bytes);
+      }
       firstRow = Math.min(firstRow, row);
       lastRow = Math.max(lastRow, row);
       size++;
@@ -100,6 +135,8 @@ export function makeCodeList(mean: Float32Array): CodeList {
         if (kept !== at) {
           rows[kept] = row;
           codes.copyWithin(kept * words, at * words, (at + 1) * words);
+          stored?.values.copyWithin(kept * dimensions, at * dimensions, (at + 1) * dimensions);
+          stored?.scales.copyWithin(kept, at, at + 1);
         }
         kept++;
       }
@@ -121,7 +158,7 @@ export function makeCodeList(mean: Float32Array): CodeList {
       const found: number[] = [];
       for (let at = 0; at < size; at++) {
         if ((distances[at] ?? 0) > threshold) continue;
-        if (isWanted === undefined || isWanted(at)) found.push(rows[at] ?? 0);
+        if (isWanted === undefined || isWanted(at)) found.push(at);
       }
       return found;
     },

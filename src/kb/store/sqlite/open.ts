@@ -147,7 +147,6 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     },
     dropRetired: (fingerprint, limit) => writer.call("dropRetired", { fingerprint, limit }),
     embeddedChunks: (at, fingerprint) => reader.call("embeddedChunks", { ...at, fingerprint }),
-    cosines: (query) => reader.call("cosines", query),
     sentenceMatches: (query) => reader.call("sentenceMatches", query),
     chunksWithoutSentences: (fingerprint, afterRow, limit) =>
       reader.call("chunksWithoutSentences", { fingerprint, afterRow, limit }),

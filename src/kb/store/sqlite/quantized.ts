@@ -20,15 +20,29 @@ export function dimensionsOf(bytes: Buffer): number {
 
 /** Product of a vector with a stored one of the same dimensions: the cosine, as both have unit length. */
 export function dotQuantized(vector: Float32Array, bytes: Buffer): number {
-  const values = new Int8Array(bytes.buffer, bytes.byteOffset + 4, bytes.length - 4);
+  return dotValues(vector, valuesOf(bytes), 0) * scaleOf(bytes);
+}
+
+/** The same without the scale: of a vector and the dimensions that begin at `from`. */
+export function dotValues(vector: Float32Array, values: Int8Array, from: number): number {
   let sum = 0;
-  for (let at = 0; at < values.length; at++) sum += (vector[at] ?? 0) * (values[at] ?? 0);
-  return sum * bytes.readFloatLE(0);
+  for (let at = 0; at < vector.length; at++) sum += (vector[at] ?? 0) * (values[from + at] ?? 0);
+  return sum;
+}
+
+/** What the values of a stored vector are multiples of. */
+export function scaleOf(bytes: Buffer): number {
+  return bytes.readFloatLE(0);
+}
+
+/** The values of a stored vector, as it holds them. */
+export function valuesOf(bytes: Buffer): Int8Array {
+  return new Int8Array(bytes.buffer, bytes.byteOffset + 4, bytes.length - 4);
 }
 
 /** Writes a stored vector as floats into an array of its dimensions. */
 export function dequantize(bytes: Buffer, into: Float32Array): void {
-  const values = new Int8Array(bytes.buffer, bytes.byteOffset + 4, bytes.length - 4);
-  const scale = bytes.readFloatLE(0);
+  const values = valuesOf(bytes);
+  const scale = scaleOf(bytes);
   for (let at = 0; at < values.length; at++) into[at] = (values[at] ?? 0) * scale;
 }

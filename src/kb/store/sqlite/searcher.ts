@@ -54,7 +54,6 @@ export type Searcher = {
   ): Promise<CompleteScope[]>;
   embeddedChunks: ServingReads["embeddedChunks"];
   owners(query: OwnersQuery): OwnerCounts[];
-  cosines(query: RowsQuery): VectorHit[];
   sentenceMatches(query: RowsQuery): SentenceMatch[];
   chunksWithoutSentences(argument: { fingerprint: string; afterRow: number; limit: number }): RowText[];
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
@@ -122,6 +121,11 @@ export function openSearcher(path: string): Searcher {
     return vectors.nearest(place, query.fingerprint, query.vector, query.limit, isLast);
   };
 
+  const cosines = ({ scope, fingerprint, vector }: NearestQuery, rows: readonly number[]): VectorHit[] => {
+    const place = rows.length === 0 ? undefined : scopes.find(scope);
+    return place === undefined ? [] : sentences.cosines(place.range, fingerprint, vector, rows);
+  };
+
   /** Searches again and again, each time over one state, until all that the search needs is in memory; others are answered between. */
   const inSlices = <A, T>(search: (argument: A, isLast: boolean) => T | undefined) => {
     const attempt = read(({ argument, isLast }: { argument: A; isLast: boolean }) =>
@@ -163,12 +167,21 @@ export function openSearcher(path: string): Searcher {
     lexical: inSlices(byWords),
     nearest: inSlices(byVector),
     evidence: inSlices((query: EvidenceQuery, isLast) => {
-      const hits = byWords(query.lexical, isLast);
       const nearest = query.nearest && byVector(query.nearest, isLast);
-      if (hits === undefined || (query.nearest !== undefined && nearest === undefined)) return undefined;
-      const rows = new Set([...hits.hits, ...(nearest ?? [])].map(({ row }) => row));
+      if (query.nearest !== undefined && nearest === undefined) return undefined;
+      const words = byWords(query.lexical, isLast);
+      if (words === undefined) return undefined;
+      const near = new Set(nearest?.map(({ row }) => row));
+      const first = words.hits.slice(0, query.depth).map(({ row }) => row);
+      const others =
+        query.nearest &&
+        cosines(
+          query.nearest,
+          first.filter((row) => !near.has(row)),
+        );
+      const rows = query.withChunks ? new Set([...words.hits.map(({ row }) => row), ...near]) : [];
       const chunks = chunksByRow({ scope: query.lexical.scope, rows: [...rows] });
-      return { lexical: hits, nearest, chunks };
+      return { lexical: words, nearest, others: others ?? [], chunks };
     }),
     chunksWithoutVector: async (argument) => {
       const found: RowContext[] = [];
@@ -190,10 +203,6 @@ export function openSearcher(path: string): Searcher {
     },
     embeddedChunks: read(serving.embeddedChunks),
     owners: read(prepareOwners(db)),
-    cosines: read(({ scope, fingerprint, vector, rows }) => {
-      const place = scopes.find(scope);
-      return place === undefined ? [] : sentences.cosines(place.range, fingerprint, vector, rows);
-    }),
     sentenceMatches: read(({ scope, fingerprint, vector, rows }) => {
       const place = scopes.find(scope);
       return place === undefined ? [] : sentences.matches(place.range, fingerprint, vector, rows);

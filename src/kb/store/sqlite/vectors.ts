@@ -10,6 +10,11 @@ const RESCORED_MIN = 400;
 const RESCORED_PER_HIT = 4;
 /** Memory for codes, in bytes: 4 million vectors of 384 dimensions. Scopes longest unused go first. */
 const CODE_BYTES_MAX = 256 * 1024 * 1024;
+/**
+ * Memory for the vectors beside their codes, in bytes: 250,000 of 384 dimensions. With more, those of the scopes longest
+ * unused are read from the database again, some 400 a search.
+ */
+const STORED_BYTES_MAX = 96 * 1024 * 1024;
 /** A list this much longer than when its mean was taken is made anew. */
 const MEAN_GROWTH_MAX = 2;
 /**
@@ -90,21 +95,34 @@ export function prepareVectors(db: Connection): Vectors {
       partition?.sizeAtMean !== undefined && partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX;
     if (partition === undefined || isLost || grown) {
       const { first } = rowsOfScope(scope);
-      const codes = makeCodeList(meanOf(first, rowOf(scope, nextSequence), model));
+      const codes = makeCodeList(meanOf(first, rowOf(scope, nextSequence), model), STORED_BYTES_MAX);
       partition = { codes, sizeAtMean: undefined, madeTo: first, upTo: log.newest };
     }
     if (partition.sizeAtMean === undefined) make(partition, scope, model, isLast);
     if (partition.sizeAtMean !== undefined && partition.upTo < log.newest)
       follow(partition, scope, model, log.newest);
     partitions.set(key, partition);
+    makeRoom();
+    return partition;
+  }
+
+  /** Of the scopes longest unused first. */
+  function makeRoom(): void {
     let bytes = 0;
-    for (const { codes } of partitions.values()) bytes += codes.bytes;
+    let storedBytes = 0;
+    for (const { codes } of partitions.values()) {
+      bytes += codes.bytes;
+      storedBytes += codes.storedBytes;
+    }
     for (const [oldest, { codes }] of partitions) {
-      if (bytes <= CODE_BYTES_MAX || partitions.size === 1) break;
+      if (storedBytes > STORED_BYTES_MAX) {
+        storedBytes -= codes.storedBytes;
+        codes.dropStored();
+      }
+      if (bytes <= CODE_BYTES_MAX || partitions.size === 1) continue;
       partitions.delete(oldest);
       bytes -= codes.bytes;
     }
-    return partition;
   }
 
   /** Makes the next codes. What changes among those already made is in the log, and followed when all are made. */
@@ -113,7 +131,7 @@ export function prepareVectors(db: Connection): Vectors {
     const limit = isLast ? -1 : SLICE_VECTORS;
     let count = 0;
     for (const [row, value] of selectRange.iterate(partition.madeTo, rowsOfScope(scope).last, model, limit)) {
-      codes.add(row, floats(value));
+      codes.add(row, floats(value), value);
       partition.madeTo = row + 1;
       count++;
     }
@@ -137,7 +155,8 @@ export function prepareVectors(db: Connection): Vectors {
   }
 
   function addRange(codes: CodeList, { first, last }: RowRange, model: number): void {
-    for (const [row, value] of selectRange.iterate(first, last, model, -1)) codes.add(row, floats(value));
+    for (const [row, value] of selectRange.iterate(first, last, model, -1))
+      codes.add(row, floats(value), value);
   }
 
   function follow(partition: Partition, scope: number, model: number, newest: number): void {
@@ -170,7 +189,12 @@ export function prepareVectors(db: Connection): Vectors {
         const { codes, sizeAtMean } = partitionOf(place, model, isLast);
         if (sizeAtMean === undefined) return undefined;
         const isAllowed = allowed && ((row: number): boolean => allowed.has(row - base));
-        for (const row of codes.nearest(vector, range.first, range.last, count, isAllowed)) add(row);
+        for (const at of codes.nearest(vector, range.first, range.last, count, isAllowed)) {
+          const row = codes.rowAt(at);
+          const cosine = codes.cosineAt(at, vector);
+          if (cosine === undefined) add(row);
+          else hits.push({ row, cosine });
+        }
       }
       return hits.sort((a, b) => b.cosine - a.cosine || a.row - b.row).slice(0, limit);
     },

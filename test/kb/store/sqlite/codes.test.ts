@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LANE_BYTES, scanCodes } from "../../../../src/kb/store/sqlite/code-scan.ts";
 import { makeCodeList } from "../../../../src/kb/store/sqlite/codes.ts";
+import { dotQuantized, quantize } from "../../../../src/kb/store/sqlite/quantized.ts";
 
 /** Bits in which two codes differ, counted one by one. */
 function differing(a: Uint8Array, b: Uint8Array): number {
@@ -58,9 +59,10 @@ describe("a list of codes", () => {
         fc.nat(60),
         fc.integer({ min: 1, max: 20 }),
         fc.boolean(),
-        (vectors, asked, cuts, first, count, isOdd) => {
-          const list = makeCodeList(new Float32Array(dimensions));
-          for (const [row, each] of vectors.entries()) list.add(row, each);
+        fc.boolean(),
+        (vectors, asked, cuts, first, count, isOdd, isKept) => {
+          const list = makeCodeList(new Float32Array(dimensions), isKept ? 1e6 : 0);
+          for (const [row, each] of vectors.entries()) list.add(row, each, quantize(each));
           let behind = 0;
           const ranges = cuts
             .toSorted(([a], [b]) => a - b)
@@ -77,12 +79,33 @@ describe("a list of codes", () => {
           expect(list.size).toBe(left.length);
           const wanted = left.filter(({ row }) => row >= first && (!isOdd || row % 2 === 1));
           const limit = wanted.map((each) => each.distance).toSorted((a, b) => a - b)[count - 1] ?? Infinity;
-          expect(list.nearest(asked, first, 1000, count, isAllowed)).toEqual(
-            wanted.filter((each) => each.distance <= limit).map(({ row }) => row),
-          );
+          const places = list.nearest(asked, first, 1000, count, isAllowed);
+          const rows = wanted.filter((each) => each.distance <= limit).map(({ row }) => row);
+          expect(places.map((place) => list.rowAt(place))).toEqual(rows);
+          // What is kept of a vector stays with its row, through every cut.
+          const cosineOf = (row: number) =>
+            isKept ? dotQuantized(asked, quantize(vectors[row] ?? asked)) : undefined;
+          expect(places.map((place) => list.cosineAt(place, asked))).toEqual(rows.map(cosineOf));
+          list.dropStored();
+          expect(places.map((place) => list.cosineAt(place, asked))).toEqual(rows.map(() => undefined));
+          expect(list.storedBytes).toBe(0);
         },
       ),
       { numRuns: 200 },
     );
+  });
+
+  it("keeps what is stored of the vectors up to so many bytes, and codes alone beyond", () => {
+    const stored = quantize(Float32Array.of(1, 0));
+    const list = makeCodeList(new Float32Array(2), 20_000);
+    for (let row = 0; row < 2000; row++) list.add(row, Float32Array.of(1, 0), stored);
+    expect(list.cosineAt(1999, Float32Array.of(1, 0))).toBeCloseTo(1, 2);
+    expect(list.storedBytes).toBeLessThanOrEqual(20_000);
+    for (let row = 2000; row < 4000; row++) list.add(row, Float32Array.of(1, 0), stored);
+    expect([list.size, list.storedBytes, list.cosineAt(0, Float32Array.of(1, 0))]).toEqual([
+      4000,
+      0,
+      undefined,
+    ]);
   });
 });
