@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { AgentConfig, KnowledgePlace } from "../wire/agent.ts";
 import { openChat, type Chat } from "./chat/chat.ts";
 import { openImageReader } from "./chat/image-reader.ts";
-import { openChatJobs, type ChatJobRunner } from "./chat/job-runner.ts";
+import { openChatJobs, type ChatJobRunner, type QuestionOutcome } from "./chat/job-runner.ts";
 import type { Answerers } from "./chat/attempts.ts";
 import type { Fetcher } from "./fetch/fetcher.ts";
 import { openRateLimiter, type RateRule } from "./http/rate.ts";
@@ -47,6 +47,8 @@ export interface AnsweringParts {
   readonly allowsHost: (host: string) => boolean;
   /** Whether questions are counted at all. */
   readonly isRated: boolean;
+  /** Hears how each question ended whose answer goes to a webhook. */
+  readonly onEnded: ((outcome: QuestionOutcome) => void) | undefined;
 }
 
 /** Chat with what it runs on. */
@@ -94,9 +96,18 @@ export function openAnswering(parts: AnsweringParts): Answering {
       agentRate.take(`${accountId}/${agentId}`, kb.nowMs());
     },
   });
-  const jobs = openChatJobs(kb, chat, (error) =>
-    log.error({ err: error }, "the queue of questions stands still, tries again"),
-  );
+  const jobs = openChatJobs({
+    kb,
+    chat,
+    onEnded: ({ messageId }, code) => {
+      parts.onEnded?.(code === undefined ? "answered" : "failed");
+      if (code !== undefined)
+        log.warn({ messageId, code }, "a question could not be answered; its webhook is told");
+    },
+    onFull: (error) =>
+      log.error({ err: error }, "questions wait for room on the disk; each for a day at most"),
+    onProblem: (error) => log.error({ err: error }, "the queue of questions stands still, tries again"),
+  });
   return {
     chat,
     jobs,

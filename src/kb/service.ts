@@ -193,6 +193,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     imageDays: retention.threadImageDays,
     allowsHost: webhooks.allowsHost,
     isRated: rate !== undefined,
+    onEnded: observer && ((outcome) => observer.question(outcome)),
   });
   const housekeeping = openHousekeeping({
     store,
@@ -225,7 +226,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       }),
     },
     webhooks,
-    answering.chat,
+    answering,
     health,
     isLoopback(host) ? options.metrics : undefined,
   );
@@ -283,12 +284,21 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     routes: () => server.routeTable.routes,
     health,
     figures: async () => {
-      const { waiting, oldestMs, failed } = await store.jobFigures(undefined);
+      const [{ waiting, oldestMs, failed }, questions, messages] = await Promise.all([
+        store.jobFigures(undefined),
+        store.chatJobFigures(undefined),
+        store.deliveryFigures(undefined),
+      ]);
+      const secondsSince = (ms: number | null): number =>
+        ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000);
       return {
         state: admission.state(),
         requestsUnderWay: admission.underWay(),
         jobsWaiting: waiting,
-        oldestJobSeconds: oldestMs === null ? 0 : Math.max(0, (nowMs() - oldestMs) / 1000),
+        oldestJobSeconds: secondsSince(oldestMs),
+        questionsWaiting: questions.waiting,
+        oldestQuestionSeconds: secondsSince(questions.oldestMs),
+        messages: { waiting: messages.waiting, dead: messages.dead },
         resourcesFailed: failed,
         models: {
           embedder: model.state().state,

@@ -60,6 +60,7 @@ export type Searcher = {
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
   thread: ChatReads["thread"];
   chatJobs: ChatReads["chatJobs"];
+  chatJobFigures: ChatReads["chatJobFigures"];
   passage: ChatReads["passage"];
   dueJobs: JobReads["dueJobs"];
   jobFigures: JobReads["jobFigures"];
@@ -204,6 +205,7 @@ export function openSearcher(path: string): Searcher {
     unusedFiles: read(unusedFiles),
     thread: read(chat.thread),
     chatJobs: read(chat.chatJobs),
+    chatJobFigures: read(chat.chatJobFigures),
     passage: read(chat.passage),
     dueJobs: read(jobs.dueJobs),
     jobFigures: read(jobs.jobFigures),
