@@ -51,8 +51,8 @@ describe("agents", () => {
   it("made twice at the same instant: one is there, the other is a conflict", async () => {
     const names = Array.from({ length: 8 }, (_, at) => `Twin ${at}`);
     const made = await Promise.all(names.map((name) => send("POST", "", { id: "twin", name })));
-    expect(made.map(({ status }) => status).toSorted()).toEqual([201, ...names.slice(1).map(() => 409)]);
     const won = made.find(({ status }) => status === 201);
+    expect(made.filter(({ status }) => status === 409)).toHaveLength(names.length - 1);
     expect((await send("GET", "/twin")).json.data).toEqual(won?.json.data);
     for (const { json } of made.filter(({ status }) => status === 409))
       expect(json.error).toMatchObject({ code: "agent_exists", field: "id" });
