@@ -18,6 +18,8 @@ let running: Running;
 let web: Web;
 let admin: string;
 const pages: Record<string, Page> = {};
+/** Until then the thread `line` is not read, and its first question not answered. */
+const held = Promise.withResolvers<void>();
 beforeAll(async () => {
   const png = await sharp({ create: { width: 4, height: 4, channels: 3, background: "#0c0" } })
     .png()
@@ -27,7 +29,14 @@ beforeAll(async () => {
   for (let at = 0; at < 21; at++) pages[`/${at}.png`] = show;
   pages[pathOf(8192)] = show;
   // Questions with a webhook stay in the queue, where they can be counted.
-  const wrapStore = (store: Store): Store => ({ ...store, chatJobs: async () => [] });
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    chatJobs: async () => [],
+    thread: async (query) => {
+      if (query.threadId === "line") await held.promise;
+      return store.thread(query);
+    },
+  });
   const agents = [{ id: "filled", systemPrompt: "{{a}}{{b}}", knowledge: [] }];
   running = await openAsking(undefined, { agents }, { wrapStore, ocr: { pagesMax: 0 } });
   admin = await running.issueKey("local", ["admin"]);
@@ -184,6 +193,19 @@ describe("an upload's fields", SLOW, () => {
     expect((await send(0)).status).toBe(200);
     await expectRefused(() => send(1), 400, field);
   });
+});
+
+it("a thread has one question that is answered and 16 that wait; one more is told so", SLOW, async () => {
+  const asked = Array.from({ length: 18 }, () => ask(running, { user: "Hello", thread_id: "line" }));
+  const refused = await Promise.race(asked);
+  expect(refused).toMatchObject({
+    status: 503,
+    json: { error: { code: "overloaded", field: "thread_id", hint: expect.any(String) } },
+  });
+  expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+  held.resolve();
+  const taken = (await Promise.all(asked)).filter(({ status }) => status === 200);
+  expect(taken).toHaveLength(17);
 });
 
 it("the queue of questions holds 1000; one more is told to come back", SLOW, async () => {
