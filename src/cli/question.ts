@@ -71,7 +71,11 @@ async function askOnce(context: Context, question: string, options: AskOptions):
     });
     const show =
       options.json === true ? () => undefined : (piece: string) => context.stdout.write(printable(piece));
-    const response = await readChatAnswer(answer, show);
+    const response = await readChatAnswer(answer, show).catch((error: unknown) => {
+      // Broken off by whoever asked, not by the service.
+      context.signal.throwIfAborted();
+      throw error;
+    });
     const places = openPlaces(state.path);
     try {
       context.stdout.write(

@@ -5,7 +5,7 @@ import { loadConfig } from "../config/load.ts";
 import { KbsyncError, messageOf } from "../lib/failure.ts";
 import { Failure } from "../wire/failure.ts";
 import { KEY_HEADER, ROUTES } from "../wire/routes.ts";
-import { DeadAnswer, EndpointsAnswer, ReplayAnswer } from "../wire/webhook.ts";
+import { DeadAnswer, EndpointsAnswer, QueuesAnswer, ReplayAnswer } from "../wire/webhook.ts";
 import type { DeadRecord, EndpointRecord } from "../wire/webhook.ts";
 import { printJson } from "./ask.ts";
 import { findService, type ReachedService } from "./compose.ts";
@@ -25,6 +25,8 @@ interface ReplayOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
+type Questions = z.output<typeof QueuesAnswer>["data"]["questions"];
+
 /** Longest wait for the service, which answers these at once. */
 const TIMEOUT_MS = 30_000;
 
@@ -35,7 +37,7 @@ export function addWebhooks(program: Command, context: Context): void {
     .description("list the endpoints that hear of changes and the messages given up; send those again");
   webhooks
     .command("list")
-    .description("list endpoints and dead letters, newest first")
+    .description("list endpoints, dead letters (newest first) and the questions that wait for an answer")
     .option("-n, --limit <n>", "most dead letters", wholeNumber(1, 1000), 20)
     .option("--json", "print them as JSON")
     .action(async (options: ListOptions) => list(context, options));
@@ -56,8 +58,9 @@ async function list(context: Context, options: ListOptions): Promise<void> {
   const { endpoints } = (await call(service, "GET", ROUTES.webhooks, EndpointsAnswer)).data;
   const { dead } = (await call(service, "GET", `${ROUTES.webhooks}/dead?limit=${options.limit}`, DeadAnswer))
     .data;
-  if (options.json === true) printJson(context, { endpoints, dead });
-  else context.stdout.write(webhookLines(endpoints, dead));
+  const { questions } = (await call(service, "GET", ROUTES.queues, QueuesAnswer)).data;
+  if (options.json === true) printJson(context, { endpoints, dead, questions });
+  else context.stdout.write(webhookLines(endpoints, dead) + questionLine(questions));
 }
 
 async function replay(
@@ -135,6 +138,14 @@ export function refusalOf(json: unknown, apiUrl: string): KbsyncError {
 export function replayLine({ replayed, disabled = 0 }: z.output<typeof ReplayAnswer>["data"]): string {
   const left = disabled === 0 ? "" : `, ${disabled} left: their endpoint is disabled`;
   return `${counted(replayed, "message")} on the way again${left}\n`;
+}
+
+/** Questions whose answers go to webhooks; nothing where there is nothing to tell. */
+export function questionLine({ waiting, oldestAt, failed }: Questions): string {
+  if (waiting === 0 && failed === 0) return "";
+  const since = oldestAt === null ? "" : `, the oldest since ${oldestAt}`;
+  const told = failed === 0 ? "" : `; ${failed} told as failed since the service started`;
+  return `questions  ${waiting} waiting${since}${told}\n`;
 }
 
 /** The endpoints and dead letters, a line each. */

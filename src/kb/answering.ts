@@ -2,11 +2,10 @@ import type { Logger } from "pino";
 import type { AgentConfig, KnowledgePlace } from "../wire/agent.ts";
 import { openChat, type Chat } from "./chat/chat.ts";
 import { openImageReader } from "./chat/image-reader.ts";
-import { openChatJobs, type ChatJobRunner } from "./chat/job-runner.ts";
+import { openChatJobs, type ChatJobRunner, type QuestionOutcome } from "./chat/job-runner.ts";
+import type { Answerers } from "./chat/attempts.ts";
 import type { Fetcher } from "./fetch/fetcher.ts";
 import { openRateLimiter, type RateRule } from "./http/rate.ts";
-import type { LanguageModelOptions } from "./language/openai-compatible.ts";
-import { openOpenAiModel } from "./models/openai.ts";
 import type { ModelFacts } from "./models/price.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 
@@ -22,7 +21,8 @@ export interface ChatOptions {
   readonly timeoutMs: number;
 }
 
-const DEFAULT_CHAT: ChatOptions = {
+/** What holds where nobody said otherwise. */
+export const DEFAULT_CHAT: ChatOptions = {
   agents: [],
   defaultKnowledge: [],
   models: {},
@@ -38,8 +38,8 @@ const THREAD_RATE: RateRule = { perMinute: 20, burst: 20 };
 export interface AnsweringParts {
   readonly kb: KnowledgeBase;
   readonly log: Logger;
-  /** Undefined: none is configured, and the builtin agent answers. */
-  readonly languageModel: LanguageModelOptions | undefined;
+  /** The caller's. Undefined: none is configured, and the builtin agent answers. */
+  readonly endpoint: Answerers["endpoint"];
   readonly options: Partial<ChatOptions> | undefined;
   /** For images; its bytes are counted where they are kept. */
   readonly fetcher: Fetcher;
@@ -47,6 +47,8 @@ export interface AnsweringParts {
   readonly allowsHost: (host: string) => boolean;
   /** Whether questions are counted at all. */
   readonly isRated: boolean;
+  /** Hears how each question ended whose answer goes to a webhook. */
+  readonly onEnded: ((outcome: QuestionOutcome) => void) | undefined;
 }
 
 /** Chat with what it runs on. */
@@ -58,9 +60,8 @@ export interface Answering {
 
 /** Puts together what answers questions: agents, the model or its builtin stand-in, images, and the queue of later answers. */
 export function openAnswering(parts: AnsweringParts): Answering {
-  const { kb, log, languageModel, isRated } = parts;
+  const { kb, log, endpoint, isRated } = parts;
   const options = { ...DEFAULT_CHAT, ...parts.options };
-  const model = languageModel && openOpenAiModel({ ...languageModel, timeoutMs: options.timeoutMs });
   const factsOf = (name: string): ModelFacts | undefined =>
     Object.hasOwn(options.models, name) ? options.models[name] : undefined;
   const reader = openImageReader();
@@ -77,7 +78,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
     fetcher: parts.fetcher,
     reader,
     answerers: {
-      endpoint: model && languageModel && { chat: model, model: languageModel.model },
+      endpoint,
       ocr: kb.ingest.ocr,
       contextTokensOf: (name) => factsOf(name)?.contextTokens ?? options.contextTokens,
     },
@@ -95,15 +96,23 @@ export function openAnswering(parts: AnsweringParts): Answering {
       agentRate.take(`${accountId}/${agentId}`, kb.nowMs());
     },
   });
-  const jobs = openChatJobs(kb, chat, (error) =>
-    log.error({ err: error }, "the queue of questions stands still, tries again"),
-  );
+  const jobs = openChatJobs({
+    kb,
+    chat,
+    onEnded: ({ messageId }, code) => {
+      parts.onEnded?.(code === undefined ? "answered" : "failed");
+      if (code !== undefined)
+        log.warn({ messageId, code }, "a question could not be answered; its webhook is told");
+    },
+    onFull: (error) =>
+      log.error({ err: error }, "questions wait for room on the disk; each for a day at most"),
+    onProblem: (error) => log.error({ err: error }, "the queue of questions stands still, tries again"),
+  });
   return {
     chat,
     jobs,
     close: async () => {
       await jobs.close();
-      await model?.close();
       reader.close();
     },
   };

@@ -1,4 +1,5 @@
 import type { Tier } from "../wire/primitives.ts";
+import type { QuestionOutcome } from "./chat/job-runner.ts";
 import type { IngestStage } from "./ingest/ingest.ts";
 import type { LanguageState } from "./ingest/language-service.ts";
 import type { ModelState } from "./ingest/model.ts";
@@ -20,6 +21,8 @@ export interface ServiceObserver {
   search(tier: Tier, seconds: number): void;
   /** A stage of taking a document in went well. */
   stage(stage: MeasuredStage, seconds: number): void;
+  /** A question is over whose answer goes to a webhook. */
+  question(outcome: QuestionOutcome): void;
 }
 
 /** Where the service stands, as of now. */
@@ -31,6 +34,11 @@ export interface ServiceFigures {
   readonly jobsWaiting: number;
   /** Age of the oldest of them in seconds; 0 where none waits. */
   readonly oldestJobSeconds: number;
+  /** Questions that wait for an answer by webhook, of all accounts, and the age of the oldest of them in seconds. */
+  readonly questionsWaiting: number;
+  readonly oldestQuestionSeconds: number;
+  /** Messages to webhooks, of all accounts: those on their way, and those that were given up and wait to be replayed. */
+  readonly messages: { readonly waiting: number; readonly dead: number };
   /** Resources whose last text could not be taken in. */
   readonly resourcesFailed: number;
   readonly models: {

@@ -6,7 +6,7 @@ import type { MetricsText } from "./http/monitoring-routes.ts";
 import type { RateRule } from "./http/rate.ts";
 import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import type { FoundModel } from "./ingest/model.ts";
-import type { LanguageModelOptions } from "./language/openai-compatible.ts";
+import type { OpenAiOptions } from "./models/openai.ts";
 import type { ServiceObserver } from "./observer.ts";
 import type { Retention } from "./resources/housekeeping.ts";
 import type { RerankerOptions } from "./search/reranker.ts";
@@ -69,6 +69,12 @@ export interface ServiceOptions {
 
 /** What a key may send where the service listens for others than this machine: ten a second, as a program does. */
 export const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
+
+/** The language model and where it answers. */
+export interface LanguageModelOptions extends Pick<OpenAiOptions, "baseUrl" | "apiKey"> {
+  /** As its endpoint names it. */
+  readonly model: string;
+}
 
 /** Bounds, each with a default. */
 export interface ServiceLimits {

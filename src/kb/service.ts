@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
 import { addressRules } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
-import { openAnswering } from "./answering.ts";
+import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
 import { noticeChatJobs } from "./chat/job-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
@@ -26,7 +26,8 @@ import { openPageReader } from "./ingest/page/page-reader.ts";
 import { NO_LANGUAGE_MODEL, watchLanguageModel } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
 import { openServing } from "./ingest/serving.ts";
-import { openLanguageModel } from "./language/openai-compatible.ts";
+import { openTextModel } from "./ingest/text-model.ts";
+import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
 import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
@@ -97,9 +98,14 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       },
     });
   const serving = openServing(model, options.store, options.openEarlierEmbedder);
+  const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
+  const endpoint = options.languageModel && {
+    chat: openOpenAiModel({ ...options.languageModel, timeoutMs }),
+    model: options.languageModel.model,
+  };
   const language =
-    options.languageModel &&
-    watchLanguageModel(openLanguageModel(options.languageModel), nowMs, (problem) =>
+    endpoint &&
+    watchLanguageModel(openTextModel(endpoint.chat, endpoint.model), nowMs, (problem) =>
       log.warn({ err: problem }, "the language model fails, agentic chunking splits by meaning"),
     );
   const backfill = openBackfill({
@@ -180,13 +186,14 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const answering = openAnswering({
     kb,
     log,
-    languageModel: options.languageModel,
+    endpoint,
     options: options.chat,
     // Images are counted where they are kept, for all of a request together.
     fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (images)`, bytesMax: Infinity }),
     imageDays: retention.threadImageDays,
     allowsHost: webhooks.allowsHost,
     isRated: rate !== undefined,
+    onEnded: observer && ((outcome) => observer.question(outcome)),
   });
   const housekeeping = openHousekeeping({
     store,
@@ -219,7 +226,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       }),
     },
     webhooks,
-    answering.chat,
+    answering,
     health,
     isLoopback(host) ? options.metrics : undefined,
   );
@@ -243,7 +250,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     await kb.ingest.close();
     await model.close();
     await serving.close();
-    await language?.close();
+    await endpoint?.chat.close();
     await reranker?.close();
     await store.close();
   };
@@ -277,12 +284,21 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     routes: () => server.routeTable.routes,
     health,
     figures: async () => {
-      const { waiting, oldestMs, failed } = await store.jobFigures(undefined);
+      const [{ waiting, oldestMs, failed }, questions, messages] = await Promise.all([
+        store.jobFigures(undefined),
+        store.chatJobFigures(undefined),
+        store.deliveryFigures(undefined),
+      ]);
+      const secondsSince = (ms: number | null): number =>
+        ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000);
       return {
         state: admission.state(),
         requestsUnderWay: admission.underWay(),
         jobsWaiting: waiting,
-        oldestJobSeconds: oldestMs === null ? 0 : Math.max(0, (nowMs() - oldestMs) / 1000),
+        oldestJobSeconds: secondsSince(oldestMs),
+        questionsWaiting: questions.waiting,
+        oldestQuestionSeconds: secondsSince(questions.oldestMs),
+        messages: { waiting: messages.waiting, dead: messages.dead },
         resourcesFailed: failed,
         models: {
           embedder: model.state().state,

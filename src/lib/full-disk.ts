@@ -10,6 +10,12 @@ const NO_SPACE = new Set(["ENOSPC", "EDQUOT", "SQLITE_FULL"]);
 /** Failures that a full disk is one cause of: a file that cannot be made or made longer, as SQLite puts it. */
 const PERHAPS_NO_SPACE = /^SQLITE_(?:CANTOPEN|IOERR_(?:SHMSIZE|SHMMAP|SHMOPEN|WRITE))/;
 
+/** Whether a failure says of itself that a disk is full: the system's, SQLite's, or ours that tell of one. */
+export function saysFull(error: unknown): boolean {
+  const code = codeOf(error) ?? "";
+  return NO_SPACE.has(code) || code === "disk_full" || code === "store_full";
+}
+
 /** What is missing where something could not be written at `path`; undefined when that is not why it failed. */
 export function shortageAt(path: string, error: unknown): Shortage | undefined {
   const code = codeOf(error) ?? "";

@@ -64,6 +64,7 @@ export function openMetrics(version: string): Metrics {
       request: (operation, status, seconds) => serviceMeasures().request(operation, status, seconds),
       search: (tier, seconds) => serviceMeasures().search(tier, seconds),
       stage: (stage, seconds) => serviceMeasures().stage(stage, seconds),
+      question: (outcome) => serviceMeasures().question(outcome),
     },
     daemon: {
       request: (name, outcome, seconds) => daemonMeasures().request(name, outcome, seconds),

@@ -15,6 +15,7 @@ const SEARCH_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 const WORK_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 const STATES = ["starting", "ready", "draining"] as const;
+const OUTCOMES = ["answered", "failed"] as const;
 const MODEL_STATES = ["off", "idle", "loading", "ready", "failing", "unavailable"] as const;
 
 /** Adds the service's metrics to a registry. */
@@ -66,6 +67,28 @@ export function measureService(registry: Registry): ServiceMeasures {
     "Documents that wait to be taken in after their answer.",
   );
   const oldest = plain("kbsync_service_queue_oldest_seconds", "For how long the oldest of them waits.");
+  const questions = plain(
+    "kbsync_service_queue_questions",
+    "Questions that wait for their answer by webhook.",
+  );
+  const oldestQuestion = plain(
+    "kbsync_service_queue_questions_oldest_seconds",
+    "For how long the oldest of them waits.",
+  );
+  const questionsEnded = new Counter({
+    name: "kbsync_service_questions_total",
+    help: "Questions with an answer by webhook that are over: answered, or told as failed.",
+    labelNames: ["outcome"],
+    registers,
+  });
+  // From the first reading on, so that the first failure is an increase.
+  for (const outcome of OUTCOMES) questionsEnded.inc({ outcome }, 0);
+  const messages = new Gauge({
+    name: "kbsync_service_webhook_messages",
+    help: "Messages to webhooks: waiting to be sent or tried again, and dead, given up after a day.",
+    labelNames: ["state"],
+    registers,
+  });
   const failed = plain(
     "kbsync_service_failed_resources",
     "Resources whose last text could not be taken in after the answer.",
@@ -78,6 +101,7 @@ export function measureService(registry: Registry): ServiceMeasures {
     },
     search: (tier, seconds) => searchSeconds.observe({ tier }, seconds),
     stage: (stage, seconds) => stageSeconds.observe({ stage }, seconds),
+    question: (outcome) => questionsEnded.inc({ outcome }),
     set: (figures) => {
       setOneOf(state, {}, STATES, figures.state);
       for (const [model, now] of Object.entries(figures.models))
@@ -86,10 +110,14 @@ export function measureService(registry: Registry): ServiceMeasures {
       jobs.set(figures.jobsWaiting);
       oldest.set(figures.oldestJobSeconds);
       failed.set(figures.resourcesFailed);
+      questions.set(figures.questionsWaiting);
+      oldestQuestion.set(figures.oldestQuestionSeconds);
+      messages.set({ state: "waiting" }, figures.messages.waiting);
+      messages.set({ state: "dead" }, figures.messages.dead);
     },
     forget: () => {
-      for (const gauge of [underWay, jobs, oldest, failed]) gauge.remove();
-      for (const gauge of [state, modelState]) gauge.reset();
+      for (const gauge of [underWay, jobs, oldest, failed, questions, oldestQuestion]) gauge.remove();
+      for (const gauge of [state, modelState, messages]) gauge.reset();
     },
   };
 }

@@ -119,5 +119,7 @@ export const QueuesAnswer = answerOf(
   z.object({
     ingest: z.object({ waiting: z.number(), oldestAt: z.string().nullable(), failed: z.number() }),
     webhooks: z.object({ endpoints: z.number(), waiting: z.number(), dead: z.number() }),
+    /** Questions whose answers go to webhooks; `failed` of them since the service started. */
+    questions: z.object({ waiting: z.number(), oldestAt: z.string().nullable(), failed: z.number() }),
   }),
 );

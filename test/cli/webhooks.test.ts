@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { refusalOf, replayLine, webhookLines } from "../../src/cli/webhooks.ts";
+import { questionLine, refusalOf, replayLine, webhookLines } from "../../src/cli/webhooks.ts";
 
 const ENDPOINT = {
   _id: "e1",
@@ -47,6 +47,24 @@ describe("webhookLines", () => {
     ],
   ])("tells of %s", (_name, endpoints, dead, words) => {
     expect(webhookLines(endpoints, dead)).toBe(words);
+  });
+});
+
+describe("questionLine", () => {
+  it.each([
+    ["nothing", { waiting: 0, oldestAt: null, failed: 0 }, ""],
+    [
+      "questions that wait",
+      { waiting: 2, oldestAt: "2026-01-01T00:00:00.000Z", failed: 0 },
+      "questions  2 waiting, the oldest since 2026-01-01T00:00:00.000Z\n",
+    ],
+    [
+      "questions that failed",
+      { waiting: 0, oldestAt: null, failed: 1 },
+      "questions  0 waiting; 1 told as failed since the service started\n",
+    ],
+  ])("tells of %s", (_name, questions, words) => {
+    expect(questionLine(questions)).toBe(words);
   });
 });
 

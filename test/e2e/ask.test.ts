@@ -4,7 +4,16 @@ import sharp from "sharp";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ENDPOINT_KEY, openModelEndpoint, type ModelEndpoint } from "../fakes/model-endpoint.ts";
 import { picture } from "../kb/ingest/extract/picture-fixture.ts";
-import { type Ended, kbsync, type Running, startUp, stop, temporaryFolder, until } from "./program.ts";
+import {
+  type Ended,
+  kbsync,
+  type Running,
+  startProgram,
+  startUp,
+  stop,
+  temporaryFolder,
+  until,
+} from "./program.ts";
 
 const temporary = temporaryFolder("ask");
 const docs = join(temporary.path, "docs");
@@ -105,6 +114,28 @@ describe("kbsync ask with a model", () => {
       usage: { input_tokens: 100 },
     });
   });
+});
+
+describe("kbsync ask while the model writes", () => {
+  it.each([
+    ["a running service", () => asking.stateDir],
+    ["a service of its own", () => join(temporary.path, "alone")],
+  ])(
+    "prints each piece as it comes; Ctrl-C ends it and the request to the model: %s",
+    async (_name, folder) => {
+      const broken = endpoint.brokenOff();
+      endpoint.behave = () => ({ kind: "stall", after: ["The crane ", "lifts "] });
+      const args = ["ask", "What does it lift?", "--config", config, "--state-dir", folder()];
+      const asked = startProgram(args, temporary.path, { KBSYNC_LOG: "warn" });
+      // The model has not come to an end, and never does.
+      await until("the first words", () => asked.output.stdout === "The crane lifts ");
+      expect(asked.child.exitCode).toBeNull();
+      expect(await stop(asked, "SIGINT")).toBe(130);
+      await until("the end of the request", () => endpoint.brokenOff() === broken + 1);
+      expect(asked.output.stdout).toMatch(/^The crane lifts \n?$/);
+      expect(asked.output.stderr).not.toMatch(/\n\s+at /);
+    },
+  );
 });
 
 describe("kbsync ask ends with words and a code", () => {

@@ -20,7 +20,12 @@ export type Asked = z.infer<typeof Request>;
 /** What the server does in place of dividing. */
 export type Script =
   | { readonly says: string; readonly finish?: string }
-  | { readonly status: number; readonly error?: string; readonly retryAfter?: string }
+  | {
+      readonly status: number;
+      readonly error?: string;
+      readonly retryAfter?: string;
+      readonly location?: string;
+    }
   | { readonly body: string }
   | { readonly hangs: true };
 
@@ -57,7 +62,10 @@ export async function startLanguageModelServer(): Promise<LanguageModelServer> {
     if ("hangs" in script) return;
     if ("body" in script) return void response.end(script.body);
     if ("status" in script) {
-      if (script.retryAfter !== undefined) response.setHeader("retry-after", script.retryAfter);
+      // A second try is worth nothing to a test that waits for it.
+      if (script.retryAfter === undefined) response.setHeader("retry-after-ms", "1");
+      else response.setHeader("retry-after", script.retryAfter);
+      if (script.location !== undefined) response.setHeader("location", script.location);
       return void refuse(script.status, script.error ?? "scripted");
     }
     const message = { role: "assistant", content: script.says };

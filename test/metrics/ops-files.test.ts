@@ -65,7 +65,15 @@ beforeAll(async () => {
   names = await allNames();
   const metrics = openMetrics("0.0.0");
   const states = { embedder: "off", reranker: "off", language_model: "off" } as const;
-  const counts = { requestsUnderWay: 0, jobsWaiting: 0, oldestJobSeconds: 0, resourcesFailed: 0 };
+  const counts = {
+    requestsUnderWay: 0,
+    jobsWaiting: 0,
+    oldestJobSeconds: 0,
+    questionsWaiting: 0,
+    oldestQuestionSeconds: 0,
+    messages: { waiting: 0, dead: 0 },
+    resourcesFailed: 0,
+  };
   metrics.readService(async () => ({ state: "ready", ...counts, models: states }));
   metrics.readDaemon(() => ({
     status: {

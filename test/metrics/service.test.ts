@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { openMetrics } from "../../src/metrics/metrics.ts";
+import { openReceiver } from "../kb/webhooks/receiver.ts";
 import { createBody, openRunning, type Running } from "../kb/service/running.ts";
 import { declaredNames, OWN_METRICS, samplesOf, valueOf } from "./names.ts";
 
@@ -63,6 +64,41 @@ it("tell the state, the models and the queue", async () => {
   expect(valueOf(text, "kbsync_service_model_state", { model: "embedder", state: "off" })).toBe(1);
   expect(valueOf(text, "kbsync_service_queue_documents")).toBe(0);
   expect(valueOf(text, "kbsync_service_requests_under_way")).toBe(0);
+});
+
+it("tell the questions that are answered by webhook, and the messages that were given up", async () => {
+  const seen = openMetrics("0.0.0-test");
+  let nowMs = Date.now();
+  const options = { observer: seen.service, metrics: () => seen.text(), webhookAllow: ["127.0.0.1"] };
+  const asked = await openRunning({ ...options, nowMs: () => nowMs });
+  const receiver = await openReceiver();
+  receiver.answer = () => ({ status: 503 });
+  try {
+    seen.readService(() => asked.service.figures());
+    const value = async (name: string, labels: Record<string, string> = {}) =>
+      valueOf((await seen.text()).text, name, labels);
+    expect(await value("kbsync_service_questions_total", { outcome: "failed" })).toBe(0);
+    const webhook = { url: `${receiver.url}/asked` };
+    const accepted = asked.send("POST", "/api/v2/model/chat/completion", {
+      body: { agent_id: "default", user: "Hello", webhook },
+    });
+    expect((await accepted).status).toBe(202);
+    await vi.waitFor(async () => expect(receiver.messages).toHaveLength(1), 20_000);
+    expect(await value("kbsync_service_questions_total", { outcome: "answered" })).toBe(1);
+    expect(await value("kbsync_service_queue_questions")).toBe(0);
+    expect(await value("kbsync_service_queue_questions_oldest_seconds")).toBe(0);
+    const messages = (state: string) => value("kbsync_service_webhook_messages", { state });
+    expect([await messages("waiting"), await messages("dead")]).toEqual([1, 0]);
+    nowMs += 25 * 60 * 60 * 1000;
+    await vi.waitFor(async () => {
+      // Any write wakes the courier.
+      await asked.send("POST", "/api/rag/resource", { body: createBody({ title: `At ${nowMs++}` }) });
+      expect([await messages("waiting"), await messages("dead")]).toEqual([0, 1]);
+    }, 20_000);
+  } finally {
+    await asked.close();
+    await receiver.close();
+  }
 });
 
 it("name no owner, no document and no account", async () => {

@@ -76,7 +76,15 @@ export async function changeAgent(agents: Agents, at: AgentKey, body: AgentChang
   const before = await readAgent(agents, at);
   if (before.origin === "configuration") throw fixed(at.id);
   const fields = changedFields(before, body);
-  if (before.origin === "built-in") return insert(agents, at, fields);
+  if (before.origin === "built-in") {
+    try {
+      return await insert(agents, at, fields);
+    } catch (error) {
+      // Another first change came to be written before this one, which changes what that made.
+      if (!(error instanceof Refusal) || error.refusal !== "agent_exists") throw error;
+      return changeAgent(agents, at, body);
+    }
+  }
   const updatedAt = nowIso(agents);
   const isThere = await agents.store.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
   if (!isThere) throw noAgent(at.id);

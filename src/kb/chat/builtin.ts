@@ -50,8 +50,14 @@ interface ReadImage {
   readonly isOff: boolean;
 }
 
-const PLAIN_WORDS =
-  "No language model answered this. Text in images was recognised (OCR), and passages of the knowledge base are quoted as they stand.";
+/** What an answer says of itself first: that no model made it, and what was done in its place. */
+function plainWords(readsImages: boolean, quotesPassages: boolean): string {
+  return [
+    "No language model answered this.",
+    ...(readsImages ? ["Text in the images was recognised (OCR)."] : []),
+    ...(quotesPassages ? ["Passages of the knowledge base are quoted as they stand."] : []),
+  ].join(" ");
+}
 
 /**
  * Such an answer as a thread keeps it: text of images and passages, which a model that is asked next must not take for its
@@ -73,7 +79,9 @@ export async function answerBuiltin(
     parts.push(separated);
     if (!asJson) request.onText?.(separated);
   };
-  say(PLAIN_WORDS);
+  const citations = quotes(question, request.passages);
+  const plain = plainWords(images.length > 0 && ocr.pagesMax > 0, citations.length > 0);
+  say(plain);
   const read: ReadImage[] = [];
   for (const image of images) {
     const one = await readImage(ocr, image, signal);
@@ -82,13 +90,12 @@ export async function answerBuiltin(
   }
   const lines = fittingLines(question, read);
   if (lines.length > 0) say(`Lines of the images that fit the question:\n\n${lines.join("\n")}`);
-  const citations = quotes(question, request.passages);
   if (request.hasKnowledge || images.length === 0) say(knowledgeWords(request, citations));
 
   const toolsData = read.length === 0 ? {} : { ocr: read.map(placesOf) };
   if (!asJson) return { text: parts.join(""), citations, toolsData };
   const json = {
-    note: PLAIN_WORDS,
+    note: plain,
     images: read.map(({ image, text }) => Object.assign(factsOf(image), { text })),
     fittingLines: lines,
     passages: citations.map(({ number, title, span }) => ({ number, title, text: span.text })),

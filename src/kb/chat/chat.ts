@@ -7,7 +7,7 @@ import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { ThreadLink } from "../store/chat.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import type { Waiting } from "./attempts.ts";
-import { findSources } from "./images.ts";
+import { findSources, named } from "./images.ts";
 import { openThreadLines } from "./thread-lines.ts";
 import { answerTurn, type Asking, type TurnParts } from "./turn.ts";
 import { webhookTarget } from "./webhook-target.ts";
@@ -112,7 +112,7 @@ export function openChat(parts: ChatParts): Chat {
           hint: "Taken are PNG, JPEG, WebP, GIF, BMP and TIFF; the bytes decide.",
         });
       }
-      await parts.reader.look(path, mediaType, { render: false });
+      await named("file", () => parts.reader.look(path, mediaType, { render: false }));
     },
   };
 }

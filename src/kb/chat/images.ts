@@ -240,7 +240,7 @@ function tooSlow(field: string): Refusal {
 }
 
 /** What failed with an image names the field that brought it. */
-async function named<T>(field: string, work: () => Promise<T>): Promise<T> {
+export async function named<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { saysFull } from "../../lib/full-disk.ts";
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { ChatBody, type ChatDelivery, type ChatResponse } from "../../wire/chat.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { ChatJob } from "../store/chat.ts";
+import type { ChatJob, ChatJobFigures } from "../store/chat.ts";
 import type { Store } from "../store/store.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import type { Chat } from "./chat.ts";
@@ -16,6 +17,11 @@ const WIDTH = 4;
 const BEGUN_MAX = 3;
 /** A job that found the service busy holds its place so long before it is begun again. */
 const BUSY_MS = 1_000;
+/** First wait of a job that found the disk full, doubled for the next, and the longest. */
+const FULL_MS = 60_000;
+const FULL_MS_MAX = 10 * 60_000;
+/** A question waits so long for room, as long as its message is tried; then it is told as failed. */
+const KEPT_MS = 24 * 60 * 60_000;
 /** What a person would be told to come back for; a job comes back by itself. */
 const BUSY_CODES: ReadonlySet<string> = new Set([
   "overloaded",
@@ -28,23 +34,68 @@ const BUSY_CODES: ReadonlySet<string> = new Set([
 export interface ChatJobRunner {
   /** Looks for work; to be called at the start, and whenever a job was put in. */
   wake(this: void): void;
+  figures(accountId: string): Promise<QuestionFigures>;
   /** Breaks off what is under way, which is begun anew by the next start. */
   close(): Promise<void>;
 }
 
-/** Opens the runner; it does nothing before `wake`. `onProblem` hears of failures that are not a request's own. */
-export function openChatJobs(
-  kb: KnowledgeBase,
-  chat: Chat,
-  onProblem: (error: unknown) => void,
-): ChatJobRunner {
+/** What became of a question whose answer goes to a webhook. */
+export type QuestionOutcome = "answered" | "failed";
+
+/** Questions of an account whose answers go to webhooks. */
+export interface QuestionFigures extends ChatJobFigures {
+  /** Those told as failed since the service started. */
+  readonly failed: number;
+}
+
+/** What a runner is opened with. */
+export interface ChatJobParts {
+  readonly kb: KnowledgeBase;
+  readonly chat: Pick<Chat, "recall" | "run">;
+  /** Hears how each job ended; `code` is that of a failure. */
+  readonly onEnded: (job: ChatJob, code: string | undefined) => void;
+  /** Hears when questions begin to wait for room on the disk. */
+  readonly onFull: (error: unknown) => void;
+  /** Hears of failures that are not a request's own. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+/** A job that found the disk full. Kept in memory alone, for a full disk takes no note; the next start tries it at once. */
+interface PutOff {
+  readonly tries: number;
+  readonly dueMs: number;
+  /** Beginnings that could not be taken back in the store, and do not count. */
+  readonly spared: number;
+}
+const NEVER: PutOff = { tries: 0, dueMs: 0, spared: 0 };
+
+/** Opens the runner; it does nothing before `wake`. */
+export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobParts): ChatJobRunner {
   const stop = new AbortController();
   const { signal } = stop;
   const running = new Map<number, Promise<void>>();
+  /** By number; as many as the queue holds at most. */
+  const putOff = new Map<number, PutOff>();
+  /** By account; one number for each that had any. */
+  const failed = new Map<string, number>();
 
   const work = async (job: ChatJob): Promise<void> => {
-    const begun = await kb.store.beginChatJob(job.number);
-    if (begun === 0) return;
+    try {
+      if ((await attempt(job)) === "over") putOff.delete(job.number);
+    } catch (error) {
+      // Whatever could not be written, be it the note that a job is told as failed.
+      if (!isFull(error)) throw error;
+      const { tries, spared } = putOff.get(job.number) ?? NEVER;
+      const delayMs = Math.min(FULL_MS_MAX, FULL_MS * 2 ** tries);
+      if (![...putOff.values()].some((each) => each.tries > 0)) onFull(error);
+      putOff.set(job.number, { tries: tries + 1, dueMs: kb.nowMs() + delayMs, spared });
+    }
+  };
+  /** Throws what the store and a full disk throw. */
+  const attempt = async (job: ChatJob): Promise<"over" | "again"> => {
+    const begun = (await kb.store.beginChatJob(job.number)) - (putOff.get(job.number)?.spared ?? 0);
+    // It is gone.
+    if (begun <= 0) return "over";
     try {
       if (begun > BEGUN_MAX)
         throw new Refusal("internal", "The request was begun several times and never ended.");
@@ -56,12 +107,32 @@ export function openChatJobs(
     } catch (error) {
       // Broken off by the close, or the service is busy: that is not one of the times that a request took the process with it.
       if (signal.aborted || isBusy(error)) {
-        await kb.store.handBackChatJob(job.number);
+        await handBack(job);
         await rest();
-      } else if (begun < BEGUN_MAX && codeOf(error) === "extraction_failed") {
+        return "again";
+      }
+      if (isFull(error) && kb.nowMs() - job.createdMs < KEPT_MS) {
+        await handBack(job);
+        throw error;
+      }
+      if (begun < BEGUN_MAX && codeOf(error) === "extraction_failed") {
         // A process could not be had: that may pass too, but it counts, for it may be the request's own doing.
         await rest();
-      } else await fail(job, error);
+        return "again";
+      }
+      await fail(job, error);
+      return "over";
+    }
+    onEnded(job, undefined);
+    return "over";
+  };
+  const handBack = async ({ number }: ChatJob): Promise<void> => {
+    try {
+      await kb.store.handBackChatJob(number);
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      const known = putOff.get(number) ?? NEVER;
+      putOff.set(number, { ...known, spared: known.spared + 1 });
     }
   };
   /** Delivers the failure in place of an answer, and ends the job with it. */
@@ -87,6 +158,8 @@ export function openChatJobs(
       job: job.number,
       delivery: deliver(kb, job, body, { success: false, error: told }),
     });
+    failed.set(job.accountId, (failed.get(job.accountId) ?? 0) + 1);
+    onEnded(job, code);
   };
   const start = (job: ChatJob): void => {
     const done = work(job)
@@ -100,21 +173,41 @@ export function openChatJobs(
   /** Ends early with the close. */
   const rest = (): Promise<void> => sleep(BUSY_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const look = async (): Promise<void> => {
-    for (const job of await kb.store.chatJobs(WIDTH * 2)) {
+    const nowMs = kb.nowMs();
+    const waiting = [...putOff].filter(([, { dueMs }]) => dueMs > nowMs);
+    for (const job of await kb.store.chatJobs(
+      WIDTH * 2,
+      waiting.map(([number]) => number),
+    )) {
       if (signal.aborted || running.size >= WIDTH) return;
       if (!running.has(job.number)) start(job);
     }
+    const nextMs = Math.min(...waiting.map(([, { dueMs }]) => dueMs));
+    // While jobs are under way, the end of each looks again.
+    if (waiting.length > 0 && running.size === 0) watch.sleep(nextMs - nowMs);
   };
   const watch = openQueueWatch({ look, onProblem });
 
   return {
     wake: watch.wake,
+    figures: async (accountId) => ({
+      ...(await kb.store.chatJobFigures(accountId)),
+      failed: failed.get(accountId) ?? 0,
+    }),
     close: async () => {
       stop.abort();
       await watch.close();
       await Promise.all(running.values());
     },
   };
+}
+
+/**
+ * No room for what was to be written. SQLite also says so by a file that it cannot make or make longer, which is no fault of
+ * the question either.
+ */
+function isFull(error: unknown): boolean {
+  return saysFull(error) || codeOf(error) === "store_unreachable";
 }
 
 /** Refused for what others do at the moment, not for what it is. */

@@ -6,6 +6,7 @@ import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { Chat } from "../chat/chat.ts";
+import type { ChatJobRunner } from "../chat/job-runner.ts";
 import { addAgentRoutes } from "./agent-routes.ts";
 import { addBulkRoutes, BULK_BYTES_UNDER_WAY } from "./bulk-routes.ts";
 import { addChatRoutes } from "./chat-routes.ts";
@@ -48,7 +49,7 @@ const SMALL_BODY_BYTES = 128 * 1024;
 export async function buildServer(
   parts: HttpParts,
   webhooks: Webhooks,
-  chat: Chat,
+  { chat, jobs }: { readonly chat: Chat; readonly jobs: Pick<ChatJobRunner, "figures"> },
   health: () => Health,
   metrics?: () => Promise<MetricsText>,
 ): Promise<FastifyInstance> {
@@ -105,7 +106,7 @@ export async function buildServer(
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
   addFileRoutes(server, parts);
-  addWebhookRoutes(server, parts, webhooks);
+  addWebhookRoutes(server, parts, webhooks, (accountId) => jobs.figures(accountId));
   await server.register((scope) =>
     addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR)),
   );

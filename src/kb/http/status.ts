@@ -1,4 +1,5 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { saysFull } from "../../lib/full-disk.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { RefusalCode } from "../resources/refusal.ts";
 
@@ -117,7 +118,7 @@ export function refusalAnswer(error: unknown): RefusalAnswer {
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const code = codeOf(error);
-  if (code === "ENOSPC" || code === "EDQUOT" || code === "disk_full" || code === "store_full") {
+  if (saysFull(error)) {
     // The store's own words name a path on this machine: that is for the log.
     return new Refusal("disk_full", "No space is left to store this.", { cause: error });
   }

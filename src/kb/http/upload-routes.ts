@@ -4,6 +4,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { ChatUploadFields, ChatUploadForm } from "../../wire/chat.ts";
 import { UploadAnswer, UploadForm } from "../../wire/upload.ts";
+import { codeOf } from "../../lib/failure.ts";
+import { noAgent } from "../agents/agents.ts";
 import type { Chat } from "../chat/chat.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { Asked } from "../resources/asked.ts";
@@ -107,7 +109,13 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
       const keep = async (asked: Asked): Promise<SentAnswer> => {
         const thread = await upload.check(accountId, form);
         isFirst = true;
-        return answer(await keepUpload(kb, accountId, received, name, { ...asked, ...thread }));
+        const kept = keepUpload(kb, accountId, received, name, { ...asked, ...thread });
+        return answer(
+          await kept.catch((error: unknown) => {
+            // Deleted behind the check: the store kept neither file nor link.
+            throw codeOf(error) === "agent_gone" ? noAgent(fields["agent_id"] ?? "", "agent_id") : error;
+          }),
+        );
       };
       if (key === undefined) return send(reply, await keep({}));
       // Of the form only name, content and what is read of its fields count: its boundary is another one at every try.

@@ -16,6 +16,8 @@ import {
   type DeadRecord,
   type EndpointRecord,
 } from "../../wire/webhook.ts";
+import type { QuestionFigures } from "../chat/job-runner.ts";
+import type { JobFigures } from "../store/jobs.ts";
 import type { DeadDelivery, Endpoint, EndpointKey } from "../store/webhooks.ts";
 import {
   changeEndpoint,
@@ -32,7 +34,12 @@ import { readBody, readInput } from "./validate.ts";
 const TAG = "Webhooks";
 
 /** Endpoints of the caller's account and their dead letters (additions), and what waits in the account's queues. */
-export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
+export function addWebhookRoutes(
+  server: FastifyInstance,
+  parts: HttpParts,
+  webhooks: Webhooks,
+  questionsOf: (accountId: string) => Promise<QuestionFigures>,
+): void {
   const { store } = webhooks;
   const one = `${ROUTES.webhooks}/:id`;
   const dead = `${ROUTES.webhooks}/dead`;
@@ -188,20 +195,21 @@ export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webh
     url: ROUTES.queues,
     scope: "read",
     doc: {
-      summary: "What waits for the account: documents to be taken in, messages to be sent.",
+      summary:
+        "What waits for the account: documents to be taken in, questions to be answered, messages to be sent.",
       tag: "Service",
       answers: { 200: QueuesAnswer },
     },
     handle: async (_request, accountId) => {
-      const [jobs, messages] = await Promise.all([
+      const [jobs, messages, questions] = await Promise.all([
         store.jobFigures(accountId),
         store.deliveryFigures(accountId),
+        questionsOf(accountId),
       ]);
-      const { waiting, oldestMs, failed } = jobs;
-      const oldestAt = oldestMs === null ? null : new Date(oldestMs).toISOString();
       return answer(200, "Queues fetched successfully", {
-        ingest: { waiting, oldestAt, failed },
+        ingest: queueOf(jobs),
         webhooks: messages,
+        questions: queueOf(questions),
       });
     },
   });
@@ -209,6 +217,10 @@ export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webh
 
 function keyOf(request: FastifyRequest, accountId: string): EndpointKey {
   return { accountId, id: idOf(request) };
+}
+
+function queueOf({ waiting, oldestMs, failed }: JobFigures) {
+  return { waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString(), failed };
 }
 
 function recordOf(endpoint: Endpoint): EndpointRecord {

@@ -1,5 +1,5 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
-import type { LanguageModel } from "../language/language-model.ts";
+import type { TextModel } from "./text-model.ts";
 
 /** After a failure the model is left alone so long: each document would wait for it in vain, for minutes where it hangs. */
 const REST_MS = 30_000;
@@ -14,9 +14,8 @@ export interface LanguageState {
 /** A language model with what is known of how it fares. */
 export interface LanguageService {
   /** Works with the model. Throws `language_model_resting` while it is left alone after a failure. */
-  run<T>(this: void, work: (model: LanguageModel) => Promise<T>): Promise<T>;
+  run<T>(this: void, work: (model: TextModel) => Promise<T>): Promise<T>;
   state(): LanguageState;
-  close(): Promise<void>;
 }
 
 /** The state where none is configured. */
@@ -28,7 +27,7 @@ export const NO_LANGUAGE_MODEL: LanguageState = {
 
 /** Watches a model. `onProblem` hears when it begins to fail. */
 export function watchLanguageModel(
-  model: LanguageModel,
+  model: TextModel,
   nowMs: () => number,
   onProblem: (error: unknown) => void,
 ): LanguageService {
@@ -65,6 +64,5 @@ export function watchLanguageModel(
             message: `The language model ${model.name} fails; agentic chunking splits by meaning until it works again.`,
           }
         : { state: "ready", message: `Questions and agentic chunking ask ${model.name}.` },
-    close: () => model.close(),
   };
 }

@@ -1,3 +1,5 @@
+import type { Patience } from "./patience.ts";
+
 /** An image as a model gets it. */
 export interface ModelImage {
   readonly mediaType: "image/png" | "image/jpeg";
@@ -17,6 +19,8 @@ export interface ModelRequest {
   /** The system's first, if any; then the user and the assistant in turn, the user last. */
   readonly messages: readonly ModelMessage[];
   readonly temperature: number | undefined;
+  /** Asks for the same answer each time. Default: the model's own chance. */
+  readonly seed?: number;
   /** The answer is to be one JSON object. */
   readonly asJson: boolean;
 }
@@ -50,11 +54,13 @@ export interface ModelCall {
   readonly signal: AbortSignal;
   /** Given: the answer is streamed, and this hears of each piece. */
   readonly onText?: (piece: string) => void;
+  /** Default: the model's own, in which all tries share the time of one. */
+  readonly patience?: Patience;
 }
 
 /**
- * A language model somewhere. Rejects with code `model_failed` or `model_timeout` where no text was answered, and with
- * the signal's reason. A stream that breaks off behind its first piece is an answer with `finish` `error`.
+ * A language model somewhere. Rejects with a ModelFailure (`model_failed`, `model_timeout`) where no text was answered, and
+ * with the signal's reason. A stream that breaks off behind its first piece is an answer with `finish` `error`.
  */
 export interface ChatModel {
   answer(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;

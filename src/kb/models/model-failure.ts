@@ -1,39 +1,98 @@
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 
+/**
+ * Whose matter a failure is. `unreachable`: nobody answered, or the endpoint is busy, which passes by itself. `refused`:
+ * asking again changes nothing. `unusable`: what was answered is none.
+ */
+export type FailureKind = "unreachable" | "refused" | "unusable";
+
+/** Why a model gave no answer: code `model_timeout` or `model_failed`. */
+export class ModelFailure extends KbsyncError {
+  readonly kind: FailureKind;
+
+  constructor(
+    message: string,
+    options: { readonly code: string; readonly subject: string; readonly kind: FailureKind },
+  ) {
+    super(message, { code: options.code, subject: options.subject, retryable: true });
+    this.kind = options.kind;
+  }
+}
+
+/** Who was asked, and how. */
+export interface AskedModel {
+  readonly model: string;
+  /** Some endpoints tell it in their refusal of it: it is taken out of their words. */
+  readonly apiKey: string | undefined;
+  readonly timeoutMs: number;
+}
+
 /** Longest piece of an endpoint's own words that is passed on. */
 const WORDS_CHARS_MAX = 300;
+/** Statuses of an endpoint that is busy, beside all from 500 on. */
+const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
-/** What asking a model threw, in words: which model, and what its endpoint said. */
-export function modelFailure(error: unknown, model: string, timeoutMs: number): KbsyncError {
-  const facts = { subject: model, retryable: true, cause: error };
-  if (error instanceof APIConnectionTimeoutError || isTimeout(error)) {
-    return new KbsyncError(`the model ${model} did not answer within ${timeoutMs / 1000} s`, {
-      ...facts,
-      code: "model_timeout",
-    });
+/**
+ * What asking a model threw, in words: which model, and what its endpoint said. It has no `cause`, whose own words, key
+ * and all, would stand in the log.
+ */
+export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: AskedModel): ModelFailure {
+  const facts = { subject: model, kind: failureKind(error) };
+  if (isTimeout(error)) {
+    const message = `the model ${model} did not answer within ${timeoutMs / 1000} s`;
+    return new ModelFailure(message, { ...facts, code: "model_timeout" });
   }
-  return new KbsyncError(`the model ${model} failed: ${wordsOf(error)}`, { ...facts, code: "model_failed" });
+  const message = `the model ${model} failed: ${wordsOf(error, apiKey)}`;
+  return new ModelFailure(message, { ...facts, code: "model_failed" });
+}
+
+/** Of what asking threw. */
+export function failureKind(error: unknown): FailureKind {
+  if (isTimeout(error) || error instanceof APIConnectionError) return "unreachable";
+  if (isTooLong(error)) return "unusable";
+  if (error instanceof APIError && error.status !== undefined) {
+    return BUSY.has(error.status) || error.status >= 500 ? "unreachable" : "refused";
+  }
+  return connectionWords(error) === undefined ? "unusable" : "unreachable";
 }
 
 function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === "TimeoutError";
+  return (
+    error instanceof APIConnectionTimeoutError || (error instanceof Error && error.name === "TimeoutError")
+  );
 }
 
-function wordsOf(error: unknown): string {
+/** The client's word for more bytes than it takes. */
+function isTooLong(error: unknown): boolean {
+  let cause: unknown = error;
+  for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
+    if (codeOf(cause) === "UND_ERR_RES_EXCEEDED_MAX_SIZE") return true;
+    cause = cause.cause;
+  }
+  return false;
+}
+
+function wordsOf(error: unknown, apiKey: string | undefined): string {
+  if (isTooLong(error)) return "its endpoint answered more than any model writes";
   const broken = connectionWords(error);
   if (error instanceof APIConnectionError) return broken ?? "its endpoint broke off the connection";
+  const own = (words: string): string =>
+    cut(apiKey === undefined ? words : words.replaceAll(apiKey, "(the key)"));
   if (error instanceof APIError) {
     const status = error.status === undefined ? "" : `its endpoint answered ${error.status}: `;
-    return `${status}${cut(error.message.replace(/^\d{3} /, ""))}`;
+    return `${status}${own(error.message.replace(/^\d{3} /, ""))}`;
   }
-  return broken ?? cut(messageOf(error));
+  return broken ?? own(messageOf(error));
 }
+
+/** Causes that are looked into behind a failure. */
+const CAUSES_MAX = 5;
 
 /** What the system says of the connection, where it is to blame. */
 function connectionWords(error: unknown): string | undefined {
   let cause: unknown = error;
-  for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
+  for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
     const code = codeOf(cause);
     if (code === "ECONNREFUSED") return "its endpoint refuses the connection";
     if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "there is no host of its endpoint's name";

@@ -2,30 +2,41 @@ import OpenAI from "openai";
 import { Agent, fetch as undiciFetch } from "undici";
 import type { z } from "zod";
 import type { ChatModel, ModelAnswer, ModelCall, ModelMessage, ModelRequest } from "./chat-model.ts";
-import { modelFailure } from "./model-failure.ts";
+import { modelFailure, type ModelFailure } from "./model-failure.ts";
 import { ChunkBody, CompletionBody, finishOf, usageOf } from "./openai-answer.ts";
+import { askPatiently, type Patience } from "./patience.ts";
 
 /** An endpoint and how it is asked. */
 export interface OpenAiOptions {
-  /** With the version, without a slash at the end. */
+  /** Up to the version, as clients of such services take it: `https://api.openai.com/v1`. */
   readonly baseUrl: string;
-  /** Undefined: no key is sent. */
+  /** Undefined: no key is sent, as servers on the own machine need none. */
   readonly apiKey: string | undefined;
   /** Longest wait for an answer, all tries together, and for the next piece of one that streams. */
   readonly timeoutMs: number;
+  /** Tries of a question where the endpoint is busy or breaks off before it answered anything. Default 3. */
+  readonly attempts?: number;
 }
 
-/** Tries after the first, where the endpoint is busy or breaks off before it answered anything. One that hangs gets none. */
-const RETRIES = 2;
+const ATTEMPTS = 3;
 /** Longest answer in characters: some 250,000 tokens, more than any model writes. */
 const ANSWER_CHARS_MAX = 1_000_000;
+/** Most bytes read of an answer, whole or an error: that many characters, each escaped, and what stands around them. */
+const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+/** Of one that streams: each token comes with some hundred bytes around it. */
+const STREAM_BYTES_MAX = 128 * 1024 * 1024;
 
-/** A model behind any endpoint that speaks OpenAI's chat completions. */
-export function openOpenAiModel({ baseUrl, apiKey, timeoutMs }: OpenAiOptions): ChatModel {
+/** A model behind any endpoint that speaks OpenAI's chat completions. Nothing is sent before the first question. */
+export function openOpenAiModel(options: OpenAiOptions): ChatModel {
+  const { apiKey, timeoutMs, attempts = ATTEMPTS } = options;
   // Connections of their own; undici's limits would cut off answers that we still wait for.
-  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  const unhurried = { headersTimeout: 0, bodyTimeout: 0 };
+  const wholes = new Agent({ ...unhurried, maxResponseSize: ANSWER_BYTES_MAX });
+  const streams = new Agent({ ...unhurried, maxResponseSize: STREAM_BYTES_MAX });
+  // Redirects are not followed: documents, images and the key are for this address alone.
+  const over = (dispatcher: Agent): object => ({ dispatcher, redirect: "manual" });
   const client = new OpenAI({
-    baseURL: baseUrl,
+    baseURL: options.baseUrl.replace(/\/+$/, ""),
     // Whatever stands in the environment belongs to other programs.
     apiKey: apiKey ?? "none",
     adminAPIKey: null,
@@ -33,20 +44,23 @@ export function openOpenAiModel({ baseUrl, apiKey, timeoutMs }: OpenAiOptions): 
     project: null,
     webhookSecret: null,
     ...(apiKey === undefined ? { defaultHeaders: { authorization: null } } : {}),
-    maxRetries: RETRIES,
-    timeout: timeoutMs,
+    // Tries and times are counted by askPatiently, for all of a question together.
+    maxRetries: 0,
     logLevel: "off",
     // The types of undici and of the platform's fetch differ in name alone.
     fetch: undiciFetch as unknown as typeof fetch,
-    fetchOptions: { dispatcher } as object,
   });
 
-  const whole = async (request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> => {
-    const body = { ...bodyOf(request), stream: false as const };
-    const patience = AbortSignal.timeout(timeoutMs);
-    const options = { signal: AbortSignal.any([signal, patience]) };
-    const json: unknown = await client.chat.completions.create(body, options).catch((error: unknown) => {
-      throw patience.aborted ? patience.reason : error;
+  const whole = async (
+    request: ModelRequest,
+    patience: Patience,
+    signal: AbortSignal,
+  ): Promise<ModelAnswer> => {
+    const settings = { timeout: patience.tryMs, fetchOptions: over(wholes) };
+    const json = await askPatiently(patience, attempts, signal, async (until): Promise<unknown> => {
+      const asked = client.chat.completions.create(bodyOf(request), { ...settings, signal: until });
+      // Some servers do not say that their answer is JSON; the client would hand it on as a text.
+      return JSON.parse(await (await asked.asResponse()).text());
     });
     const completion = CompletionBody.parse(json);
     const [choice] = completion.choices;
@@ -65,20 +79,25 @@ export function openOpenAiModel({ baseUrl, apiKey, timeoutMs }: OpenAiOptions): 
 
   const streamed = async (
     request: ModelRequest,
+    patience: Patience,
     signal: AbortSignal,
     onText: (piece: string) => void,
   ): Promise<ModelAnswer> => {
     const silence = new AbortController();
     const body = { ...bodyOf(request), stream: true as const, stream_options: { include_usage: true } };
+    const settings = { timeout: patience.tryMs, fetchOptions: over(streams) };
     const gathered = gather(request.model);
-    const patience = setTimeout(() => silence.abort(), timeoutMs);
+    let clock: NodeJS.Timeout | undefined;
     try {
-      const stream = await client.chat.completions.create(body, {
-        signal: AbortSignal.any([signal, silence.signal]),
-      });
-      patience.refresh();
+      const stream = await askPatiently(patience, attempts, signal, async (until) =>
+        client.chat.completions.create(body, {
+          ...settings,
+          signal: AbortSignal.any([until, silence.signal]),
+        }),
+      );
+      clock = setTimeout(() => silence.abort(), patience.tryMs);
       for await (const chunk of stream) {
-        patience.refresh();
+        clock.refresh();
         const piece = gathered.take(ChunkBody.parse(chunk));
         if (piece !== "") onText(piece);
         if (gathered.isFull()) break;
@@ -91,26 +110,32 @@ export function openOpenAiModel({ baseUrl, apiKey, timeoutMs }: OpenAiOptions): 
       signal.throwIfAborted();
       const cause = silence.signal.aborted ? new DOMException("no piece came", "TimeoutError") : error;
       if (!gathered.hasText()) throw cause;
-      return gathered.answer(modelFailure(cause, request.model, timeoutMs).message);
+      return gathered.answer(failureOf(cause, request, patience).message);
     } finally {
-      clearTimeout(patience);
+      clearTimeout(clock);
     }
   };
 
+  const failureOf = (error: unknown, { model }: ModelRequest, { tryMs }: Patience): ModelFailure =>
+    modelFailure(error, { model, apiKey, timeoutMs: tryMs });
+
   return {
-    answer: async (request, { signal, onText }: ModelCall) => {
+    answer: async (request, { signal, onText, patience: own }: ModelCall) => {
       signal.throwIfAborted();
+      const patience = own ?? { tryMs: timeoutMs, allMs: timeoutMs };
       try {
-        if (onText === undefined) return await whole(request, signal);
-        const answer = await streamed(request, signal, onText);
+        if (onText === undefined) return await whole(request, patience, signal);
+        const answer = await streamed(request, patience, signal, onText);
         if (answer.text !== "" || answer.finish !== "error") return answer;
         throw new Error(answer.problem);
       } catch (error) {
         signal.throwIfAborted();
-        throw modelFailure(error, request.model, timeoutMs);
+        throw failureOf(error, request, patience);
       }
     },
-    close: () => dispatcher.destroy(),
+    close: async () => {
+      await Promise.all([wholes.destroy(), streams.destroy()]);
+    },
   };
 }
 
@@ -152,11 +177,12 @@ function gather(asked: string): Gathered {
   };
 }
 
-function bodyOf({ model, messages, temperature, asJson }: ModelRequest) {
+function bodyOf({ model, messages, temperature, seed, asJson }: ModelRequest) {
   return {
     model,
     messages: messages.map(messageOf),
     ...(temperature === undefined ? {} : { temperature }),
+    ...(seed === undefined ? {} : { seed }),
     ...(asJson ? { response_format: { type: "json_object" as const } } : {}),
   };
 }

@@ -26,8 +26,10 @@ export interface ChatStore {
 
   /** Puts a request into the queue of those that are answered later. Throws `queue_full` at `jobsMax`. */
   addChatJob(job: NewChatJob, jobsMax: number): Promise<void>;
-  /** Oldest first. */
-  chatJobs(limit: number): Promise<readonly ChatJob[]>;
+  /** Oldest first, those numbers left out. */
+  chatJobs(limit: number, except?: readonly number[]): Promise<readonly ChatJob[]>;
+  /** Of one account, or of all. */
+  chatJobFigures(accountId: string | undefined): Promise<ChatJobFigures>;
   /** Notes that work on a job begins; answers how often it has begun by now. 0: the job is gone. */
   beginChatJob(number: number): Promise<number>;
   /** Takes back one beginning: the job was broken off by us, and waits as before. */
@@ -126,6 +128,14 @@ export interface NewChatJob {
 
 export interface ChatJob extends Omit<NewChatJob, "nowMs"> {
   readonly number: number;
+  /** When it was put in. */
+  readonly createdMs: number;
+}
+
+export interface ChatJobFigures {
+  readonly waiting: number;
+  /** When the oldest was put in. */
+  readonly oldestMs: number | null;
 }
 
 export interface PassageKey {

@@ -30,7 +30,8 @@ export interface WebhookStore {
   deadDeliveries(query: DeadQuery): Promise<readonly DeadDelivery[]>;
   /** Lets dead letters be tried anew: one, those of one endpoint, or all of the account; none of disabled endpoints. */
   replayDeliveries(query: ReplayQuery): Promise<Replayed>;
-  deliveryFigures(accountId: string): Promise<DeliveryFigures>;
+  /** Of one account, or of all. */
+  deliveryFigures(accountId: string | undefined): Promise<DeliveryFigures>;
 }
 
 export interface EndpointKey {

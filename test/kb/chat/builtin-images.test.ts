@@ -27,6 +27,9 @@ describe("without a model", () => {
       const user_urls = [{ type: "image", url: imageUrl }];
       const { json } = await ask(running, { user: "What is the invoice total?", user_urls });
       const { content, images, tools_data } = json.response.data;
+      expect(content).toMatch(
+        /^No language model answered this\. Text in the images was recognised \(OCR\)\.\n/,
+      );
       expect(content).toMatch(/Image: minutes\.png \(PNG, \d+ × \d+ pixels, \d+ KB\)\. Its text:/);
       expect(content).toContain("Minutes of the harbour board\n\nThe invoice total is 4711 euros.");
       expect(content).toContain(
@@ -57,6 +60,7 @@ describe("without a model", () => {
           const upload = await asked.send("POST", "/files/upload", { body: fileForm(empty, "green.webp") });
           const { json } = await ask(asked, { user_urls: [{ type: "image", url: upload.json.file_url }] });
           expect(json.response.data.content).toContain(words);
+          expect(json.response.data.content.includes("(OCR)")).toBe(asked === running);
         }
       } finally {
         await off.close();

@@ -17,7 +17,9 @@ describe("without a model", () => {
     expect(status).toBe(200);
     const { data, usage } = json.response;
     expect(data).toMatchObject({ model: "builtin/ocr", finish_reason: "completed", fallback: false });
-    expect(data.content).toMatch(/^No language model answered this\./);
+    expect(data.content).toMatch(
+      /^No language model answered this\. Passages of the knowledge base are quoted as they stand\.\n/,
+    );
     expect(data.content).toContain("“The new crane lifts forty tons.” [1] (Harbour)");
     expect(data.annotations).toMatchObject([
       { type: "citation", number: 1, resource_id: resourceId, span: { start: 20, end: 51 } },
@@ -27,7 +29,9 @@ describe("without a model", () => {
 
   it("says so where nothing fits", async () => {
     const { json } = await ask(running, { user: "zebras" });
-    expect(json.response.data.content).toContain("holds nothing that fits");
+    expect(json.response.data.content).toBe(
+      "No language model answered this.\n\nThe knowledge base holds nothing that fits the question.",
+    );
   });
 
   it("comes in pieces as it is made, and as JSON where that was asked for", async () => {

@@ -59,8 +59,8 @@ afterAll(async () => {
   await web.close();
 });
 
-/** 10,000 × 10,000 pixels of one colour, in some 12 KB. */
-function hugePng(): Buffer {
+/** A square of one colour, of 10,000 × 10,000 pixels in some 12 KB. */
+function hugePng(sidePx = 10_000): Buffer {
   const chunk = (type: string, data: Buffer): Buffer => {
     const body = Buffer.concat([Buffer.from(type), data]);
     const head = Buffer.alloc(4);
@@ -70,10 +70,10 @@ function hugePng(): Buffer {
     return Buffer.concat([head, body, tail]);
   };
   const header = Buffer.alloc(13);
-  header.writeUInt32BE(10_000, 0);
-  header.writeUInt32BE(10_000, 4);
+  header.writeUInt32BE(sidePx, 0);
+  header.writeUInt32BE(sidePx, 4);
   header.set([1, 0, 0, 0, 0], 8);
-  const rows = deflateSync(Buffer.alloc(10_000 * 1251), { level: 9 });
+  const rows = deflateSync(Buffer.alloc(sidePx * (1 + Math.ceil(sidePx / 8))), { level: 9 });
   const signature = Buffer.from("89504e470d0a1a0a", "hex");
   return Buffer.concat([
     signature,
@@ -225,6 +225,28 @@ describe("a question with images is refused", SLOW, () => {
   it("but not with 32 MB of images exactly", async () => {
     const user_urls = [image("/half.png"), image("/other-half.png")];
     expect((await ask(running, { user: "Hello", user_urls })).status).toBe(200);
+  });
+});
+
+describe("an upload for chat at its bound is kept, and refused above it", SLOW, () => {
+  const upload = (bytes: Buffer) => running.send("POST", "/files/upload", { body: fileForm(bytes, "a.png") });
+
+  it("of bytes", async () => {
+    const small = await png.clone().toBuffer();
+    const sized = (bytes: number) => Buffer.concat([small, Buffer.alloc(bytes - small.length)]);
+    expect((await upload(sized(IMAGES_BYTES_MAX))).status).toBe(200);
+    const kept = await filesOf(running);
+    const above = await upload(sized(IMAGES_BYTES_MAX + 1));
+    expect(above).toMatchObject({ status: 413, json: { error: { code: "file_too_large", field: "file" } } });
+    expect(await filesOf(running)).toEqual(kept);
+  });
+
+  it("of pixels: 64 million, and one more", async () => {
+    expect((await upload(hugePng(8000))).status).toBe(200);
+    const kept = await filesOf(running);
+    const above = await upload(bitmapHeader(12_277, 5213));
+    expect(above).toMatchObject({ status: 413, json: { error: { code: "image_too_large", field: "file" } } });
+    expect(await filesOf(running)).toEqual(kept);
   });
 });
 

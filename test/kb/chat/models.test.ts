@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { ChatAnswer } from "../../../src/wire/chat.ts";
-import { openModelEndpoint, type Behaviour, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import {
+  ENDPOINT_KEY,
+  openModelEndpoint,
+  type Behaviour,
+  type ModelEndpoint,
+} from "../../fakes/model-endpoint.ts";
 import type { Running } from "../service/running.ts";
 import { ask, begin, CHAT, eventsOf, KNOWLEDGE, openAsking, remember } from "./asking.ts";
 
@@ -233,8 +238,12 @@ describe("a model that fails", () => {
     expect(textOf(earlier?.content)).toMatch(/^Answered without a model \(data, no instructions\): "/);
   });
 
-  it("never shows its key", async () => {
-    expect(running.log()).not.toContain("sk-test");
+  it("never shows its key, though its endpoint's own words hold it", async () => {
+    const message = `Incorrect API key provided: ${ENDPOINT_KEY}.`;
+    endpoint.behave = () => ({ kind: "fail", status: 401, message });
+    const { json, text } = await ask(running, { user: "Hello" });
+    expect(json.message).toContain("Incorrect API key provided: (the key).");
+    expect(text + running.log()).not.toContain(ENDPOINT_KEY);
   });
 });
 

@@ -48,6 +48,26 @@ describe("agents", () => {
     expect(named.json.data._id).toMatch(/^[0-9a-f]{24}$/);
   });
 
+  it("made twice at the same instant: one is there, the other is a conflict", async () => {
+    const names = Array.from({ length: 8 }, (_, at) => `Twin ${at}`);
+    const made = await Promise.all(names.map((name) => send("POST", "", { id: "twin", name })));
+    const won = made.find(({ status }) => status === 201);
+    expect(made.filter(({ status }) => status === 409)).toHaveLength(names.length - 1);
+    expect((await send("GET", "/twin")).json.data).toEqual(won?.json.data);
+    for (const { json } of made.filter(({ status }) => status === 409))
+      expect(json.error).toMatchObject({ code: "agent_exists", field: "id" });
+    await send("DELETE", "/twin");
+  });
+
+  it("`default` changed twice at the same instant takes each change", async () => {
+    const changes = [{ name: "One" }, { name: "Two" }, { name: "Three" }];
+    const changed = await Promise.all(changes.map((change) => send("PUT", "/default", change)));
+    expect(changed.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const { name } = (await send("GET", "/default")).json.data;
+    expect(changes).toContainEqual({ name });
+    await send("DELETE", "/default");
+  });
+
   it("`default` can be changed, and is as it was once that is deleted", async () => {
     const before = (await send("GET", "/default")).json.data;
     expect(before).toMatchObject({ origin: "built-in", knowledge: [{ owner: "docs" }] });

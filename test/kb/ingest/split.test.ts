@@ -3,7 +3,9 @@ import { watchLanguageModel } from "../../../src/kb/ingest/language-service.ts";
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import { INLINE_CHARS_MAX, openSplitter, UNITS_MAX } from "../../../src/kb/ingest/split.ts";
 import type { Splitter } from "../../../src/kb/ingest/split.ts";
-import { openLanguageModel } from "../../../src/kb/language/openai-compatible.ts";
+import { openTextModel } from "../../../src/kb/ingest/text-model.ts";
+import { openOpenAiModel } from "../../../src/kb/models/openai.ts";
+import type { ChatModel } from "../../../src/kb/models/chat-model.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import type { Settings, Strategy } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
@@ -32,6 +34,7 @@ describe("splitting", () => {
   let server: LanguageModelServer;
   let nowMs: number;
   const opened: Splitter[] = [];
+  const chats: ChatModel[] = [];
   const told: string[] = [];
   beforeEach(async () => {
     server = await startLanguageModelServer();
@@ -39,6 +42,7 @@ describe("splitting", () => {
   });
   afterEach(async () => {
     for (const splitter of opened.splice(0)) await splitter.close();
+    for (const chat of chats.splice(0)) await chat.close();
     told.splice(0);
     await server.close();
   });
@@ -49,12 +53,13 @@ describe("splitting", () => {
       onReady: () => undefined,
       onProblem: () => undefined,
     });
-    const language = openLanguageModel({ baseUrl, model: "divider-1", apiKey, attempts: 1 });
+    const chat = openOpenAiModel({ baseUrl, apiKey, timeoutMs: 60_000, attempts: 1 });
+    chats.push(chat);
     const splitter = openSplitter({
       model,
       language: withLanguage
         ? watchLanguageModel(
-            language,
+            openTextModel(chat, "divider-1"),
             () => nowMs,
             () => undefined,
           )

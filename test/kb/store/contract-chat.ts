@@ -221,7 +221,13 @@ export function chatContract(fixture: StoreFixture): void {
           accountId: accountId(),
           messageId: "first",
           body: "{}",
+          createdMs: expect.any(Number),
         });
+        expect(await store.chatJobFigures(accountId())).toEqual({ waiting: 2, oldestMs: first?.createdMs });
+        expect(await store.chatJobFigures(undefined)).toEqual({ waiting: 2, oldestMs: first?.createdMs });
+        expect(await store.chatJobFigures("another")).toEqual({ waiting: 0, oldestMs: null });
+        const behind = await store.chatJobs(1, [first?.number ?? 0]);
+        expect(behind.map(({ messageId }) => messageId)).toEqual(["second"]);
         expect((await store.chatJobs(1)).map(({ messageId }) => messageId)).toEqual(["first"]);
         const { number = 0 } = first ?? {};
         expect([await store.beginChatJob(number), await store.beginChatJob(number)]).toEqual([1, 2]);

@@ -222,6 +222,8 @@ export function retentionContract(fixture: StoreFixture): void {
         await store.changeEndpoint({ ...key, enabled: true, nowIso: LATER });
         expect(await store.replayDeliveries(asked)).toEqual({ replayed: 1, disabled: 0 });
         expect(await store.deliveryFigures(accountId)).toEqual({ endpoints: 1, waiting: 2, dead: 0 });
+        expect(await store.deliveryFigures("another")).toEqual({ endpoints: 0, waiting: 0, dead: 0 });
+        expect((await store.deliveryFigures(undefined)).waiting).toBeGreaterThanOrEqual(2);
         await store.settleDelivery({ ...c, kind: "dead", problem: "gone", disable: false });
         expect(await store.purgeDead(NOW_MS + DAY_MS, 10)).toBe(1);
         expect(await store.removeEndpoint(key)).toBe(true);

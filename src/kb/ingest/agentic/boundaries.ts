@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { LanguageModel } from "../../language/language-model.ts";
 import { readAnswer } from "./answer.ts";
+import type { TextModel } from "../text-model.ts";
 import { askedAgain, boundaryQuestion } from "./prompt.ts";
 
 /** Characters shown at once: some 3,000 tokens, which small models still read with care. */
@@ -22,7 +22,7 @@ const TEXT_CHARS_MAX = (QUESTIONS_MAX * WINDOW_CHARS) / 2;
 export async function findBoundaries(
   texts: readonly string[],
   chunkSize: number,
-  model: LanguageModel,
+  model: TextModel,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
   // Told before the first question, not after the last.
@@ -59,7 +59,7 @@ async function askAbout(
   from: number,
   to: number,
   chunkSize: number,
-  model: LanguageModel,
+  model: TextModel,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
   const pieces = texts.slice(from, to).map((text, at) => ({ number: from + at, text }));

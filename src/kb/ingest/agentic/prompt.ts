@@ -1,4 +1,4 @@
-import type { Completion, Turn } from "../../language/language-model.ts";
+import type { ModelMessage } from "../../models/chat-model.ts";
 
 /** A part of the text that stays whole, as the model is shown it. */
 export interface NumberedPiece {
@@ -7,7 +7,10 @@ export interface NumberedPiece {
 }
 
 /** The question where to divide. What the pieces say is material: the model is told so, and can only name numbers. */
-export function boundaryQuestion(pieces: readonly NumberedPiece[], chunkSize: number): Completion {
+export function boundaryQuestion(
+  pieces: readonly NumberedPiece[],
+  chunkSize: number,
+): readonly ModelMessage[] {
   const first = pieces[0]?.number ?? 0;
   const last = pieces.at(-1)?.number ?? 0;
   const system = [
@@ -19,15 +22,22 @@ export function boundaryQuestion(pieces: readonly NumberedPiece[], chunkSize: nu
     `Answer with one JSON object and nothing else: {"split_after": [numbers]}. Each number, ascending, is that of the last piece of a passage. The list is empty where all pieces belong together. Allowed are numbers from ${first} to ${last - 1}.`,
   ].join("\n");
   const text = pieces.map((piece) => `<piece number="${piece.number}">\n${piece.text}\n</piece>`).join("\n");
-  return { system, turns: [{ role: "user", text }] };
+  return [
+    { role: "system", text: system },
+    { role: "user", text },
+  ];
 }
 
 /**
  * The same question after an answer that could not be used: asked again alike, the model would answer alike. An answer
  * that never came whole is undefined.
  */
-export function askedAgain(question: Completion, answer: string | undefined, flaw: string): Completion {
-  const said: readonly Turn[] = answer === undefined ? [] : [{ role: "assistant", text: answer }];
+export function askedAgain(
+  question: readonly ModelMessage[],
+  answer: string | undefined,
+  flaw: string,
+): readonly ModelMessage[] {
+  const said: readonly ModelMessage[] = answer === undefined ? [] : [{ role: "assistant", text: answer }];
   const words = `Your answer could not be used: ${flaw}. Answer again, with the JSON object alone.`;
-  return { ...question, turns: [...question.turns, ...said, { role: "user", text: words }] };
+  return [...question, ...said, { role: "user", text: words }];
 }

@@ -1,4 +1,4 @@
-import type { AgentKey, ChatJob, PassageKey, PassagePlace, StoredAgent } from "../chat.ts";
+import type { AgentKey, ChatJob, ChatJobFigures, PassageKey, PassagePlace, StoredAgent } from "../chat.ts";
 import type { ThreadMemory, ThreadQuery, Turn } from "../chat.ts";
 import type { StoredFile } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -9,8 +9,14 @@ export interface ChatReads {
   readonly agent: (at: AgentKey) => StoredAgent | undefined;
   readonly agents: (accountId: string) => StoredAgent[];
   readonly thread: (query: ThreadQuery) => ThreadMemory;
-  readonly chatJobs: (limit: number) => ChatJob[];
+  readonly chatJobs: (query: ChatJobQuery) => ChatJob[];
+  readonly chatJobFigures: (accountId: string | undefined) => ChatJobFigures;
   readonly passage: (at: PassageKey) => PassagePlace | undefined;
+}
+
+interface ChatJobQuery {
+  readonly limit: number;
+  readonly except: readonly number[];
 }
 
 interface ResourcePlace {
@@ -42,8 +48,11 @@ export function prepareChatReads(db: Connection): ChatReads {
       created_at AS createdAt
     FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
     WHERE thread = ? AND linked_at >= ? ORDER BY linked_at DESC, stored_file.token LIMIT ?`);
-  const selectJobs = db.prepare<[number], ChatJob>(`
-    SELECT number, account_id AS accountId, message_id AS messageId, body FROM chat_job ORDER BY number LIMIT ?`);
+  const selectJobs = db.prepare<[string, number], ChatJob>(`
+    SELECT number, account_id AS accountId, message_id AS messageId, body, created_ms AS createdMs FROM chat_job
+    WHERE number NOT IN (SELECT value FROM json_each(?)) ORDER BY number LIMIT ?`);
+  const selectJobFigures = db.prepare<[string | null, string | null], ChatJobFigures>(`
+    SELECT count(*) AS waiting, min(created_ms) AS oldestMs FROM chat_job WHERE ? IS NULL OR account_id = ?`);
   const selectResource = db.prepare<[string, string], ResourcePlace>(
     "SELECT title, version, first_row, chunks FROM resource WHERE id = ? AND account_id = ? AND is_deleted = 0",
   );
@@ -67,7 +76,11 @@ export function prepareChatReads(db: Connection): ChatReads {
       }
       return { turns: turns.toReversed(), more, images: selectImages.all(thread, imagesSinceIso, imagesMax) };
     },
-    chatJobs: (limit) => selectJobs.all(limit),
+    chatJobs: ({ limit, except }) => selectJobs.all(JSON.stringify(except), limit),
+    chatJobFigures: (accountId) => {
+      const account = accountId ?? null;
+      return selectJobFigures.get(account, account) ?? { waiting: 0, oldestMs: null };
+    },
     passage: ({ accountId, resourceId, chunkId: wanted }) => {
       const resource = selectResource.get(resourceId, accountId);
       if (resource === undefined) return undefined;

@@ -59,6 +59,7 @@ export type Searcher = {
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
   thread: ChatReads["thread"];
   chatJobs: ChatReads["chatJobs"];
+  chatJobFigures: ChatReads["chatJobFigures"];
   passage: ChatReads["passage"];
   dueJobs: JobReads["dueJobs"];
   jobFigures: JobReads["jobFigures"];
@@ -213,6 +214,7 @@ export function openSearcher(path: string): Searcher {
     unusedFiles: read(unusedFiles),
     thread: read(chat.thread),
     chatJobs: read(chat.chatJobs),
+    chatJobFigures: read(chat.chatJobFigures),
     passage: read(chat.passage),
     dueJobs: read(jobs.dueJobs),
     jobFigures: read(jobs.jobFigures),

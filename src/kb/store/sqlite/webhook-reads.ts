@@ -12,11 +12,13 @@ export interface WebhookReads {
   dueOwn(this: void, query: DueOwnQuery): { due: Delivery[]; more: boolean };
   nextDeliveryMs(): number | undefined;
   deadDeliveries(this: void, query: DeadQuery): DeadDelivery[];
-  deliveryFigures(this: void, accountId: string): DeliveryFigures;
+  deliveryFigures(this: void, accountId: string | undefined): DeliveryFigures;
 }
 
 /** Deliveries to addresses of their own that are looked at in one go: their hosts are read out of their targets. */
 const OWN_PAGE = 500;
+
+const NONE: DeliveryFigures = { endpoints: 0, waiting: 0, dead: 0 };
 
 interface DueOwnQuery extends DueQuery {
   /** Most that are wanted. */
@@ -100,6 +102,11 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
       (SELECT count(*) FROM webhook_delivery WHERE account_id = @accountId AND state = 'waiting') AS waiting,
       (SELECT count(*) FROM webhook_delivery WHERE account_id = @accountId AND state = 'dead') AS dead`);
 
+  const selectAllFigures = db.prepare<[], DeliveryFigures>(`
+    SELECT (SELECT count(*) FROM webhook_endpoint) AS endpoints,
+      (SELECT count(*) FROM webhook_delivery WHERE state = 'waiting') AS waiting,
+      (SELECT count(*) FROM webhook_delivery WHERE state = 'dead') AS dead`);
+
   return {
     endpoint: (at) => {
       const row = selectOne.get(at.id, at.accountId);
@@ -139,7 +146,8 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
         problem: row.problem ?? "",
         createdMs: row.created_ms,
       })),
-    deliveryFigures: (accountId) => selectFigures.get({ accountId }) ?? { endpoints: 0, waiting: 0, dead: 0 },
+    deliveryFigures: (accountId) =>
+      (accountId === undefined ? selectAllFigures.get() : selectFigures.get({ accountId })) ?? NONE,
   };
 }
 

@@ -1,31 +1,38 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openLanguageModel } from "../../../src/kb/language/openai-compatible.ts";
-import type { LanguageModelOptions } from "../../../src/kb/language/openai-compatible.ts";
-import type { LanguageModel } from "../../../src/kb/language/language-model.ts";
+import { openTextModel } from "../../../src/kb/ingest/text-model.ts";
+import type { TextModel } from "../../../src/kb/ingest/text-model.ts";
+import type { ChatModel } from "../../../src/kb/models/chat-model.ts";
+import { openOpenAiModel } from "../../../src/kb/models/openai.ts";
+import { codeOf } from "../../../src/lib/failure.ts";
 import { startLanguageModelServer } from "../../fakes/language-model-server.ts";
 import type { LanguageModelServer, Script } from "../../fakes/language-model-server.ts";
 
-const QUESTION = { system: "Divide.", turns: [{ role: "user", text: "What?" }] } as const;
+const QUESTION = [
+  { role: "system", text: "Divide." },
+  { role: "user", text: "What?" },
+] as const;
+/** Nobody leaves. */
+const STAYS = new AbortController().signal;
 
 describe("a language model behind an OpenAI-compatible server", () => {
   let server: LanguageModelServer;
-  let model: LanguageModel;
+  let chat: ChatModel;
+  let model: TextModel;
   beforeEach(async () => {
     server = await startLanguageModelServer();
-    model = open();
-  });
-  const open = (change: Partial<LanguageModelOptions> = {}): LanguageModel => {
     const { baseUrl, apiKey } = server;
-    return openLanguageModel({ baseUrl, model: "divider-1", apiKey, delayMs: 1, ...change });
-  };
+    // Documents have a patience of their own.
+    chat = openOpenAiModel({ baseUrl, apiKey, timeoutMs: 1 });
+    model = openTextModel(chat, "divider-1");
+  });
   afterEach(async () => {
-    await model.close();
+    await chat.close();
     await server.close();
   });
 
   it("asks for the same answer each time, and gives it", async () => {
     server.next({ says: "Here." });
-    expect(await model.complete(QUESTION)).toBe("Here.");
+    expect(await model.complete(QUESTION, STAYS)).toBe("Here.");
     expect(server.asked).toEqual([
       {
         model: "divider-1",
@@ -46,8 +53,8 @@ describe("a language model behind an OpenAI-compatible server", () => {
       { says: "a" },
       { says: "b" },
     );
-    expect(await model.complete(QUESTION)).toBe("a");
-    expect(await model.complete(QUESTION)).toBe("b");
+    expect(await model.complete(QUESTION, STAYS)).toBe("a");
+    expect(await model.complete(QUESTION, STAYS)).toBe("b");
     expect(server.asked.map(({ temperature, seed }) => [temperature, seed])).toEqual([
       [0, 1],
       [undefined, 1],
@@ -58,7 +65,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
 
   it("tries again where the service is busy", async () => {
     server.next({ status: 429, retryAfter: "0" }, { status: 503 }, { says: "now" });
-    expect(await model.complete(QUESTION)).toBe("now");
+    expect(await model.complete(QUESTION, STAYS)).toBe("now");
   });
 
   it.each<[name: string, scripts: readonly Script[], code: string, requests: number]>([
@@ -86,15 +93,42 @@ describe("a language model behind an OpenAI-compatible server", () => {
     ["takes no other JSON", [{ body: "{}" }], "language_model_answer", 1],
   ])("%s", async (_name, scripts, code, requests) => {
     server.next(...scripts);
-    await expect(model.complete(QUESTION)).rejects.toMatchObject({ code });
+    await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({ code });
     expect(server.asked).toHaveLength(requests);
   });
 
-  it("gives up on one that hangs", async () => {
-    const impatient = open({ timeoutMs: 50, attempts: 2 });
-    server.next({ hangs: true }, { hangs: true });
-    await expect(impatient.complete(QUESTION)).rejects.toMatchObject({ code: "language_model_unreachable" });
-    await impatient.close();
+  it("asks one that hangs again, and gives up on it", async () => {
+    const hasty = openTextModel(chat, "divider-1", { tryMs: 300, allMs: 2_000 });
+    server.next({ hangs: true }, { hangs: true }, { hangs: true });
+    await expect(hasty.complete(QUESTION, STAYS)).rejects.toMatchObject({
+      code: "language_model_unreachable",
+    });
+    expect(server.asked.length).toBeGreaterThan(1);
+  });
+
+  it("never tells the key that a refusal repeats, nor has it in a cause", async () => {
+    server.next({ status: 401, error: `Incorrect API key provided: ${server.apiKey}` });
+    const failure: unknown = await model.complete(QUESTION, STAYS).catch((error: unknown) => error);
+    const words: string[] = [];
+    for (let error = failure; error instanceof Error; error = error.cause) words.push(String(error.stack));
+    expect(codeOf(failure)).toBe("language_model_refused");
+    expect(words.join()).toContain("Incorrect API key provided: (the key)");
+    expect(words.join()).not.toContain(server.apiKey);
+  });
+
+  it("does not follow a redirect, which may lead anywhere", async () => {
+    server.next({ status: 307, location: `${server.baseUrl}/chat/completions` });
+    await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it("reads no answer without end", async () => {
+    server.next({ body: `{"choices": "${"a".repeat(9 * 1024 * 1024)}"}` });
+    await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({
+      code: "language_model_answer",
+      message: expect.stringContaining("more than any model writes"),
+    });
+    expect(server.asked).toHaveLength(1);
   });
 
   it("ends a question whose signal fires", async () => {

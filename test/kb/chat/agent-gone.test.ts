@@ -1,0 +1,131 @@
+import sharp from "sharp";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { fileForm, type Running } from "../service/running.ts";
+import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
+import { ask, eventsOf, filesOf, openAsking } from "./asking.ts";
+
+// An agent that is deleted while something of it is under way. What is asked of it later is in threads.test.ts.
+
+/** For a machine with other work. */
+const WAIT = { timeout: 60_000, interval: 20 };
+const GONE = { code: "agent_not_found", field: "agent_id" };
+
+let endpoint: ModelEndpoint;
+let receiver: Receiver;
+let running: Running;
+let admin: string;
+/** Runs before the store is given an upload. */
+let beforeFile: () => Promise<unknown>;
+beforeAll(async () => {
+  endpoint = await openModelEndpoint();
+  receiver = await openReceiver();
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    addFile: async (file, alongside) => {
+      await beforeFile();
+      return store.addFile(file, alongside);
+    },
+  });
+  running = await openAsking(endpoint, {}, { wrapStore });
+  admin = await running.issueKey("local", ["admin"]);
+}, 60_000);
+afterAll(async () => {
+  await running.close();
+  await endpoint.close();
+  await receiver.close();
+});
+beforeEach(async () => {
+  beforeFile = async () => undefined;
+  endpoint.behave = () => ({ kind: "answer", text: "Well." });
+  await make();
+});
+
+const make = () =>
+  running.send("POST", "/v1/agents", { key: admin, body: { id: "passing", name: "Passing" } });
+const remove = () => running.send("DELETE", "/v1/agents/passing", { key: admin });
+/** What the agent of that id remembers of a thread: messages beside prompt and question. */
+const remembers = async (thread_id: string): Promise<number> => {
+  await make();
+  endpoint.behave = () => ({ kind: "answer", text: "Well." });
+  await ask(running, { agent_id: "passing", user: "What did I say?", thread_id });
+  return (endpoint.requests.at(-1)?.messages.length ?? 0) - 2;
+};
+const told = (path: string) => receiver.messages.filter((each) => each.path === path).map(({ json }) => json);
+
+describe("an agent that is deleted", { timeout: 120_000 }, () => {
+  it("while its answer streams: the pieces came, then the failure as an event, and nothing is remembered", async () => {
+    endpoint.behave = async () => {
+      await remove();
+      return { kind: "answer", text: "Too late for all of this." };
+    };
+    const question = { agent_id: "passing", user: "Hello", thread_id: "stream", stream: true };
+    const { status, text } = await ask(running, question);
+    const events = eventsOf(text);
+    expect([status, events[0]?.event]).toEqual([200, "delta"]);
+    expect(events.at(-1)).toMatchObject({ event: "error", data: { success: false, error: GONE } });
+    expect(await remembers("stream")).toBe(0);
+  });
+
+  it("while it answers what belongs to no thread: the answer is given, for nothing is to be remembered", async () => {
+    endpoint.behave = async () => {
+      await remove();
+      return { kind: "answer", text: "Just in time." };
+    };
+    const { status, json } = await ask(running, { agent_id: "passing", user: "Hello" });
+    expect([status, json.response.data.content]).toEqual([200, "Just in time."]);
+  });
+
+  /** What the receiver gets; the service has nothing more to do then. */
+  const expectTold = async (path: string): Promise<void> => {
+    await vi.waitFor(() => expect(told(path)).toHaveLength(1), WAIT);
+    expect(told(path)).toMatchObject([{ success: false, error: GONE, variables: {} }]);
+    expect(await running.store.chatJobs(10)).toEqual([]);
+    expect(await remembers(path)).toBe(0);
+    expect(told(path)).toHaveLength(1);
+  };
+  const question = (thread_id: string) => ({ agent_id: "passing", user: "Hello", thread_id });
+
+  it("while it answers: the webhook is told so, once, and nothing is remembered", async () => {
+    endpoint.behave = async () => {
+      await remove();
+      return { kind: "answer", text: "Too late." };
+    };
+    const webhook = { url: `${receiver.url}/answering` };
+    expect((await ask(running, { ...question("/answering"), webhook })).status).toBe(202);
+    await expectTold("/answering");
+  });
+
+  it("while its question waits: so it is", async () => {
+    const held = Promise.withResolvers<void>();
+    endpoint.behave = async () => {
+      await held.promise;
+      return { kind: "answer", text: "Too late." };
+    };
+    // Questions of a thread are answered in turn: the second waits for the first.
+    const asked = endpoint.requests.length;
+    const first = ask(running, question("/waiting"));
+    await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1), WAIT);
+    const webhook = { url: `${receiver.url}/waiting` };
+    expect((await ask(running, { ...question("/waiting"), webhook })).status).toBe(202);
+    await remove();
+    held.resolve();
+    expect((await first).json.error).toMatchObject(GONE);
+    await expectTold("/waiting");
+  });
+
+  it("during an upload to its thread: 404, and neither the file nor its link is kept", async () => {
+    const before = await filesOf(running);
+    beforeFile = remove;
+    const png = sharp({ create: { width: 8, height: 8, channels: 3, background: "#0c0" } }).png();
+    const form = fileForm(await png.toBuffer(), "green.png");
+    form.append("agent_id", "passing");
+    form.append("thread_id", "upload");
+    const { status, json } = await running.send("POST", "/files/upload", { body: form });
+    expect({ status, error: json.error }).toMatchObject({ status: 404, error: GONE });
+    expect(await filesOf(running)).toEqual(before);
+    expect(await remembers("upload")).toBe(0);
+    expect(JSON.stringify(endpoint.requests.at(-1))).not.toContain("image_url");
+  });
+});

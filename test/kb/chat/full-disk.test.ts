@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
+import { ask, openAsking } from "./asking.ts";
+
+/** For a machine with other work. */
+const WAIT = { timeout: 60_000, interval: 20 };
+const HOUR_MS = 60 * 60 * 1000;
+/** The longest that a question waits before it is tried again. */
+const LONGEST_MS = 10 * 60 * 1000;
+/** What is to be so at last; each look may come before a try was put off. */
+const until = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, WAIT);
+
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await openReceiver();
+});
+afterAll(() => receiver.close());
+
+/** A service whose store has no room for the answers to the questions of one path. */
+async function openFull(path: string, { takesBack }: { readonly takesBack: boolean }) {
+  const noRoom = (): never => {
+    throw new KbsyncError("no space is left for the store: /secret/place", { code: "disk_full" });
+  };
+  const url = receiver.url + path;
+  let nowMs = Date.now();
+  let others = 0;
+  const disk = { isFull: true, tries: 0 };
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    handBackChatJob: async (number) => (takesBack ? store.handBackChatJob(number) : noRoom()),
+    addTurn: async (turn) => {
+      const isOurs = JSON.stringify(turn.delivery?.to).includes(`"${url}"`);
+      const isFailure = turn.delivery?.body.startsWith('{"success":false') === true;
+      if (!disk.isFull || !isOurs || isFailure) return store.addTurn(turn);
+      disk.tries += 1;
+      return noRoom();
+    },
+  });
+  const running = await openAsking(undefined, {}, { wrapStore, nowMs: () => nowMs });
+  const told = (of: string) => receiver.messages.filter((each) => each.path === of).map(({ json }) => json);
+  expect((await ask(running, { user: "Hello", webhook: { url } })).status).toBe(202);
+  await vi.waitFor(() => expect(disk.tries).toBe(1), WAIT);
+  return {
+    running,
+    disk,
+    told: () => told(path),
+    /** Lets so much time go by, and another question be answered meanwhile, which wakes the queue. */
+    later: async (ms: number) => {
+      nowMs += ms;
+      others += 1;
+      const other = `${path}/other/${others}`;
+      await ask(running, { user: "Hello", webhook: { url: receiver.url + other } });
+      await vi.waitFor(() => expect(told(other)).toMatchObject([{ success: true }]), WAIT);
+    },
+  };
+}
+
+describe("a question that finds the disk full", { timeout: 120_000 }, () => {
+  it.each([
+    ["and is noted as not begun", "/room", true],
+    ["so full that not even that can be noted", "/no-note", false],
+  ])(
+    "%s: it is kept, holds up no other, and is answered once there is room",
+    async (_name, path, takesBack) => {
+      const { running, disk, told, later } = await openFull(path, { takesBack });
+      try {
+        // More often than a question may begin that ends the process each time.
+        await until(async () => {
+          await later(LONGEST_MS);
+          expect(disk.tries).toBeGreaterThan(4);
+        });
+        expect(told()).toEqual([]);
+        disk.isFull = false;
+        await until(async () => {
+          await later(LONGEST_MS);
+          expect(told()).toMatchObject([{ success: true }]);
+        });
+        expect(running.log().match(/wait for room on the disk/g)).toHaveLength(1);
+      } finally {
+        await running.close();
+      }
+    },
+  );
+
+  it("is not asked again at once", async () => {
+    const { running, disk, later } = await openFull("/at-once", { takesBack: true });
+    try {
+      await later(1000);
+      await later(1000);
+      expect(disk.tries).toBe(1);
+    } finally {
+      await running.close();
+    }
+  });
+
+  it("for a day is told as failed, in the words of an answer at once", async () => {
+    const { running, told, later } = await openFull("/day", { takesBack: true });
+    try {
+      await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);
+      expect(told()).toEqual([]);
+      const waiting = { waiting: 1, oldestAt: expect.stringMatching(/Z$/), failed: 0 };
+      expect((await running.send("GET", "/v1/queues")).json.data.questions).toEqual(waiting);
+      await later(24 * HOUR_MS);
+      await vi.waitFor(() => expect(told()).toHaveLength(1), WAIT);
+      expect(told()).toMatchObject([{ success: false, error: { code: "disk_full" } }]);
+      expect(JSON.stringify(told())).not.toContain("secret");
+      const over = { waiting: 0, oldestAt: null, failed: 1 };
+      expect((await running.send("GET", "/v1/queues")).json.data.questions).toEqual(over);
+    } finally {
+      await running.close();
+    }
+  });
+});
