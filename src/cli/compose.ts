@@ -88,7 +88,10 @@ export async function startEmbeddedService(
       startMetrics(),
     ]);
     metrics = measured;
-    const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
+    const store = await openSqliteStore({
+      path: join(state.serviceDir, "kb.sqlite"),
+      onUpgraded: (words) => log.info(words),
+    });
     try {
       return await openService({
         stateDir: state.serviceDir,
@@ -241,10 +244,10 @@ export function openConfiguredDaemon(
   state: StateFolder,
   service: ReachedService,
   log: Logger,
-  { levelOfDone, onChange, metrics }: DaemonListeners,
+  { levelOfDone, onChange, onUpgrade, metrics }: DaemonListeners,
 ): Daemon {
   const options = daemonOptions(config, state, service, log, levelOfDone, metrics);
-  return openDaemon({ ...options, ...(onChange && { onChange }) });
+  return openDaemon({ ...options, ...(onChange && { onChange }), ...(onUpgrade && { onUpgrade }) });
 }
 
 /** Who hears of a daemon, beside the log. */
@@ -252,6 +255,7 @@ export interface DaemonListeners {
   /** The level on which what went well is logged at that moment. */
   readonly levelOfDone: () => "debug" | "info";
   readonly onChange?: () => void;
+  readonly onUpgrade?: () => void;
   readonly metrics?: Metrics;
 }
 
