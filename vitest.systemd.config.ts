@@ -8,6 +8,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     fileParallelism: false,
+    globalSetup: ["test/systemd/packages.ts"],
     // Each step as it is done: some wait for a start.
     reporters: ["verbose", new EndReporter()],
   },

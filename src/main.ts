@@ -31,6 +31,16 @@ function useCodeCache(): void {
   if (NODE_COMPILE_CACHE !== undefined) return; // Node.js does it already.
   // systemd gives a unit's own folders as a list.
   const [unitsOwn = ""] = CACHE_DIRECTORY.split(":");
-  const users = join(XDG_CACHE_HOME === "" ? join(homedir(), ".cache") : XDG_CACHE_HOME, "kbsync");
-  nodeModule.enableCompileCache(join(unitsOwn === "" ? users : unitsOwn, "code"));
+  const folder = unitsOwn === "" ? usersCache(XDG_CACHE_HOME) : unitsOwn;
+  if (folder !== undefined) nodeModule.enableCompileCache(join(folder, "code"));
+}
+
+/** The cache of a user; undefined for one without a home, as a unit's own user is where nothing tells the system of it. */
+function usersCache(named: string): string | undefined {
+  if (named !== "") return join(named, "kbsync");
+  try {
+    return join(homedir(), ".cache", "kbsync");
+  } catch {
+    return undefined;
+  }
 }

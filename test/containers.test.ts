@@ -26,6 +26,7 @@ const Service = z.object({
   security_opt: z.array(z.string()),
   tmpfs: z.array(z.string()),
   network_mode: z.string().optional(),
+  ports: z.array(z.string()).default([]),
   depends_on: z.record(z.string(), z.object({ condition: z.string() })).default({}),
   configs: z.array(z.object({ source: z.string(), target: z.string() })),
   secrets: z.array(z.string()).default([]),
@@ -163,6 +164,21 @@ describe("the compose file", () => {
     expect(running.service).toMatchObject({ apiUrl: url, dbUrl: url, resourcesUrl: url });
     expect(askedBy(service.healthcheck.test)).toBe(`${url}${LIVE_PATH}`);
     expect(askedBy(daemon.healthcheck.test)).toBe(`http://127.0.0.1:${running.metrics.port}${LIVE_PATH}`);
+  });
+
+  it("publishes the service to this machine alone, where it gives out that very address", () => {
+    if (!("embedded" in serving)) throw new Error("the service is the embedded one");
+    const { host, port, publicUrl } = serving;
+    // A published port comes in from outside of the container.
+    expect(host).toBe("0.0.0.0");
+    expect(service.ports).toEqual([`127.0.0.1:${port}:${port}`]);
+    expect(publicUrl).toBe(`http://127.0.0.1:${port}`);
+    expect(daemon.ports).toEqual([]);
+    expect(configOf("service").kb.resources.requireKey).toBe(true);
+  });
+
+  it("has both measured, on ports of their own", () => {
+    expect([configOf("service").metrics.port, running.metrics.port]).toEqual([9465, 9464]);
   });
 
   it("hands the daemon its key as a secret, and the service none", () => {

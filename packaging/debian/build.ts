@@ -16,6 +16,8 @@ const { values } = parseArgs({
     /** Debian's own part of the version, for a package that is built anew; given twice, it is built as both. */
     revision: { type: "string", multiple: true, default: ["1"] },
     out: { type: "string", default: REPOSITORY },
+    /** How hard it is packed, 1 to 19. Six takes seconds: most of it is compiled code and a model. */
+    level: { type: "string", default: "6" },
   },
 });
 
@@ -85,8 +87,7 @@ function build(tree: string): readonly string[] {
     // Whatever the umask of who builds it: everybody may read, nobody else write.
     execFileSync("chmod", ["-R", "u+rwX,go+rX,go-w", tree]);
     const file = join(values.out, `kbsync_${full}_${architecture}.deb`);
-    // Zstandard, at a level that takes seconds: most of it is compiled code and a model.
-    const packing = ["--root-owner-group", "-Zzstd", "-z6", "--build", tree, file];
+    const packing = ["--root-owner-group", "-Zzstd", `-z${values.level}`, "--build", tree, file];
     execFileSync("dpkg-deb", packing, { stdio: ["ignore", "ignore", "inherit"] });
     return file;
   });

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
 import type { Config } from "../config/load.ts";
-import { ALL_SCOPES, generateKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../kb/resources/keys.ts";
+import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../kb/resources/keys.ts";
 import type { Service } from "../kb/service.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { KbsyncError } from "../lib/failure.ts";
@@ -24,6 +24,7 @@ import {
   validKey,
   writeServiceAddress,
 } from "./state-folder.ts";
+import { openWithoutTls } from "./exposure.ts";
 import { rememberedEmbedder } from "./earlier-models.ts";
 import { languageModelOf, rerankerOf } from "./models.ts";
 import { startMetrics } from "./monitoring.ts";
@@ -35,6 +36,8 @@ export interface ReachedService {
   readonly dbUrl: string;
   /** Host of uploaded files, where it is another one. */
   readonly resourcesUrl?: string;
+  /** Where this program asks for them, if that is an address for others. */
+  readonly filesAt?: string;
   readonly pauthkey: string;
   /** Names the service in the ledger: the embedded one is the same on every port. */
   readonly identity: string;
@@ -51,7 +54,7 @@ const HEALTH_TIMEOUT_MS = 2000;
 const EMBEDDED_IDENTITY = "embedded";
 
 /**
- * Starts the embedded service on loopback with the key of the state folder, and notes its address there. Throws
+ * Starts the embedded service with the key of the state folder, and notes its address there. Throws
  * `state_locked` where another process serves from the folder, `address_in_use`.
  */
 export async function startEmbeddedService(
@@ -65,10 +68,13 @@ export async function startEmbeddedService(
       hint: "`kbsync run` is the daemon alone.",
     });
   }
-  const { port, modelDir } = config.service;
+  const { host, port, publicUrl, modelDir } = config.service;
+  const unsafe = openWithoutTls(config.service);
+  if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: host }, unsafe);
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   let metrics: Metrics | undefined;
+  let ownKeyHash: string | undefined;
   const open = async () => {
     // Before the store is opened: a key file that is not as it should be ends the program here.
     const models = {
@@ -88,12 +94,18 @@ export async function startEmbeddedService(
       startMetrics(),
     ]);
     metrics = measured;
-    const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
+    const store = await openSqliteStore({
+      path: join(state.serviceDir, "kb.sqlite"),
+      onUpgraded: (words) => log.info(words),
+    });
     try {
       return await openService({
         stateDir: state.serviceDir,
         store,
+        host,
         port,
+        ...(publicUrl !== undefined && { resourcesUrl: publicUrl }),
+        unratedKey: () => ownKeyHash,
         ...models,
         log: log.child({ part: "service" }),
         version: programVersion(),
@@ -119,11 +131,13 @@ export async function startEmbeddedService(
     const opened = service;
     metrics?.readService(() => opened.figures());
     const key = await ownKey(service, state, log);
+    ownKeyHash = hashKey(key);
     const { url } = await service.start();
     writeServiceAddress(state, url);
     return {
       apiUrl: url,
       dbUrl: url,
+      ...(publicUrl !== undefined && { resourcesUrl: publicUrl, filesAt: url }),
       pauthkey: key,
       identity: EMBEDDED_IDENTITY,
       ...(metrics && { metrics }),
@@ -222,7 +236,15 @@ export async function findService(
       subject: state.keyFile,
     });
   }
-  return { apiUrl: address.url, dbUrl: address.url, pauthkey: key, identity: EMBEDDED_IDENTITY, close };
+  const { publicUrl } = config.service;
+  return {
+    apiUrl: address.url,
+    dbUrl: address.url,
+    ...(publicUrl !== undefined && { resourcesUrl: publicUrl, filesAt: address.url }),
+    pauthkey: key,
+    identity: EMBEDDED_IDENTITY,
+    close,
+  };
 }
 
 /** The service of the configuration; the embedded one is started in this process where it does not run. */
@@ -241,10 +263,10 @@ export function openConfiguredDaemon(
   state: StateFolder,
   service: ReachedService,
   log: Logger,
-  { levelOfDone, onChange, metrics }: DaemonListeners,
+  { levelOfDone, onChange, onUpgrade, metrics }: DaemonListeners,
 ): Daemon {
   const options = daemonOptions(config, state, service, log, levelOfDone, metrics);
-  return openDaemon({ ...options, ...(onChange && { onChange }) });
+  return openDaemon({ ...options, ...(onChange && { onChange }), ...(onUpgrade && { onUpgrade }) });
 }
 
 /** Who hears of a daemon, beside the log. */
@@ -252,6 +274,7 @@ export interface DaemonListeners {
   /** The level on which what went well is logged at that moment. */
   readonly levelOfDone: () => "debug" | "info";
   readonly onChange?: () => void;
+  readonly onUpgrade?: () => void;
   readonly metrics?: Metrics;
 }
 
@@ -267,13 +290,14 @@ export function daemonOptions(
   levelOfDone: () => "debug" | "info",
   metrics?: Metrics,
 ): DaemonOptions {
-  const { apiUrl, dbUrl, resourcesUrl, pauthkey, identity } = service;
+  const { apiUrl, dbUrl, resourcesUrl, filesAt, pauthkey, identity } = service;
   return {
     stateDir: state.path,
     service: {
       apiUrl,
       dbUrl,
       ...(resourcesUrl !== undefined && { resourcesUrl }),
+      ...(filesAt !== undefined && { filesAt }),
       pauthkey,
       identity,
       // Our own service lists what it has acknowledged; of another one nobody knows.

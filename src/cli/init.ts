@@ -31,11 +31,7 @@ export function addInit(program: Command, context: Context): void {
     .argument("[dir...]", "folders to watch")
     .addOption(new Option("--collection <tier>", "retrieval tier of the folders").choices(Tier.options))
     .option("--owner <id>", "owner of their resources (default: each folder's own)")
-    .option(
-      "-p, --port <n>",
-      "port of the embedded service on 127.0.0.1; 0 takes any free one",
-      wholeNumber(0, 65_535),
-    )
+    .option("-p, --port <n>", "port of the embedded service; 0 takes any free one", wholeNumber(0, 65_535))
     .option("--api-url <url>", "main host of a hosted service, in place of the embedded one")
     .option("--db-url <url>", "its host that stores resources (default: the main host)")
     .option("--resources-url <url>", "its host that serves uploaded files (default: the main host)")

@@ -41,7 +41,8 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
   let current = ground;
   let next: Ground | undefined;
   let restart = new AbortController();
-  let reading = Promise.resolve();
+  let isReading = false;
+  let isAskedAgain = false;
 
   const readAgain = async (): Promise<void> => {
     supervisor.reloading();
@@ -67,10 +68,18 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
     next = current;
     restart.abort();
   };
-  // One after another: a second signal may come while the first is being answered.
-  const stop = context.onHangup?.(() => {
-    reading = reading.then(readAgain);
-  });
+  /** One after another. Those that come while one is answered have what they mean read by one more. */
+  const answer = async (): Promise<void> => {
+    isAskedAgain = true;
+    if (isReading) return;
+    isReading = true;
+    while (isAskedAgain) {
+      isAskedAgain = false;
+      await readAgain();
+    }
+    isReading = false;
+  };
+  const stop = context.onHangup?.(() => void answer());
 
   return {
     signal: () => restart.signal,

@@ -43,6 +43,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     openConfiguredDaemon(config, state, service, log, {
       levelOfDone: () => levelOfDone,
       onChange: () => supervisor.changed(),
+      onUpgrade: () => supervisor.longStep(),
       ...(metrics && { metrics }),
     });
   let current = ground;

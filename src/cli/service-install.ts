@@ -2,7 +2,13 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { KbsyncError } from "../lib/failure.ts";
 import { openDatagrams } from "../system/datagram.ts";
-import { openSystemctl, parseProperties, type Systemctl } from "../system/systemctl.ts";
+import {
+  listedUnits,
+  openSystemctl,
+  parseProperties,
+  type Systemctl,
+  systemdVersion,
+} from "../system/systemctl.ts";
 import type { Context } from "./context.ts";
 import { type InstalledUnit, readUnit, writeUnit } from "./installed-unit.ts";
 import { planUnit, type UnitPlace, unitPlace, type UnitPlan, type UnitRequest } from "./unit-plan.ts";
@@ -33,12 +39,12 @@ export function asInstalled<T extends UnitRequest>(request: T, installed: Instal
 
 /**
  * Writes the unit, enables it and starts it, or starts it again where it runs: an upgrade in place. Throws `unit_foreign`,
- * `unit_unusable`, `unit_failed`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
+ * `unit_unusable`, `unit_failed`, `unit_slow`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
  */
 export async function installUnit(context: Context, options: InstallOptions): Promise<void> {
   const { file } = unitPlace(context, options);
   const installed = options.print === true ? undefined : readUnit(file);
-  const plan = planUnit(context, asInstalled(options, installed));
+  const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
   if (options.print === true) {
     context.stdout.write(plan.text);
     return;
@@ -76,7 +82,7 @@ export async function uninstallUnit(context: Context, options: UnitRequest): Pro
   const tell = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
   await must(systemctl, "disable", "--quiet", "--now", place.unit);
   tell("stopped", place.unit);
-  const others = otherInstances(place);
+  const others = await otherInstances(systemctl, place);
   if (others.length === 0) {
     rmSync(place.file);
     tell("removed", place.file);
@@ -152,10 +158,13 @@ async function must(systemctl: Systemctl, ...args: readonly string[]): Promise<v
   throw new KbsyncError(`systemctl ${args.join(" ")} failed: ${stderr.trim()}`, { code: "unit_failed" });
 }
 
-/** Other folders whose units are enabled and have the same file. */
-function otherInstances({ file, unit }: UnitPlace): string[] {
+/** Other folders whose units have the same file: enabled ones, and those that run without. */
+async function otherInstances(systemctl: Systemctl, { file, unit }: UnitPlace): Promise<string[]> {
   if (!file.endsWith("@.service")) return [];
   const wanted = join(dirname(file), "multi-user.target.wants");
-  if (!existsSync(wanted)) return [];
-  return readdirSync(wanted).filter((name) => name.startsWith("kbsync@") && name !== unit);
+  const enabled = existsSync(wanted) ? readdirSync(wanted) : [];
+  const list = ["list-units", "--plain", "--no-legend", "--state=active,activating,reloading"];
+  const running = listedUnits((await systemctl(...list, "kbsync@*.service")).stdout);
+  const all = [...new Set([...enabled, ...running])].toSorted();
+  return all.filter((name) => name.startsWith("kbsync@") && name !== unit);
 }

@@ -1,4 +1,5 @@
 import { KbsyncError } from "../lib/failure.ts";
+import { systemdVersion } from "../system/systemctl.ts";
 import { printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -96,7 +97,7 @@ function ofFile(
   try {
     const installed = readUnit(place.file);
     if (installed === undefined) return { upToDate: null, stateDir: place.stateDir, warnings: [] };
-    const plan = planUnit(context, asInstalled(options, installed));
+    const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
     return { upToDate: plan.text === installed.text, stateDir: plan.stateDir, warnings: plan.warnings };
   } catch (error) {
     // Somebody else's unit, or a configuration that cannot be read or used now: nothing can be compared.

@@ -23,6 +23,8 @@ export interface Supervisor {
   reloading(): void;
   /** It was read. `words`: why it is not used, told in the status until the next time; undefined: all is well. */
   reloaded(words: string | undefined): void;
+  /** What comes now may hold the loop up for long, at a start: the manager is asked to wait for it. */
+  longStep(): void;
   stopping(): void;
   /** Tells nothing more. */
   close(): void;
@@ -43,6 +45,11 @@ const STATUS_EVERY_MS = 1000;
 const READY_EVERY_MS = 100;
 /** A start that goes on asks for this much more time, in milliseconds, at each tick: a large tree takes long to look at. */
 const EXTEND_MS = 90_000;
+/**
+ * Longest time before anything is watched, in milliseconds: until then nothing tells whether a start gets on. What takes
+ * longest is a store of a hundred gigabytes that is copied and brought up to date.
+ */
+export const START_MS_MAX = 3_600_000;
 
 export interface SupervisorOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -65,6 +72,11 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const stalled = new Set<string>();
   let watched: Supervised | undefined;
   let isReady = false;
+  const openedMs = nowMs();
+  /** Something was watched, or is not to be any more. */
+  let hasBegun = false;
+  let isStopping = false;
+  let isTooLong = false;
   let refusal: string | undefined;
   let isClosed = false;
   let statusTimer: NodeJS.Timeout | undefined;
@@ -97,6 +109,12 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     for (const [name, pulse] of pulses) hearts.set(name, beat(hearts.get(name), pulse, now));
     return [...hearts].filter(([, heart]) => stoodMs(heart, now) >= stallMs).map(([name]) => name);
   };
+  const startsTooLong = (): boolean => {
+    if (hasBegun || nowMs() - openedMs < START_MS_MAX) return false;
+    if (!isTooLong) log.error({ code: "start_too_long" }, tooLongWords());
+    isTooLong = true;
+    return true;
+  };
   const tick = (): void => {
     notifier.retry();
     const hang = hanging();
@@ -105,9 +123,9 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     }
     stalled.clear();
     for (const name of hang) stalled.add(name);
-    if (hang.length > 0) return;
+    if (hang.length > 0 || startsTooLong()) return;
     if (notifier.watchdogMs !== undefined) notifier.alive();
-    if (!isReady) notifier.extend(EXTEND_MS);
+    if (!isReady && !isStopping) notifier.extend(EXTEND_MS);
     changed();
   };
   const tickMs = Math.min(TICK_MS_MAX, (notifier.watchdogMs ?? Infinity) / TICKS_A_PERIOD);
@@ -117,6 +135,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   return {
     watch: (supervised) => {
       watched = supervised;
+      hasBegun = true;
       refusal = undefined;
       hearts.clear();
       isReady = false;
@@ -129,8 +148,13 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       refusal = words;
       if (isReady) becomeReady();
     },
+    longStep: () => {
+      if (!isReady) notifier.extend(START_MS_MAX);
+    },
     stopping: () => {
       watched = undefined;
+      hasBegun = true;
+      isStopping = true;
       clearInterval(readyTimer);
       clearTimeout(statusTimer);
       notifier.stopping();
@@ -151,6 +175,7 @@ const NOBODY: Supervisor = {
   changed: nothing,
   reloading: nothing,
   reloaded: nothing,
+  longStep: nothing,
   stopping: nothing,
   close: nothing,
 };
@@ -163,6 +188,10 @@ function managersEar({ env, log }: SupervisorOptions): Notifier {
     onSilent: (reason) => log.debug(`the service manager is told nothing: ${reason}`),
     onProblem: (error) => log.warn({ err: error }, "the service manager cannot be told anything any more"),
   });
+}
+
+function tooLongWords(): string {
+  return `the start has taken ${duration(START_MS_MAX / 1000)}, and nothing tells whether it gets on: the service manager is asked for no more time, so that it starts the program again`;
 }
 
 function stallWords(name: string, stallMs: number): string {

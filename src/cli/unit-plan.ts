@@ -1,16 +1,18 @@
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Config, parseConfig } from "../config/load.ts";
+import type { Config } from "../config/load.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { instanceUnit, type Program, systemUnit, userUnit, type Credential } from "../system/unit.ts";
+import { withRestartSteps } from "../system/unit-restarts.ts";
 import { escapePath } from "../system/unit-text.ts";
 import { HOSTED_KEY_CREDENTIAL } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { type Origin, withOrigin } from "./installed-unit.ts";
 import { credentialOf } from "./models.ts";
 import type { CommonOptions } from "./options.ts";
+import { checkForOtherUser, checkPlace, closedFolders, missing, topFolders } from "./unit-checks.ts";
 import { loadSources } from "./up.ts";
 
 /** What a person asks of `kbsync service`. */
@@ -43,10 +45,6 @@ export type UnitPlace = Pick<UnitPlan, "unit" | "file" | "stateDir">;
 
 const SYSTEM_UNITS = "/etc/systemd/system";
 const STATE_FOLDERS = "/var/lib";
-/** Permission of everybody to read a file, and to enter and list a folder. */
-const OTHERS_READ = 0o004;
-const OTHERS_ENTER = 0o005;
-
 /** Names the unit and its places; reads nothing. */
 export function unitPlace(context: Context, request: UnitRequest): UnitPlace {
   const folder = request.user === true ? join(configHome(context.env), "systemd", "user") : SYSTEM_UNITS;
@@ -69,9 +67,17 @@ export function unitPlace(context: Context, request: UnitRequest): UnitPlace {
   };
 }
 
-/** The unit for this machine, user and configuration. Throws `usage` for what no unit can do, and what a configuration throws. */
-export function planUnit(context: Context, request: UnitRequest): UnitPlan {
+/**
+ * The unit for this machine, user and configuration. `systemd`: its version, undefined where that is not known; what only
+ * newer ones understand is left out of it then. Throws `usage` for what no unit can do, and what a configuration throws.
+ */
+export function planUnit(context: Context, request: UnitRequest, systemd?: number): UnitPlan {
   const place = unitPlace(context, request);
+  const plan = planKind(context, request, place);
+  return { ...plan, text: withRestartSteps(plan.text, systemd) };
+}
+
+function planKind(context: Context, request: UnitRequest, place: UnitPlace): UnitPlan {
   if (request.dir !== undefined)
     return planInstance(context, request, place, resolve(context.cwd, request.dir));
   return request.user === true ? planUser(context, request, place) : planSystem(context, request, place);
@@ -129,6 +135,7 @@ function planSystem(context: Context, request: UnitRequest, place: UnitPlace): U
   const program = thisProgram();
   const args = argsOf(config, request);
   const sources = config.sources.map(({ absolutePath }) => absolutePath);
+  checkPlace(file, sources);
   const credentials = credentialsOf(config);
   const text = systemUnit(template("kbsync.service"), {
     program,
@@ -156,40 +163,6 @@ function planSystem(context: Context, request: UnitRequest, place: UnitPlace): U
     ],
     warnings: closedFolders(sources, request),
   };
-}
-
-/** What another user than the one who installs could not use. Throws `usage`, `config_unreadable`. */
-function checkForOtherUser(file: string, config: Config, user: string | undefined, stateDir: string): void {
-  const { sources } = parseConfig(readFileSync(file, "utf8"), file);
-  const home = sources.find(({ path }) => path === "~" || path.startsWith("~/"));
-  if (home !== undefined) {
-    throw new KbsyncError(
-      `${file} names the source ${home.path}, and ~ is another folder for the unit's user`,
-      {
-        code: "usage",
-        subject: file,
-        hint: "Write the path in full.",
-      },
-    );
-  }
-  if (user !== undefined) return;
-  if (config.stateDir !== stateDir) {
-    throw new KbsyncError(
-      `${file} names the state folder ${config.stateDir}, which the unit's own user cannot write`,
-      {
-        code: "usage",
-        subject: config.stateDir,
-        hint: `Leave stateDir out, and the unit gets ${stateDir}; or name the folder's owner with --run-as.`,
-      },
-    );
-  }
-  if ((statSync(file).mode & OTHERS_READ) === 0) {
-    throw new KbsyncError(`the unit's own user cannot read ${file}`, {
-      code: "config_unreadable",
-      subject: file,
-      hint: "`chmod o+r` opens it: keys stand in files of their own, which the unit is handed.",
-    });
-  }
 }
 
 function configFile({ file }: Config): string {
@@ -228,33 +201,6 @@ function otherNeeds({ service, kb }: Config): string[] {
   return [modelDir, kb.ocr.dataDir].filter((path) => path !== undefined);
 }
 
-/** Sources that the unit's own user may find closed. */
-function closedFolders(sources: readonly string[], { runAs, group = [] }: UnitRequest): string[] {
-  return sources.flatMap((path) => {
-    const gone = missing(path);
-    if (gone.length > 0) return gone;
-    const led = ledElsewhere(path);
-    const { mode } = statSync(path);
-    if (runAs !== undefined || group.length > 0 || (mode & OTHERS_ENTER) === OTHERS_ENTER) return led;
-    return [
-      ...led,
-      `${path} is closed to others: --group NAME lets the unit in by a group, --run-as USER by its owner`,
-    ];
-  });
-}
-
-/** A unit shows the folder that a link led to when it started: of a link that is led elsewhere later it sees nothing. */
-function ledElsewhere(path: string): string[] {
-  const real = realpathSync(path);
-  return real === path ? [] : [`${path} leads to ${real} by a link: name that folder itself under sources`];
-}
-
-function missing(path: string): string[] {
-  return existsSync(path)
-    ? []
-    : [`${path} is not there: the unit sees it when it is installed or started again`];
-}
-
 /** What the next install has to know to write the same. A folder's unit has no configuration. */
 function originOf(request: UnitRequest, config: Config | undefined, data: string): Origin {
   const { runAs, group, stateDir } = request;
@@ -278,12 +224,6 @@ function thisProgram(): Program {
 
 function template(name: string): string {
   return readFileSync(new URL(`../../systemd/${name}`, import.meta.url), "utf8");
-}
-
-function topFolders(): string[] {
-  return readdirSync("/", { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => `/${name}`);
 }
 
 function configHome(env: NodeJS.ProcessEnv): string {

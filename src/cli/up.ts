@@ -24,11 +24,7 @@ export function addUp(program: Command, context: Context): void {
     .command("up")
     .description("run service and daemon in one process: the folder becomes a knowledge base and stays one")
     .argument("[dir]", "folder to watch (default: the sources of the configuration)")
-    .option(
-      "-p, --port <n>",
-      "port of the service on 127.0.0.1; 0 takes any free one",
-      wholeNumber(0, 65_535),
-    )
+    .option("-p, --port <n>", "port of the service; 0 takes any free one", wholeNumber(0, 65_535))
     .action(async (dir: string | undefined, options: UpOptions) => up(context, dir, options));
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
+import { homeFolder } from "../lib/home.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
 import { knownKeys } from "./json-schema.ts";
@@ -234,12 +234,13 @@ function stateDirOf(request: ConfigRequest, configured: string | undefined, fold
   // systemd joins several state directories by colons; the first is ours.
   if (unit !== undefined && unit !== "") return resolve(unit.split(":")[0] ?? unit);
   if (xdg !== undefined && xdg !== "") return join(resolve(xdg), "kbsync");
-  return join(homedir(), ".local", "state", "kbsync");
+  const home = homeFolder("Name the state folder with --state-dir, or stateDir in the configuration.");
+  return join(home, ".local", "state", "kbsync");
 }
 
 /** A path of the configuration made absolute. `~/` is the home folder, as everybody who types it means. */
 function absolutePathOf(folder: string, path: string): string {
-  if (path === "~" || path.startsWith("~/")) return join(homedir(), path.slice(1));
+  if (path === "~" || path.startsWith("~/")) return join(homeFolder(`Write ${path} in full.`), path.slice(1));
   return resolve(folder, path);
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isLoopback } from "../lib/loopback.ts";
 import { isAllowEntry } from "../lib/public-address.ts";
 import { AgentConfig } from "../wire/agent.ts";
 import {
@@ -12,6 +13,8 @@ import {
 import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, TITLE_CHARS_MAX } from "../wire/resource.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
 
+/** Where the embedded service listens when nothing is said: for this machine alone. */
+export const HOST_DEFAULT = "127.0.0.1";
 /** Port of the embedded service when none is given. */
 export const PORT_DEFAULT = 7411;
 
@@ -108,8 +111,21 @@ const source = z.strictObject({
 });
 
 const embedded = z.strictObject({
-  embedded: z.literal(true).describe("Run the service in this process, on loopback."),
+  embedded: z.literal(true).describe("Run the service in this process."),
+  host: z
+    .string()
+    .min(1)
+    .max(255)
+    .default(HOST_DEFAULT)
+    .describe(
+      "Address to listen on. Another than this machine's own lets others reach the service: `0.0.0.0` all that reach this machine. Then publicUrl and kb.resources.requireKey must be given, and keys and documents travel readable unless a proxy with TLS stands before it.",
+    ),
   port: z.int().min(0).max(65535).default(PORT_DEFAULT).describe("0 takes any free port."),
+  publicUrl: httpUrl
+    .optional()
+    .describe(
+      "Address by which clients reach the service, that of a proxy before it for example; addresses of uploaded files begin with it. Default: where it listens.",
+    ),
   modelDir: z
     .string()
     .min(1)
@@ -318,7 +334,7 @@ const kb = z.strictObject({
         .max(1_000_000)
         .optional()
         .describe(
-          "Requests a minute that each key may send in the long run; one more is answered 429 with the seconds to wait. Default: as many as it likes, for the service listens on this machine alone.",
+          "Requests a minute that each key may send in the long run; one more is answered 429 with the seconds to wait. Default: as many as it likes where the service listens on this machine alone, else 600, with 1200 at once.",
         ),
       burst: z
         .int()
@@ -416,9 +432,9 @@ const kb = z.strictObject({
     .strictObject({
       requireKey: z
         .boolean()
-        .default(false)
+        .optional()
         .describe(
-          "Serve uploaded files only to keys of their account. Default: whoever has the address of 256 random bits can read, as at the hosted service.",
+          "Serve uploaded files only to keys of their account. Default: false, whoever has the address of 256 random bits can read, as at the hosted service; where service.host lets others reach the service there is none.",
         ),
     })
     .prefault({}),
@@ -452,21 +468,44 @@ export const CONCURRENCY_EMBEDDED = 128;
 export const CONCURRENCY_HOSTED = 16;
 
 /** The configuration file. Defaults stand here, each with its reason in the description. */
-export const ConfigFile = z.strictObject({
-  $schema: z.string().optional(),
-  service: z.union([embedded, hosted]).default({ embedded: true, port: PORT_DEFAULT }),
-  stateDir: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "Folder for the key, the ledger and the embedded service's data; relative to the configuration file. Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/kbsync, else ~/.local/state/kbsync.",
-    ),
-  sources: z.array(source).max(1000).default([]),
-  sync: sync.prefault({}),
-  kb: kb.prefault({}),
-  metrics: metrics.prefault({}),
-});
+export const ConfigFile = z
+  .strictObject({
+    $schema: z.string().optional(),
+    service: z.union([embedded, hosted]).default({ embedded: true, host: HOST_DEFAULT, port: PORT_DEFAULT }),
+    stateDir: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        "Folder for the key, the ledger and the embedded service's data; relative to the configuration file. Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/kbsync, else ~/.local/state/kbsync.",
+      ),
+    sources: z.array(source).max(1000).default([]),
+    sync: sync.prefault({}),
+    kb: kb.prefault({}),
+    metrics: metrics.prefault({}),
+  })
+  .superRefine(({ service, kb: rules }, problems) => {
+    if (!("embedded" in service) || isLoopback(service.host)) return;
+    const missing = (path: string[], message: string): void =>
+      problems.addIssue({ code: "custom", path, message, input: undefined });
+    if (service.publicUrl === undefined) {
+      missing(
+        ["service", "publicUrl"],
+        `expected the address by which clients reach the service, for service.host is ${service.host}`,
+      );
+    }
+    // Every other route asks for a key by itself. Of this one a person has to say what is meant.
+    if (rules.resources.requireKey === undefined) {
+      missing(
+        ["kb", "resources", "requireKey"],
+        `expected true (uploaded files are served to keys of their account) or false (to whoever has the address), for service.host is ${service.host}`,
+      );
+    }
+  })
+  .transform(({ kb: rules, ...file }) => ({
+    ...file,
+    kb: { ...rules, resources: { requireKey: rules.resources.requireKey ?? false } },
+  }));
 export type ConfigFile = z.infer<typeof ConfigFile>;
 export type SourceConfig = ConfigFile["sources"][number];
 export type SourceRule = SourceConfig["rules"][number];

@@ -47,6 +47,8 @@ export interface ServiceOptions {
   readonly resolveHost?: ResolveAll;
   /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
   readonly rate?: RateRule;
+  /** SHA-256 in hex of a key that the default for `rate` does not bind; asked at each request. Default: there is none. */
+  readonly unratedKey?: () => string | undefined;
   /** Uploaded files are served only to keys of their account. Default false: whoever has the address can read. */
   readonly filesNeedKey?: boolean;
   /** Hosts, addresses and ranges that webhooks may be sent to although they are not public. Default none. */

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
+import { isLoopback, reachedAt } from "../lib/loopback.ts";
 import { addressRules } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
 import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
@@ -31,7 +32,7 @@ import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
 import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
-import { fileAddresses, isLoopback } from "./resources/file-address.ts";
+import { fileAddresses } from "./resources/file-address.ts";
 import { openFileArea } from "./resources/file-area.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./resources/keys.ts";
 import type { KeyGrant } from "./resources/keys.ts";
@@ -151,7 +152,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       ...(observer && { onStage: (stage, seconds) => observer.stage(stage, seconds) }),
     }),
     files: await openFileArea(join(options.stateDir, "uploads")),
-    addresses: fileAddresses(() => resourcesUrl ?? "", isLoopback(host)),
+    // One that listens for others now may have been this machine's alone when its first files came.
+    addresses: fileAddresses(() => resourcesUrl ?? "", true),
     fetcher: timeFetches(observer, { ...fetching, agent: `kbsync/${options.version} (link resources)` }),
     pages: openPageReader(),
     turns: openTurns(),
@@ -183,6 +185,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   });
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
   const rate = options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT);
+  const limiter = openRateLimiter(rate);
+  /** Whoever set no rate did not mean the program's own daemon, which has thousands of files to send. */
+  const isUnrated = (sha256: string): boolean =>
+    options.rate === undefined && sha256 === options.unratedKey?.();
   const answering = openAnswering({
     kb,
     log,
@@ -215,7 +221,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const server = await buildServer(
     {
       kb,
-      keyring: openKeyring(store, nowMs, openRateLimiter(rate)),
+      keyring: openKeyring(store, nowMs, {
+        take: (sha256, atMs) => {
+          if (!isUnrated(sha256)) limiter.take(sha256, atMs);
+        },
+      }),
       idempotency: openIdempotency(store, nowMs),
       admission,
       log,
@@ -328,9 +338,13 @@ function timeFetches(observer: ServiceObserver | undefined, options: FetcherOpti
   };
 }
 
+/** Listens; returns where this machine reaches it. */
 async function listen(server: FastifyInstance, host: string, port: number): Promise<string> {
   try {
-    return await server.listen({ host, port });
+    await server.listen({ host, port });
+    const address = server.server.address();
+    const given = typeof address === "object" && address !== null ? address.port : port;
+    return `http://${reachedAt(host)}:${given}`;
   } catch (error) {
     const subject = `${host}:${port}`;
     if (codeOf(error) === "EADDRINUSE") {

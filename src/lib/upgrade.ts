@@ -13,6 +13,15 @@ export interface Upgrade {
   readonly steps: readonly string[];
   /** Marks the file as a database of ours. */
   readonly applicationId?: number;
+  readonly ear?: UpgradeEar;
+}
+
+/** Hears of files of older versions; new and current ones are none. */
+export interface UpgradeEar {
+  /** Called before anything is done: what comes may take minutes, in which the thread answers nobody. */
+  readonly begins?: () => void;
+  /** Called when all is done, with words for a log. */
+  readonly done?: (words: string) => void;
 }
 
 /**
@@ -21,16 +30,26 @@ export interface Upgrade {
  * most. Nothing else may be writing. Throws `disk_full` where the copy finds no room, and what SQLite throws: in either
  * case the file is as it was.
  */
-export function upgrade(db: Database.Database, { file, what, steps, applicationId }: Upgrade): void {
+export function upgrade(db: Database.Database, { file, what, steps, applicationId, ear }: Upgrade): void {
   const version = versionOf(db);
   if (version >= steps.length) return;
-  if (version > 0) keepCopy(db, file, what, version);
+  const startMs = performance.now();
+  if (version > 0) {
+    ear?.begins?.();
+    keepCopy(db, file, what, version);
+  }
   db.transaction(() => {
     for (const step of steps.slice(versionOf(db))) db.exec(step);
     if (applicationId !== undefined) db.pragma(`application_id = ${applicationId}`);
     db.pragma(`user_version = ${steps.length}`);
   }).immediate();
-  if (version > 0) removeCopies(file, version);
+  if (version === 0) return;
+  removeCopies(file, version);
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  const copy = copyOf(file, version);
+  ear?.done?.(
+    `brought ${what} up from version ${version} of its tables to ${steps.length} in ${seconds} s; how it was is kept at ${copy}`,
+  );
 }
 
 /** Version of a database's tables: how many steps made them. */

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { KbsyncError } from "../lib/failure.ts";
 
 /** What a run of systemctl came to. */
@@ -8,39 +8,69 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs systemctl on one service manager. Throws `no_systemd` where there is no such program. */
+/**
+ * Runs systemctl on one service manager. Throws `no_systemd` where there is no such program, `unit_slow` where it takes
+ * too long: what it asked for goes on then.
+ */
 export type Systemctl = (...args: readonly string[]) => Promise<Ran>;
 
 /** A start waits for READY, which a first look at a large tree may take minutes to bring. */
 const TIMEOUT_MS = 600_000;
+/** It tells its version without asking anybody. */
+const VERSION_TIMEOUT_MS = 5000;
 /** Longest output that is taken: properties of one unit. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
-/** systemctl of the whole system, or of this user's own service manager. */
-export function openSystemctl(isUser: boolean): Systemctl {
+/** systemctl of the whole system, or of this user's own service manager. `program` and `timeoutMs` are given by tests. */
+export function openSystemctl(
+  isUser: boolean,
+  program = "systemctl",
+  timeoutMs: number = TIMEOUT_MS,
+): Systemctl {
   return async (...args) => {
     const all = [...(isUser ? ["--user"] : []), "--no-ask-password", "--no-pager", ...args];
     return new Promise((resolve, reject) => {
-      execFile(
-        "systemctl",
-        all,
-        { timeout: TIMEOUT_MS, maxBuffer: OUTPUT_BYTES_MAX },
-        (error, stdout, stderr) => {
-          if (error !== null && typeof error.code !== "number") {
-            reject(
-              new KbsyncError(`systemctl cannot be run: ${error.message}`, {
-                code: "no_systemd",
-                hint: "`--print` shows the unit without installing it.",
-                cause: error,
-              }),
-            );
-            return;
-          }
-          resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-        },
-      );
+      execFile(program, all, { timeout: timeoutMs, maxBuffer: OUTPUT_BYTES_MAX }, (error, stdout, stderr) => {
+        if (error?.killed === true && error.code === null) {
+          reject(slow(args, timeoutMs, error));
+          return;
+        }
+        if (error !== null && typeof error.code !== "number") {
+          reject(
+            new KbsyncError(`systemctl cannot be run: ${error.message}`, {
+              code: "no_systemd",
+              hint: "`--print` shows the unit without installing it.",
+              cause: error,
+            }),
+          );
+          return;
+        }
+        resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+      });
     });
   };
+}
+
+function slow(args: readonly string[], timeoutMs: number, cause: unknown): KbsyncError {
+  const words = `systemctl ${args.join(" ")}`;
+  return new KbsyncError(`${words} was not done within ${timeoutMs / 60_000} min; it goes on`, {
+    code: "unit_slow",
+    subject: args.at(-1) ?? "",
+    hint: "`kbsync service status` tells how far it is.",
+    cause,
+  });
+}
+
+/** Version of this machine's systemd; undefined where there is none. */
+export function systemdVersion(program = "systemctl"): number | undefined {
+  const { stdout } = spawnSync(program, ["--version"], { encoding: "utf8", timeout: VERSION_TIMEOUT_MS });
+  const told = /^systemd (\d+)/.exec(stdout ?? "")?.[1];
+  return told === undefined ? undefined : Number(told);
+}
+
+/** The units that `systemctl list-units --plain --no-legend` prints: the first word of a line. Pure. */
+export function listedUnits(text: string): string[] {
+  return text.split("\n").flatMap((line) => /^\S+/.exec(line.trim())?.[0] ?? []);
 }
 
 /** What `systemctl show` prints: a property a line, values may hold anything but a line break. Pure. */

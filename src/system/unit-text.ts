@@ -33,6 +33,15 @@ export function unitWord(word: string): string {
   return /^[\w@%+,./=-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
+/**
+ * A folder of `TemporaryFileSystem=` to be shown empty and read-only. Its colon divides within a word, quoted or not, so
+ * that a path's own is escaped twice: once for the word, once for its parts.
+ */
+export function emptyFolder(path: string): string {
+  if (unitWord(path) === path) return `${path}:ro`;
+  return unitWord(path.replaceAll(/[\\:]/g, String.raw`\$&`)).replace(/"?$/, ":ro$&");
+}
+
 /** One word of a command line, in which a dollar sign stands for itself. */
 export function commandWord(word: string): string {
   return unitWord(word.replaceAll("$", "$$$$"));

@@ -1,4 +1,4 @@
-import { commandWord, unitWord, withDirective } from "./unit-text.ts";
+import { commandWord, emptyFolder, unitWord, withDirective } from "./unit-text.ts";
 
 /** Where the program lies on this machine. */
 export interface Program {
@@ -44,6 +44,8 @@ const SYSTEM_FOLDERS = new Set(
 );
 /** `ProtectHome=` covers these. */
 const HOME_FOLDERS = ["/home", "/root", "/run/user"];
+/** A home by its place, whether or not the user is known to this machine alone (LDAP). */
+const HOMES_OF_PEOPLE = /^\/(?:home|run\/user)\/[^/]+$/;
 /** `PrivateTmp=` puts others in their place. */
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
@@ -61,11 +63,7 @@ export function systemUnit(template: string, facts: UnitFacts): string {
   if (user !== undefined) text = set(set(text, "DynamicUser", []), "User", [unitWord(user)]);
   if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
   text = set(text, "ProtectHome", [homes(sources).length === HOME_FOLDERS.length ? "tmpfs" : "read-only"]);
-  text = set(
-    text,
-    "TemporaryFileSystem",
-    hidden.length === 0 ? [] : [hidden.map((path) => `${path}:ro`).join(" ")],
-  );
+  text = set(text, "TemporaryFileSystem", hidden.length === 0 ? [] : [hidden.map(emptyFolder).join(" ")]);
   // A source that is missing (a disk that is not there yet) must not keep the others from being synced.
   text = set(text, "BindReadOnlyPaths", [
     ...sources.map((path) => unitWord(`-${path}`)),
@@ -103,11 +101,7 @@ export function instanceUnit(
     text = set(text, "BindPaths", ["%S/kbsync-%i %C/kbsync-%i"]);
   }
   if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
-  text = set(
-    text,
-    "TemporaryFileSystem",
-    hidden.length === 0 ? [] : [hidden.map((path) => `${path}:ro`).join(" ")],
-  );
+  text = set(text, "TemporaryFileSystem", hidden.length === 0 ? [] : [hidden.map(emptyFolder).join(" ")]);
   text = set(text, "BindReadOnlyPaths", ["%f", ...withoutInner([...new Set(shown)], []).map(unitWord)]);
   return text;
 }
@@ -122,6 +116,26 @@ export function hiddenFolders(topFolders: readonly string[], sources: readonly s
   return topFolders
     .filter((path) => !SYSTEM_FOLDERS.has(path) && !HOME_FOLDERS.includes(path) && !sources.includes(path))
     .toSorted();
+}
+
+/** What lies on this machine, for `isShared`. All paths are absolute. */
+export interface Surroundings {
+  readonly topFolders: readonly string[];
+  /** Home folders of the machine's users. */
+  readonly homes: readonly string[];
+  readonly sources: readonly string[];
+}
+
+/**
+ * Whether a folder is one in which people and programs keep all they have: a home, a temporary folder, or one at the top
+ * of the tree. A unit that has to read one file in it would see the rest as well. One that is read anyway (a source, or a
+ * folder of the system) is none. Pure.
+ */
+export function isShared(path: string, { topFolders, homes: people, sources }: Surroundings): boolean {
+  if (isBelowAny(path, sources)) return false;
+  const covered = [...hiddenFolders(topFolders, []), ...HOME_FOLDERS, ...TEMPORARY_FOLDERS];
+  const isHome = people.includes(path) || HOMES_OF_PEOPLE.test(path);
+  return covered.includes(path) || (isHome && isBelowAny(path, covered));
 }
 
 /** The home folders that are hidden: all, unless one of them is a source as a whole. */

@@ -2,13 +2,13 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CHECKS } from "../../src/cli/doctor-checks.ts";
 import type { Checked } from "../../src/cli/doctor-checks/check.ts";
 import { judgeRoom, sizeWords } from "../../src/cli/doctor-checks/machine.ts";
 import { judgeClock } from "../../src/cli/doctor-checks/service.ts";
-import { judgeWatches } from "../../src/cli/doctor-checks/watches.ts";
+import { judgeWatches, readInotify } from "../../src/cli/doctor-checks/watches.ts";
 import { stateFolder } from "../../src/cli/state-folder.ts";
 import { loadConfig } from "../../src/config/load.ts";
 
@@ -96,6 +96,26 @@ describe("inotify", () => {
     expect(finding?.remedy).toBe(
       "echo fs.inotify.max_user_watches=1048576 | sudo tee -a /etc/sysctl.d/90-kbsync.conf && sudo sysctl -p /etc/sysctl.d/90-kbsync.conf",
     );
+  });
+
+  it("is read with what a user's programs have taken of it, where the system tells it", () => {
+    expect(readInotify(join(base, "nothing"))).toBeUndefined();
+    const put = (path: string, text: string): void => {
+      mkdirSync(dirname(join(base, "proc", path)), { recursive: true });
+      writeFileSync(join(base, "proc", path), text);
+    };
+    put("sys/fs/inotify/max_user_watches", "8192\n");
+    put("sys/fs/inotify/max_user_instances", "128\n");
+    put("7/status", `Name:\tx\nUid:\t${process.getuid?.()}\t0\t0\t0\n`);
+    put("7/fdinfo/3", "pos:\t0\ninotify wd:1 ino:2\ninotify wd:2 ino:3\n");
+    put("8/status", "Name:\ty\nUid:\t4294967294\t0\t0\t0\n");
+    put("8/fdinfo/3", "inotify wd:1 ino:2\n");
+    expect(readInotify(join(base, "proc"))).toEqual({
+      watchesMax: 8192,
+      instancesMax: 128,
+      watches: 2,
+      instances: 1,
+    });
   });
 
   it("is counted by the folders that the rules let in", async () => {

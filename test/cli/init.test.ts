@@ -24,7 +24,7 @@ describe("the configuration that is written", () => {
       { path: "/srv/docs", collection: "moderate" },
       { path: "/srv/more docs", collection: "moderate" },
     ]);
-    expect(config.service).toEqual({ embedded: true, port: 7500 });
+    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 7500 });
   });
 
   it("names every key of its parts, with its meaning in front", () => {
@@ -91,7 +91,7 @@ describe("kbsync init", () => {
     const config = loadConfig({ cwd, env: {} });
     expect(config.sources).toMatchObject([{ absolutePath: join(cwd, "docs"), collection: "high_accuracy" }]);
     expect(config.stateDir).toBe(join(cwd, "state"));
-    expect(config.service).toEqual({ embedded: true, port: 0 });
+    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 0 });
     expect(said).toContain(`wrote ${file()}\n`);
     expect(said).toContain("kbsync up");
     // Nothing is left of how it was written.

@@ -19,7 +19,7 @@ let told: (string | undefined)[];
 let hangup: () => void;
 let answers: (() => Ground)[];
 
-function open(): Reloads {
+function open(read?: () => Promise<Ground>): Reloads {
   const sink = { write: (line: string) => void lines.push(JSON.parse(line)) };
   return openReloads({
     context: {
@@ -34,11 +34,13 @@ function open(): Reloads {
       reloaded: (words) => void told.push(words ?? "all is well"),
     },
     ground: GROUND,
-    read: () => {
-      const next = answers.shift();
-      if (next === undefined) throw new TypeError("read too often");
-      return next();
-    },
+    read:
+      read ??
+      (() => {
+        const next = answers.shift();
+        if (next === undefined) throw new TypeError("read too often");
+        return next();
+      }),
   });
 }
 beforeEach(() => {
@@ -131,6 +133,25 @@ describe("at a SIGHUP", () => {
     await expect.poll(() => told).toEqual(["reloading", "reloading"]);
     await expect.poll(() => lines).toHaveLength(2);
     expect(reloads.take()?.config.sync.settleMs).toBe(9);
+  });
+
+  it("however many come while one is answered, they are answered together by one more", async () => {
+    let answer: (ground: Ground) => void = () => undefined;
+    const reloads = open(() => new Promise((resolve) => (answer = resolve)));
+    hangup();
+    await expect.poll(() => told).toEqual(["reloading"]);
+    hangup();
+    hangup();
+    hangup();
+    answer(GROUND);
+    await expect.poll(() => told).toEqual(["reloading", "all is well", "reloading"]);
+    answer(withPace(7));
+    await expect.poll(() => reloads.signal().aborted).toBe(true);
+    // One that comes later is a new one.
+    hangup();
+    await expect.poll(() => told).toEqual(["reloading", "all is well", "reloading", "reloading"]);
+    answer(withPace(7));
+    await expect.poll(() => told.at(-1)).toBe("all is well");
   });
 
   it("nothing is read when nobody listens any more", () => {

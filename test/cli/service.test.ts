@@ -8,7 +8,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../src/cli/context.ts";
@@ -85,6 +85,17 @@ describe("the unit of a configuration", () => {
     ]);
   });
 
+  it.each<[string, UnitRequest]>([
+    ["a configuration", {}],
+    ["a folder", { dir: "docs" }],
+    ["a person", { user: true }],
+  ])("of %s waits ever longer before another start where systemd can do that", (_name, request) => {
+    configure({ sources: [{ path: "docs" }] });
+    const steps = (version?: number): string[] =>
+      directive(planUnit(context(), { config, ...request }, version).text, "RestartSteps");
+    expect([steps(), steps(252), steps(254)]).toEqual([[], [], ["6"]]);
+  });
+
   it("warns of folders that are closed or missing", () => {
     mkdirSync(join(folder, "closed"), { mode: 0o750 });
     configure({ sources: [{ path: "closed" }, { path: "missing" }] });
@@ -130,6 +141,27 @@ describe("the unit of a configuration", () => {
     chmodSync(config, 0o600);
     expect(() => plan()).toThrow(`cannot read ${config}`);
     expect(directive(plan({ runAs: "me" }).text, "User")).toEqual(["me"]);
+  });
+
+  it.each<[string, string]>([
+    ["the temporary folder", "/tmp"],
+    ["a home", homedir()],
+  ])("is refused where the configuration lies in %s, with whatever else is there", (_name, place) => {
+    const file = join(place, `kbsync-${process.pid}.json`);
+    writeFileSync(file, JSON.stringify({ sources: [{ path: join(folder, "docs") }] }));
+    try {
+      expect(() => plan({ config: file })).toThrow(
+        expect.objectContaining({
+          code: "usage",
+          subject: file,
+          message: expect.stringContaining(place) as string,
+        }),
+      );
+      // A person's own unit hides nothing.
+      expect(plan({ config: file, user: true }).unit).toBe("kbsync.service");
+    } finally {
+      rmSync(file);
+    }
   });
 
   it("of a person lies among their own", () => {

@@ -1,6 +1,12 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openSupervisor, STALL_MS, type Supervised, type Supervisor } from "../../src/cli/supervise.ts";
+import {
+  openSupervisor,
+  STALL_MS,
+  START_MS_MAX,
+  type Supervised,
+  type Supervisor,
+} from "../../src/cli/supervise.ts";
 import type { Pulse } from "../../src/system/progress.ts";
 import { type NotifySocket, openNotifySocket } from "../system/socket.ts";
 
@@ -15,6 +21,8 @@ let isReady: boolean;
 /** How often the parts were looked at: once for each sign of life that is due. */
 let looks: number;
 let words: string;
+/** How often the clock of progress was read: at each tick. */
+let clockReads: number;
 
 const supervised: Supervised = {
   isReady: () => isReady,
@@ -33,13 +41,17 @@ beforeEach(() => {
   pulse = { moves: 0, atWork: true, waitsForOthers: false };
   isReady = false;
   looks = 0;
+  clockReads = 0;
   words = "1,204 files in agreement, 3 waiting";
   supervisor = openSupervisor({
     // A sign of life is expected every 30 ms, so that one comes every ten.
     env: { NOTIFY_SOCKET: socket.address, WATCHDOG_USEC: "30000" },
     log: pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
     requestTimeoutMs: 120_000,
-    nowMs: () => nowMs,
+    nowMs: () => {
+      clockReads += 1;
+      return nowMs;
+    },
   });
 });
 afterEach(() => {
@@ -74,6 +86,39 @@ describe("a service manager", () => {
     await hears("READY=1");
     expect(heard.indexOf(`STATUS=${words}`)).toBeLessThan(heard.indexOf("READY=1"));
     expect(heard.filter((message) => message === "READY=1")).toHaveLength(1);
+  });
+
+  it("is asked for more time while nothing is watched yet for an hour, and for none beyond it", async () => {
+    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    nowMs = START_MS_MAX;
+    await expect.poll(() => lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ level: 50, code: "start_too_long" });
+    expect(lines[0]?.msg).toContain("the start has taken 60 min");
+    forget();
+    const [first] = lines;
+    const before = clockReads;
+    await expect.poll(() => clockReads).toBeGreaterThan(before + 3);
+    expect(socket.take()).toEqual([]);
+    expect(lines).toEqual([first]);
+    // From then on progress counts.
+    supervisor.watch(supervised);
+    await hears("EXTEND_TIMEOUT_USEC=90000000");
+  });
+
+  it("is asked for an hour before what holds the loop up", async () => {
+    supervisor.longStep();
+    await hears("EXTEND_TIMEOUT_USEC=3600000000");
+    expect(heard).not.toContain("READY=1");
+  });
+
+  it("is not asked for more time for a stop that comes before the start is over", async () => {
+    supervisor.watch(supervised);
+    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    supervisor.stopping();
+    await hears("STOPPING=1");
+    forget();
+    await hears("WATCHDOG=1");
+    expect(heard.filter((message) => message.startsWith("EXTEND"))).toEqual([]);
   });
 
   it("is told the status as it changes", async () => {
@@ -134,6 +179,23 @@ describe("a service manager", () => {
     isReady = true;
     await hears("READY=1");
     expect(heard).toContain(`STATUS=${words}`);
+  });
+
+  it("that asks for a second reload while the daemon of the first is looked for is told READY at the end", async () => {
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("READY=1");
+    forget();
+    supervisor.reloading();
+    isReady = false;
+    supervisor.watch(supervised);
+    supervisor.reloading();
+    supervisor.reloaded(undefined);
+    await hears("WATCHDOG=1");
+    expect(heard).not.toContain("READY=1");
+    isReady = true;
+    await hears("READY=1");
+    expect(heard.findLast((message) => /^(?:READY|RELOADING)/.test(message))).toBe("READY=1");
   });
 
   it("is told of the stop, and of nothing after it", async () => {

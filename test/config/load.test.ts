@@ -62,9 +62,33 @@ describe("a refused configuration names the JSON path, what was expected and wha
       /service\.apiUrl: expected an http or https address, got "ftp:\/\/x"/,
     ],
     ["not an object", [], /the file: expected object, got \[\]/],
+    [
+      "a service that others reach, of which nobody knows by what address",
+      { service: { embedded: true, host: "0.0.0.0" }, kb: { resources: { requireKey: true } } },
+      /service\.publicUrl: missing, expected the address by which clients reach the service, for service\.host is 0\.0\.0\.0/,
+    ],
+    [
+      "a service that others reach, whose files may be anybody's",
+      { service: { embedded: true, host: "10.0.0.1", publicUrl: "https://kb.example" } },
+      /kb\.resources\.requireKey: missing, expected true .* or false .*, for service\.host is 10\.0\.0\.1/,
+    ],
   ];
   it.each(cases)("%s", (_name, config, message) => {
     expect(() => parseConfig(JSON.stringify(config), "kbsync.config.json")).toThrow(message);
+  });
+
+  it("but a service that others reach is taken when all is said, and one of this machine alone needs nothing", () => {
+    const open = {
+      service: { embedded: true, host: "::", publicUrl: "https://kb.example/" },
+      kb: { resources: { requireKey: false } },
+    };
+    expect(parseConfig(JSON.stringify(open), "c.json")).toMatchObject({
+      service: { host: "::", publicUrl: "https://kb.example" },
+    });
+    for (const host of ["127.0.0.1", "localhost", "::1"])
+      expect(
+        parseConfig(JSON.stringify({ service: { embedded: true, host } }), "c.json").service,
+      ).toMatchObject({ host });
   });
 
   it("text that is not JSON", () => {

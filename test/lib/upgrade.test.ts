@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { copyOf, upgrade, versionOf } from "../../src/lib/upgrade.ts";
+import { copyOf, upgrade, type UpgradeEar, versionOf } from "../../src/lib/upgrade.ts";
 import { NOTES } from "./notes-schema.ts";
 
 let folder: string;
@@ -17,11 +17,11 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Brings the file up to these steps, in a process of its own as far as SQLite is concerned. */
-function open(steps: readonly string[]): void {
+function open(steps: readonly string[], ear: UpgradeEar = {}): void {
   const db = new Database(file);
   try {
     db.pragma("journal_mode = WAL");
-    upgrade(db, { file, what: "the notes", steps });
+    upgrade(db, { file, what: "the notes", steps, ear });
   } finally {
     db.close();
   }
@@ -53,6 +53,23 @@ const OLD = { version: 1, texts: ["sun", "moon"], sound: "ok" };
 const NEW = { version: 3, texts: ["SUN", "MOON"], sound: "ok" };
 
 describe("upgrade", () => {
+  it("tells before it begins and when it is done, of files of older versions alone", () => {
+    const told: string[] = [];
+    const ear = {
+      begins: () => told.push(`begins at ${read(file).version}`),
+      done: (words: string) => told.push(words),
+    };
+    open(NOTES.slice(0, 1), ear);
+    open(NOTES, ear);
+    open(NOTES, ear);
+    expect(told).toEqual([
+      "begins at 1",
+      expect.stringMatching(
+        /^brought the notes up from version 1 of its tables to 3 in \d+\.\d s; how it was is kept at .*notes\.db\.version-1$/,
+      ),
+    ]);
+  });
+
   it("makes a new file, and a current one stays as it is: neither is copied", () => {
     open(NOTES);
     open(NOTES);

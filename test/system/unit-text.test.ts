@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commandWord, escapePath, unitWord, withDirective } from "../../src/system/unit-text.ts";
+import { commandWord, emptyFolder, escapePath, unitWord, withDirective } from "../../src/system/unit-text.ts";
 
 const UNIT =
   "[Unit]\nDescription=a\n\n[Service]\nExecStart=/bin/a\n# why\nBind=x\nBind=y\n\n[Install]\nWantedBy=b\n";
@@ -42,6 +42,15 @@ it.each([
   ["", '""', '""'],
 ])("the word %s stands for itself", (word, inUnit, inCommand) => {
   expect([unitWord(word), commandWord(word)]).toEqual([inUnit, inCommand]);
+});
+
+it.each([
+  ["/srv", "/srv:ro"],
+  ["/my data", '"/my data:ro"'],
+  ["/100%", "/100%%:ro"],
+  ["/a:b", String.raw`"/a\\:b:ro"`],
+])("the folder %s is shown empty", (path, expected) => {
+  expect(emptyFolder(path)).toBe(expected);
 });
 
 it.each([

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { directive, withDirective } from "../../src/system/unit-text.ts";
-import { instanceUnit, systemUnit, type UnitFacts, userUnit } from "../../src/system/unit.ts";
+import { instanceUnit, isShared, systemUnit, type UnitFacts, userUnit } from "../../src/system/unit.ts";
 
 const packaged = (name: string): string =>
   readFileSync(new URL(`../../systemd/${name}`, import.meta.url), "utf8");
@@ -124,6 +124,34 @@ describe("a unit for a machine", () => {
       "TemporaryFileSystem=/mnt:ro /opt:ro /srv:ro /var:ro",
       "BindReadOnlyPaths=%f",
     ]);
+  });
+});
+
+describe("a folder that a unit would have to show for one file in it", () => {
+  const machine = {
+    topFolders: [...FACTS.topFolders, "/data"],
+    homes: ["/root", "/home/me", "/data/people/you", "/", "/nonexistent"],
+  };
+  it.each<[string, readonly string[], boolean]>([
+    ["/etc/kbsync", [], false],
+    ["/home/me/.config/kbsync", [], false],
+    ["/srv/kb", [], false],
+    ["/", [], false],
+    ["/etc", [], false],
+    ["/home", [], true],
+    ["/home/me", [], true],
+    ["/home/nobody-there", [], true],
+    ["/root", [], true],
+    ["/run/user/1000", [], true],
+    ["/data/people/you", [], true],
+    ["/srv", [], true],
+    ["/var", [], true],
+    ["/tmp", [], true],
+    ["/var/tmp", [], true],
+    ["/home/me", ["/home/me"], false],
+    ["/srv", ["/srv"], false],
+  ])("%s, with the sources %j: is shared with other data is %s", (path, sources, expected) => {
+    expect(isShared(path, { ...machine, sources })).toBe(expected);
   });
 });
 

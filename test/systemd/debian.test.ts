@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildPackages, whyNoPackage } from "../package/debian.ts";
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { whyNoPackage } from "../package/debian.ts";
 import { bootContainer, type Container, INSTALLED, until, whyNoContainer } from "./container.ts";
+import type { BuiltPackages } from "./packages.ts";
 
 const why = whyNoPackage() ?? whyNoContainer();
 const AT = ["--config", "/etc/kbsync/kbsync.config.json", "--state-dir", "/var/lib/kbsync"] as const;
@@ -9,8 +10,6 @@ const AT = ["--config", "/etc/kbsync/kbsync.config.json", "--state-dir", "/var/l
 describe.skipIf(why !== undefined)(
   `the Debian package under systemd${why === undefined ? "" : `: skipped, ${why}`}`,
   () => {
-    // Not below /tmp, in whose place the container has a folder of its own.
-    const folder = mkdtempSync("/var/tmp/kbsync-debian-");
     let box: Container;
     let first = "";
     let second = "";
@@ -29,13 +28,17 @@ describe.skipIf(why !== undefined)(
     const isThere = (path: string): boolean => box.run("test", "-e", path).code === 0;
 
     beforeAll(async () => {
-      [first = "", second = ""] = buildPackages(folder, "1", "2");
+      const told = inject("packages");
+      await until("the packages to be built", () => (existsSync(told) ? true : undefined));
+      // What packages.ts wrote.
+      const built = JSON.parse(readFileSync(told, "utf8")) as BuiltPackages;
+      if (built.problem !== undefined) throw new Error(`no package was built: ${built.problem}`);
+      [first = "", second = ""] = built.files;
       box = await bootContainer();
       box.sh(`mkdir -p /srv/handbook && cp -r ${INSTALLED}/sample-docs/. /srv/handbook/`);
     });
     afterAll(async () => {
       await box.end();
-      rmSync(folder, { recursive: true, force: true });
     });
 
     it("is installed, tells its version, and starts nothing before it is configured", () => {

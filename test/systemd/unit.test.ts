@@ -134,7 +134,9 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     agreesByOldConfiguration();
 
     configure({ service: { ...SERVICE, port: 7412 }, sources: [{ path: "/srv/handbook" }] });
-    box.sh("systemctl reload kbsync");
+    // The second while the first is answered.
+    box.sh("systemctl kill -s HUP kbsync && systemctl kill -s HUP kbsync && systemctl reload kbsync");
+    await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
     await statusSays(/^\d+ files in agreement/);
     expect(journal()).toContain("only the next start takes this from the configuration: service.port");
     agrees();
@@ -204,7 +206,14 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
         ? true
         : undefined,
     );
-    expect(box.kbsync("service", "uninstall", "/srv/other")).toMatchObject({ code: 0 });
+    // Another folder's, which was started and never enabled: it has the same file.
+    box.sh("mkdir -p /srv/more && systemctl start --no-block kbsync@srv-more");
+    const kept = box.kbsync("service", "uninstall", "/srv/other");
+    expect(kept).toMatchObject({ code: 0 });
+    expect(kept.stdout).toContain(
+      "kept       /etc/systemd/system/kbsync@.service, for kbsync@srv-more.service",
+    );
+    expect(box.kbsync("service", "uninstall", "/srv/more")).toMatchObject({ code: 0 });
     expect(box.show("kbsync@srv-other.service")).toMatchObject({ LoadState: "not-found" });
     expect(box.sh("ls /var/lib/kbsync-srv-other/ledger.db")).toContain("ledger.db");
   });
@@ -231,6 +240,28 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     expect(kbsync("service", "uninstall", "--user").stdout).toContain(
       "stays in /home/ada/.local/state/kbsync",
     );
+  });
+
+  it("is put back from a backup that was made while it ran, as its own user's again", async () => {
+    box.sh("mkdir /root/backups");
+    const made = box.kbsync("backup", ...AT, "/root/backups");
+    expect(made.code, `${made.stdout}${made.stderr}`).toBe(0);
+    const dated = box.sh("ls -d /root/backups/*/").trim();
+    write("after.md", "# Eclipse\n\nan-eclipse-after-the-backup");
+    agrees();
+    box.sh("systemctl stop kbsync");
+    const restored = box.kbsync("restore", ...AT, "--force", dated);
+    expect(restored.code, `${restored.stdout}${restored.stderr}`).toBe(0);
+    const strangers = (): string =>
+      box.sh(`find ${STATE}/ ! -user "$(stat -c %u ${STATE}/)" -not -path '*/before-restore-*'`).trim();
+    box.sh(`chown -R --reference=${STATE}/ ${STATE}/ && systemctl start kbsync`);
+    expect(strangers()).toBe("");
+    expect(box.sh(`stat -c %a ${STATE}/pauthkey ${STATE}/`)).toBe("600\n700\n");
+    await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
+    agrees();
+    expect(found("an eclipse after the backup")).toBe(true);
+    expect(found("the northern lights")).toBe(true);
+    box.sh(`rm -r ${STATE}/before-restore-*`);
   });
 
   it("is upgraded in place", () => {

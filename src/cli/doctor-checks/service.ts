@@ -4,6 +4,7 @@ import type { Finding } from "../../lib/finding.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { findService } from "../compose.ts";
+import { openWithoutTls } from "../exposure.ts";
 import type { Check, Checked, DoctorGround } from "./check.ts";
 
 /** A service that is there answers a search for a document that it does not have at once. */
@@ -31,10 +32,8 @@ export const serviceCheck: Check = {
     const { config } = ground;
     if ("embedded" in config.service) {
       const found = await findService(config, ground.state, ground.env);
-      return {
-        seen: found === undefined ? "embedded, not running" : `embedded, ${found.dbUrl}`,
-        findings: [],
-      };
+      const findings = exposed(config.service);
+      return { seen: found === undefined ? "embedded, not running" : `embedded, ${found.dbUrl}`, findings };
     }
     const { apiUrl } = config.service;
     try {
@@ -54,6 +53,15 @@ export const serviceCheck: Check = {
     }
   },
 };
+
+/** An embedded service that others reach. */
+function exposed(service: DoctorGround["config"]["service"]): Finding[] {
+  const message = openWithoutTls(service);
+  if (message === undefined) return [];
+  const remedy =
+    "Put a proxy with TLS before it, name its https address in service.publicUrl, and let service.host be 127.0.0.1 where the proxy is on this machine.";
+  return [{ check: "service-without-tls", level: "warning", subject: "service.host", message, remedy }];
+}
 
 /** Whether there is a key, others can read it, and the service takes it. */
 export const keyCheck: Check = {

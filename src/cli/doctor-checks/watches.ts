@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { codeOf } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { askDaemon } from "../../sync/control/client.ts";
 import { thousands } from "../progress.ts";
@@ -18,7 +19,6 @@ export interface Inotify {
 const SHARE_HIGH = 0.8;
 /** An instance for the watcher; some programs that start later want theirs. */
 const INSTANCES_FREE_MIN = 8;
-const LIMITS = "/proc/sys/fs/inotify";
 /** Where the line goes that outlasts a restart of the machine. */
 const SYSCTL_FILE = "/etc/sysctl.d/90-kbsync.conf";
 
@@ -31,6 +31,9 @@ export const watchesCheck: Check = {
     let folders = 0;
     for (const source of config.sources) folders += (await seeFolders(source, signal)).folders;
     const inotify = readInotify();
+    // A container may hide them: then nothing can be compared, and a limit that is reached is told by the daemon.
+    if (inotify === undefined)
+      return { seen: `${thousands(folders)} folders; the system does not tell its limit`, findings: [] };
     const running = await askDaemon(state.path, { command: "status" }, { signal }).catch(() => undefined);
     // What a running daemon watches is among what is taken already.
     return judgeWatches(inotify, folders, running !== undefined);
@@ -76,33 +79,36 @@ function roomyLimit(needed: number): number {
   return Math.max(524_288, 2 ** Math.ceil(Math.log2(2 * needed)));
 }
 
-function readInotify(): Inotify {
-  const limit = (name: string): number => Number(readFileSync(`${LIMITS}/${name}`, "utf8"));
+/** Reads them from a `/proc`; undefined where that does not tell the limits. */
+export function readInotify(proc = "/proc"): Inotify | undefined {
+  const limit = (name: string): number => Number(readFileSync(`${proc}/sys/fs/inotify/${name}`, "utf8"));
+  let limits: Pick<Inotify, "watchesMax" | "instancesMax">;
+  try {
+    limits = { watchesMax: limit("max_user_watches"), instancesMax: limit("max_user_instances") };
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "EACCES") return undefined;
+    throw error;
+  }
   let watches = 0;
   let instances = 0;
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    for (const info of descriptorsOf(pid)) {
+  for (const pid of readdirSync(proc).filter((name) => /^\d+$/.test(name))) {
+    for (const info of descriptorsOf(`${proc}/${pid}`)) {
       const own = info.split("\n").filter((line) => line.startsWith("inotify ")).length;
       watches += own;
       if (own > 0) instances += 1;
     }
   }
-  return {
-    watchesMax: limit("max_user_watches"),
-    instancesMax: limit("max_user_instances"),
-    watches,
-    instances,
-  };
+  return { ...limits, watches, instances };
 }
 
 /** What the system tells of a process's descriptors, of this user's own. */
-function descriptorsOf(pid: string): string[] {
+function descriptorsOf(folder: string): string[] {
   try {
-    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const status = readFileSync(`${folder}/status`, "utf8");
     if (Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]) !== process.getuid?.()) return [];
-    return readdirSync(`/proc/${pid}/fdinfo`).flatMap((fd) => {
+    return readdirSync(`${folder}/fdinfo`).flatMap((fd) => {
       try {
-        return [readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8")];
+        return [readFileSync(`${folder}/fdinfo/${fd}`, "utf8")];
       } catch {
         return []; // closed meanwhile
       }

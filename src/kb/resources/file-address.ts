@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { isLoopback } from "../../lib/loopback.ts";
 import { ROUTES } from "../../wire/routes.ts";
 
 /** Longest name of an uploaded file in characters; what is longer keeps its beginning and its extension. */
@@ -25,7 +26,8 @@ export type Place =
 
 /**
  * `resourcesUrl` is asked each time: with port 0 it is known only after listening. It ends without a slash. `loopback`:
- * the service listens for this machine alone, so its files had addresses under whatever loopback address and port.
+ * the service listens for this machine alone, or did once, so its files had addresses under whatever loopback address and
+ * port.
  */
 export function fileAddresses(resourcesUrl: () => string, loopback = false): FileAddresses {
   const place = (url: URL): Place => {
@@ -48,11 +50,6 @@ export function fileAddresses(resourcesUrl: () => string, loopback = false): Fil
       return `${resourcesUrl()}${ROUTES.files}/${found.token}/${lastSegment(url)}`;
     },
   };
-}
-
-/** Whether a host, as given or as a URL writes it, is this machine's own loopback address. */
-export function isLoopback(host: string): boolean {
-  return ["127.0.0.1", "localhost", "::1", "[::1]"].includes(host);
 }
 
 /** The part of an address behind its last slash, escapes and all. */

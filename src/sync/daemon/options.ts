@@ -25,7 +25,9 @@ export interface DaemonOptions {
   readonly onActivity?: (activity: DaemonActivity) => void;
   /** Something went wrong that the daemon lives with: a folder that cannot be watched, a service that does not answer. */
   readonly onWarning?: (error: Error) => void;
-  /** What was warned of is over, in words. */
+  /** The ledger is of an older version and is brought up to date now: for minutes, it may be, nothing else is done. */
+  readonly onUpgrade?: () => void;
+  /** What was warned of is over, or the ledger was brought up to date, in words. */
   readonly onNotice?: (words: string) => void;
   /** Something that `status` tells may have changed; up to thousands of times a second. */
   readonly onChange?: () => void;

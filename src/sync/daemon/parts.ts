@@ -73,6 +73,10 @@ export function openParts(options: DaemonOptions): Parts {
         failure.ledger = true;
         life.fail(error);
       },
+      ear: {
+        ...(options.onUpgrade && { begins: options.onUpgrade }),
+        ...(options.onNotice && { done: options.onNotice }),
+      },
     });
     return assemble(options, life, ledger, failure, () => lock.release());
   } catch (error) {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
+import type { UpgradeEar } from "../../lib/upgrade.ts";
 import { openActivity, type ActivityLog } from "./activity.ts";
 import { groupCommits, type GroupCommit } from "./commit.ts";
 import { openDrift, type Drift } from "./drift.ts";
@@ -42,6 +43,8 @@ export interface LedgerOptions {
   readonly unclaimed?: boolean;
   /** A transaction failed; nothing can be written any more. */
   readonly onFailure?: (error: Error) => void;
+  /** Hears of a ledger of an older version that is brought up to date. */
+  readonly ear?: UpgradeEar;
 }
 
 /** File of the ledger in a state folder. */
@@ -55,7 +58,7 @@ export function ledgerFile(stateDir: string): string {
  */
 export function openLedger(stateDir: string, service: string, options: LedgerOptions = {}): Ledger {
   const file = ledgerFile(stateDir);
-  const db = openSqlite(file);
+  const db = openSqlite(file, options.ear && { ear: options.ear });
   try {
     refuseForeign(db, file, service);
   } catch (error) {

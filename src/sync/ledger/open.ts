@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { shortageAt, shortageWords } from "../../lib/full-disk.ts";
-import { upgrade, versionOf } from "../../lib/upgrade.ts";
+import { upgrade, type UpgradeEar, versionOf } from "../../lib/upgrade.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 export type Sqlite = Database.Database;
@@ -34,6 +34,8 @@ export interface OpenOptions {
   readonly readonly?: boolean;
   /** With `readonly`: an older version's is read as it is, by who looks for damage. */
   readonly asItIs?: boolean;
+  /** Hears of a ledger that is brought up to date. */
+  readonly ear?: UpgradeEar;
 }
 
 /**
@@ -43,7 +45,10 @@ export interface OpenOptions {
  * opened or written: now, or until somebody does something about it.
  * Whatever it refuses it leaves as it was.
  */
-export function openSqlite(file: string, { readonly = false, asItIs = false }: OpenOptions = {}): Sqlite {
+export function openSqlite(
+  file: string,
+  { readonly = false, asItIs = false, ear = {} }: OpenOptions = {},
+): Sqlite {
   let db: Sqlite | undefined;
   try {
     if (!readonly && !existsSync(file)) create(file);
@@ -63,7 +68,7 @@ export function openSqlite(file: string, { readonly = false, asItIs = false }: O
     db.pragma("foreign_keys = ON");
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`cache_size = -${CACHE_KIB}`);
-    if (!readonly) upgrade(db, { file, what: "the ledger", steps: MIGRATIONS });
+    if (!readonly) upgrade(db, { file, what: "the ledger", steps: MIGRATIONS, ear });
     return db;
   } catch (error) {
     db?.close();

@@ -4,10 +4,17 @@ import { isLoopback } from "../plan/address.ts";
 import { parseRetryAfter } from "../plan/retry.ts";
 import { header, type Reply } from "./answer.ts";
 
-/** A file's address as it is reachable now: a service on this machine alone may have another port than it had then. */
-export function fileAddress(url: string, resourcesUrl: string): URL {
+/**
+ * A file's address as it is reachable now: a service on this machine alone may have another port than it had then.
+ * `reachedAt`: where files under `resourcesUrl` are asked for, if that is an address for others.
+ */
+export function fileAddress(url: string, resourcesUrl: string, reachedAt: string = resourcesUrl): URL {
   const then = new URL(url);
-  const now = new URL(resourcesUrl);
+  const now = new URL(reachedAt);
+  const { origin, pathname } = new URL(resourcesUrl);
+  const folder = pathname.replace(/\/$/, "");
+  if (reachedAt !== resourcesUrl && then.origin === origin && then.pathname.startsWith(`${folder}/`))
+    return new URL(`${reachedAt}${then.pathname.slice(folder.length)}${then.search}`);
   if (!isLoopback(then) || !isLoopback(now)) return then;
   then.host = now.host;
   return then;

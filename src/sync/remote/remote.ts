@@ -22,6 +22,8 @@ export interface ServiceAddress {
   readonly dbUrl: string;
   /** Host of uploaded files, where it is another one: the key is sent to these three alone. */
   readonly resourcesUrl?: string;
+  /** Where files under `resourcesUrl` are asked for. Default: there; another where that is an address for others. */
+  readonly filesAt?: string;
   readonly pauthkey: string;
 }
 
@@ -281,7 +283,7 @@ export function openRemote({
           origin,
           pathname,
           search: query,
-        } = fileAddress(url, address.resourcesUrl ?? address.apiUrl);
+        } = fileAddress(url, address.resourcesUrl ?? address.apiUrl, address.filesAt);
         const isOurs = hosts(href);
         const headers: Record<string, string> = isOurs ? { [KEY_HEADER]: address.pauthkey } : {};
         const request = { path: `${pathname}${query}`, headers, signal };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openRateLimiter } from "../../../src/kb/http/rate.ts";
+import { hashKey } from "../../../src/kb/resources/keys.ts";
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
 import { openRunning } from "../service/running.ts";
 
@@ -70,7 +71,7 @@ describe("a service with a rate", () => {
 
   it("has one by itself where it listens for others", async () => {
     const running = await openRunning({ host: "0.0.0.0" });
-    const url = running.url.replace("0.0.0.0", "127.0.0.1");
+    const { url } = running;
     const statuses = new Set<number>();
     for (let sent = 0; sent < 1300 && !statuses.has(429); sent += 50) {
       const batch = Array.from({ length: 50 }, () => running.send("GET", `${url}/api/rag/collections`));
@@ -78,5 +79,23 @@ describe("a service with a rate", () => {
     }
     expect(statuses).toEqual(new Set([200, 429]));
     await running.close();
+  });
+
+  it("binds no key that is the program's own, as long as nobody set it", async () => {
+    let own = "";
+    const running = await openRunning({ host: "0.0.0.0", unratedKey: () => own });
+    own = hashKey(running.key);
+    const statuses = new Set<number>();
+    for (let sent = 0; sent < 1300; sent += 50) {
+      const batch = Array.from({ length: 50 }, () => running.send("GET", "/api/rag/collections"));
+      for (const { status } of await Promise.all(batch)) statuses.add(status);
+    }
+    expect(statuses).toEqual(new Set([200]));
+    await running.close();
+    const limited = await openRunning({ rate: { perMinute: 1, burst: 1 }, unratedKey: () => own });
+    own = hashKey(limited.key);
+    expect((await limited.send("GET", "/api/rag/collections")).status).toBe(200);
+    expect((await limited.send("GET", "/api/rag/collections")).status).toBe(429);
+    await limited.close();
   });
 });

@@ -89,6 +89,24 @@ describe("what differs between a row and its resource", () => {
   });
 });
 
+it("spells an upload by its random bits, whatever host and port it is reached by", () => {
+  const bits = "k".repeat(43);
+  const spelled = [
+    `http://127.0.0.1:7411/files/${bits}/a.pdf`,
+    `http://localhost:9/files/${bits}/a.pdf`,
+    `https://kb.example/files/${bits}/a.pdf`,
+    `https://kb.example/below/files/${bits}/a.pdf`,
+  ].map(spelledAddress);
+  expect(new Set(spelled)).toEqual(new Set([`upload/files/${bits}/a.pdf`]));
+  const others = [
+    `https://kb.example/files/${bits}/b.pdf`,
+    `https://kb.example/files/${"m".repeat(43)}/a.pdf`,
+    `https://kb.example/files/${bits}/a.pdf?x`,
+    `https://kb.example/files/short/a.pdf`,
+  ].map(spelledAddress);
+  expect(new Set([...spelled, ...others]).size).toBe(5);
+});
+
 it("spells what is no address as it is", () => {
   expect([spelledAddress("not an address"), spelledAddress(null), spelledAddress(undefined)]).toEqual([
     "not an address",

@@ -1,6 +1,6 @@
 import Database from "better-sqlite3";
 import { KbsyncError } from "../../../lib/failure.ts";
-import { upgrade, versionOf } from "../../../lib/upgrade.ts";
+import { upgrade, type UpgradeEar, versionOf } from "../../../lib/upgrade.ts";
 import { storeFailure } from "./failures.ts";
 import { MIGRATIONS } from "./schema.ts";
 
@@ -24,7 +24,7 @@ export type Connection = Database.Database;
  * is flushed to disk before it returns (WAL, synchronous FULL). Throws a KbsyncError, and leaves the file as it is, when
  * it is damaged, no store, of a newer version, or there is no room for the copy.
  */
-export function openForWriting(path: string): Connection {
+export function openForWriting(path: string, ear: UpgradeEar = {}): Connection {
   return guarded(path, {}, (db) => {
     refuseForeign(db, path);
     db.pragma("journal_mode = WAL");
@@ -32,7 +32,7 @@ export function openForWriting(path: string): Connection {
     db.pragma("foreign_keys = ON");
     // Checkpoints are taken between transactions, see writer-worker.ts.
     db.pragma("wal_autocheckpoint = 0");
-    upgrade(db, { file: path, what: "the store", steps: MIGRATIONS, applicationId: APPLICATION_ID });
+    upgrade(db, { file: path, what: "the store", steps: MIGRATIONS, applicationId: APPLICATION_ID, ear });
   });
 }
 

@@ -23,6 +23,8 @@ export interface SqliteStoreOptions {
   readonly path?: string;
   /** Source of new account and collection ids; given by tests. */
   readonly newId?: () => string;
+  /** Told that a file of an older version was brought up to date, with words for a log. */
+  readonly onUpgraded?: (words: string) => void;
 }
 
 /**
@@ -40,7 +42,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   const writer = startWorker<WriterMethods>("writer-worker", path);
   const reader = startWorker<ReaderMethods>("reader-worker", path);
   try {
-    await writer.call("open", undefined);
+    const upgraded = await writer.call("open", undefined);
+    if (upgraded !== undefined) options.onUpgraded?.(upgraded);
     await reader.call("open", undefined);
   } catch (error) {
     await Promise.all([writer.terminate(), reader.terminate()]);

@@ -1,3 +1,4 @@
+import type { UpgradeEar } from "../../../lib/upgrade.ts";
 import type { NewJob } from "../jobs.ts";
 import type { Alongside } from "../request-note.ts";
 import type { Chunking, Expected, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
@@ -87,9 +88,9 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Opens the store file. Synchronous inside: meant for a thread of its own. */
-export function openWriter(path: string): Writer {
-  const db = openForWriting(path);
+/** Opens the store file. Synchronous inside: meant for a thread of its own. `ear` hears of one that is brought up to date. */
+export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
+  const db = openForWriting(path, ear);
   const index = collectIndexChanges(db);
   const vectors = prepareVectorWrites(db);
   const resources = prepareResourceWrites(db, index, vectors);

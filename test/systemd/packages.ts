@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { buildArguments, whyNoPackage } from "../package/debian.ts";
+import { repositoryRoot } from "../e2e/program.ts";
+import { whyNoContainer } from "./container.ts";
+
+/** What came of building the packages: their files, or what went wrong. */
+export interface BuiltPackages {
+  readonly files: readonly string[];
+  readonly problem?: string;
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** File that holds `BuiltPackages` as soon as they are built; empty: they are not. */
+    packages: string;
+  }
+}
+
+/**
+ * Builds the packages beside the tests that need none: those wait most of the time, while packing takes a processor for
+ * half a minute.
+ */
+export function setup(project: TestProject): (() => void) | undefined {
+  project.provide("packages", "");
+  if ((whyNoPackage() ?? whyNoContainer()) !== undefined) return undefined;
+  // Not below /tmp, in whose place the container has a folder of its own.
+  const folder = mkdtempSync("/var/tmp/kbsync-debian-");
+  const told = join(folder, "built.json");
+  project.provide("packages", told);
+  // At the lowest level: how small the package gets is of no concern here.
+  const args = [...buildArguments(folder, "1", "2"), "--level", "1"];
+  const build = spawn(process.execPath, args, { cwd: repositoryRoot, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  let errors = "";
+  build.stdout.on("data", (data: Buffer) => (output += data.toString()));
+  build.stderr.on("data", (data: Buffer) => (errors += data.toString()));
+  build.on("close", (code) => {
+    const files = output.trim().split("\n").slice(-2);
+    const built: BuiltPackages = code === 0 ? { files } : { files: [], problem: `${code}: ${errors}` };
+    if (code === null) return; // The tests are over.
+    writeFileSync(`${told}.new`, JSON.stringify(built));
+    renameSync(`${told}.new`, told);
+  });
+  return () => {
+    build.kill();
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
