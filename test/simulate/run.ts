@@ -39,7 +39,7 @@ export async function simulate(
   try {
     await storm(world, history);
     await agree(world, history);
-    await rest(world);
+    await rest(world, history);
   } finally {
     machine.kill(stage.process, "all");
     // The dead process goes as far as it can before the next simulation is on the stage.
@@ -107,11 +107,11 @@ async function help(world: World, { happenings }: History): Promise<void> {
 }
 
 /** Running again sends nothing. */
-async function rest(world: World): Promise<void> {
+async function rest(world: World, { conditions }: History): Promise<void> {
   const { clock, runner, judge } = world;
   runner.stop(1000, "run");
   // Changed settings make it replace every resource first.
-  await pass(world, clock.nowMs() + 3 * MINUTE_MS);
+  await pass(world, clock.nowMs() + 3 * MINUTE_MS + (conditions.workMs ?? 0));
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;
