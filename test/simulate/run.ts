@@ -21,6 +21,9 @@ const STAY_MS = 5 * MINUTE_MS;
 /** Requests of one audit over some dozen resources, in pages of seven. */
 const RESTING_REQUESTS_MAX = 12;
 
+/** PDFs and links that may be there at once: the service works on each after its answer, and concurrency counts them. */
+const ADDRESSED_FILES = 15;
+
 /** Runs a history to its end. One at a time. `tell` gets every line of the trace. */
 export async function simulate(
   history: History,
@@ -111,7 +114,8 @@ async function rest(world: World, { conditions }: History): Promise<void> {
   const { clock, runner, judge } = world;
   runner.stop(1000, "run");
   // Changed settings make it replace every resource first.
-  await pass(world, clock.nowMs() + 3 * MINUTE_MS + (conditions.workMs ?? 0));
+  const worksMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / conditions.concurrency);
+  await pass(world, clock.nowMs() + 3 * MINUTE_MS + worksMs);
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;
