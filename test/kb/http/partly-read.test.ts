@@ -17,31 +17,35 @@ const upload = async (pages: readonly string[][]): Promise<string> => {
   return (await running.send("POST", "/image/processing/upload", { body })).json.file_url;
 };
 
-it("tells of a resource whose document was read in part until another text takes its place", SLOW, async () => {
-  const url = await upload([["Typed words."], [], [], []]);
-  const body = createBody({ content: undefined, url, owner_id: "ann" });
-  const { json } = await running.send("POST", "/api/rag/resource", { body });
-  const { _id: id, collectionId } = json.data;
-  const put = (change: object): Promise<Answered> =>
-    running.send("PUT", `/api/rag/resource/${id}`, { body: change });
-  const list = `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=ann`;
-  const partly = { status: "chunked", warning: expect.stringContaining("Pages 3–4 were not read") };
+it(
+  "tells of a resource whose document was read in part until another text takes its place",
+  SLOW,
+  async () => {
+    const url = await upload([["Typed words."], [], [], []]);
+    const body = createBody({ content: undefined, url, owner_id: "ann" });
+    const { json } = await running.send("POST", "/api/rag/resource", { body });
+    const { _id: id, collectionId } = json.data;
+    const put = (change: object): Promise<Answered> =>
+      running.send("PUT", `/api/rag/resource/${id}`, { body: change });
+    const list = `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=ann`;
+    const partly = { status: "chunked", warning: expect.stringContaining("Pages 3–4 were not read") };
 
-  expect((await running.send("GET", `/api/rag/resource/${id}`)).json.data).toMatchObject({
-    content: "Typed words.",
-    metadata: partly,
-  });
-  expect((await running.send("GET", list)).json.data.resources[0].metadata).toEqual(partly);
-  // Neither another title nor other chunks make it whole.
-  expect((await put({ title: "Other" })).json.data.metadata).toEqual(partly);
-  expect((await put({ settings: { chunkSize: 500 } })).json.data.metadata).toEqual(partly);
-  expect((await put({ metadata: { warning: "mine" } })).json.error).toMatchObject({
-    code: "invalid_field",
-    field: "metadata.warning",
-  });
-  const whole = await put({ url: await upload([["All words."]]) });
-  expect(whole.json.data.metadata).toEqual({ status: "chunked" });
-});
+    expect((await running.send("GET", `/api/rag/resource/${id}`)).json.data).toMatchObject({
+      content: "Typed words.",
+      metadata: partly,
+    });
+    expect((await running.send("GET", list)).json.data.resources[0].metadata).toEqual(partly);
+    // Neither another title nor other chunks make it whole.
+    expect((await put({ title: "Other" })).json.data.metadata).toEqual(partly);
+    expect((await put({ settings: { chunkSize: 500 } })).json.data.metadata).toEqual(partly);
+    expect((await put({ metadata: { warning: "mine" } })).json.error).toMatchObject({
+      code: "invalid_field",
+      field: "metadata.warning",
+    });
+    const whole = await put({ url: await upload([["All words."]]) });
+    expect(whole.json.data.metadata).toEqual({ status: "chunked" });
+  },
+);
 
 it("tells of one that is taken in after the answer", SLOW, async () => {
   const url = await upload([["Typed words."], [], []]);

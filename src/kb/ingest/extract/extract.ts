@@ -100,9 +100,8 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     const text = bounded(texts.filter((page) => page !== "").join(PAGE_BREAK), charsMax, path);
     const warning = unread.length === 0 ? {} : { warning: unreadWords(pictures, unread) };
     if (text !== "") return { text, pages: texts.length, ...warning };
-    const looked = pictures.length - unread.length;
-    const sought =
-      ocr.pagesMax > 0 ? `, and none was recognised in the pictures of ${pageCount(looked)}` : "";
+    const looked = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
+    const sought = ocr.pagesMax > 0 ? `, and none was recognised in ${looked}` : "";
     throw new KbsyncError(
       `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing${sought}`,
       {
