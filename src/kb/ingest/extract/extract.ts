@@ -49,7 +49,7 @@ export interface ExtractorOptions {
 export interface Extractor {
   /**
    * Rejects with `unsupported_media_type` (text that is none), `text_too_large`; for PDFs `encrypted_pdf`, `damaged_pdf`,
-   * `pdf_without_text`, `too_many_pages`; for images `image_too_large`, `damaged_image`, `image_without_text`,
+   * `pdf_without_text`; for images `image_too_large`, `damaged_image`, `image_without_text`,
    * `too_many_pages`; for HTML `page_without_text`, `page_unreadable`; for PDFs and images `extraction_memory`,
    * `extraction_timeout`, `extraction_crashed` (the child process ends over the file); with `extraction_failed`, which is
    * retryable, where the file cannot be opened or no child process started, and with the signal's reason.
