@@ -424,7 +424,7 @@ const kb = z.strictObject({
         .max(10_000)
         .default(100)
         .describe(
-          "Most pages of one document whose text is recognised, some seconds each; one of more is refused. 0: no text is recognised at all, and pages without a text layer add nothing.",
+          "Most pages of one document whose text is recognised, some seconds each; of a PDF with more the first ones are, and `metadata.warning` of the resource names the others; an image of more is refused. 0: no text is recognised at all, and pages without a text layer add nothing.",
         ),
     })
     .prefault({}),

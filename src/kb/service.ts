@@ -31,6 +31,7 @@ import { openTextModel } from "./ingest/text-model.ts";
 import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
+import { openJobEnds } from "./resources/job-ends.ts";
 import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
 import { fileAddresses } from "./resources/file-address.ts";
 import { openFileArea } from "./resources/file-area.ts";
@@ -157,6 +158,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     fetcher: timeFetches(observer, { ...fetching, agent: `kbsync/${options.version} (link resources)` }),
     pages: openPageReader(),
     turns: openTurns(),
+    jobEnds: openJobEnds(),
     collections: rememberCollections(store),
     limits,
     explain: (error) => {
@@ -245,6 +247,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     const drainMs = Math.round(Math.min(withinMs, limits.drainMs));
     const endMs = performance.now() + drainMs;
     admission.become("draining");
+    kb.jobEnds.release();
     if ((await admission.empty(drainMs)) === "timeout") {
       log.warn({ drainMs }, "closing with requests under way");
       server.server.closeAllConnections();

@@ -377,6 +377,7 @@ async function holds(
     const row = { state: "agreed", kind, label, digest, fileUrl: url ?? null, foundDigest: null } as const;
     return alterationsOf(row, resource).length === 0;
   }
+  if (resource.isUnfinished === true) return false;
   if (resource.label !== label || resource.url === undefined || !remote.hostsFile(resource.url)) return false;
   return (await hashUpload(remote, resource.url, sizeBytes, signal)) === hash;
 }
@@ -417,7 +418,7 @@ function question(
 
 /** Whether nothing is to be sent. Other chunk settings can only be given to a new resource, which the next look makes. */
 function isEqualMatch({ exact, file, resource }: Match<Candidate, Adoptable>): boolean {
-  return exact && hasSettings(file, resource);
+  return exact && resource.isUnfinished !== true && hasSettings(file, resource);
 }
 
 function hasSettings(file: Candidate, resource: Adoptable): boolean {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate } from "./actions/acknowledge.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
 import { labelOf } from "./actions/observe.ts";
+import { isUnfinished } from "./audit/list.ts";
 import { digestOf } from "./document/digest.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { KbsyncError } from "../lib/failure.ts";
@@ -171,6 +172,7 @@ export function openSettler({
           title: record.title,
           digest: url === undefined ? digestOf(record.content ?? "") : "",
           label: labelOf(record.title, record.description),
+          isUnfinished: isUnfinished(record),
         });
       };
       const reply = await remote.list({ collectionId, ownerId }, see, context.signal);

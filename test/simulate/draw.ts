@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 /** Draws a history from a seed. */
 export function drawHistory(seed: number): History {
   const random = openRandom(`history ${seed}`);
-  const conditions = drawConditions(random);
+  const conditions = { ...drawConditions(random), workMs: drawWork(openRandom(`work ${seed}`)) };
   const lengthMs = random.pick([2, 5, 20, 60]) * MINUTE_MS;
   const happenings: Happening[] = [];
   const count = random.pick([3, 8, 20, 40]);
@@ -64,6 +64,11 @@ function drawConditions(random: Random): Conditions {
     mode: random.chance(0.15) ? "once" : "run",
     strangers: random.chance(0.5),
   };
+}
+
+/** How long the service works on what it reads from an address; some do it before they answer. */
+function drawWork(random: Random): number {
+  return random.pick([0, 0, 500, 20_000, 300_000]);
 }
 
 function drawPath(random: Random): string {

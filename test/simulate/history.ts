@@ -7,6 +7,7 @@ export type Operation =
   | "list"
   | "collections"
   | "download"
+  | "read"
   | "other";
 
 /** What goes wrong with one request. */
@@ -139,6 +140,8 @@ export interface Conditions {
   readonly slowDiskMs: number;
   /** Longest way of a request or an answer. */
   readonly slowNetMs: number;
+  /** Longest that the service works on an address after it has answered, where it may; 0 or none: it does so before. */
+  readonly workMs?: number;
   /** How often the ledger is compared with the list; 0: never. */
   readonly auditHours: number;
   readonly mode: Mode;

@@ -21,6 +21,9 @@ const STAY_MS = 5 * MINUTE_MS;
 /** Requests of one audit over some dozen resources, in pages of seven. */
 const RESTING_REQUESTS_MAX = 12;
 
+/** PDFs and links that may be there at once: the service works on each after its answer, and concurrency counts them. */
+const ADDRESSED_FILES = 15;
+
 /** Runs a history to its end. One at a time. `tell` gets every line of the trace. */
 export async function simulate(
   history: History,
@@ -39,7 +42,7 @@ export async function simulate(
   try {
     await storm(world, history);
     await agree(world, history);
-    await rest(world);
+    await rest(world, history);
   } finally {
     machine.kill(stage.process, "all");
     // The dead process goes as far as it can before the next simulation is on the stage.
@@ -107,11 +110,12 @@ async function help(world: World, { happenings }: History): Promise<void> {
 }
 
 /** Running again sends nothing. */
-async function rest(world: World): Promise<void> {
+async function rest(world: World, { conditions }: History): Promise<void> {
   const { clock, runner, judge } = world;
   runner.stop(1000, "run");
   // Changed settings make it replace every resource first.
-  await pass(world, clock.nowMs() + 3 * MINUTE_MS);
+  const worksMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / conditions.concurrency);
+  await pass(world, clock.nowMs() + 3 * MINUTE_MS + worksMs);
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;

@@ -16,6 +16,7 @@ const CALM: Conditions = {
   requestTimeoutMs: 30_000,
   slowDiskMs: 0.02,
   slowNetMs: 5,
+  workMs: 0,
   auditHours: 0,
   mode: "run",
   strangers: false,

@@ -7,7 +7,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import type { Asked } from "../resources/asked.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
-import { wantsAsync } from "./conditions.ts";
+import { asyncPreference } from "./conditions.ts";
 import { isIdempotencyKey, readKept } from "./idempotency.ts";
 import type { JsonReader } from "./json-reader.ts";
 import { linesOf, type Line } from "./lines.ts";
@@ -73,7 +73,7 @@ async function* answerLines(
   lineBytesMax: number,
 ): AsyncGenerator<string> {
   const { accountId } = callerOf(request);
-  const isAsync = wantsAsync(request.headers);
+  const isAsync = asyncPreference(request.headers) !== undefined;
   // Given on as it came, by the parser above.
   const lines = linesOf(request.body as AsyncIterable<Buffer>, lineBytesMax, BODY_BYTES_MAX);
   const bounds = {

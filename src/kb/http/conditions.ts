@@ -29,11 +29,26 @@ export function isKnown(headers: IncomingHttpHeaders, etag: string): boolean {
   return tags === "*" || tags.some(({ text }) => `"${text}"` === etag.replace(/^W\//, ""));
 }
 
-/** Whether the caller wants an answer before the work is done (RFC 7240). Preferences we do not know are ignored. */
-export function wantsAsync(headers: IncomingHttpHeaders): boolean {
+/** Longest that an answer is held back for the work to end: proxies give up after a minute. */
+const WAIT_SECONDS_MAX = 50;
+
+/** That the caller wants an answer before the work is done. */
+export interface AsyncPreference {
+  /** But one that tells the end of work that takes no longer. */
+  readonly waitMs: number;
+}
+
+/**
+ * What `Prefer` says of when to answer (RFC 7240, 4.1 and 4.3); undefined: when the work is done. Preferences that we do
+ * not know are ignored, and so are those that make no sense. Of several of one name the first counts.
+ */
+export function asyncPreference(headers: IncomingHttpHeaders): AsyncPreference | undefined {
   const header = headers["prefer"];
   const preferences = (Array.isArray(header) ? header.join(",") : (header ?? "")).split(",");
-  return preferences.some((each) => each.split(";", 1)[0]?.trim().toLowerCase() === "respond-async");
+  const words = preferences.map((each) => (each.split(";", 1)[0] ?? "").trim().toLowerCase());
+  if (!words.includes("respond-async")) return undefined;
+  const waits = words.flatMap((word) => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(word)?.[1] ?? []);
+  return { waitMs: 1000 * Math.min(WAIT_SECONDS_MAX, Number(waits[0] ?? 0)) };
 }
 
 interface Tag {

@@ -6,6 +6,7 @@ import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { Asked } from "../resources/asked.ts";
 import { queueUpdate, updateResource } from "../resources/change.ts";
+import { afterJobs } from "../resources/after-jobs.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { listResources } from "../resources/list.ts";
@@ -14,7 +15,7 @@ import { createdRecord, deletedRecord, fullRecord, queuedRecord } from "../resou
 import { removeResource } from "../resources/remove.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
 import type { Resource } from "../store/store.ts";
-import { etagOf, preconditionOf, wantsAsync } from "./conditions.ts";
+import { asyncPreference, etagOf, preconditionOf } from "./conditions.ts";
 import { readKept } from "./idempotency.ts";
 import { listText, oneText, PART_CHARS } from "./list-text.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
@@ -41,6 +42,10 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
   });
   const record = (message: string, resource: Resource): Answer =>
     recordAnswer(message, withReachableUrl(kb, resource));
+  const updated = (resource: Resource): Answer => record(UPDATED, resource);
+  /** The answer of the work where it is done by now; else the one before it, which also tells of work that failed. */
+  const later = (resource: Resource, done: (resource: Resource) => Answer): Answer =>
+    resource.status === "chunked" ? done(resource) : queued(resource);
   /** The answer that came before, by its status. */
   const again =
     (done: (resource: Resource) => Answer) =>
@@ -62,9 +67,10 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     again: again(created),
     handle: async (request, accountId, asked) => {
       const body = readBody(CreateBody, request.body);
-      return wantsAsync(request.headers)
-        ? queued(await queueCreate(kb, accountId, body, asked))
-        : created(await createResource(kb, accountId, body, asked));
+      const preference = asyncPreference(request.headers);
+      if (preference === undefined) return created(await createResource(kb, accountId, body, asked));
+      const made = await queueCreate(kb, accountId, body, asked);
+      return later(await afterJobs(kb, made, preference.waitMs), created);
     },
   });
 
@@ -74,14 +80,15 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     scope: "write",
     doc: RESOURCE_DOCS.update,
     bodyBytesMax,
-    again: again((resource) => record(UPDATED, resource)),
+    again: again(updated),
     handle: async (request, accountId, asked) => {
       const body = readBody(UpdateBody, request.body);
       const id = idOf(request);
       const expected = { ...asked, ...preconditioned(request.headers) };
-      return wantsAsync(request.headers)
-        ? queued(await queueUpdate(kb, accountId, id, body, expected))
-        : record(UPDATED, await updateResource(kb, accountId, id, body, expected));
+      const preference = asyncPreference(request.headers);
+      if (preference === undefined) return updated(await updateResource(kb, accountId, id, body, expected));
+      const changed = await queueUpdate(kb, accountId, id, body, expected);
+      return later(await afterJobs(kb, changed, preference.waitMs), updated);
     },
   });
 

@@ -8,7 +8,7 @@ import type { Embedder } from "../embed/embedder.ts";
 import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
 import type { Chunking, ResourceKey } from "../store/store.ts";
 import type { Span } from "./chunk/span.ts";
-import type { Extractor } from "./extract/extract.ts";
+import type { Extraction, Extractor } from "./extract/extract.ts";
 import { MEDIA_TYPES } from "./extract/media-type.ts";
 import type { LanguageService } from "./language-service.ts";
 import type { Model } from "./model.ts";
@@ -47,7 +47,7 @@ export interface Ingest {
    * The text of an uploaded file; `asWritten` leaves text as it is, even where it is a page of HTML. Throws what the
    * extractor does.
    */
-  textOf(path: string, mediaType: string, asWritten?: boolean): Promise<string>;
+  textOf(path: string, mediaType: string, asWritten?: boolean): Promise<ReadText>;
   /**
    * Gives no vectors where the resource is to get them later: it has many chunks, or there is no model that works.
    * Throws what `busy` makes when too much is waiting already, and `too_many_chunks`; then nothing was done.
@@ -58,6 +58,9 @@ export interface Ingest {
   close(): Promise<void>;
 }
 
+/** The text of a file, and what of the file it does not hold. */
+export type ReadText = Pick<Extraction, "text" | "warning">;
+
 /** What is known of the document a text belongs to. */
 export interface About {
   readonly title: string;
@@ -65,6 +68,8 @@ export interface About {
   readonly place?: ModelPlace;
   /** The resource whose chunks are replaced, if its title stays: those that stay as they are are not embedded again. */
   readonly before?: ResourceKey | undefined;
+  /** What of the document the text does not hold, in words. */
+  readonly warning?: string | undefined;
 }
 
 /** What the pipeline works with. It closes the extractor; the model belongs to the caller. */
@@ -159,7 +164,11 @@ export function openIngest(given: IngestParts): Ingest {
         spans.length,
         spans.reduce((sum, { start, end }) => sum + end - start, 0),
       );
-      const chunking = { spans, ...(strategyUsed === settings.strategy ? {} : { strategyUsed }) };
+      const chunking = {
+        spans,
+        ...(strategyUsed === settings.strategy ? {} : { strategyUsed }),
+        ...(about.warning === undefined ? {} : { warning: about.warning }),
+      };
       // Of a new text all are missing: nobody needs to be asked.
       const isLater = about.before === undefined && spans.length > EMBEDDED_FIRST_MAX;
       if (tier === "fastest" || spans.length === 0 || isLater) return { ...chunking, ...NOT_EMBEDDED };
@@ -170,10 +179,7 @@ export function openIngest(given: IngestParts): Ingest {
       // Rows hold only types that the upload found, so this finds its type back.
       const type = MEDIA_TYPES.find((known) => known === mediaType);
       assert(type !== undefined, `a stored file has the unknown media type ${mediaType}`);
-      const { text } = await timed("extract", () =>
-        extractor.extractText({ path, mediaType: type, asWritten }),
-      );
-      return text;
+      return await timed("extract", () => extractor.extractText({ path, mediaType: type, asWritten }));
     },
     ocr: extractor.ocr,
     close: async () => {

@@ -24,12 +24,14 @@ export function createResource(
     const source = await sourceOf(kb, accountId, body);
     const record = recordOf(kb, accountId, body);
     const { title, tier, ownerId, settings } = record;
+    const { warning, ...kept } = source;
     const chunking = await kb.ingest.chunk(source.content, settings, tier, {
       title,
+      warning,
       place: { accountId, tier, ownerId },
     });
     return kb.store.createResource(
-      { ...record, ...source, fileToken: fileTokenOf(kb, source.url) },
+      { ...record, ...kept, fileToken: fileTokenOf(kb, source.url) },
       chunking,
       noteOf(asked, 201, kb.nowMs()),
     );

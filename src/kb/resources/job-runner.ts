@@ -1,11 +1,17 @@
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import type { DueJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
+import { jobKey } from "./job-ends.ts";
 import { runFirstJob } from "./job.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
-/** Documents taken in at once. What is heavy about it has bounds of its own; more in flight share their transactions. */
-const WIDTH = 8;
+/**
+ * Documents taken in at once. What is heavy about it has bounds of its own, and more in flight share their transactions;
+ * with fewer a handful of long scans, which are read one page after another, would hold up all that takes a moment.
+ */
+const WIDTH = 32;
+/** Bytes of the requests' bodies at once, which are in memory then. A longer one goes alone. */
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Takes in, in the background, the documents whose requests were answered before. */
 export interface JobRunner {
@@ -20,11 +26,13 @@ export interface JobRunner {
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
   const running = new Map<string, Promise<void>>();
   const begun = new Map<string, DueJob>();
+  let bodyBytes = 0;
   let closed = false;
 
   const start = (due: DueJob): void => {
     const { accountId, id } = due;
-    const key = `${accountId}/${id}`;
+    const key = jobKey(due);
+    bodyBytes += due.bodyBytes;
     const work = kb.turns
       .run(key, async () => {
         // A close or another change of the resource may have come first.
@@ -36,6 +44,8 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       .finally(() => {
         running.delete(key);
         begun.delete(key);
+        bodyBytes -= due.bodyBytes;
+        kb.jobEnds.tell(key);
         watch.wake();
       });
     running.set(key, work);
@@ -45,7 +55,10 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     const due = await kb.store.dueJobs(kb.nowMs(), WIDTH * 2);
     for (const job of due) {
       if (closed || running.size >= WIDTH) return;
-      if (!running.has(`${job.accountId}/${job.id}`)) start(job);
+      if (running.has(jobKey(job))) continue;
+      // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
+      if (running.size > 0 && bodyBytes + job.bodyBytes > BODY_BYTES_MAX) return;
+      start(job);
     }
     const nextMs = await kb.store.nextJobMs();
     // While jobs are under way, the end of each looks again.

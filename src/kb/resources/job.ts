@@ -77,6 +77,7 @@ async function completeCreate(kb: KnowledgeBase, at: ResourceKey, job: Job): Pro
     url === undefined ? contentSource(kb, content ?? "") : await urlSource(kb, at.accountId, url);
   const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
     title: resource.title,
+    warning: source.warning,
     place: { accountId: at.accountId, resourceId: at.id },
   });
   await kb.store.updateResource(

@@ -9,6 +9,7 @@ import type { Reranker } from "../search/reranker.ts";
 import type { CollectionRecord, Store } from "../store/store.ts";
 import type { FileAddresses } from "./file-address.ts";
 import type { FileArea } from "./file-area.ts";
+import type { JobEnds } from "./job-ends.ts";
 
 /** The parts that the operations of the specification work on. Made once, by the service. */
 export interface KnowledgeBase {
@@ -27,6 +28,8 @@ export interface KnowledgeBase {
   readonly pages: PageReader;
   /** Changes of one resource run one after another: the last to arrive wins. */
   readonly turns: Turns;
+  /** Tells of each job of the queue that ended. */
+  readonly jobEnds: JobEnds;
   readonly collections: Collections;
   readonly limits: ContentLimits;
   /** A failure as its caller is told it, and after how long the same may succeed; undefined: not by itself. */

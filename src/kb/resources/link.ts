@@ -5,6 +5,7 @@ import type { LinkAnswer, Validators } from "../fetch/fetcher.ts";
 import { readLink } from "../fetch/link.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { readHead } from "../ingest/extract/text-file.ts";
+import type { ReadText } from "../ingest/ingest.ts";
 import { known, looksLikePage } from "../ingest/page/page-text.ts";
 import type { Resource } from "../store/store.ts";
 import { newFileToken } from "./file-address.ts";
@@ -33,12 +34,13 @@ export async function linkText(
   accountId: string,
   given: string,
   before?: Pick<Resource, "content">,
-): Promise<{ readonly text: string } | "unchanged"> {
+): Promise<ReadText | "unchanged"> {
   const fetched = await fetchLink(kb, given, before && (await knownOf(kb, accountId, given, before.content)));
   if (fetched === "unchanged") return "unchanged";
   const { received, validators } = fetched;
   try {
-    const text = (await textOf(kb, fetched)).toWellFormed();
+    const read = await textOf(kb, fetched);
+    const text = read.text.toWellFormed();
     if (validators.etag !== undefined || validators.lastModified !== undefined) {
       await kb.store.noteLinkFetch({
         accountId,
@@ -48,7 +50,7 @@ export async function linkText(
         lastModified: validators.lastModified ?? null,
       });
     }
-    return { text };
+    return { ...read, text };
   } catch (error) {
     throw asRefusal(error);
   } finally {
@@ -106,20 +108,20 @@ async function receive(kb: KnowledgeBase, answer: LinkAnswer): Promise<FetchedLi
   return { received, url, type: contentType(answer.contentType), validators };
 }
 
-async function textOf(kb: KnowledgeBase, { received, url, type }: FetchedLink): Promise<string> {
+async function textOf(kb: KnowledgeBase, { received, url, type }: FetchedLink): Promise<ReadText> {
   const { path, sizeBytes } = received;
   if (sizeBytes === 0) throw failed("its answer is empty");
   if (isPage(type, await readHead(path, HEAD_BYTES))) {
     const text = await kb.pages.read({ path, encoding: type.encoding, url: url.href });
     if (text.trim() === "") throw failed("the page has no text; what scripts would make of it is not seen");
-    return text;
+    return { text };
   }
   const encoding = type.name.startsWith("text/") ? known(type.encoding) : undefined;
   // What says that it is text in another encoding is not found to be text by its bytes.
   if (encoding !== undefined && encoding !== "utf-8") {
     const text = new TextDecoder(encoding).decode(await readFile(path));
     if (text.includes("\0")) throw failed("its answer is not the text that it says it is");
-    return text;
+    return { text };
   }
   return kb.ingest.textOf(path, await detectMediaType(path), type.name === "text/plain");
 }

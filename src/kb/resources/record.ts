@@ -29,6 +29,8 @@ export interface RecordMetadata {
   readonly message?: string;
   /** How the text was split, where another strategy than `recursive` was asked for. */
   readonly strategyUsed?: Strategy;
+  /** What of the document the text does not hold, and why. */
+  readonly warning?: string;
   readonly [key: string]: unknown;
 }
 
@@ -79,13 +81,21 @@ export function queuedRecord(resource: Resource): QueuedRecord {
   return { ...createdRecord(resource), metadata: metadataOf(resource) };
 }
 
-function metadataOf({ metadata, status, statusMessage, strategyUsed, settings }: Resource): RecordMetadata {
+function metadataOf({
+  metadata,
+  status,
+  statusMessage,
+  strategyUsed,
+  warning,
+  settings,
+}: Resource): RecordMetadata {
   // `recursive` is always had: there is nothing to tell.
   const isTold = settings.strategy !== "recursive" && strategyUsed !== null;
   return {
     ...metadata,
     status,
     ...(isTold ? { strategyUsed } : {}),
+    ...(warning === null ? {} : { warning }),
     ...(statusMessage === null ? {} : { message: statusMessage }),
   };
 }

@@ -1,4 +1,5 @@
 import { codeOf } from "../../lib/failure.ts";
+import type { ReadText } from "../ingest/ingest.ts";
 import type { Origin, Resource, StoredFile } from "../store/store.ts";
 import { lastSegment } from "./file-address.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -10,6 +11,8 @@ export interface Source {
   readonly origin: Origin;
   readonly url: string | null;
   readonly content: string;
+  /** What of the document the text does not hold, in words. */
+  readonly warning?: string | undefined;
 }
 
 /** The text that was sent. Throws when it is too long. */
@@ -46,16 +49,16 @@ export async function changedSource(
       if (found === "unchanged") return undefined;
       const content = found.text;
       refuseTooLong(kb, content, "url");
-      return { origin: "link", url: given, content };
+      return { origin: "link", url: given, content, warning: found.warning };
     }
     case "inside":
       throw notIssued(given);
     case "token": {
       const file = await issuedFile(kb, accountId, given, place.token);
       const fileUrl = kb.addresses.urlOf(file);
-      const content = await readFileText(kb, file);
+      const { text: content, warning } = await readFileText(kb, file);
       refuseTooLong(kb, content, "url");
-      return { origin: "file", url: fileUrl, content };
+      return { origin: "file", url: fileUrl, content, warning };
     }
   }
 }
@@ -83,7 +86,7 @@ export async function issuedFile(
   return file;
 }
 
-async function readFileText(kb: KnowledgeBase, file: StoredFile): Promise<string> {
+async function readFileText(kb: KnowledgeBase, file: StoredFile): Promise<ReadText> {
   try {
     return await kb.ingest.textOf(kb.files.path(file.token), file.mediaType);
   } catch (error) {

@@ -131,6 +131,7 @@ async function chunkAgain(
   const { accountId, id } = before;
   return kb.ingest.chunk(text, settings ?? before.settings, before.tier, {
     title: title ?? before.title,
+    warning: source === undefined ? (before.warning ?? undefined) : source.warning,
     place: { accountId, resourceId: id },
     // The title is part of what is embedded: under another one no chunk is as it was.
     before: title === undefined || title === before.title ? { accountId, id } : undefined,

@@ -49,6 +49,8 @@ export type JobKind = "create" | "update";
 
 export interface DueJob extends ResourceKey {
   readonly number: number;
+  /** Bytes of its body, as the store keeps it. */
+  readonly bodyBytes: number;
 }
 
 export interface Job {

@@ -194,6 +194,8 @@ export interface Chunking {
   readonly sentences?: readonly (readonly Float32Array[] | undefined)[] | undefined;
   /** Where it is not the strategy of the settings. */
   readonly strategyUsed?: Strategy;
+  /** What of the document its text does not hold, in words. */
+  readonly warning?: string;
 }
 
 /** Fields to change; a missing one stays. `content` and `settings` come only together with a chunking. */
@@ -230,6 +232,8 @@ export interface Resource extends Omit<NewResource, "fileToken"> {
   readonly statusMessage: string | null;
   /** How the chunks came about; null where there are none yet. */
   readonly strategyUsed: Strategy | null;
+  /** What of the document the text that is there does not hold, in words; null: nothing that is known. */
+  readonly warning: string | null;
 }
 
 /** `queued`: a job waits; `error`: the last one failed, and what is searchable is the version before. */

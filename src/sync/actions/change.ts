@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ResourceChange } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
+import { follow } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
@@ -35,10 +36,14 @@ export async function sendChange(
       return;
     }
     if (uploaded.kind === "done" && full && document.kind === "file") sentUrl = uploaded.value;
-    const reply =
+    const answer =
       uploaded.kind === "done"
         ? await remote.update(docId, changeOf(departure, full, uploaded.value), context.signal)
         : uploaded;
+    const reply =
+      answer.kind === "done" && answer.value.isUnderWay
+        ? await follow(context, docId, () => source.isStale(path))
+        : answer;
     switch (reply.kind) {
       case "done": {
         const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
@@ -46,6 +51,8 @@ export async function sendChange(
         tell(context, source, look, action, departure.startedMs, docId);
         return;
       }
+      case "outdated":
+        return; // The row stays unsure, and the next change comes behind this one at the service.
       case "gone":
         // Somebody deleted it there; the file is here, so it is made again. When many are gone, the row stays unsure
         // until the list has shown whether the service lost them.

@@ -1,7 +1,10 @@
 import type { CreateIntent } from "../ledger/intents.ts";
-import type { NewResource } from "../remote/remote.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import type { Later } from "../remote/answer.ts";
+import type { NewResource, Taken } from "../remote/remote.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
+import { follow } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, noteTrouble, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
@@ -18,7 +21,6 @@ export async function sendCreate(
 ): Promise<void> {
   const { ledger, remote } = context;
   const { document } = departure;
-  const { recipe } = document;
   const tries = countTries(context);
   let intent = first;
   const drop = (): void => {
@@ -41,19 +43,28 @@ export async function sendCreate(
       intent = withFileUrl(intent, uploaded.value);
       await ledger.write(() => ledger.intents.setFileUrl(intent.id, uploaded.value));
     }
-    const reply =
+    const answer =
       uploaded.kind === "done"
         ? await remote.create(newResource(departure, uploaded.value), intent.key, context.signal)
         : uploaded;
+    const reply = answer.kind === "done" ? await endOf(context, source, departure, answer.value) : answer;
     switch (reply.kind) {
       case "torn":
         ledger.note(drop);
         source.lookAgainTorn(intent.path);
         return;
-      case "done": {
-        const { _id: docId, collectionId } = reply.value as { _id: string; collectionId?: string };
-        if (collectionId !== undefined) context.collections.learn(recipe.tier, collectionId);
-        finishCreate(context, source, departure, intent, docId);
+      case "made":
+        finishCreate(context, source, departure, intent, reply);
+        return;
+      case "failed": {
+        // A create that fails at once leaves nothing behind; what this one left would be a document without its text.
+        const { docId } = reply;
+        refuse(context, source, departure, reply, true, () => {
+          drop();
+          if (ledger.files.ownsDoc(docId)) return;
+          const { path } = intent;
+          source.deleteLater({ id: ledger.intents.delete(source.id, path, docId), path, docId });
+        });
         return;
       }
       case "gone":
@@ -93,6 +104,40 @@ export async function sendCreate(
   }
 }
 
+/** How a create ended that the service took. */
+type CreateEnd =
+  | { readonly kind: "made"; readonly docId: string; readonly exact: boolean }
+  | { readonly kind: "failed"; readonly docId: string; readonly code: string; readonly message: string }
+  | Later;
+
+/** Waits for the end of a create that was answered before it. Until then its intent stays as it is. */
+async function endOf(
+  context: ActionContext,
+  source: ActionSource,
+  { document: { recipe }, look, row }: Departure,
+  made: ResourceRecord & Taken,
+): Promise<CreateEnd> {
+  const { _id: docId, collectionId } = made;
+  if (collectionId !== undefined) context.collections.learn(recipe.tier, collectionId);
+  if (!made.isUnderWay) return { kind: "made", docId, exact: true };
+  // The resource that it replaces goes when it is made: that must be found until the other one is.
+  const replaces = row !== undefined && row.docId !== null;
+  const end = await follow(context, docId, () => !replaces && source.isStale(look.entry.path));
+  switch (end.kind) {
+    case "done":
+      return { kind: "made", docId, exact: true };
+    case "outdated":
+      // The next look changes it, or deletes it: the service does that behind what it does now.
+      return { kind: "made", docId, exact: false };
+    case "refused":
+      return { ...end, kind: "failed", docId };
+    case "gone":
+      return { kind: "later", acted: "maybe", blame: "request", reason: "it was deleted while it was read" };
+    case "later":
+      return { ...end, acted: "maybe" };
+  }
+}
+
 function withFileUrl(intent: CreateIntent, fileUrl: string | undefined): CreateIntent {
   return { ...intent, observed: { ...intent.observed, fileUrl } };
 }
@@ -106,11 +151,11 @@ function finishCreate(
   source: ActionSource,
   departure: Departure,
   intent: CreateIntent,
-  docId: string,
+  { docId, exact }: { readonly docId: string; readonly exact: boolean },
 ): void {
   const { ledger } = context;
   ledger.note(() => {
-    const left = acknowledgeCreate(ledger, intent, docId);
+    const left = acknowledgeCreate(ledger, intent, docId, exact);
     if (left === "taken") {
       ledger.intents.remove(intent.id);
       const message = `the service answered with the resource ${docId}, which is another file's`;

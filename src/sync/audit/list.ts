@@ -78,7 +78,13 @@ export function auditedOf(record: ResourceRecord): AuditedResource {
     digest: url === undefined ? digestOf(record.content ?? "") : "",
     label: labelOf(record.title, record.description),
     title: record.title,
+    ...(isUnfinished(record) && { isUnfinished: true }),
   };
+}
+
+/** Whether the service has not taken in a resource's text, or not yet. One that tells no such state has. */
+export function isUnfinished({ metadata }: ResourceRecord): boolean {
+  return metadata?.status === "queued" || metadata?.status === "error";
 }
 
 function listRefused(collectionId: string, words: string): KbsyncError {

@@ -24,6 +24,8 @@ export interface AuditedResource {
   readonly digest: string;
   readonly label: string;
   readonly title: string;
+  /** The service has not taken in its text, or not yet. Default: it has. */
+  readonly isUnfinished?: boolean;
 }
 
 export type Alteration = "text" | "title or description" | "address";
@@ -36,6 +38,7 @@ export function alterationsOf(row: Acknowledged, listed: AuditedResource): reado
     // Sending the text again did not change it: then the service keeps it so, and nobody altered it.
     if (listed.digest !== row.digest && listed.digest !== row.foundDigest) found.push("text");
   } else if (spelledAddress(row.fileUrl) !== spelledAddress(listed.url)) found.push("address");
+  else if (listed.isUnfinished === true) found.push("text");
   if (listed.label !== row.label) found.push("title or description");
   return found;
 }

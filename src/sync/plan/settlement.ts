@@ -29,12 +29,14 @@ export interface ListedResource {
   readonly title: string;
   readonly digest: string;
   readonly label: string;
+  /** The service has not taken in its text, or not yet. Default: it has. */
+  readonly isUnfinished?: boolean;
 }
 
 export interface Adoption {
   readonly id: number;
   readonly docId: string;
-  /** Whether the description is what was sent; if not, the file is to be sent again. */
+  /** Whether it is what was sent, and searchable; if not, the file is to be sent again. */
   readonly exact: boolean;
 }
 
@@ -105,7 +107,9 @@ function settleGroup(
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
   const take = (create: OpenCreate, exact: boolean): boolean => {
-    const index = candidates.findIndex(({ label }) => !exact || label === create.label);
+    const index = candidates.findIndex(
+      ({ label, isUnfinished }) => !exact || (label === create.label && isUnfinished !== true),
+    );
     const [resource] = index === -1 ? [] : candidates.splice(index, 1);
     if (resource !== undefined) out.adopted.push({ id: create.id, docId: resource.docId, exact });
     return resource !== undefined;

@@ -9,7 +9,7 @@ import { UploadAnswer } from "../../wire/upload.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
 import type { FilePlace } from "../document/place.ts";
 import { outcomeOf, type DaemonObserver } from "../observer.ts";
-import { readAnswer, type Later, type RawAnswer, type Reply } from "./answer.ts";
+import { header, readAnswer, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { download, fileAddress, type Sink } from "./download.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
 import { readPage, unexpected } from "./list-page.ts";
@@ -45,6 +45,12 @@ export interface ResourceChange {
   readonly url?: string;
 }
 
+/** How far the service is with what it took. */
+export interface Taken {
+  /** It has it durably and works on it still: the state of the resource tells the end. */
+  readonly isUnderWay: boolean;
+}
+
 export interface UploadSource extends FilePlace {
   readonly name: string;
   readonly sizeBytes: number;
@@ -63,8 +69,10 @@ export interface SearchQuery {
  * tried again here. They throw only the signal's reason and what the gate throws.
  */
 export interface Remote {
-  create(resource: NewResource, key: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
-  update(docId: string, change: ResourceChange, signal: AbortSignal): Promise<Reply<unknown>>;
+  create(resource: NewResource, key: string, signal: AbortSignal): Promise<Reply<ResourceRecord & Taken>>;
+  update(docId: string, change: ResourceChange, signal: AbortSignal): Promise<Reply<Taken>>;
+  /** The record of a resource, where the service shows one: an addition, which goes with answers before the work. */
+  read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
   delete(docId: string, signal: AbortSignal): Promise<Reply<unknown>>;
   /**
    * The whole record of a resource that is about to be deleted. The specification shows one by its id in the answers of
@@ -145,7 +153,16 @@ const NOT_SENT = new Set([
   "CERT_HAS_EXPIRED",
 ]);
 
-const CreateAnswer = z.object({ data: ResourceRecord });
+/**
+ * What the service reads from an address may take minutes, as scans do: it may answer before, and a service that does not
+ * know this header answers after it as ever (RFC 7240, 2). What it has read within the wait costs no second question.
+ */
+const PREFER_HEADER = "prefer";
+const PREFER_WAIT_MS_MAX = 10_000;
+const APPLIED_HEADER = "preference-applied";
+const ACCEPTED_STATUS = 202;
+
+const RecordAnswer = z.object({ data: ResourceRecord });
 const Done = z.object({});
 
 /** Requests that change something at the service. What became of one may be asked whenever. */
@@ -187,6 +204,8 @@ export function openRemote({
     );
   const auth = { [KEY_HEADER]: address.pauthkey, accept: "application/json" };
   const json = { ...auth, "content-type": "application/json" };
+  const waitSeconds = Math.floor(Math.min(PREFER_WAIT_MS_MAX, timeoutMs / 2) / 1000);
+  const patient = { ...json, [PREFER_HEADER]: `respond-async, wait=${waitSeconds}` };
 
   /** Passes the gate, makes one attempt, and tells the gate how it went. */
   const attempt = async <R extends Reply<unknown>>(
@@ -242,10 +261,12 @@ export function openRemote({
           "url" in resource.body
             ? JSON.stringify({ ...fields, url: resource.body.url })
             : jsonWithText(fields, "content", resource.body.content);
-        const headers = { ...json, [IDEMPOTENCY_HEADER]: key };
+        const headers = { ...("url" in resource.body ? patient : json), [IDEMPOTENCY_HEADER]: key };
         const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
-        const reply = readAnswer(answer, CreateAnswer, "address", now());
-        return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
+        const reply = readAnswer(answer, RecordAnswer, "address", now());
+        return reply.kind === "done"
+          ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer) } }
+          : reply;
       }),
 
     update: (docId, change, signal) =>
@@ -254,8 +275,18 @@ export function openRemote({
         const { content, ...fields } = change;
         const body =
           content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
-        const answer = await send(db, { method: "PUT", path, headers: json, body }, signal);
-        return readAnswer(answer, Done, "resource", now());
+        const headers = change.url === undefined ? json : patient;
+        const answer = await send(db, { method: "PUT", path, headers, body }, signal);
+        const reply = readAnswer(answer, Done, "resource", now());
+        return reply.kind === "done" ? { kind: "done", value: takenOf(answer) } : reply;
+      }),
+
+    read: (docId, signal) =>
+      attempt("read", signal, async () => {
+        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+        const answer = await send(db, { method: "GET", path, headers: auth }, signal);
+        const reply = readAnswer(answer, RecordAnswer, "resource", now());
+        return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
       }),
 
     delete: (docId, signal) =>
@@ -270,7 +301,7 @@ export function openRemote({
         const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
         const body = JSON.stringify({ title });
         const answer = await send(db, { method: "PUT", path, headers: json, body }, signal);
-        const reply = readAnswer(answer, CreateAnswer, "resource", now());
+        const reply = readAnswer(answer, RecordAnswer, "resource", now());
         return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
       }),
 
@@ -372,4 +403,10 @@ export function openRemote({
       await Promise.all([...pools.values()].map((pool) => pool.destroy()));
     },
   };
+}
+
+/** Only a service that says that it follows the preference shows how far it is. */
+function takenOf(answer: RawAnswer): Taken {
+  const applied = header(answer, APPLIED_HEADER) ?? "";
+  return { isUnderWay: answer.status === ACCEPTED_STATUS && /(^|[\s,])respond-async\b/i.test(applied) };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { etagOf, isKnown, preconditionOf, wantsAsync } from "../../../src/kb/http/conditions.ts";
+import { asyncPreference, etagOf, isKnown, preconditionOf } from "../../../src/kb/http/conditions.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
 
@@ -31,13 +31,17 @@ describe("conditions of requests", () => {
   });
 
   it.each([
-    ["respond-async", true],
-    ["wait=10, Respond-Async", true],
-    ["respond-async; foo=bar", true],
-    ["respond-asynchronously", false],
-    ["return=minimal", false],
+    ["respond-async", { waitMs: 0 }],
+    ["wait=10, Respond-Async", { waitMs: 10_000 }],
+    ['respond-async, wait="2"', { waitMs: 2000 }],
+    ["respond-async, wait=3600", { waitMs: 50_000 }],
+    ["respond-async, wait=soon", { waitMs: 0 }],
+    ["respond-async; foo=bar", { waitMs: 0 }],
+    ["respond-asynchronously", undefined],
+    ["wait=10", undefined],
+    ["return=minimal", undefined],
   ])("Prefer: %s", (prefer, wanted) => {
-    expect(wantsAsync({ prefer })).toBe(wanted);
+    expect(asyncPreference({ prefer })).toEqual(wanted);
   });
 });
 

@@ -27,6 +27,7 @@ function resource(content: string): Resource {
     status: "chunked",
     statusMessage: null,
     strategyUsed: "recursive",
+    warning: null,
   };
 }
 

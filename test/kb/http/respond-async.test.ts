@@ -205,6 +205,52 @@ describe("Prefer: respond-async", () => {
     });
   });
 
+  it("answers what ends within the wait as if it had been done at once", async () => {
+    const waits = { prefer: "respond-async, wait=30" };
+    const made = await create({ content: "Quick words." }, waits);
+    const id = made.json.data._id;
+    expect(made).toMatchObject({ status: 201, json: { data: { refreshedAt: null } } });
+    expect(made.json.data.metadata).toBeUndefined();
+    expect(await find(id, "quick")).toEqual(["Quick words."]);
+    const changed = await update(id, { content: "Other words." }, waits);
+    expect(changed).toMatchObject({
+      status: 200,
+      json: { data: { content: "Other words.", metadata: { status: "chunked" } } },
+    });
+    expect(changed.headers["etag"]).toBe((await at("GET", id)).headers["etag"]);
+  });
+
+  it("answers what takes longer than the wait before its end, and what failed within it with the reason", async () => {
+    const { slow } = await holding(async () => ({
+      slow: await create({}, { prefer: "respond-async, wait=1" }),
+    }));
+    expect(slow).toMatchObject({ status: 202, json: { data: { metadata: { status: "queued" } } } });
+    await settled(slow.json.data._id);
+    const broken = await running.send("POST", "/image/processing/upload", {
+      body: fileForm(Buffer.from("%PDF-1.4 broken"), "broken.pdf"),
+    });
+    const failed = await create(
+      { content: undefined, url: broken.json.file_url },
+      { prefer: "respond-async, wait=30" },
+    );
+    expect(failed).toMatchObject({
+      status: 202,
+      json: { data: { metadata: { status: "error", message: expect.stringContaining("PDF") } } },
+    });
+  });
+
+  it("tells a request that waits that its resource was deleted", async () => {
+    const { json } = await create();
+    await settled(json.data._id);
+    const { waits } = await holding(async () => {
+      const change = update(json.data._id, { content: "Never." }, { prefer: "respond-async, wait=50" });
+      await vi.waitFor(() => expect(waiting).toBe(1), WAIT);
+      await at("DELETE", json.data._id);
+      return { waits: change };
+    });
+    expect(await waits).toMatchObject({ status: 404, json: { error: { code: "resource_not_found" } } });
+  });
+
   it("refuses at once what can be told at once", async () => {
     const { json } = await create();
     const id = json.data._id;

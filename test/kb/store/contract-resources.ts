@@ -135,6 +135,7 @@ export function resourceContract(fixture: StoreFixture): void {
         status: "chunked",
         statusMessage: null,
         strategyUsed: "recursive",
+        warning: null,
       });
       expect(await fixture.store.resource({ accountId: fixture.account.id, id: created.id })).toEqual(
         created,

@@ -157,6 +157,7 @@ function operationOf(method: string, path: string, docId: string | undefined): O
   if (name === "GET /api/rag/resource/by-collection") return "list";
   if (name === "GET /api/rag/collections") return "collections";
   if (method === "GET" && /^\/[0-9a-f]{24}$/.test(path)) return "download";
+  if (method === "GET" && docId !== undefined) return "read";
   if (method === "PUT" && docId !== undefined) return "update";
   if (method === "DELETE" && docId !== undefined) return "delete";
   return "other";

@@ -254,7 +254,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     delivered: (request, { status, headers, text }) => {
       const { process } = request;
-      if (request.operation === "create" && status === 201) told.add(idOf(text));
+      if (request.operation === "create" && (status === 201 || status === 202)) told.add(idOf(text));
       // What was read before the last change says nothing of what is there now.
       const isNews = request.begunMs - changedMs > READ_AFTER_MS;
       if (status === 400 && isNews && KEPT_WHEN_REFUSED.has(request.operation)) refusals.add(wordOf(request));
@@ -323,7 +323,9 @@ export function openJudge(options: JudgeOptions): Judge {
       pausedSinceMs = isPaused ? clock.nowMs() : undefined;
     },
     differences: () => {
-      const words: string[] = [];
+      const words = ours()
+        .filter(({ queued }) => queued.length > 0)
+        .map(({ id, description }) => `${id} of ${description} is not taken in yet`);
       const kept: Resource[] = [];
       const left = new Map<string, Resource[]>();
       /** Files that keep whatever resource they had, under whatever name, and show none of their own name. */

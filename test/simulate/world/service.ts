@@ -19,11 +19,16 @@ export interface Resource {
   readonly createdMs: number;
   readonly updatedMs: number;
   readonly deleted: boolean;
+  /** What was asked for and answered before it was done: the text of a create, or the change of an update, in order. */
+  readonly queued: readonly Work[];
   /** Number of the daemon's process that asked for it; 0: of others. */
   readonly process: number;
   /** It was made some time after its request had broken off. */
   readonly late: boolean;
 }
+
+/** Work that goes on after its answer: what of a resource is another then. */
+export type Work = Partial<Pick<Resource, "title" | "description" | "url">>;
 
 /** A request as it left. */
 export interface SentRequest {
@@ -116,7 +121,10 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     settings: resource.settings,
     isDeleted: resource.deleted,
     ...(resource.url !== undefined && { url: resource.url }),
-    ...(whole && { content: resource.content ?? "", metadata: { status: "chunked" } }),
+    ...(whole && {
+      content: resource.content ?? "",
+      metadata: { status: resource.queued.length > 0 ? "queued" : "chunked" },
+    }),
     refreshedAt: resource.updatedMs > resource.createdMs ? new Date(resource.updatedMs).toISOString() : null,
     createdAt: new Date(resource.createdMs).toISOString(),
     updatedAt: new Date(resource.updatedMs).toISOString(),
@@ -160,19 +168,47 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       deleted: false,
       process: request.process,
       late,
+      queued: [],
     };
     service.onCreate(resource, request);
+    if (isPatient(request) && resource.url !== undefined) return begin({ ...resource, queued: [{}] });
     put(resource);
     return service.answer(201, { success: true, message: "created", data: record(resource, false) });
   };
 
-  const change = ({ operation, docId, body }: SentRequest): Answer => {
+  /** Whether the answer may come before the work. */
+  const isPatient = ({ headers }: SentRequest): boolean =>
+    (conditions.workMs ?? 0) > 0 && headers["prefer"]?.startsWith("respond-async") === true;
+  /** Puts a resource whose last work is to be done some time later, and answers that. */
+  const begin = (resource: Resource): Answer => {
+    const { id, queued } = resource;
+    put(resource);
+    const last = queued.at(-1);
+    clock.at(clock.nowMs() + random.between(1, conditions.workMs ?? 1), { alive: true }, () => {
+      const now = newest(id);
+      // Deleted, or done before a change that was not to wait.
+      if (last === undefined || now === undefined || now.deleted || !now.queued.includes(last)) return;
+      put(finished(now, now.queued.indexOf(last) + 1));
+    });
+    const headers = { "preference-applied": "respond-async", location: `/api/rag/resource/${id}` };
+    return service.answer(202, { success: true, message: "queued", data: record(resource, true) }, headers);
+  };
+  /** The resource with so much of its work done, in order. */
+  const finished = (resource: Resource, works: number): Resource => ({
+    ...resource,
+    ...Object.assign({}, ...resource.queued.slice(0, works)),
+    updatedMs: Math.max(service.wallMs(), resource.createdMs + 1),
+    queued: resource.queued.slice(works),
+  });
+
+  const change = (request: SentRequest): Answer => {
+    const { operation, docId, body } = request;
     const before = newest(docId ?? "");
     if (before === undefined || before.deleted) return refuse(404, "no such resource");
     const updatedMs = Math.max(service.wallMs(), before.createdMs + 1);
     if (operation === "delete") {
       service.onWrite("delete", before);
-      put({ ...before, deleted: true, updatedMs });
+      put({ ...before, deleted: true, updatedMs, queued: [] });
     } else {
       const fields = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
       const { title, description, content, url } = fields;
@@ -182,12 +218,21 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const isUpload = before.url?.startsWith(FILES_URL) === true;
       if (isUpload && typeof url === "string" && !uploads.has(url)) return refuse(400, "never uploaded");
       service.onWrite("update", before);
+      if (isPatient(request) && typeof url === "string") {
+        const work: Work = {
+          url,
+          ...(typeof title === "string" && { title }),
+          ...(typeof description === "string" && { description }),
+        };
+        return begin({ ...before, updatedMs, queued: [...before.queued, work] });
+      }
+      const done = finished(before, before.queued.length);
       put({
-        ...before,
-        title: typeof title === "string" ? title : before.title,
-        description: typeof description === "string" ? description : before.description,
-        content: typeof content === "string" ? content : before.content,
-        url: typeof url === "string" ? url : before.url,
+        ...done,
+        title: typeof title === "string" ? title : done.title,
+        description: typeof description === "string" ? description : done.description,
+        content: typeof content === "string" ? content : done.content,
+        url: typeof url === "string" ? url : done.url,
         updatedMs,
       });
     }
@@ -235,6 +280,12 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       case "update":
       case "delete":
         return change(request);
+      case "read": {
+        const resource = newest(request.docId ?? "");
+        if ((conditions.workMs ?? 0) === 0) return refuse(404, "no such address");
+        if (resource === undefined) return refuse(404, "no such resource");
+        return service.answer(200, { success: true, message: "read", data: record(resource, true) });
+      }
       case "list":
         return list(request);
       case "collections": {
@@ -311,6 +362,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         deleted: false,
         process: 0,
         late: false,
+        queued: [],
       });
     },
     uploadOf: (url) => uploads.get(url)?.hash,

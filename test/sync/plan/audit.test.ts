@@ -65,6 +65,12 @@ describe("what differs between a row and its resource", () => {
       listed: listed({ url: "https://files/other" }),
       expected: ["address"],
     },
+    {
+      name: "an upload whose text the service has not taken in",
+      row: row(UPLOAD),
+      listed: listed({ url: UPLOAD.fileUrl, isUnfinished: true }),
+      expected: ["text"],
+    },
     { name: "an upload without any address", row: row(UPLOAD), listed: listed(), expected: ["address"] },
     {
       name: "not a link in another spelling",

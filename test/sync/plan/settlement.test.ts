@@ -115,6 +115,12 @@ describe("settling creates by the list", () => {
       expected: { adopted: [{ id: 1, docId: "x", exact: false }] },
     },
     {
+      name: "one that the service works on still, or failed on, is adopted and sent again",
+      creates: [create(1)],
+      list: [listed("x", { isUnfinished: true })],
+      expected: { adopted: [{ id: 1, docId: "x", exact: false }] },
+    },
+    {
       name: "twins get one each",
       creates: [create(1), create(2)],
       list: [listed("y", { createdMs: 102_000 }), listed("x")],

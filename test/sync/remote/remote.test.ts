@@ -52,6 +52,36 @@ const answer = (status: number, body: string, headers?: Record<string, string>):
 });
 const words = '{"success":false,"message":"its words","error":{"code":"its_code"}}';
 
+describe("an answer before the work", () => {
+  const body = JSON.stringify({ success: true, data: { _id: "a" } });
+  const link: NewResource = { ...text, body: { url: "https://example.org/" } };
+
+  it.each([
+    ["that says so", 202, { "preference-applied": "respond-async, wait=1" }, true],
+    ["by a service that says nothing of the preference", 202, {}, false],
+    ["that came after it", 201, { "preference-applied": "wait=1" }, false],
+  ])("is one %s", async (_name, status, headers, isUnderWay) => {
+    service.fault = () => answer(status, body, headers);
+    expect(await remote.create(link, "key", signal)).toMatchObject({ kind: "done", value: { isUnderWay } });
+    const update = await remote.update("a", { title: "t", url: "https://example.org/" }, signal);
+    expect(update).toMatchObject({ kind: "done", value: { isUnderWay } });
+  });
+
+  it("is asked for where the service reads an address, with a wait well below the timeout, and not for text", async () => {
+    await remote.create(link, "key", signal);
+    await remote.update("a", { title: "t", url: "https://example.org/" }, signal);
+    await remote.create(text, "key", signal);
+    await remote.update("a", { title: "t" }, signal);
+    const asked = "respond-async, wait=1";
+    expect(service.requests.map(({ headers }) => headers["prefer"])).toEqual([
+      asked,
+      asked,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
 describe("what an answer to a create means", () => {
   it.each<{ name: string; fault: Fault | undefined; expected: unknown }>([
     {

@@ -25,6 +25,8 @@ export interface Extraction {
   readonly text: string;
   /** Number of pages; of a PDF or image only. */
   readonly pages?: number;
+  /** What of the document the text does not hold though it may be there, and why, in a sentence for a person. */
+  readonly warning?: string;
 }
 
 /** Bounds of the extraction; each has a default. */
@@ -47,7 +49,7 @@ export interface ExtractorOptions {
 export interface Extractor {
   /**
    * Rejects with `unsupported_media_type` (text that is none), `text_too_large`; for PDFs `encrypted_pdf`, `damaged_pdf`,
-   * `pdf_without_text`, `too_many_pages`; for images `image_too_large`, `damaged_image`, `image_without_text`,
+   * `pdf_without_text`; for images `image_too_large`, `damaged_image`, `image_without_text`,
    * `too_many_pages`; for HTML `page_without_text`, `page_unreadable`; for PDFs and images `extraction_memory`,
    * `extraction_timeout`, `extraction_crashed` (the child process ends over the file); with `extraction_failed`, which is
    * retryable, where the file cannot be opened or no child process started, and with the signal's reason.
@@ -87,14 +89,19 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const extractPdf = async (path: string, signal: AbortSignal | undefined): Promise<Extraction> => {
     const texts = [...(await pool.extract({ path, charsMax }, signal))];
     const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
+    let unread: readonly number[] = [];
     if (pictures.length > 0 && ocr.pagesMax > 0) {
-      for (const page of await ocr.readPages(path, pictures, signal)) {
+      const read = await ocr.readPages(path, pictures, signal);
+      unread = read.unread;
+      for (const page of read.pages) {
         if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
       }
     }
     const text = bounded(texts.filter((page) => page !== "").join(PAGE_BREAK), charsMax, path);
-    if (text !== "") return { text, pages: texts.length };
-    const sought = ocr.pagesMax > 0 ? ", and none was recognised in its pictures" : "";
+    const warning = unread.length === 0 ? {} : { warning: unreadWords(pictures, unread) };
+    if (text !== "") return { text, pages: texts.length, ...warning };
+    const looked = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
+    const sought = ocr.pagesMax > 0 ? `, and none was recognised in ${looked}` : "";
     throw new KbsyncError(
       `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing${sought}`,
       {
@@ -180,6 +187,23 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       ocr.close();
     },
   };
+}
+
+/** Runs of pages that a sentence names; a document of more has mostly every other page without text. */
+const RUNS_NAMED = 10;
+
+function unreadWords(pictures: readonly number[], unread: readonly number[]): string {
+  const runs: { first: number; last: number }[] = [];
+  for (const page of unread) {
+    const run = runs.at(-1);
+    if (run?.last === page - 1) run.last = page;
+    else runs.push({ first: page, last: page });
+  }
+  const named = runs
+    .slice(0, RUNS_NAMED)
+    .map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`));
+  const more = runs.length > RUNS_NAMED ? " and later ones" : "";
+  return `${unread.length === 1 ? "Page" : "Pages"} ${named.join(", ")}${more} ${unread.length === 1 ? "was" : "were"} not read: ${pictures.length} pages have no text layer, and text was recognised on the first ${pictures.length - unread.length} of them, as many as one document may take (kb.ocr.pagesMax, or its time).`;
 }
 
 function bounded(text: string, charsMax: number, subject: string): string {

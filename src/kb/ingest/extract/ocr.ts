@@ -15,7 +15,10 @@ export interface OcrOptions {
   readonly languages?: readonly string[];
   /** Folder with the data of each language, all packed or none. Default: the package's, which is English alone. */
   readonly dataDir?: string | undefined;
-  /** Most pages of one document whose text is recognised; 0: none is ever. Default 100, some ten minutes. */
+  /**
+   * Most pages of one document whose text is recognised; 0: none is ever. Of a PDF with more the first ones are, an image
+   * is refused. Default 100, some ten minutes.
+   */
   readonly pagesMax?: number;
   /** Most pixels of a picture. Default 64 million: an A4 page at 600 dots an inch has 35. */
   readonly pixelsMax?: number;
@@ -28,10 +31,18 @@ export interface OcrOptions {
   readonly memoryMb?: number;
   /** Time for an image, or for one page of a PDF. Default 180 s: ten times what it takes where nothing else runs. */
   readonly timeoutMs?: number;
-  /** Time for one document as a whole. Default 30 min. */
+  /** Time for one document as a whole: no page of it is begun after that. Default 30 min. */
   readonly documentMs?: number;
   /** How long a process waits for the next picture. Default 30 s: starting one takes a second. */
   readonly idleMs?: number;
+}
+
+/** What was read of a PDF's pages. */
+export interface ReadPages {
+  /** Those in which there is anything, in order. */
+  readonly pages: readonly OcrPage[];
+  /** Numbers of those that the bounds left out, in order. */
+  readonly unread: readonly number[];
 }
 
 /** Recognises text in pictures. */
@@ -44,8 +55,11 @@ export interface Ocr {
    * `extractor_busy`, or the signal's reason.
    */
   readImage(path: string, mediaType: MediaType, signal?: AbortSignal): Promise<readonly OcrPage[]>;
-  /** Reads these pages (from 1) of a PDF, in order; further with `damaged_pdf`. */
-  readPages(path: string, pages: readonly number[], signal?: AbortSignal): Promise<readonly OcrPage[]>;
+  /**
+   * Reads these pages (from 1) of a PDF, in order, as far as the bounds of one document allow, and the first in any case;
+   * rejects further with `damaged_pdf`.
+   */
+  readPages(path: string, pages: readonly number[], signal?: AbortSignal): Promise<ReadPages>;
   close(): void;
 }
 
@@ -80,16 +94,16 @@ export function openOcr(options: OcrOptions = {}): Ocr {
     readImage: (path, mediaType, signal) => pool.ask({ ...ask, path, mediaType }, signal),
     readPages: async (path, pages, signal) => {
       const request = { ...ask, path, mediaType: "application/pdf" };
-      if (pages.length > pagesMax) throw ocrError("too_many_pages", request, limits, `${pages.length} pages`);
-      const endMs = Date.now() + documentMs;
+      const endMs = performance.now() + documentMs;
       const read: OcrPage[] = [];
+      let asked = 0;
       // One by one, so that another document's pages and images take their turn in between.
-      for (const page of pages) {
-        if (Date.now() > endMs)
-          throw ocrError("time", request, { ...limits, timeoutMs: documentMs }, `${read.length} pages read`);
+      for (const page of pages.slice(0, pagesMax)) {
+        if (asked > 0 && performance.now() > endMs) break;
         read.push(...(await pool.ask({ ...request, pages: [page] }, signal)));
+        asked += 1;
       }
-      return read;
+      return { pages: read, unread: pages.slice(asked) };
     },
     close: () => pool.close(),
   };

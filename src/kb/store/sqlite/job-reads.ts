@@ -16,7 +16,7 @@ export function prepareJobReads(db: Connection): JobReads {
   const isFirst = `NOT EXISTS (
     SELECT 1 FROM ingest_job AS before WHERE before.resource = job.resource AND before.number < job.number)`;
   const selectDue = db.prepare<[number, number], DueJob>(`
-    SELECT job.number, id, account_id AS accountId FROM ingest_job AS job
+    SELECT job.number, id, account_id AS accountId, octet_length(body) AS bodyBytes FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
     WHERE due_ms <= ? AND ${isFirst}
     ORDER BY job.number LIMIT ?`);

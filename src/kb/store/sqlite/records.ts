@@ -32,6 +32,7 @@ export interface ResourceRow {
   readonly metadata: string;
   readonly file_token: string | null;
   readonly strategy_used: Strategy | null;
+  readonly warning: string | null;
 }
 
 /** Resources with what their scope and collection tell; a WHERE clause follows. */
@@ -39,7 +40,7 @@ export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
     version, first_row, resource.chunks, revision, status, status_message, resource.metadata, file_token,
-    strategy_used
+    strategy_used, warning
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
 /** The resource of a row; its content is put together by the caller. */
@@ -67,6 +68,7 @@ export function resourceOf(row: ResourceRow, content: string): Resource {
     status: row.status,
     statusMessage: row.status === "error" ? row.status_message : null,
     strategyUsed: row.version === 0 ? null : (row.strategy_used ?? settings.strategy),
+    warning: row.warning,
     metadata: JSON.parse(row.metadata) as UserMetadata, // written by this store from such an object
   };
 }

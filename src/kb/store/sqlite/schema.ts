@@ -309,4 +309,8 @@ export const MIGRATIONS: readonly string[] = [
     body TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT;
   `,
+  // Documents whose text was read in part.
+  `
+  ALTER TABLE resource ADD COLUMN warning TEXT;
+  `,
 ];

@@ -47,14 +47,14 @@ export function prepareResourceWrites(
   const scopes = prepareScopeWrites(db);
   const insertResource = db.prepare(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
-      updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used)
+      updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
-      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed)`);
+      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed, @warning)`);
   const updateResource = db.prepare(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, metadata = @metadata, file_token = @fileToken,
-      strategy_used = @strategyUsed,
+      strategy_used = @strategyUsed, warning = @warning,
       revision = revision + 1
     WHERE number = @number`);
   const setStatus = db.prepare(`
@@ -156,6 +156,7 @@ export function prepareResourceWrites(
       version,
       status,
       strategyUsed: chunking?.strategyUsed ?? null,
+      warning: chunking?.warning ?? null,
     });
     const number = Number(lastInsertRowid);
     const words =
@@ -181,6 +182,7 @@ export function prepareResourceWrites(
         status,
         statusMessage: null,
         strategyUsed: chunking === undefined ? null : (chunking.strategyUsed ?? resource.settings.strategy),
+        warning: chunking?.warning ?? null,
       },
     };
   }
@@ -218,6 +220,7 @@ export function prepareResourceWrites(
         statusMessage,
         fileToken,
         strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
+        warning: chunking === undefined ? before.warning : (chunking.warning ?? null),
         refreshedAt: change.completesCreate === true ? before.refreshed_at : change.nowIso,
         nowIso: change.nowIso,
       };

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Later } from "../remote/answer.ts";
+import type { ActionContext } from "./context.ts";
+
+/** How the service's work on a resource that it took ended. */
+export type Followed =
+  | { readonly kind: "done" }
+  /** It cannot take it in; what was there before stays as it was. */
+  | { readonly kind: "refused"; readonly code: string; readonly message: string }
+  /** The resource was deleted meanwhile. */
+  | { readonly kind: "gone" }
+  /** Something happened to the file: its end is of no interest any more. */
+  | { readonly kind: "outdated" }
+  /** Nobody tells how it goes. */
+  | Later;
+
+/** First wait before the state is asked for again; then an eighth of the time since, so that the end is seen in time. */
+const ASK_MS_MIN = 250;
+const ASK_MS_MAX = 5000;
+/**
+ * Longest that the service is believed to work on one document. Its own bound for one is half an hour, and others may be
+ * before it in the line; what takes longer is put aside, asked for by the list and sent again.
+ */
+const FOLLOW_MS_MAX = 24 * 3_600_000;
+/** Failures to tell of a state, one after another, that may be this resource's own. */
+const FAILURES_MAX = 3;
+
+/**
+ * Follows a resource that the service took and answered for before its work on it (202), until that work has ended. To be
+ * called with the create's intent, or the row of the update, as they were: nothing is settled by what is only begun.
+ * Throws the signal's reason, and what the gate throws.
+ */
+export async function follow(
+  { remote, signal }: Pick<ActionContext, "remote" | "signal">,
+  docId: string,
+  isOutdated: () => boolean,
+): Promise<Followed> {
+  // By a clock that nobody sets.
+  const startedMs = performance.now();
+  let failures = 0;
+  for (;;) {
+    const sinceMs = performance.now() - startedMs;
+    if (sinceMs > FOLLOW_MS_MAX) return unclear(`the service has worked on it for ${hours(sinceMs)}`);
+    await sleep(Math.min(ASK_MS_MAX, Math.max(ASK_MS_MIN, sinceMs / 8)), undefined, { signal });
+    if (isOutdated()) return { kind: "outdated" };
+    const reply = await remote.read(docId, signal);
+    if (reply.kind === "gone") return reply;
+    // The gate waits before the next where the service is to blame.
+    if (reply.kind === "later" && (reply.blame !== "request" || ++failures < FAILURES_MAX)) continue;
+    if (reply.kind === "later") return reply;
+    if (reply.kind === "refused") return unclear(`the service does not tell how far it is: ${reply.message}`);
+    failures = 0;
+    const { isDeleted, metadata } = reply.value;
+    if (isDeleted) return { kind: "gone" };
+    if (metadata?.status === "error") {
+      const message = metadata.message ?? "the service could not take it in";
+      return { kind: "refused", code: "not_taken_in", message };
+    }
+    if (metadata?.status !== "queued") return { kind: "done" };
+  }
+}
+
+function unclear(reason: string): Later {
+  return { kind: "later", acted: "maybe", blame: "request", reason };
+}
+
+function hours(ms: number): string {
+  return `${Math.round(ms / 3_600_000)} hours`;
+}

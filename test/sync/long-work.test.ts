@@ -1,0 +1,140 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { DaemonOptions } from "../../src/sync/daemon.ts";
+import type { DaemonObserver } from "../../src/sync/observer.ts";
+import { openRunning, type Running } from "../kb/service/running.ts";
+import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
+import { openWorld, until, type World } from "./harness.ts";
+
+/** Shorter than what is held here takes. */
+const TIMEOUT: Record<string, unknown> = { requestTimeoutMs: 1000 };
+const BROKEN_PDF = "%PDF-1.4 no more than a head";
+const pdf = (words: string): Buffer => buildPdf([textPage([words])]);
+
+let world: World;
+let running: Running;
+/** Work on documents waits for this before it begins. */
+let held: Promise<void> | undefined;
+/** Times that work on a document was begun. */
+let begun: number;
+/** Each test has its own. */
+let owner = 0;
+beforeAll(async () => {
+  running = await openRunning({
+    wrapStore: (store) => ({
+      ...store,
+      beginJob: async (number) => {
+        begun += 1;
+        await held;
+        return store.beginJob(number);
+      },
+    }),
+  });
+});
+afterAll(() => running.close());
+beforeEach(async () => {
+  held = undefined;
+  begun = 0;
+  owner += 1;
+  world = await openWorld();
+});
+afterEach(() => world.end());
+
+/** A daemon's options: the service, and a timeout that is over long before the work is. */
+const options = (settings = TIMEOUT): Partial<DaemonOptions> & { settings: Record<string, unknown> } => ({
+  service: { apiUrl: running.url, dbUrl: running.url, pauthkey: running.key },
+  sources: [world.source({ ownerId: `owner-${owner}` })],
+  settings,
+});
+/** Resources that are there, by the list. */
+const listed = async (): Promise<{ title: string; content: string; metadata: { status: string } }[]> => {
+  const { json } = await running.send("GET", "/api/rag/collections");
+  const id = json.data.collections.find(({ details }: { details: string }) => details === "fastest")._id;
+  const list = await running.send(
+    "GET",
+    `/api/rag/resource/by-collection?collectionId=${id}&ownerId=owner-${owner}`,
+  );
+  return list.json.data.resources;
+};
+/** Holds the service's work until the daemon has asked `times` times how far it is. */
+const holdUntilAsked = (times: number): DaemonObserver => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  held = promise;
+  let asked = 0;
+  return {
+    request: (operation) => {
+      if (operation === "read" && (asked += 1) === times) resolve();
+    },
+    rescanned: () => undefined,
+  };
+};
+
+describe("a document that takes the service longer than a request may", () => {
+  it("is made once, and acknowledged when it is searchable", async () => {
+    world.write("scan.pdf", pdf("first words"));
+    const observer = holdUntilAsked(3);
+    await world.sync({ ...options(), observer });
+    expect(await listed()).toMatchObject([{ content: "first words", metadata: { status: "chunked" } }]);
+    expect(begun).toBe(1);
+    expect(world.activity.map(({ action, outcome }) => [action, outcome])).toEqual([["create", "done"]]);
+    const before = world.activity.length;
+    await world.sync(options());
+    expect(world.activity).toHaveLength(before);
+  });
+
+  it("is changed once, and acknowledged when the new text is searchable", async () => {
+    world.write("scan.pdf", pdf("first words"));
+    await world.sync(options());
+    world.write("scan.pdf", pdf("second words"));
+    begun = 0;
+    await world.sync({ ...options(), observer: holdUntilAsked(3) });
+    expect(await listed()).toMatchObject([{ content: "second words", metadata: { status: "chunked" } }]);
+    expect(begun).toBe(1);
+  });
+
+  it("that cannot be read leaves nothing at the service, and tells the service's words", async () => {
+    world.write("scan.pdf", BROKEN_PDF);
+    const daemon = world.daemon({ ...options(), observer: holdUntilAsked(2) });
+    await daemon.syncOnce();
+    expect(await listed()).toEqual([]);
+    expect(daemon.troubled(10)).toMatchObject([
+      { path: "scan.pdf", state: "failed", message: expect.stringContaining("PDF") },
+    ]);
+  });
+
+  it("and whose file goes meanwhile is given up at once", async () => {
+    world.write("scan.pdf", pdf("first words"));
+    world.write("note.txt", "stays");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    const daemon = world.daemon({ ...options({ ...TIMEOUT, settleMs: 5 }) });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => begun === 1);
+    rmSync(join(world.root, "scan.pdf"));
+    await until(() => world.activity.some(({ action }) => action === "delete"));
+    resolve();
+    stop.abort();
+    await ended;
+    expect(await listed()).toMatchObject([{ content: "stays" }]);
+  });
+
+  it("and a daemon that ends meanwhile: the next one adopts what is there", async () => {
+    world.write("scan.pdf", pdf("first words"));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    const crash = new Error("crash");
+    const daemon = world.daemon({
+      ...options(),
+      step: (name) => {
+        if (name === "read") throw crash;
+      },
+    });
+    await expect(daemon.syncOnce()).rejects.toThrow(crash);
+    await daemon.close().catch(() => undefined);
+    resolve();
+    await world.sync(options());
+    expect(await listed()).toMatchObject([{ content: "first words", metadata: { status: "chunked" } }]);
+  });
+});
