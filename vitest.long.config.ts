@@ -7,7 +7,7 @@ import { RETRIES } from "./test/retries.ts";
  * killing services, the embedding model.
  */
 export const LONG_TESTS = [
-  "test/cli/key.test.ts",
+  "test/cli/{key,no-home}.test.ts",
   "test/kb/chat/{builtin-images,images,kill,rendered,webhook}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,ocr}.test.ts",
@@ -17,6 +17,7 @@ export const LONG_TESTS = [
   "test/long/image-recall.test.ts",
   "test/simulate/simulate.test.ts",
   "test/sync/document/formats.test.ts",
+  "test/sync/long-work.test.ts",
 ];
 
 export default defineConfig({
