@@ -68,7 +68,9 @@ export async function search(
   const { scope, query, tier, topK } = request;
   const vector = tier === "fastest" ? undefined : await queryVector(embedder, query);
   const isDeep = tier === "high_accuracy";
-  const limit = vector === undefined && !isDeep ? topK : Math.max(FUSED_DEPTH, topK);
+  // By words alone what is found is what is answered, so the chunks come along in the same read.
+  const isDirect = vector === undefined && !isDeep;
+  const limit = isDirect ? topK : Math.max(FUSED_DEPTH, topK);
   const lexical = { scope, query, limit: isDeep ? DEEP_WORDS : limit };
   const nearest = vector && { scope, ...vector, limit };
   const ask = { lexical, nearest, depth: limit };
@@ -79,14 +81,13 @@ export async function search(
     return bestOf(scored(order), request);
   };
 
-  let wanted = await ranked(await store.evidence({ ...ask, withChunks: false }));
-  let chunks = await store.chunksByRow(
-    scope,
-    wanted.map(({ row }) => row),
-  );
+  let evidence = await store.evidence({ ...ask, withChunks: isDirect });
+  let wanted = await ranked(evidence);
+  const rows = wanted.map(({ row }) => row);
+  let chunks = isDirect ? evidence.chunks : await store.chunksByRow(scope, rows);
   if (chunks.length < wanted.length) {
     // An update replaced some between the two reads. A resource is found at every moment, so all is read at once now.
-    const evidence = await store.evidence({ ...ask, withChunks: true });
+    evidence = await store.evidence({ ...ask, withChunks: true });
     wanted = await ranked(evidence);
     chunks = evidence.chunks;
   }
