@@ -57,7 +57,7 @@ const EMBEDDED_IDENTITY = "embedded";
 
 /**
  * Starts the embedded service with the key of the state folder, and notes its address there. Throws
- * `state_locked` where another process serves from the folder, `address_in_use`.
+ * `state_locked` where another process serves from the folder, and what listening throws.
  */
 export async function startEmbeddedService(
   config: Config,

@@ -44,6 +44,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   store_unreachable: EXIT.passing,
   address_refused: EXIT.usage,
   address_in_use: EXIT.passing,
+  address_missing: EXIT.passing,
   source_unusable: EXIT.usage,
   source_overlap: EXIT.usage,
   not_kept: EXIT.filesFailed,

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
-import { codeOf, KbsyncError } from "../lib/failure.ts";
+import { listenFailure } from "../lib/listen-failure.ts";
 import { isLoopback, reachedAt } from "../lib/loopback.ts";
 import { addressRules } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
@@ -50,7 +50,7 @@ import { openWebhooks } from "./webhooks/webhooks.ts";
 
 /** The knowledge-base service. */
 export interface Service {
-  /** Listens; resolves with its address when it is ready to answer. Throws `address_in_use`, `address_refused`. */
+  /** Listens; resolves with its address when it is ready to answer. Throws what `listenFailure` tells. */
   start(): Promise<{ readonly url: string; readonly port: number }>;
   /** Makes a key and stores its hash. This is the only time the key itself is seen. */
   issueKey(grant: KeyGrant): Promise<string>;
@@ -349,16 +349,10 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
     const given = typeof address === "object" && address !== null ? address.port : port;
     return `http://${reachedAt(host)}:${given}`;
   } catch (error) {
-    const subject = `${host}:${port}`;
-    if (codeOf(error) === "EADDRINUSE") {
-      throw new KbsyncError(`cannot listen on ${subject}: another program does`, {
-        code: "address_in_use",
-        subject,
-        hint: "Stop that program or choose another port.",
-        cause: error,
-      });
-    }
-    throw new KbsyncError(`cannot listen on ${subject}`, { code: "address_refused", subject, cause: error });
+    throw listenFailure(error, {
+      subject: `${host}:${port}`,
+      hint: "Set service.host and service.port in the configuration to an address of this machine that is free.",
+    });
   }
 }
 

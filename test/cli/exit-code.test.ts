@@ -6,6 +6,7 @@ import { KbsyncError } from "../../src/lib/failure.ts";
 it.each([
   ["state_locked", EXIT.passing],
   ["address_in_use", EXIT.passing],
+  ["address_missing", EXIT.passing],
   ["store_unreachable", EXIT.passing],
   ["ledger_unreachable", EXIT.passing],
   ["disk_full", EXIT.diskFull],
