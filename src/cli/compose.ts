@@ -72,7 +72,7 @@ export async function startEmbeddedService(
   }
   const { host, port, publicUrl, modelDir } = config.service;
   const unsafe = openWithoutTls(config.service);
-  if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: host }, unsafe);
+  if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: publicUrl ?? host }, unsafe);
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   let metrics: Metrics | undefined;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { listenFailure } from "../lib/listen-failure.ts";
-import { isLoopback, reachedAt } from "../lib/loopback.ts";
+import { isExposed, reachedAt } from "../lib/loopback.ts";
 import { addressRules } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
 import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
@@ -186,7 +186,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
   });
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
-  const rate = options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT);
+  const isReachedByOthers = isExposed({ host, publicUrl: options.resourcesUrl });
+  const rate = options.rate ?? (isReachedByOthers ? RATE_DEFAULT : undefined);
   const limiter = openRateLimiter(rate);
   /** Whoever set no rate did not mean the program's own daemon, which has thousands of files to send. */
   const isUnrated = (sha256: string): boolean =>
@@ -240,7 +241,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     webhooks,
     answering,
     health,
-    isLoopback(host) ? options.metrics : undefined,
+    isReachedByOthers ? undefined : options.metrics,
   );
 
   const close = async (withinMs = limits.drainMs): Promise<void> => {
