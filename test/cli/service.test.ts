@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../src/cli/context.ts";
 import { readUnit, withOrigin, writeUnit } from "../../src/cli/installed-unit.ts";
 import { asInstalled } from "../../src/cli/service-install.ts";
-import { statusOf, unitStatusText } from "../../src/cli/service-status.ts";
+import { fileStatus, statusOf, unitStatusText } from "../../src/cli/service-status.ts";
 import { planUnit, type UnitRequest } from "../../src/cli/unit-plan.ts";
 import { directive } from "../../src/system/unit-text.ts";
 
@@ -219,6 +219,26 @@ describe("the status of a unit", () => {
   it("tells what a person should see to", () => {
     const now = statusOf({ ActiveState: "active", SubState: "running" }, { ...known, warnings: ["a link"] });
     expect(unitStatusText(now, false)).toContain("warning    a link\n");
+  });
+
+  it("tells why the configuration is refused now, and where the data of the unit is all the same", () => {
+    configure({ sources: [{ path: "docs" }], stateDir: "own-state" });
+    const { file, text } = plan({ user: true });
+    writeUnit(file, text);
+    const look = () => fileStatus(context(), { user: true, config });
+    expect(look()).toMatchObject({ stateDir: join(folder, "own-state"), warnings: [] });
+    configure({ sources: [{ path: "docs" }], stateDir: 7 });
+    expect(look()).toEqual({
+      upToDate: null,
+      stateDir: join(folder, "own-state"),
+      warnings: [expect.stringContaining("stateDir: expected string, got 7")],
+    });
+    // Of somebody else's unit nobody knows where its data is.
+    writeFileSync(file, "[Unit]\n");
+    expect(look()).toMatchObject({
+      stateDir: join(folder, "state", "kbsync"),
+      warnings: [expect.stringContaining("was not written by kbsync service install")],
+    });
   });
 
   it("tells what runs", () => {
