@@ -57,6 +57,8 @@ const BY_CODE: Readonly<Record<string, number>> = {
   unit_missing: EXIT.usage,
   unit_unusable: EXIT.usage,
   unit_failed: EXIT.service,
+  unit_slow: EXIT.service,
+  unit_stopped: EXIT.stopped,
   datagram_unavailable: EXIT.usage,
   disk_full: EXIT.diskFull,
   // Of a write that nobody had thought of: it is the disk all the same, and no defect.

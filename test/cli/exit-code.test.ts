@@ -11,6 +11,8 @@ it.each([
   ["ledger_unreachable", EXIT.passing],
   ["disk_full", EXIT.diskFull],
   ["config_invalid", EXIT.usage],
+  ["unit_stopped", EXIT.stopped],
+  ["unit_slow", EXIT.service],
   ["ledger_damaged", EXIT.usage],
   ["store_newer", EXIT.usage],
   ["address_refused", EXIT.usage],
