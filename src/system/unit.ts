@@ -138,6 +138,11 @@ export function isShared(path: string, { topFolders, homes: people, sources }: S
   return covered.includes(path) || (isHome && isBelowAny(path, covered));
 }
 
+/** Whether a unit shows a path only by what is bound there: those above it are others then, which everybody may enter. Pure. */
+export function isCovered(path: string, topFolders: readonly string[], sources: readonly string[]): boolean {
+  return isBelowAny(path, [...hiddenFolders(topFolders, sources), ...homes(sources), ...TEMPORARY_FOLDERS]);
+}
+
 /** The home folders that are hidden: all, unless one of them is a source as a whole. */
 function homes(sources: readonly string[]): readonly string[] {
   return HOME_FOLDERS.some((home) => sources.includes(home)) ? [] : HOME_FOLDERS;

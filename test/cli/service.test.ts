@@ -22,6 +22,8 @@ let folder: string;
 let config: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-service-"));
+  // As a folder of configurations is; a temporary one is closed to others.
+  chmodSync(folder, 0o755);
   config = join(folder, "kbsync.config.json");
   mkdirSync(join(folder, "docs"));
 });
@@ -141,6 +143,22 @@ describe("the unit of a configuration", () => {
     chmodSync(config, 0o600);
     expect(() => plan()).toThrow(`cannot read ${config}`);
     expect(directive(plan({ runAs: "me" }).text, "User")).toEqual(["me"]);
+  });
+
+  it("is refused where the configuration's folder is closed to the unit's own user", () => {
+    configure({ sources: [{ path: "docs" }] });
+    chmodSync(folder, 0o750);
+    expect(() => plan()).toThrow(
+      expect.objectContaining({
+        code: "config_unreadable",
+        subject: folder,
+        hint: expect.stringContaining(`chmod o+x ${folder}`) as string,
+      }),
+    );
+    expect(plan({ group: ["docs"] }).warnings).toEqual([]);
+    expect(plan({ runAs: "me" }).warnings).toEqual([]);
+    chmodSync(folder, 0o711);
+    expect(plan().warnings).toEqual([]);
   });
 
   it.each<[string, string]>([
