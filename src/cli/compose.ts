@@ -45,6 +45,8 @@ export interface ReachedService {
   readonly metrics?: Metrics;
   /** Resolves when the service in this process has shown that all of it works; undefined: it runs elsewhere. */
   readonly probe?: () => Promise<void>;
+  /** Has the agent `default` of the service in this process read these from now on; undefined: it runs elsewhere. */
+  readonly readSources?: (sources: Config["sources"]) => void;
   /** Closes it if this process started it; `withinMs`: what is under way may take so long, default ten seconds. */
   close(withinMs?: number): Promise<void>;
 }
@@ -55,7 +57,7 @@ const EMBEDDED_IDENTITY = "embedded";
 
 /**
  * Starts the embedded service with the key of the state folder, and notes its address there. Throws
- * `state_locked` where another process serves from the folder, `address_in_use`.
+ * `state_locked` where another process serves from the folder, and what listening throws.
  */
 export async function startEmbeddedService(
   config: Config,
@@ -70,11 +72,12 @@ export async function startEmbeddedService(
   }
   const { host, port, publicUrl, modelDir } = config.service;
   const unsafe = openWithoutTls(config.service);
-  if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: host }, unsafe);
+  if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: publicUrl ?? host }, unsafe);
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   let metrics: Metrics | undefined;
   let ownKeyHash: string | undefined;
+  let { sources } = config;
   const open = async () => {
     // Before the store is opened: a key file that is not as it should be ends the program here.
     const models = {
@@ -112,7 +115,7 @@ export async function startEmbeddedService(
         observer: measured.service,
         metrics: () => measured.text(),
         ...serviceRules(config.kb),
-        chat: chatOptions(config),
+        chat: chatOptions(config.kb, () => sources),
       });
     } catch (error) {
       // Its threads would keep the process alive.
@@ -142,6 +145,7 @@ export async function startEmbeddedService(
       identity: EMBEDDED_IDENTITY,
       ...(metrics && { metrics }),
       probe: () => opened.probe(),
+      readSources: (now) => (sources = now),
       close,
     };
   } catch (error) {
@@ -167,22 +171,26 @@ function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Co
 /** Sources that `default` reads: each is a search at every question. More are for agents of their own. */
 const DEFAULT_PLACES_MAX = 50;
 
-/** What answers questions. The agent `default` reads all configured sources, and what has no owner of its own. */
-function chatOptions({ kb, sources }: Config) {
-  const { agents, chat } = kb;
+/** What answers questions. `sources`: those that are in force at the moment of the question. */
+function chatOptions({ agents, chat }: Config["kb"], sources: () => Config["sources"]) {
   const { models, contextTokens, timeoutSeconds } = chat;
+  return {
+    agents,
+    defaultKnowledge: () => placesOf(sources()),
+    models,
+    contextTokens,
+    timeoutMs: timeoutSeconds * 1000,
+  };
+}
+
+/** What the agent `default` reads: all configured sources, and what has no owner of its own. */
+function placesOf(sources: Config["sources"]): KnowledgePlace[] {
   const read = new Map<string, KnowledgePlace>();
   for (const { collection: tier, ownerId: owner } of sources) {
     read.set(`${tier} ${owner}`, { tier, owner, top_k: TOP_K_DEFAULT });
   }
   const unowned = Tier.options.map((tier) => ({ tier, top_k: TOP_K_DEFAULT }));
-  return {
-    agents,
-    defaultKnowledge: [...[...read.values()].slice(0, DEFAULT_PLACES_MAX), ...unowned],
-    models,
-    contextTokens,
-    timeoutMs: timeoutSeconds * 1000,
-  };
+  return [...[...read.values()].slice(0, DEFAULT_PLACES_MAX), ...unowned];
 }
 
 /**

@@ -44,6 +44,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   store_unreachable: EXIT.passing,
   address_refused: EXIT.usage,
   address_in_use: EXIT.passing,
+  address_missing: EXIT.passing,
   source_unusable: EXIT.usage,
   source_overlap: EXIT.usage,
   not_kept: EXIT.filesFailed,
@@ -56,6 +57,8 @@ const BY_CODE: Readonly<Record<string, number>> = {
   unit_missing: EXIT.usage,
   unit_unusable: EXIT.usage,
   unit_failed: EXIT.service,
+  unit_slow: EXIT.service,
+  unit_stopped: EXIT.stopped,
   datagram_unavailable: EXIT.usage,
   disk_full: EXIT.diskFull,
   // Of a write that nobody had thought of: it is the disk all the same, and no defect.

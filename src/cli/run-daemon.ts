@@ -64,8 +64,6 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   context.stdout.write(metricsLine(monitoring));
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
   const followed = follow();
-  const stopping = (): void => supervisor.stopping();
-  context.signal.addEventListener("abort", stopping, { once: true });
   try {
     for (;;) {
       const unit = watchUnit(current.config.sources, context.env, log);
@@ -80,13 +78,13 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       await followed;
       levelOfDone = "info";
       current = next;
+      next.service.readSources?.(next.config.sources);
       daemon = open(next);
       // Anew: what is measured of sources that are gone must not be told for ever.
       metrics?.readDaemon(() => daemon.figures());
     }
     log.debug("stopped");
   } finally {
-    context.signal.removeEventListener("abort", stopping);
     reloads.stop();
     await monitoring?.close();
     following.abort();

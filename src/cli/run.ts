@@ -45,7 +45,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   );
   const log = openLog(context.env, context.stderrIsTTY);
   const { requestTimeoutMs } = config.sync;
-  const supervisor = openSupervisor({ env: context.env, log, requestTimeoutMs });
+  const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs });
   const read = async (): Promise<Ground> => {
     const fresh = loadSources(context, undefined, options);
     // An embedded service elsewhere that is just being started again is the one that we had.

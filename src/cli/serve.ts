@@ -32,7 +32,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY);
   const budget = openStopBudget(context.signal);
-  const supervisor = openSupervisor({ env: context.env, log, requestTimeoutMs: 0 });
+  const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs: 0 });
   const service = await startEmbeddedService(config, state, log).catch((error: unknown) => {
     supervisor.close();
     throw error;
@@ -59,7 +59,6 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
       live: LIVE_IN_SERVICE,
     });
     if (!context.signal.aborted) await once(context.signal, "abort");
-    supervisor.stopping();
     reloads.stop();
     await monitoring?.close();
   } finally {

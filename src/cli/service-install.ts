@@ -39,7 +39,7 @@ export function asInstalled<T extends UnitRequest>(request: T, installed: Instal
 
 /**
  * Writes the unit, enables it and starts it, or starts it again where it runs: an upgrade in place. Throws `unit_foreign`,
- * `unit_unusable`, `unit_failed`, `unit_slow`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
+ * `unit_unusable`, `unit_failed`, `unit_slow`, `unit_stopped`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
  */
 export async function installUnit(context: Context, options: InstallOptions): Promise<void> {
   const { file } = unitPlace(context, options);

@@ -41,7 +41,7 @@ export async function tellUnit(context: Context, options: UnitStatusOptions): Pr
   const systemctl = await reachManager(options);
   const now = statusOf(await unitProperties(systemctl, place.unit), {
     unit: place.unit,
-    ...ofFile(context, options),
+    ...fileStatus(context, options),
   });
   const isRunning = now.active === "active" || now.active === "reloading";
   context.exitCode = isRunning ? EXIT.done : EXIT.service;
@@ -88,20 +88,23 @@ export function unitStatusText(now: UnitStatus, isUser: boolean): string {
   return lines.map(([name, words]) => unitLine(name, words)).join("");
 }
 
-/** What the file tells, and whether it would be written so now. */
-function ofFile(
+/** What the file tells, and whether it would be written so now; why that cannot be said is a warning. */
+export function fileStatus(
   context: Context,
   options: UnitStatusOptions,
 ): Pick<UnitStatus, "upToDate" | "stateDir" | "warnings"> {
   const place = unitPlace(context, options);
+  let { stateDir } = place;
   try {
     const installed = readUnit(place.file);
-    if (installed === undefined) return { upToDate: null, stateDir: place.stateDir, warnings: [] };
+    if (installed === undefined) return { upToDate: null, stateDir, warnings: [] };
+    // A template's file is of many folders, each with data of its own.
+    if (options.dir === undefined) stateDir = installed.origin.data;
     const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
     return { upToDate: plan.text === installed.text, stateDir: plan.stateDir, warnings: plan.warnings };
   } catch (error) {
     // Somebody else's unit, or a configuration that cannot be read or used now: nothing can be compared.
-    if (error instanceof KbsyncError) return { upToDate: null, stateDir: place.stateDir, warnings: [] };
+    if (error instanceof KbsyncError) return { upToDate: null, stateDir, warnings: [error.message] };
     throw error;
   }
 }

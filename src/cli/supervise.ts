@@ -25,7 +25,6 @@ export interface Supervisor {
   reloaded(words: string | undefined): void;
   /** What comes now may hold the loop up for long, at a start: the manager is asked to wait for it. */
   longStep(): void;
-  stopping(): void;
   /** Tells nothing more. */
   close(): void;
 }
@@ -54,6 +53,8 @@ export const START_MS_MAX = 3_600_000;
 export interface SupervisorOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly log: Logger;
+  /** Aborted when the program is to end: that is told at once, however far its start is, and READY not any more. */
+  readonly signal: AbortSignal;
   /** Longest time that a request may take. */
   readonly requestTimeoutMs: number;
   /** A clock that stands while the machine sleeps. Default: `performance.now`. */
@@ -64,7 +65,7 @@ export interface SupervisorOptions {
 
 /** Opens the way to whoever manages this process. */
 export function openSupervisor(options: SupervisorOptions): Supervisor {
-  const { log, nowMs = () => performance.now() } = options;
+  const { log, signal, nowMs = () => performance.now() } = options;
   const notifier = options.notifier ?? managersEar(options);
   if (!notifier.isHeard) return NOBODY;
   const stallMs = Math.max(STALL_MS, 2 * options.requestTimeoutMs);
@@ -91,6 +92,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     if (!isClosed) statusTimer ??= setTimeout(tellStatus, STATUS_EVERY_MS).unref();
   };
   const becomeReady = (): void => {
+    if (isStopping) return;
     isReady = true;
     clearInterval(readyTimer);
     readyTimer = undefined;
@@ -128,12 +130,24 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     if (!isReady && !isStopping) notifier.extend(EXTEND_MS);
     changed();
   };
+  const stop = (): void => {
+    watched = undefined;
+    hasBegun = true;
+    isStopping = true;
+    clearInterval(readyTimer);
+    clearTimeout(statusTimer);
+    notifier.stopping();
+    notifier.status("stopping: what is under way ends, the rest is done at the next start");
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
   const tickMs = Math.min(TICK_MS_MAX, (notifier.watchdogMs ?? Infinity) / TICKS_A_PERIOD);
   // Not unreferenced: neither keeps a process from ending that has called `close`.
   const ticking = setInterval(tick, tickMs);
 
   return {
     watch: (supervised) => {
+      if (isStopping) return;
       watched = supervised;
       hasBegun = true;
       refusal = undefined;
@@ -149,19 +163,11 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (isReady) becomeReady();
     },
     longStep: () => {
-      if (!isReady) notifier.extend(START_MS_MAX);
-    },
-    stopping: () => {
-      watched = undefined;
-      hasBegun = true;
-      isStopping = true;
-      clearInterval(readyTimer);
-      clearTimeout(statusTimer);
-      notifier.stopping();
-      notifier.status("stopping: what is under way ends, the rest is done at the next start");
+      if (!isReady && !isStopping) notifier.extend(START_MS_MAX);
     },
     close: () => {
       isClosed = true;
+      signal.removeEventListener("abort", stop);
       clearInterval(ticking);
       clearInterval(readyTimer);
       clearTimeout(statusTimer);
@@ -176,7 +182,6 @@ const NOBODY: Supervisor = {
   reloading: nothing,
   reloaded: nothing,
   longStep: nothing,
-  stopping: nothing,
   close: nothing,
 };
 

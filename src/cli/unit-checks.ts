@@ -3,12 +3,15 @@ import { homedir } from "node:os";
 import { dirname } from "node:path";
 import { type Config, parseConfig } from "../config/load.ts";
 import { KbsyncError } from "../lib/failure.ts";
-import { isShared } from "../system/unit.ts";
+import { isCovered, isShared } from "../system/unit.ts";
 import type { UnitRequest } from "./unit-plan.ts";
 
 /** Permission of everybody to read a file, and to enter and list a folder. */
 const OTHERS_READ = 0o004;
 const OTHERS_ENTER = 0o005;
+/** Permission to reach what lies in a folder, of everybody and of its group. */
+const OTHERS_PASS = 0o001;
+const GROUP_PASS = 0o010;
 
 /** What another user than the one who installs could not use. Throws `usage`, `config_unreadable`. */
 export function checkForOtherUser(
@@ -16,6 +19,7 @@ export function checkForOtherUser(
   config: Config,
   user: string | undefined,
   stateDir: string,
+  groups: readonly string[],
 ): void {
   const { sources } = parseConfig(readFileSync(file, "utf8"), file);
   const home = sources.find(({ path }) => path === "~" || path.startsWith("~/"));
@@ -47,6 +51,27 @@ export function checkForOtherUser(
       hint: "`chmod o+r` opens it: keys stand in files of their own, which the unit is handed.",
     });
   }
+  const closed = closedOnTheWay(file, config, groups);
+  if (closed === undefined) return;
+  throw new KbsyncError(`the unit's own user cannot read ${file}: the folder ${closed} is closed to others`, {
+    code: "config_unreadable",
+    subject: closed,
+    hint: `\`chmod o+x ${closed}\` lets others reach what they may read in it; --group NAME lets the unit in by its group.`,
+  });
+}
+
+/** The first folder on the way to a file, from the file's own upwards, that keeps the unit's own user out. */
+function closedOnTheWay(file: string, config: Config, groups: readonly string[]): string | undefined {
+  const pass = groups.length > 0 ? OTHERS_PASS | GROUP_PASS : OTHERS_PASS;
+  const place = realpathSync(dirname(file));
+  const sources = config.sources.map(({ absolutePath }) => absolutePath);
+  const way = isCovered(place, topFolders(), sources) ? [place] : [place, ...foldersAbove(place)];
+  return way.find((path) => (statSync(path).mode & pass) === 0);
+}
+
+function foldersAbove(path: string): string[] {
+  const above = dirname(path);
+  return above === path ? [] : [above, ...foldersAbove(above)];
 }
 
 /** The unit is shown the folder of its configuration: that must not be one with all that people have. Throws `usage`. */

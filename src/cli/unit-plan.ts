@@ -131,11 +131,11 @@ function planSystem(context: Context, request: UnitRequest, place: UnitPlace): U
   const config = loadSources({ ...context, env }, undefined, request);
   const { runAs: user, group: groups = [] } = request;
   const file = configFile(config);
-  checkForOtherUser(file, config, user, place.stateDir);
-  const program = thisProgram();
-  const args = argsOf(config, request);
   const sources = config.sources.map(({ absolutePath }) => absolutePath);
   checkPlace(file, sources);
+  checkForOtherUser(file, config, user, place.stateDir, groups);
+  const program = thisProgram();
+  const args = argsOf(config, request);
   const credentials = credentialsOf(config);
   const text = systemUnit(template("kbsync.service"), {
     program,

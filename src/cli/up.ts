@@ -37,6 +37,7 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
   const supervisor = openSupervisor({
     env: context.env,
     log,
+    signal: context.signal,
     requestTimeoutMs: config.sync.requestTimeoutMs,
   });
   try {

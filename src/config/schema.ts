@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isLoopback } from "../lib/loopback.ts";
+import { isExposed, isLoopback } from "../lib/loopback.ts";
 import { isAllowEntry } from "../lib/public-address.ts";
 import { AgentConfig } from "../wire/agent.ts";
 import {
@@ -124,7 +124,7 @@ const embedded = z.strictObject({
   publicUrl: httpUrl
     .optional()
     .describe(
-      "Address by which clients reach the service, that of a proxy before it for example; addresses of uploaded files begin with it. Default: where it listens.",
+      "Address by which clients reach the service, that of a proxy before it for example; addresses of uploaded files begin with it. One that is not this machine's own lets others reach the service, as such a host does: kb.resources.requireKey must be given. Default: where it listens.",
     ),
   modelDir: z
     .string()
@@ -434,7 +434,7 @@ const kb = z.strictObject({
         .boolean()
         .optional()
         .describe(
-          "Serve uploaded files only to keys of their account. Default: false, whoever has the address of 256 random bits can read, as at the hosted service; where service.host lets others reach the service there is none.",
+          "Serve uploaded files only to keys of their account. Default: false, whoever has the address of 256 random bits can read, as at the hosted service; where service.host or service.publicUrl lets others reach the service there is none.",
         ),
     })
     .prefault({}),
@@ -485,20 +485,22 @@ export const ConfigFile = z
     metrics: metrics.prefault({}),
   })
   .superRefine(({ service, kb: rules }, problems) => {
-    if (!("embedded" in service) || isLoopback(service.host)) return;
+    if (!("embedded" in service) || !isExposed(service)) return;
+    const { host, publicUrl } = service;
     const missing = (path: string[], message: string): void =>
       problems.addIssue({ code: "custom", path, message, input: undefined });
-    if (service.publicUrl === undefined) {
+    if (publicUrl === undefined) {
       missing(
         ["service", "publicUrl"],
-        `expected the address by which clients reach the service, for service.host is ${service.host}`,
+        `expected the address by which clients reach the service, for service.host is ${host}`,
       );
     }
     // Every other route asks for a key by itself. Of this one a person has to say what is meant.
     if (rules.resources.requireKey === undefined) {
+      const reason = isLoopback(host) ? `service.publicUrl is ${publicUrl}` : `service.host is ${host}`;
       missing(
         ["kb", "resources", "requireKey"],
-        `expected true (uploaded files are served to keys of their account) or false (to whoever has the address), for service.host is ${service.host}`,
+        `expected true (uploaded files are served to keys of their account) or false (to whoever has the address), for ${reason}`,
       );
     }
   })

@@ -12,8 +12,8 @@ import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 /** How questions are answered. */
 export interface ChatOptions {
   readonly agents: readonly AgentConfig[];
-  /** What the agent `default` reads. */
-  readonly defaultKnowledge: readonly KnowledgePlace[];
+  /** What the agent `default` reads; asked at each question, for it may change while the service runs. */
+  readonly defaultKnowledge: () => readonly KnowledgePlace[];
   /** What is known of models, by name. */
   readonly models: Readonly<Record<string, ModelFacts>>;
   /** Window of a model of which it is not known. */
@@ -24,7 +24,7 @@ export interface ChatOptions {
 /** What holds where nobody said otherwise. */
 export const DEFAULT_CHAT: ChatOptions = {
   agents: [],
-  defaultKnowledge: [],
+  defaultKnowledge: () => [],
   models: {},
   contextTokens: 8192,
   timeoutMs: 120_000,

@@ -45,7 +45,7 @@ export interface ServiceOptions {
   readonly fetchAllow?: readonly string[];
   /** Resolves the names of links and webhooks; given by tests. Default the system's. */
   readonly resolveHost?: ResolveAll;
-  /** The requests each key may send. Default: as many as it likes on loopback, else `RATE_DEFAULT`. */
+  /** The requests each key may send. Default: as many as it likes where nobody else reaches the service, else `RATE_DEFAULT`. */
   readonly rate?: RateRule;
   /** SHA-256 in hex of a key that the default for `rate` does not bind; asked at each request. Default: there is none. */
   readonly unratedKey?: () => string | undefined;
@@ -63,13 +63,13 @@ export interface ServiceOptions {
   /** Hears of what the service does. */
   readonly observer?: ServiceObserver;
   /**
-   * What `GET /metrics` answers. The route is there only where the service listens on loopback: metrics are of all
-   * accounts together, so that no account's key may open them. Default: there is none.
+   * What `GET /metrics` answers. The route is there only where this machine alone reaches the service, by `host` and by
+   * `resourcesUrl`: metrics are of all accounts together, so that no account's key may open them. Default: there is none.
    */
   readonly metrics?: () => Promise<MetricsText>;
 }
 
-/** What a key may send where the service listens for others than this machine: ten a second, as a program does. */
+/** What a key may send where others than this machine reach the service: ten a second, as a program does. */
 export const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
 
 /** The language model and where it answers. */

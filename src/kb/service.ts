@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
-import { codeOf, KbsyncError } from "../lib/failure.ts";
-import { isLoopback, reachedAt } from "../lib/loopback.ts";
+import { listenFailure } from "../lib/listen-failure.ts";
+import { isExposed, reachedAt } from "../lib/loopback.ts";
 import { addressRules } from "../lib/public-address.ts";
 import { openTurns } from "../lib/turns.ts";
 import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
@@ -50,7 +50,7 @@ import { openWebhooks } from "./webhooks/webhooks.ts";
 
 /** The knowledge-base service. */
 export interface Service {
-  /** Listens; resolves with its address when it is ready to answer. Throws `address_in_use`, `address_refused`. */
+  /** Listens; resolves with its address when it is ready to answer. Throws what `listenFailure` tells. */
   start(): Promise<{ readonly url: string; readonly port: number }>;
   /** Makes a key and stores its hash. This is the only time the key itself is seen. */
   issueKey(grant: KeyGrant): Promise<string>;
@@ -186,7 +186,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
   });
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
-  const rate = options.rate ?? (isLoopback(host) ? undefined : RATE_DEFAULT);
+  const isReachedByOthers = isExposed({ host, publicUrl: options.resourcesUrl });
+  const rate = options.rate ?? (isReachedByOthers ? RATE_DEFAULT : undefined);
   const limiter = openRateLimiter(rate);
   /** Whoever set no rate did not mean the program's own daemon, which has thousands of files to send. */
   const isUnrated = (sha256: string): boolean =>
@@ -240,7 +241,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     webhooks,
     answering,
     health,
-    isLoopback(host) ? options.metrics : undefined,
+    isReachedByOthers ? undefined : options.metrics,
   );
 
   const close = async (withinMs = limits.drainMs): Promise<void> => {
@@ -349,16 +350,10 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
     const given = typeof address === "object" && address !== null ? address.port : port;
     return `http://${reachedAt(host)}:${given}`;
   } catch (error) {
-    const subject = `${host}:${port}`;
-    if (codeOf(error) === "EADDRINUSE") {
-      throw new KbsyncError(`cannot listen on ${subject}: another program does`, {
-        code: "address_in_use",
-        subject,
-        hint: "Stop that program or choose another port.",
-        cause: error,
-      });
-    }
-    throw new KbsyncError(`cannot listen on ${subject}`, { code: "address_refused", subject, cause: error });
+    throw listenFailure(error, {
+      subject: `${host}:${port}`,
+      hint: "Set service.host and service.port in the configuration to an address of this machine that is free.",
+    });
   }
 }
 

@@ -5,6 +5,23 @@ export function isLoopback(host: string): boolean {
   return NAMES.has(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
+/** Where something listens, and the address that it gives out where that is another one (a proxy's). */
+export interface ListeningPlace {
+  readonly host: string;
+  readonly publicUrl?: string | undefined;
+}
+
+/**
+ * Whether others than this machine reach what listens there: by the host, or through a proxy on this machine, of which the
+ * address tells that is given out.
+ */
+export function isExposed({ host, publicUrl }: ListeningPlace): boolean {
+  if (!isLoopback(host)) return true;
+  // What is no address at all is refused where it is read, with words of its own.
+  const hostname = publicUrl === undefined ? undefined : URL.parse(publicUrl)?.hostname;
+  return hostname !== undefined && !isLoopback(hostname);
+}
+
 /** The host by which this machine itself reaches what listens on a host: one that means all addresses is none. */
 export function reachedAt(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";

@@ -8,7 +8,8 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from "@modelcontextprotocol/server";
-import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
+import { KbsyncError } from "../lib/failure.ts";
+import { listenFailure } from "../lib/listen-failure.ts";
 import { bearerOf, keyRefusal, openBearerCheck } from "./bearer.ts";
 import type { Caller } from "./caller.ts";
 import { makeMcpServer, type McpParts } from "./server.ts";
@@ -45,7 +46,7 @@ export interface McpHttp {
 /**
  * Serves MCP's streamable HTTP on loopback, each request by itself, for whoever brings a key of the service. Requests
  * from pages of other sites are refused by their Origin, and by their Host where a name was rebound to this machine.
- * Throws `address_in_use` and `address_refused`.
+ * Throws what `listenFailure` tells.
  */
 export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const handler = createMcpHandler(
@@ -187,19 +188,9 @@ async function listen(server: Server, port: number): Promise<number> {
       });
     });
   } catch (error) {
-    const subject = `127.0.0.1:${port}`;
-    if (codeOf(error) === "EADDRINUSE") {
-      throw new KbsyncError(`cannot listen on ${subject}: another program does`, {
-        code: "address_in_use",
-        subject,
-        hint: "Stop that program or choose another port with --port.",
-        cause: error,
-      });
-    }
-    throw new KbsyncError(`cannot listen on ${subject}: ${messageOf(error)}`, {
-      code: "address_refused",
-      subject,
-      cause: error,
+    throw listenFailure(error, {
+      subject: `127.0.0.1:${port}`,
+      hint: "Stop the program that does, or choose another port with --port.",
     });
   }
 }

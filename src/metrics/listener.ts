@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { codeOf, KbsyncError } from "../lib/failure.ts";
+import { listenFailure } from "../lib/listen-failure.ts";
 import type { Metrics } from "./metrics.ts";
 
 export interface ListenerOptions {
@@ -24,11 +24,15 @@ const CONNECTIONS_MAX = 32;
 const REQUEST_TIMEOUT_MS = 10_000;
 /** Seconds until it is worth asking again whether the process is ready. */
 const RETRY_AFTER_SECONDS = 5;
+const ADDRESS = {
+  what: " for metrics",
+  hint: "Set metrics.port (and metrics.host) in the configuration to an address of this machine that is free.",
+};
 
 /**
  * Listens for `GET /metrics`, `/healthz` and `/readyz`, without a key: what is answered names no account and no file. For
- * a daemon that has its service elsewhere, and for scrapers that must not reach the service. Throws `address_in_use`,
- * `address_refused`.
+ * a daemon that has its service elsewhere, and for scrapers that must not reach the service. Throws what
+ * `listenFailure` tells.
  */
 export async function listenForMonitoring(options: ListenerOptions): Promise<Listener> {
   const { host, port, metrics, notReady } = options;
@@ -76,7 +80,7 @@ export async function listenForMonitoring(options: ListenerOptions): Promise<Lis
   );
   server.maxConnections = CONNECTIONS_MAX;
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(listenFailure(error, `${host}:${port}`)));
+    server.once("error", (error) => reject(listenFailure(error, { subject: `${host}:${port}`, ...ADDRESS })));
     server.listen({ host, port }, resolve);
   });
   // A listening TCP server has an address with a port.
@@ -94,17 +98,4 @@ export async function listenForMonitoring(options: ListenerOptions): Promise<Lis
 
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
-}
-
-function listenFailure(error: Error, subject: string): KbsyncError {
-  const inUse = codeOf(error) === "EADDRINUSE";
-  return new KbsyncError(
-    `cannot listen for metrics on ${subject}${inUse ? ": another program does" : `: ${error.message}`}`,
-    {
-      code: inUse ? "address_in_use" : "address_refused",
-      subject,
-      hint: "Set metrics.port (and metrics.host) in the configuration to an address of this machine that is free.",
-      cause: error,
-    },
-  );
 }

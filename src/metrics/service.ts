@@ -85,7 +85,7 @@ export function measureService(registry: Registry): ServiceMeasures {
   for (const outcome of OUTCOMES) questionsEnded.inc({ outcome }, 0);
   const messages = new Gauge({
     name: "kbsync_service_webhook_messages",
-    help: "Messages to webhooks: waiting to be sent or tried again, and dead, given up after a day.",
+    help: "Messages to webhooks: waiting to be sent or tried again, and dead, given up (a day without success, 410, or a disabled endpoint).",
     labelNames: ["state"],
     registers,
   });

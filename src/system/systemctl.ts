@@ -10,7 +10,7 @@ export interface Ran {
 
 /**
  * Runs systemctl on one service manager. Throws `no_systemd` where there is no such program, `unit_slow` where it takes
- * too long: what it asked for goes on then.
+ * too long, `unit_stopped` where a signal ended it: what it asked for goes on then.
  */
 export type Systemctl = (...args: readonly string[]) => Promise<Ran>;
 
@@ -33,6 +33,10 @@ export function openSystemctl(
       execFile(program, all, { timeout: timeoutMs, maxBuffer: OUTPUT_BYTES_MAX }, (error, stdout, stderr) => {
         if (error?.killed === true && error.code === null) {
           reject(slow(args, timeoutMs, error));
+          return;
+        }
+        if (typeof error?.signal === "string") {
+          reject(brokenOff(args, error.signal, error));
           return;
         }
         if (error !== null && typeof error.code !== "number") {
@@ -59,6 +63,19 @@ function slow(args: readonly string[], timeoutMs: number, cause: unknown): Kbsyn
     hint: "`kbsync service status` tells how far it is.",
     cause,
   });
+}
+
+/** A terminal's Ctrl-C goes to systemctl as well as to this program. */
+function brokenOff(args: readonly string[], signal: string, cause: unknown): KbsyncError {
+  return new KbsyncError(
+    `systemctl ${args.join(" ")} was broken off (${signal}); what it asked for goes on`,
+    {
+      code: "unit_stopped",
+      subject: args.at(-1) ?? "",
+      hint: "`kbsync service status` tells how far it is.",
+      cause,
+    },
+  );
 }
 
 /** Version of this machine's systemd; undefined where there is none. */

@@ -1,3 +1,5 @@
+import { KbsyncError } from "../lib/failure.ts";
+
 /** Text of unit files (systemd.syntax(7)). Pure. */
 
 /**
@@ -31,6 +33,21 @@ export function directive(text: string, key: string): string[] {
 export function unitWord(word: string): string {
   const plain = word.replaceAll("%", "%%");
   return /^[\w@%+,./=-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}
+
+/**
+ * A path that ends a value which is not divided into words, as in `LoadCredential=`: quotes would be part of it, and only
+ * specifiers have a meaning. Throws `usage` for what systemd would read as another path without a word: it takes spaces off
+ * the end of a line, and a backslash there joins it with the next.
+ */
+export function restOfLine(path: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  if (!/[\u0000-\u001f\u007f]|[\s\\]$/.test(path)) return path.replaceAll("%", "%%");
+  throw new KbsyncError(`no unit can name the file ${JSON.stringify(path)}`, {
+    code: "usage",
+    subject: path,
+    hint: "Give it a name without control characters that does not end with a space or a backslash.",
+  });
 }
 
 /**

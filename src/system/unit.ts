@@ -1,4 +1,4 @@
-import { commandWord, emptyFolder, unitWord, withDirective } from "./unit-text.ts";
+import { commandWord, emptyFolder, restOfLine, unitWord, withDirective } from "./unit-text.ts";
 
 /** Where the program lies on this machine. */
 export interface Program {
@@ -49,7 +49,7 @@ const HOMES_OF_PEOPLE = /^\/(?:home|run\/user)\/[^/]+$/;
 /** `PrivateTmp=` puts others in their place. */
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
-/** The system unit for a configuration, from the packaged one. Pure. */
+/** The system unit for a configuration, from the packaged one. Pure. Throws `usage` for what no line of a unit can say. */
 export function systemUnit(template: string, facts: UnitFacts): string {
   const { sources, stateDir, user, groups, credentials } = facts;
   const set = (text: string, key: string, values: readonly string[]): string =>
@@ -77,7 +77,7 @@ export function systemUnit(template: string, facts: UnitFacts): string {
     text = set(
       text,
       "LoadCredential",
-      credentials.map(({ id, path }) => `${id}:${unitWord(path)}`),
+      credentials.map(({ id, path }) => `${id}:${restOfLine(path)}`),
     );
   return text;
 }
@@ -136,6 +136,11 @@ export function isShared(path: string, { topFolders, homes: people, sources }: S
   const covered = [...hiddenFolders(topFolders, []), ...HOME_FOLDERS, ...TEMPORARY_FOLDERS];
   const isHome = people.includes(path) || HOMES_OF_PEOPLE.test(path);
   return covered.includes(path) || (isHome && isBelowAny(path, covered));
+}
+
+/** Whether a unit shows a path only by what is bound there: those above it are others then, which everybody may enter. Pure. */
+export function isCovered(path: string, topFolders: readonly string[], sources: readonly string[]): boolean {
+  return isBelowAny(path, [...hiddenFolders(topFolders, sources), ...homes(sources), ...TEMPORARY_FOLDERS]);
 }
 
 /** The home folders that are hidden: all, unless one of them is a source as a whole. */

@@ -6,10 +6,13 @@ import { KbsyncError } from "../../src/lib/failure.ts";
 it.each([
   ["state_locked", EXIT.passing],
   ["address_in_use", EXIT.passing],
+  ["address_missing", EXIT.passing],
   ["store_unreachable", EXIT.passing],
   ["ledger_unreachable", EXIT.passing],
   ["disk_full", EXIT.diskFull],
   ["config_invalid", EXIT.usage],
+  ["unit_stopped", EXIT.stopped],
+  ["unit_slow", EXIT.service],
   ["ledger_damaged", EXIT.usage],
   ["store_newer", EXIT.usage],
   ["address_refused", EXIT.usage],

@@ -11,7 +11,9 @@ const HOSTED = { apiUrl: "http://a.example", dbUrl: "http://b.example", resource
 
 it.each([
   ["of this machine alone", service({}), false],
-  ["of this machine alone, behind a proxy", service({ publicUrl: "http://kb.example" }), false],
+  ["of this machine alone, by an address of its own", service({ publicUrl: "http://localhost:80" }), false],
+  ["on loopback behind a proxy without TLS", service({ publicUrl: "http://kb.example" }), true],
+  ["on loopback behind a proxy with TLS", service({ publicUrl: "https://kb.example" }), false],
   ["behind a proxy with TLS", service({ host: "10.0.0.1", publicUrl: "https://kb.example" }), false],
   ["that others reach by http", service({ host: "0.0.0.0", publicUrl: "http://kb.example" }), true],
   ["elsewhere", parseConfig(JSON.stringify({ service: HOSTED }), "c.json").service, false],

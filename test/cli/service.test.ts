@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../src/cli/context.ts";
 import { readUnit, withOrigin, writeUnit } from "../../src/cli/installed-unit.ts";
 import { asInstalled } from "../../src/cli/service-install.ts";
-import { statusOf, unitStatusText } from "../../src/cli/service-status.ts";
+import { fileStatus, statusOf, unitStatusText } from "../../src/cli/service-status.ts";
 import { planUnit, type UnitRequest } from "../../src/cli/unit-plan.ts";
 import { directive } from "../../src/system/unit-text.ts";
 
@@ -22,6 +22,8 @@ let folder: string;
 let config: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-service-"));
+  // As a folder of configurations is; a temporary one is closed to others.
+  chmodSync(folder, 0o755);
   config = join(folder, "kbsync.config.json");
   mkdirSync(join(folder, "docs"));
 });
@@ -143,6 +145,22 @@ describe("the unit of a configuration", () => {
     expect(directive(plan({ runAs: "me" }).text, "User")).toEqual(["me"]);
   });
 
+  it("is refused where the configuration's folder is closed to the unit's own user", () => {
+    configure({ sources: [{ path: "docs" }] });
+    chmodSync(folder, 0o750);
+    expect(() => plan()).toThrow(
+      expect.objectContaining({
+        code: "config_unreadable",
+        subject: folder,
+        hint: expect.stringContaining(`chmod o+x ${folder}`) as string,
+      }),
+    );
+    expect(plan({ group: ["docs"] }).warnings).toEqual([]);
+    expect(plan({ runAs: "me" }).warnings).toEqual([]);
+    chmodSync(folder, 0o711);
+    expect(plan().warnings).toEqual([]);
+  });
+
   it.each<[string, string]>([
     ["the temporary folder", "/tmp"],
     ["a home", homedir()],
@@ -219,6 +237,26 @@ describe("the status of a unit", () => {
   it("tells what a person should see to", () => {
     const now = statusOf({ ActiveState: "active", SubState: "running" }, { ...known, warnings: ["a link"] });
     expect(unitStatusText(now, false)).toContain("warning    a link\n");
+  });
+
+  it("tells why the configuration is refused now, and where the data of the unit is all the same", () => {
+    configure({ sources: [{ path: "docs" }], stateDir: "own-state" });
+    const { file, text } = plan({ user: true });
+    writeUnit(file, text);
+    const look = () => fileStatus(context(), { user: true, config });
+    expect(look()).toMatchObject({ stateDir: join(folder, "own-state"), warnings: [] });
+    configure({ sources: [{ path: "docs" }], stateDir: 7 });
+    expect(look()).toEqual({
+      upToDate: null,
+      stateDir: join(folder, "own-state"),
+      warnings: [expect.stringContaining("stateDir: expected string, got 7")],
+    });
+    // Of somebody else's unit nobody knows where its data is.
+    writeFileSync(file, "[Unit]\n");
+    expect(look()).toMatchObject({
+      stateDir: join(folder, "state", "kbsync"),
+      warnings: [expect.stringContaining("was not written by kbsync service install")],
+    });
   });
 
   it("tells what runs", () => {

@@ -12,6 +12,7 @@ import { type NotifySocket, openNotifySocket } from "../system/socket.ts";
 
 let socket: NotifySocket;
 let supervisor: Supervisor;
+let stopping: AbortController;
 let heard: string[];
 let lines: { level: number; msg: string; subject?: string }[];
 /** The clock of progress, set by the test; the rhythm of signs of life is real and quick. */
@@ -35,6 +36,7 @@ const supervised: Supervised = {
 
 beforeEach(() => {
   socket = openNotifySocket();
+  stopping = new AbortController();
   heard = [];
   lines = [];
   nowMs = 0;
@@ -47,6 +49,7 @@ beforeEach(() => {
     // A sign of life is expected every 30 ms, so that one comes every ten.
     env: { NOTIFY_SOCKET: socket.address, WATCHDOG_USEC: "30000" },
     log: pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+    signal: stopping.signal,
     requestTimeoutMs: 120_000,
     nowMs: () => {
       clockReads += 1;
@@ -114,7 +117,7 @@ describe("a service manager", () => {
   it("is not asked for more time for a stop that comes before the start is over", async () => {
     supervisor.watch(supervised);
     await hears("EXTEND_TIMEOUT_USEC=90000000");
-    supervisor.stopping();
+    stopping.abort();
     await hears("STOPPING=1");
     forget();
     await hears("WATCHDOG=1");
@@ -198,11 +201,21 @@ describe("a service manager", () => {
     expect(heard.findLast((message) => /^(?:READY|RELOADING)/.test(message))).toBe("READY=1");
   });
 
+  it("is told of a stop that comes before anything is watched, and not that it is ready after it", async () => {
+    stopping.abort();
+    await hears("STOPPING=1");
+    forget();
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("WATCHDOG=1");
+    expect(heard).not.toContain("READY=1");
+  });
+
   it("is told of the stop, and of nothing after it", async () => {
     isReady = true;
     supervisor.watch(supervised);
     await hears("READY=1");
-    supervisor.stopping();
+    stopping.abort();
     await hears("STOPPING=1");
     words = "0 files in agreement";
     supervisor.changed();

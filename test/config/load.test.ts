@@ -72,6 +72,16 @@ describe("a refused configuration names the JSON path, what was expected and wha
       { service: { embedded: true, host: "10.0.0.1", publicUrl: "https://kb.example" } },
       /kb\.resources\.requireKey: missing, expected true .* or false .*, for service\.host is 10\.0\.0\.1/,
     ],
+    [
+      "a public address that is none",
+      { service: { embedded: true, publicUrl: "kb" } },
+      /service\.publicUrl: expected an http or https address, got "kb"$/m,
+    ],
+    [
+      "a service that others reach by a proxy, whose files may be anybody's",
+      { service: { embedded: true, publicUrl: "https://kb.example" } },
+      /kb\.resources\.requireKey: missing, expected true .* or false .*, for service\.publicUrl is https:\/\/kb\.example/,
+    ],
   ];
   it.each(cases)("%s", (_name, config, message) => {
     expect(() => parseConfig(JSON.stringify(config), "kbsync.config.json")).toThrow(message);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isLoopback, reachedAt } from "../../src/lib/loopback.ts";
+import { isExposed, isLoopback, reachedAt } from "../../src/lib/loopback.ts";
 
 it.each([
   ["127.0.0.1", true, "127.0.0.1"],
@@ -14,4 +14,15 @@ it.each([
   ["127.0.0.1.example", false, "127.0.0.1.example"],
 ])("%s is this machine's alone: %s; it reaches it at %s", (host, alone, reached) => {
   expect([isLoopback(host), reachedAt(host)]).toEqual([alone, reached]);
+});
+
+it.each([
+  [{ host: "127.0.0.1" }, false],
+  [{ host: "::1", publicUrl: "http://[::1]:80" }, false],
+  [{ host: "127.0.0.1", publicUrl: "http://localhost:7411" }, false],
+  [{ host: "127.0.0.1", publicUrl: "no address" }, false],
+  [{ host: "127.0.0.1", publicUrl: "https://kb.example" }, true],
+  [{ host: "0.0.0.0", publicUrl: "http://127.0.0.1:7411" }, true],
+])("what listens at %j is reached by others: %s", (service, expected) => {
+  expect(isExposed(service)).toBe(expected);
 });

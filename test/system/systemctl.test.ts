@@ -39,6 +39,15 @@ describe("systemctl", () => {
     });
   });
 
+  it("that a person breaks off is told as such", async () => {
+    const broken = openSystemctl(false, program("kill -INT $$"));
+    await expect(broken("restart", "kbsync.service")).rejects.toMatchObject({
+      code: "unit_stopped",
+      subject: "kbsync.service",
+      message: "systemctl restart kbsync.service was broken off (SIGINT); what it asked for goes on",
+    });
+  });
+
   it("tells its version, where there is one", () => {
     expect(systemdVersion(program("echo 'systemd 254 (254.5-1)'; echo +PAM"))).toBe(254);
     expect(systemdVersion(program("echo 'something else'"))).toBeUndefined();

@@ -10,8 +10,8 @@ const PACKAGED = ["kbsync.service", "kbsync@.service", "user/kbsync.service"].ma
 it.each([
   [undefined, [], []],
   [253, [], []],
-  [254, ["6"], ["60"]],
-  [259, ["6"], ["60"]],
+  [254, ["6"], ["15"]],
+  [259, ["6"], ["15"]],
 ])("with systemd %s the steps of restarts are %j up to %j seconds", (version, steps, longest) => {
   for (const text of PACKAGED) {
     const written = withRestartSteps(text, version);

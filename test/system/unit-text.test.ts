@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { commandWord, emptyFolder, escapePath, unitWord, withDirective } from "../../src/system/unit-text.ts";
+import {
+  commandWord,
+  emptyFolder,
+  escapePath,
+  restOfLine,
+  unitWord,
+  withDirective,
+} from "../../src/system/unit-text.ts";
 
 const UNIT =
   "[Unit]\nDescription=a\n\n[Service]\nExecStart=/bin/a\n# why\nBind=x\nBind=y\n\n[Install]\nWantedBy=b\n";
@@ -43,6 +50,17 @@ it.each([
 ])("the word %s stands for itself", (word, inUnit, inCommand) => {
   expect([unitWord(word), commandWord(word)]).toEqual([inUnit, inCommand]);
 });
+
+it("the rest of a line stands for itself, but for specifiers", () => {
+  expect(restOfLine('/srv/my "key": 100%')).toBe('/srv/my "key": 100%%');
+});
+
+it.each(["/srv/key ", "/srv/key\\", "/srv/a\nUser=root", "/srv/a\u0001"])(
+  "%j cannot end a line, and is refused",
+  (path) => {
+    expect(() => restOfLine(path)).toThrow(expect.objectContaining({ code: "usage", subject: path }));
+  },
+);
 
 it.each([
   ["/srv", "/srv:ro"],

@@ -28,6 +28,12 @@ const FACTS: UnitFacts = {
   topFolders: ["/bin", "/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/usr", "/var"],
 };
 
+/** Of paths with whatever systemd may give a meaning. */
+const CREDENTIALS = ["/etc/a key", '/etc/"a": key', String.raw`/etc/a\key`, "/etc/100%"].map((path, at) => ({
+  id: `key${at}`,
+  path,
+}));
+
 const all = (text: string, ...keys: readonly string[]): string[] =>
   keys.flatMap((key) => directive(text, key).map((value) => `${key}=${value}`));
 const SEEN = ["ProtectHome", "TemporaryFileSystem", "BindReadOnlyPaths", "BindPaths"] as const;
@@ -104,14 +110,14 @@ describe("a unit for a machine", () => {
       ...FACTS,
       user: "me",
       groups: ["docs", "staff"],
-      credentials: [{ id: "pauthkey", path: "/etc/kbsync/key of ours" }],
+      credentials: [{ id: "pauthkey", path: '/etc/kbsync/key of ours: "100%"' }],
     });
     expect(all(text, "ExecStart", "User", "DynamicUser", "SupplementaryGroups", "LoadCredential")).toEqual([
       `ExecStart=${FACTS.program.node} /usr/lib/node_modules/kbsync/dist/main.js up --config /etc/kbsync/kbsync.config.json`,
       "User=me",
       "SupplementaryGroups=docs",
       "SupplementaryGroups=staff",
-      'LoadCredential=pauthkey:"/etc/kbsync/key of ours"',
+      'LoadCredential=pauthkey:/etc/kbsync/key of ours: "100%%"',
     ]);
     expect(all(text, "Environment")).toEqual(["Environment=KBSYNC_UNIT=kbsync.service"]);
   });
@@ -194,7 +200,10 @@ describe.skipIf(!hasAnalyze)(
     const systemUnits = (): string[] => [
       written("kbsync.service", runnable(SYSTEM)),
       written("kbsync@.service", runnable(INSTANCE)),
-      written("kbsync-written.service", systemUnit(SYSTEM, { ...FACTS, groups: ["docs"] })),
+      written(
+        "kbsync-written.service",
+        systemUnit(SYSTEM, { ...FACTS, groups: ["docs"], credentials: CREDENTIALS }),
+      ),
       written("kbsync-written@.service", instanceUnit(INSTANCE, FACTS)),
     ];
     const analyze = (...args: readonly string[]) =>

@@ -30,8 +30,8 @@ export interface Agents {
   readonly store: Pick<ChatStore, "addAgent" | "changeAgent" | "removeAgent" | "agent" | "agents">;
   /** Every account has them. */
   readonly configured: readonly AgentConfig[];
-  /** What `default` reads where nobody said otherwise. */
-  readonly defaultKnowledge: readonly KnowledgePlace[];
+  /** What `default` reads where nobody said otherwise; asked each time. */
+  readonly defaultKnowledge: () => readonly KnowledgePlace[];
   readonly nowMs: () => number;
 }
 
@@ -138,7 +138,7 @@ function builtInAgent({ defaultKnowledge }: Agents): Agent {
     model: undefined,
     fallbackModel: undefined,
     temperature: undefined,
-    knowledge: defaultKnowledge,
+    knowledge: defaultKnowledge(),
     origin: "built-in",
     createdAt: undefined,
     updatedAt: undefined,
@@ -154,7 +154,7 @@ function configuredAgent({ defaultKnowledge }: Agents, config: AgentConfig): Age
     model: config.model,
     fallbackModel: config.fallbackModel,
     temperature: config.temperature,
-    knowledge: config.knowledge ?? (isDefault ? defaultKnowledge : []),
+    knowledge: config.knowledge ?? (isDefault ? defaultKnowledge() : []),
     origin: "configuration",
     createdAt: undefined,
     updatedAt: undefined,

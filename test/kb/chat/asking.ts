@@ -23,7 +23,7 @@ export async function openAsking(
     webhookAllow: ["127.0.0.1"],
     ...options,
     ...(languageModel && { languageModel }),
-    chat: { defaultKnowledge: KNOWLEDGE, timeoutMs: 20_000, ...chat },
+    chat: { defaultKnowledge: () => KNOWLEDGE, timeoutMs: 20_000, ...chat },
   });
 }
 

@@ -51,7 +51,7 @@ describe("without a model", () => {
       const empty = await sharp({ create: { width: 60, height: 60, channels: 3, background: "#3a7" } })
         .webp()
         .toBuffer();
-      const off = await openAsking(undefined, { defaultKnowledge: [] }, { ocr: { pagesMax: 0 } });
+      const off = await openAsking(undefined, { defaultKnowledge: () => [] }, { ocr: { pagesMax: 0 } });
       try {
         for (const [asked, words] of [
           [running, "(WEBP, 60 × 60 pixels, "],

@@ -53,7 +53,7 @@ describe("what an agent reads", () => {
       return Promise.reject(new Error("nobody needs it"));
     };
     const places = (["fastest", "moderate", "high_accuracy"] as const).map((tier) => ({ tier, top_k: 5 }));
-    const asked = await openAsking(undefined, { defaultKnowledge: places }, { openEmbedder });
+    const asked = await openAsking(undefined, { defaultKnowledge: () => places }, { openEmbedder });
     try {
       await asked.send("POST", "/api/rag/resource", { body: createBody() });
       const { json } = await ask(asked, { user: "What pulls the sea?" });

@@ -7,7 +7,7 @@ let running: Running;
 beforeAll(async () => {
   // Of keys more than is asked here; where keys are not limited, nothing is.
   const rate = { perMinute: 10_000, burst: 10_000 };
-  running = await openAsking(undefined, { defaultKnowledge: [] }, { rate, nowMs: () => nowMs });
+  running = await openAsking(undefined, { defaultKnowledge: () => [] }, { rate, nowMs: () => nowMs });
 });
 afterAll(() => running.close());
 

@@ -8,7 +8,7 @@ let admin: string;
 beforeAll(async () => {
   running = await openRunning({
     chat: {
-      defaultKnowledge: [{ tier: "fastest", owner: "docs", top_k: 5 }],
+      defaultKnowledge: () => [{ tier: "fastest", owner: "docs", top_k: 5 }],
       agents: [{ id: "desk", systemPrompt: "You serve the desk.", knowledge: [] }],
     },
   });

@@ -51,3 +51,15 @@ it("a service that listens for others does nothing for who brings no key", async
   expect(asked.map(({ status }) => status)).toEqual([401, 401, 401, 200, 404]);
   await open.close();
 });
+
+it.each([
+  ["to this machine alone", {}, 200],
+  ["to nobody where the service listens for others", { host: "0.0.0.0" }, 404],
+  ["to nobody where a proxy lets others in", { resourcesUrl: "https://kb.example" }, 404],
+])("metrics are told %s", async (_name, options, expected) => {
+  const text = { contentType: "text/plain", text: "kbsync_build_info 1\n" };
+  const open = await openRunning({ stateDir, ...options, metrics: () => Promise.resolve(text) });
+  const { status } = await open.send("GET", "/metrics", { key: null });
+  expect(status).toBe(expected);
+  await open.close();
+});
