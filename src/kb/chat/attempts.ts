@@ -3,6 +3,7 @@ import type { Citation, FinishReason } from "../../wire/chat.ts";
 import type { Agent } from "../agents/agents.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
 import { NO_USAGE, type ChatModel, type ModelAnswer, type ModelUsage } from "../models/chat-model.ts";
+import { ModelFailure, unusableAnswer } from "../models/model-failure.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Turn } from "../store/chat.ts";
 import { answerBuiltin, BUILTIN_MODEL } from "./builtin.ts";
@@ -82,7 +83,8 @@ export async function ask(answerers: Answerers, question: Question, waiting: Wai
     waiting.signal.throwIfAborted();
     if (second === undefined || !isModelFailure(error)) throw error;
     const firstAttemptError = error.message;
-    const refused = error instanceof UnusableAnswer ? { refused: error.spent } : {};
+    const usage = error instanceof ModelFailure ? error.usage : undefined;
+    const refused = usage === undefined ? {} : { refused: { asked: first, usage } };
     try {
       const answered = await attempt(answerers, second, question, waiting);
       return { ...answered, ...refused, fallback: true, firstAttemptError };
@@ -153,8 +155,7 @@ async function askModel(
   // JSON is told in one piece, once it is known to be some: pieces cannot be taken back when the second model is asked.
   const onPiece = onText && (asJson ? () => undefined : onText);
   const answer = await chat.answer(request, onPiece === undefined ? { signal } : { signal, onText: onPiece });
-  const isWhole = answer.finish === "completed";
-  const text = asJson && isWhole ? jsonOf(answer, model) : answer.text;
+  const text = asJson ? jsonOf(answer, model) : answer.text;
   if (asJson) onText?.(text);
   return {
     id: answer.id,
@@ -171,21 +172,17 @@ async function askModel(
   };
 }
 
-/** An answer that is not what was asked for. Its tokens are spent all the same. */
-class UnusableAnswer extends KbsyncError {
-  readonly spent: Spent;
-
-  constructor(message: string, spent: Spent) {
-    super(message, { code: "model_failed", subject: spent.asked, retryable: true });
-    this.spent = spent;
-  }
-}
-
-function jsonOf({ text, usage }: ModelAnswer, model: string): string {
-  const json = jsonObjectOf(text);
+/** The object that was asked for. Half of one is none, whatever took the other half away. */
+function jsonOf({ text, finish, problem, usage }: ModelAnswer, model: string): string {
+  const json = finish === "error" ? undefined : jsonObjectOf(text);
   if (json !== undefined) return json;
-  const message = `the model ${model} failed: it did not answer one JSON object`;
-  throw new UnusableAnswer(message, { asked: model, usage });
+  const did = {
+    completed: "it did not answer one JSON object",
+    truncated: "it did not come to the end of its JSON within its limit",
+    content_filter: "a filter left no JSON object of its answer",
+    error: `its JSON broke off (${problem})`,
+  };
+  throw unusableAnswer(model, did[finish], usage);
 }
 
 function tooLong(contextTokens: number): Refusal {

@@ -1,5 +1,6 @@
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import type { ModelUsage } from "./chat-model.ts";
 
 /**
  * Whose matter a failure is. `unreachable`: nobody answered, or the endpoint is busy, which passes by itself. `refused`:
@@ -10,14 +11,28 @@ export type FailureKind = "unreachable" | "refused" | "unusable";
 /** Why a model gave no answer: code `model_timeout` or `model_failed`. */
 export class ModelFailure extends KbsyncError {
   readonly kind: FailureKind;
+  /** Of an answer that is none: its tokens are spent all the same. */
+  readonly usage: ModelUsage | undefined;
 
-  constructor(
-    message: string,
-    options: { readonly code: string; readonly subject: string; readonly kind: FailureKind },
-  ) {
+  constructor(message: string, options: FailureFacts) {
     super(message, { code: options.code, subject: options.subject, retryable: true });
     this.kind = options.kind;
+    this.usage = options.usage;
   }
+}
+
+interface FailureFacts {
+  readonly code: string;
+  /** The model that was asked. */
+  readonly subject: string;
+  readonly kind: FailureKind;
+  readonly usage?: ModelUsage;
+}
+
+/** An answer that cannot be used, in words that say what it did. */
+export function unusableAnswer(model: string, did: string, usage: ModelUsage): ModelFailure {
+  const facts = { code: "model_failed", subject: model, kind: "unusable" as const, usage };
+  return new ModelFailure(`the model ${model} failed: ${did}`, facts);
 }
 
 /** Who was asked, and how. */

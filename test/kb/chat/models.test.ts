@@ -168,6 +168,56 @@ describe("an answer of a model", () => {
       json: { error: { code: "model_failed" } },
     });
   });
+
+  it.each<[string, boolean, Behaviour, RegExp]>([
+    ["broke off", true, { kind: "break", after: ['{"tons": ', "4"] }, /JSON broke off/],
+    ["ended at the limit", false, { kind: "answer", text: '{"tons": 4', finish: "length" }, /limit/],
+    ["was filtered", true, { kind: "answer", text: "No.", finish: "content_filter" }, /filter/],
+  ])("as JSON that %s is no answer: the second model is asked", async (_name, stream, behaviour, words) => {
+    endpoint.behave = ({ model }) => (model === "seeing" ? behaviour : endpointText('{"tons": 40}'));
+    const body = { agent_id: "careful", user: "Tons?", response_type: "json", stream };
+    const { text, json } = await ask(running, body);
+    const { response } = ChatAnswer.parse(stream ? eventsOf(text).at(-1)?.data : json);
+    expect(response.data).toMatchObject({ content: '{"tons": 40}', fallback: true });
+    expect(response.data.firstAttemptError).toMatch(words);
+    expect(eventsOf(text)).toHaveLength(stream ? 2 : 0);
+    endpoint.behave = () => behaviour;
+    expect(await ask(running, body)).toMatchObject({
+      status: 502,
+      json: { error: { code: "model_failed" } },
+    });
+  });
+
+  it("as JSON that is whole at the limit is given", async () => {
+    endpoint.behave = () => ({ kind: "answer", text: '{"tons": 40}', finish: "length" });
+    const { json } = await ask(running, { user: "Tons?", response_type: "json" });
+    expect(json.response.data).toMatchObject({ content: '{"tons": 40}', finish_reason: "truncated" });
+  });
+
+  it.each([
+    ["with words that are none", false, ""],
+    ["streamed", true, ""],
+    ["with calls of tools alone", false, null],
+  ])(
+    "that is empty, %s, is none: the second model is asked, and its tokens count",
+    async (_n, stream, content) => {
+      const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+      const choices = [{ message: { content }, finish_reason: "tool_calls" }];
+      const empty: Behaviour =
+        content === null
+          ? { kind: "raw", body: JSON.stringify({ choices, usage }) }
+          : { kind: "answer", text: content, usage };
+      endpoint.behave = ({ model }) => (model === "seeing" ? empty : answered);
+      const { text, json } = await ask(running, { agent_id: "careful", user: "Hello", stream });
+      const { response } = ChatAnswer.parse(stream ? eventsOf(text).at(-1)?.data : json);
+      expect(response.data).toMatchObject({ fallback: true, model: "second-2026" });
+      expect(response.data.firstAttemptError).toContain("answered nothing");
+      expect(response.usage.input_tokens).toBe(107);
+      endpoint.behave = () => empty;
+      const refused = await ask(running, { user: "Hello", stream, thread_id: "empty" });
+      expect(refused).toMatchObject({ status: 502, json: { error: { code: "model_failed" } } });
+    },
+  );
 });
 
 describe("a model that fails", () => {
