@@ -179,6 +179,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     nowMs,
     connect: guardedConnector(reachable, options.resolveHost),
     allowsHost: (name) => reachable.mayAllow(name),
+    turns: kb.turns,
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
     report: (report) => logDelivery(log, report),
