@@ -93,10 +93,15 @@ export async function removeAgent(agents: Agents, at: AgentKey): Promise<Agent> 
   return inTurn(agents, at, async () => {
     const before = await readAgent(agents, at);
     if (before.origin !== "api") throw fixed(at.id);
-    const keepsThreads = at.id === DEFAULT_AGENT_ID;
+    const keepsThreads = !canGo(before);
     if (!(await agents.store.removeAgent({ ...at, keepsThreads }))) throw noAgent(at.id);
     return before;
   });
+}
+
+/** Whether an agent can go while it is at work, with its threads. `default` can only be reset, and keeps them. */
+export function canGo({ id, origin }: Agent): boolean {
+  return origin === "api" && id !== DEFAULT_AGENT_ID;
 }
 
 /** No such agent for this account; one of another account looks just the same. */

@@ -2,7 +2,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
 import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
-import { noAgent, type Agent } from "../agents/agents.ts";
+import { canGo, noAgent, type Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
@@ -158,7 +158,7 @@ async function addTurn(
     return await kb.store.addTurn({
       accountId,
       agentId: agent.id,
-      isStoredAgent: agent.origin === "api",
+      isStoredAgent: canGo(agent),
       agentCreatedAt: agent.createdAt,
       threadId: body.thread_id?.toWellFormed(),
       messageId,
