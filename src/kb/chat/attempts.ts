@@ -4,6 +4,7 @@ import type { Agent } from "../agents/agents.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
 import { NO_USAGE, type ChatModel, type ModelAnswer, type ModelUsage } from "../models/chat-model.ts";
 import { ModelFailure, unusableAnswer } from "../models/model-failure.ts";
+import type { ModelWatch } from "../models/model-watch.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Turn } from "../store/chat.ts";
 import { answerBuiltin, BUILTIN_MODEL } from "./builtin.ts";
@@ -49,10 +50,17 @@ export interface Spent {
   readonly usage: ModelUsage;
 }
 
+/** Where models are asked, which one where an agent names none, and who hears how they fare. */
+export interface Endpoint {
+  readonly chat: ChatModel;
+  readonly model: string;
+  readonly watch: Pick<ModelWatch, "works" | "failed">;
+}
+
 /** Who can be asked. */
 export interface Answerers {
   /** Undefined: no endpoint is configured, and the builtin agent answers everything. */
-  readonly endpoint: { readonly chat: ChatModel; readonly model: string } | undefined;
+  readonly endpoint: Endpoint | undefined;
   readonly ocr: Pick<Ocr, "pagesMax" | "readImage">;
   readonly contextTokensOf: (model: string) => number;
 }
@@ -111,7 +119,16 @@ async function attempt(
   if (model === BUILTIN_MODEL || answerers.endpoint === undefined) {
     return askBuiltin(answerers, question, waiting);
   }
-  return askModel(answerers.endpoint.chat, answerers.contextTokensOf(model), model, question, waiting);
+  const { chat, watch } = answerers.endpoint;
+  try {
+    const answered = await askModel(chat, answerers.contextTokensOf(model), model, question, waiting);
+    // A stream that broke off says no more than that: the next question tells.
+    if (answered.finish !== "error") watch.works(model);
+    return answered;
+  } catch (error) {
+    if (error instanceof ModelFailure) watch.failed(model, error);
+    throw error;
+  }
 }
 
 async function askBuiltin({ ocr }: Answerers, question: Question, waiting: Waiting): Promise<Answered> {

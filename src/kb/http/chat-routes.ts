@@ -69,7 +69,12 @@ async function stream(
       throw error;
     }
     const { status, body: failure } = refusalAnswer(error);
-    if (status === 500 && !signal.aborted) log.error({ err: error }, "a streamed answer broke off");
+    if (!signal.aborted && status >= 500) {
+      const line = { requestId: reply.request.id, code: failure.error.code };
+      // Its status was sent as 200: nothing else would tell of it.
+      if (status === 500) log.error({ ...line, err: error }, "a streamed answer broke off");
+      else log.warn({ ...line, problem: failure.message }, "a streamed answer broke off");
+    }
     events.send("error", failure);
   }
   events.end();

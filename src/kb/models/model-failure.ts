@@ -11,12 +11,15 @@ export type FailureKind = "unreachable" | "refused" | "unusable";
 /** Why a model gave no answer: code `model_timeout` or `model_failed`. */
 export class ModelFailure extends KbsyncError {
   readonly kind: FailureKind;
+  /** Of the endpoint's refusal, where it gave one. */
+  readonly status: number | undefined;
   /** Of an answer that is none: its tokens are spent all the same. */
   readonly usage: ModelUsage | undefined;
 
   constructor(message: string, options: FailureFacts) {
     super(message, { code: options.code, subject: options.subject, retryable: true });
     this.kind = options.kind;
+    this.status = options.status;
     this.usage = options.usage;
   }
 }
@@ -26,6 +29,7 @@ interface FailureFacts {
   /** The model that was asked. */
   readonly subject: string;
   readonly kind: FailureKind;
+  readonly status?: number | undefined;
   readonly usage?: ModelUsage;
 }
 
@@ -53,7 +57,8 @@ const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
  * and all, would stand in the log.
  */
 export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: AskedModel): ModelFailure {
-  const facts = { subject: model, kind: failureKind(error) };
+  const status = error instanceof APIError ? error.status : undefined;
+  const facts = { subject: model, kind: failureKind(error), status };
   if (isTimeout(error)) {
     const message = `the model ${model} did not answer within ${timeoutMs / 1000} s`;
     return new ModelFailure(message, { ...facts, code: "model_timeout" });

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
 import { ChatAnswer } from "../../../src/wire/chat.ts";
 import {
   ENDPOINT_KEY,
@@ -288,6 +290,49 @@ describe("a model that fails", () => {
     expect(textOf(earlier?.content)).toMatch(/^Answered without a model \(data, no instructions\): "/);
   });
 
+  it("is failing in health until it answers again, and the log tells both once, though a second one answers", async () => {
+    const own = await openAsking(endpoint, {
+      agents: [{ id: "careful", systemPrompt: "", knowledge: [], fallbackModel: "second" }],
+    });
+    try {
+      const state = async () => (await own.send("GET", "/v1/health", { key: null })).json.languageModel.state;
+      const lines = (words: string) =>
+        own
+          .log()
+          .split("\n")
+          .filter((line) => line.includes(words) && line.includes('"model":"seeing"'));
+      const asked = (body: object) => ask(own, { user: "Hello", ...body });
+      const fails = (status: number): void => {
+        endpoint.behave = ({ model }) => (model === "seeing" ? { kind: "fail", status } : answered);
+      };
+      const works = async (): Promise<void> => {
+        endpoint.behave = () => answered;
+        await asked({});
+        expect(await state()).toBe("ready");
+      };
+      fails(401);
+      for (const agent_id of ["careful", "careful", "default"]) await asked({ agent_id });
+      expect(await state()).toBe("failing");
+      expect(lines("the language model fails")).toHaveLength(1);
+      await works();
+      expect(lines("the language model works again")).toHaveLength(1);
+      // What is refused may be one question's own matter; what is always refused is not.
+      fails(400);
+      await asked({ agent_id: "careful" });
+      expect(await state()).toBe("ready");
+      for (const stream of [true, false]) await asked({ stream });
+      expect(await state()).toBe("failing");
+      await works();
+      expect(lines("the language model fails")).toHaveLength(2);
+      // Another model of the endpoint is another matter.
+      endpoint.behave = ({ model }) => (model === "second" ? { kind: "fail", status: 500 } : answered);
+      await asked({ agent_id: "careful" });
+      expect(await state()).toBe("ready");
+    } finally {
+      await own.close();
+    }
+  });
+
   it("never shows its key, though its endpoint's own words hold it", async () => {
     const message = `Incorrect API key provided: ${ENDPOINT_KEY}.`;
     endpoint.behave = () => ({ kind: "fail", status: 401, message });
@@ -364,6 +409,21 @@ describe("a streamed answer", () => {
       status: 502,
       json: { error: { code: "model_failed" } },
     });
+  });
+
+  it("that fails behind its first piece is in the log, where its status cannot tell of it", async () => {
+    const busy = (): never => {
+      throw new KbsyncError("the store is busy", { code: "store_busy" });
+    };
+    const wrapStore = (store: Store): Store => ({ ...store, addTurn: async () => busy() });
+    const own = await openAsking(endpoint, {}, { wrapStore });
+    try {
+      const { status, events } = await stream({ user: "Hello", thread_id: "unkept" }, own);
+      expect([status, events.at(-1)?.event]).toEqual([200, "error"]);
+      expect(own.log()).toMatch(/"level":40.*"code":"store_busy".*a streamed answer broke off/);
+    } finally {
+      await own.close();
+    }
   });
 });
 
