@@ -1,8 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { ChatAccepted, ChatAnswer, ChatBody } from "../../wire/chat.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { Chat } from "../chat/chat.ts";
 import { openEventStream } from "./event-stream.ts";
+import { leavingSignal } from "./leaving.ts";
 import { callerOf, requireKey, routeConfig, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import type { RouteDoc } from "./route-table.ts";
@@ -79,17 +80,4 @@ async function stream(
   }
   events.end();
   return reply;
-}
-
-/** Aborted when the client goes away before it has its answer: nobody pays for what nobody reads. */
-function leavingSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
-  const leaving = new AbortController();
-  const leave = (): void =>
-    leaving.abort(new DOMException(`the client of request ${request.id} went away`, "AbortError"));
-  raw.once("close", () => {
-    if (!raw.writableFinished) leave();
-  });
-  // Gone while the request was read and checked: that event has been.
-  if (raw.destroyed) leave();
-  return leaving.signal;
 }

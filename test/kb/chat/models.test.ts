@@ -444,4 +444,24 @@ describe("a client that goes away", () => {
     });
     expect(lastRequest()?.messages).toHaveLength(2);
   });
+
+  it.each([false, true])(
+    "before the first piece is no trouble of the service's, streamed: %s",
+    async (stream) => {
+      const gone = (): string[] =>
+        running
+          .log()
+          .split("\n")
+          .filter((line) => line.includes("went away"));
+      const [before, asked] = [gone().length, endpoint.requests.length];
+      endpoint.behave = () => ({ kind: "stall" });
+      const leaving = new AbortController();
+      const ended = begin(running, { user: "Hello", stream }, leaving.signal);
+      await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1));
+      leaving.abort();
+      await expect(ended).rejects.toThrow(/abort/i);
+      await vi.waitFor(() => expect(gone().length).toBe(before + 1));
+      expect(gone().at(-1)).toMatch(/"level":20/);
+    },
+  );
 });
