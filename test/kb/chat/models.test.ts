@@ -150,6 +150,13 @@ describe("an answer of a model", () => {
     expect(json.response.data.annotations).toContainEqual({ type: "missing_variable", name: "gone" });
   });
 
+  it("is asked of no model where the filled-in question is blank and no image is there", async () => {
+    const asked = endpoint.requests.length;
+    const refused = await ask(running, { user: " {{q}} ", variables: { q: "" }, thread_id: "blank" });
+    expect(refused).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field: "user" } } });
+    expect(endpoint.requests.length).toBe(asked);
+  });
+
   it.each([
     ["length", "truncated"],
     ["content_filter", "content_filter"],
