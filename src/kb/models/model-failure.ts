@@ -109,15 +109,21 @@ function wordsOf(error: unknown, apiKey: string | undefined): string {
 /** Causes that are looked into behind a failure. */
 const CAUSES_MAX = 5;
 
-/** What the system says of the connection, where it is to blame. */
+/** Of certificates, and of an endpoint that speaks no TLS at all. */
+const TLS_CODE = /CERT|TLS|SSL|SIGNATURE|ISSUER|CRL|^EPROTO$/;
+
+/** What the system says of the connection, where it is to blame. Its codes hold no key; those of an endpoint might. */
 function connectionWords(error: unknown): string | undefined {
   let cause: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
-    const code = codeOf(cause);
+    const code = cause instanceof APIError ? undefined : codeOf(cause);
     if (code === "ECONNREFUSED") return "its endpoint refuses the connection";
     if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "there is no host of its endpoint's name";
+    if (code !== undefined && TLS_CODE.test(code))
+      return `there is no safe connection to its endpoint (${code})`;
     if (code !== undefined && /^(?:E[A-Z]+|UND_ERR_\w+)$/.test(code))
       return `its endpoint broke off the connection (${code})`;
+    if (code !== undefined) return `the connection to its endpoint failed (${code})`;
     cause = cause.cause;
   }
   return undefined;
