@@ -74,6 +74,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
       configured: options.agents,
       defaultKnowledge: options.defaultKnowledge,
       nowMs: kb.nowMs,
+      turns: kb.turns,
     },
     fetcher: parts.fetcher,
     reader,

@@ -24,10 +24,11 @@ import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
 import { openIngest } from "./ingest/ingest.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
-import { NO_LANGUAGE_MODEL, watchLanguageModel } from "./ingest/language-service.ts";
+import { NO_LANGUAGE_MODEL, openLanguageService } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
 import { openServing } from "./ingest/serving.ts";
 import { openTextModel } from "./ingest/text-model.ts";
+import { openModelWatch } from "./models/model-watch.ts";
 import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
@@ -104,12 +105,13 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const endpoint = options.languageModel && {
     chat: openOpenAiModel({ ...options.languageModel, timeoutMs }),
     model: options.languageModel.model,
+    watch: openModelWatch((name, problem) => {
+      if (problem === undefined) log.info({ model: name }, "the language model works again");
+      else log.warn({ model: name, err: problem }, "the language model fails; others stand in for it");
+    }),
   };
   const language =
-    endpoint &&
-    watchLanguageModel(openTextModel(endpoint.chat, endpoint.model), nowMs, (problem) =>
-      log.warn({ err: problem }, "the language model fails, agentic chunking splits by meaning"),
-    );
+    endpoint && openLanguageService(openTextModel(endpoint.chat, endpoint.model), nowMs, endpoint.watch);
   const backfill = openBackfill({
     store: options.store,
     model: () => model.get(),
@@ -179,6 +181,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     nowMs,
     connect: guardedConnector(reachable, options.resolveHost),
     allowsHost: (name) => reachable.mayAllow(name),
+    turns: kb.turns,
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
     report: (report) => logDelivery(log, report),

@@ -136,6 +136,24 @@ describe("kbsync ask while the model writes", () => {
       expect(asked.output.stderr).not.toMatch(/\n\s+at /);
     },
   );
+
+  it("ends by Ctrl-C before its first piece without a word", async () => {
+    const begun = endpoint.requests.length;
+    endpoint.behave = () => ({ kind: "stall" });
+    const args = [
+      "ask",
+      "What does it lift?",
+      "--config",
+      config,
+      "--state-dir",
+      join(temporary.path, "alone"),
+    ];
+    const asked = startProgram(args, temporary.path, { KBSYNC_LOG: "warn" });
+    await until("the question at the model", () => endpoint.requests.length > begun);
+    expect(await stop(asked, "SIGINT")).toBe(130);
+    expect(asked.output.stdout.trim()).toBe("");
+    expect(asked.output.stderr).not.toMatch(/went away|failed|\n\s+at /);
+  });
 });
 
 describe("kbsync ask ends with words and a code", () => {

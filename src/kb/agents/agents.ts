@@ -1,5 +1,6 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import { newHexId } from "../../lib/ids.ts";
+import type { Turns } from "../../lib/turns.ts";
 import { DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import type { AgentBody, AgentChangeBody, AgentConfig, KnowledgePlace } from "../../wire/agent.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
@@ -33,6 +34,8 @@ export interface Agents {
   /** What `default` reads where nobody said otherwise; asked each time. */
   readonly defaultKnowledge: () => readonly KnowledgePlace[];
   readonly nowMs: () => number;
+  /** A change reads the agent and writes it: each sees what those before it made. */
+  readonly turns: Turns;
 }
 
 /** Agents an account may make. */
@@ -73,31 +76,32 @@ export async function changeAgent(agents: Agents, at: AgentKey, body: AgentChang
   if (Object.keys(body).length === 0) {
     throw new Refusal("invalid_body", "The body names nothing to change.");
   }
-  const before = await readAgent(agents, at);
-  if (before.origin === "configuration") throw fixed(at.id);
-  const fields = changedFields(before, body);
-  if (before.origin === "built-in") {
-    try {
-      return await insert(agents, at, fields);
-    } catch (error) {
-      // Another first change came to be written before this one, which changes what that made.
-      if (!(error instanceof Refusal) || error.refusal !== "agent_exists") throw error;
-      return changeAgent(agents, at, body);
-    }
-  }
-  const updatedAt = nowIso(agents);
-  const isThere = await agents.store.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
-  if (!isThere) throw noAgent(at.id);
-  return { ...before, ...fields, updatedAt };
+  return inTurn(agents, at, async () => {
+    const before = await readAgent(agents, at);
+    if (before.origin === "configuration") throw fixed(at.id);
+    const fields = changedFields(before, body);
+    if (before.origin === "built-in") return insert(agents, at, fields);
+    const updatedAt = nowIso(agents);
+    const isThere = await agents.store.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
+    if (!isThere) throw noAgent(at.id);
+    return { ...before, ...fields, updatedAt };
+  });
 }
 
 /** Removes an agent with its threads; a changed `default` is as it was in the beginning. Throws `agent_fixed`. */
 export async function removeAgent(agents: Agents, at: AgentKey): Promise<Agent> {
-  const before = await readAgent(agents, at);
-  if (before.origin !== "api") throw fixed(at.id);
-  const keepsThreads = at.id === DEFAULT_AGENT_ID;
-  if (!(await agents.store.removeAgent({ ...at, keepsThreads }))) throw noAgent(at.id);
-  return before;
+  return inTurn(agents, at, async () => {
+    const before = await readAgent(agents, at);
+    if (before.origin !== "api") throw fixed(at.id);
+    const keepsThreads = !canGo(before);
+    if (!(await agents.store.removeAgent({ ...at, keepsThreads }))) throw noAgent(at.id);
+    return before;
+  });
+}
+
+/** Whether an agent can go while it is at work, with its threads. `default` can only be reset, and keeps them. */
+export function canGo({ id, origin }: Agent): boolean {
+  return origin === "api" && id !== DEFAULT_AGENT_ID;
 }
 
 /** No such agent for this account; one of another account looks just the same. */
@@ -106,6 +110,10 @@ export function noAgent(id: string, field?: string): Refusal {
     ...(field === undefined ? {} : { field }),
     hint: "GET /v1/agents lists those there are; `default` always exists.",
   });
+}
+
+function inTurn<T>({ turns }: Agents, { accountId, id }: AgentKey, work: () => Promise<T>): Promise<T> {
+  return turns.run(JSON.stringify(["agent", accountId, id]), work);
 }
 
 async function insert(agents: Agents, at: AgentKey, fields: AgentFields): Promise<Agent> {

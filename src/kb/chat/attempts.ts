@@ -3,6 +3,8 @@ import type { Citation, FinishReason } from "../../wire/chat.ts";
 import type { Agent } from "../agents/agents.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
 import { NO_USAGE, type ChatModel, type ModelAnswer, type ModelUsage } from "../models/chat-model.ts";
+import { ModelFailure, unusableAnswer } from "../models/model-failure.ts";
+import type { ModelWatch } from "../models/model-watch.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Turn } from "../store/chat.ts";
 import { answerBuiltin, BUILTIN_MODEL } from "./builtin.ts";
@@ -48,10 +50,17 @@ export interface Spent {
   readonly usage: ModelUsage;
 }
 
+/** Where models are asked, which one where an agent names none, and who hears how they fare. */
+export interface Endpoint {
+  readonly chat: ChatModel;
+  readonly model: string;
+  readonly watch: Pick<ModelWatch, "works" | "failed">;
+}
+
 /** Who can be asked. */
 export interface Answerers {
   /** Undefined: no endpoint is configured, and the builtin agent answers everything. */
-  readonly endpoint: { readonly chat: ChatModel; readonly model: string } | undefined;
+  readonly endpoint: Endpoint | undefined;
   readonly ocr: Pick<Ocr, "pagesMax" | "readImage">;
   readonly contextTokensOf: (model: string) => number;
 }
@@ -82,7 +91,8 @@ export async function ask(answerers: Answerers, question: Question, waiting: Wai
     waiting.signal.throwIfAborted();
     if (second === undefined || !isModelFailure(error)) throw error;
     const firstAttemptError = error.message;
-    const refused = error instanceof UnusableAnswer ? { refused: error.spent } : {};
+    const usage = error instanceof ModelFailure ? error.usage : undefined;
+    const refused = usage === undefined ? {} : { refused: { asked: first, usage } };
     try {
       const answered = await attempt(answerers, second, question, waiting);
       return { ...answered, ...refused, fallback: true, firstAttemptError };
@@ -109,7 +119,16 @@ async function attempt(
   if (model === BUILTIN_MODEL || answerers.endpoint === undefined) {
     return askBuiltin(answerers, question, waiting);
   }
-  return askModel(answerers.endpoint.chat, answerers.contextTokensOf(model), model, question, waiting);
+  const { chat, watch } = answerers.endpoint;
+  try {
+    const answered = await askModel(chat, answerers.contextTokensOf(model), model, question, waiting);
+    // A stream that broke off says no more than that: the next question tells.
+    if (answered.finish !== "error") watch.works(model);
+    return answered;
+  } catch (error) {
+    if (error instanceof ModelFailure) watch.failed(model, error);
+    throw error;
+  }
 }
 
 async function askBuiltin({ ocr }: Answerers, question: Question, waiting: Waiting): Promise<Answered> {
@@ -153,8 +172,7 @@ async function askModel(
   // JSON is told in one piece, once it is known to be some: pieces cannot be taken back when the second model is asked.
   const onPiece = onText && (asJson ? () => undefined : onText);
   const answer = await chat.answer(request, onPiece === undefined ? { signal } : { signal, onText: onPiece });
-  const isWhole = answer.finish === "completed";
-  const text = asJson && isWhole ? jsonOf(answer, model) : answer.text;
+  const text = asJson ? jsonOf(answer, model) : answer.text;
   if (asJson) onText?.(text);
   return {
     id: answer.id,
@@ -171,21 +189,17 @@ async function askModel(
   };
 }
 
-/** An answer that is not what was asked for. Its tokens are spent all the same. */
-class UnusableAnswer extends KbsyncError {
-  readonly spent: Spent;
-
-  constructor(message: string, spent: Spent) {
-    super(message, { code: "model_failed", subject: spent.asked, retryable: true });
-    this.spent = spent;
-  }
-}
-
-function jsonOf({ text, usage }: ModelAnswer, model: string): string {
-  const json = jsonObjectOf(text);
+/** The object that was asked for. Half of one is none, whatever took the other half away. */
+function jsonOf({ text, finish, problem, usage }: ModelAnswer, model: string): string {
+  const json = finish === "error" ? undefined : jsonObjectOf(text);
   if (json !== undefined) return json;
-  const message = `the model ${model} failed: it did not answer one JSON object`;
-  throw new UnusableAnswer(message, { asked: model, usage });
+  const did = {
+    completed: "it did not answer one JSON object",
+    truncated: "it did not come to the end of its JSON within its limit",
+    content_filter: "a filter left no JSON object of its answer",
+    error: `its JSON broke off (${problem})`,
+  };
+  throw unusableAnswer(model, did[finish], usage);
 }
 
 function tooLong(contextTokens: number): Refusal {

@@ -1,7 +1,7 @@
 import { openGate } from "../../lib/gate.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
-import { readAgent, type Agents } from "../agents/agents.ts";
+import { canGo, readAgent, type Agents } from "../agents/agents.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { ThreadLink } from "../store/chat.ts";
@@ -101,7 +101,7 @@ export function openChat(parts: ChatParts): Chat {
       if (agentId === undefined) throw invalidField("agent_id", "expected with thread_id, got nothing");
       const agent = await readAgent(agents, { accountId, id: agentId }, "agent_id");
       if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
-      const isStoredAgent = agent.origin === "api";
+      const isStoredAgent = canGo(agent);
       const at = { accountId, agentId, threadId: threadId.toWellFormed() };
       return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
     },

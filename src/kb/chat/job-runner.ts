@@ -9,10 +9,13 @@ import type { ChatJob, ChatJobFigures } from "../store/chat.ts";
 import type { Store } from "../store/store.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import type { Chat } from "./chat.ts";
+import { openJobOrder } from "./job-order.ts";
 import { webhookTarget } from "./webhook-target.ts";
 
 /** Jobs worked on at once; those who wait at the telephone go first. */
 const WIDTH = 4;
+/** Jobs read at once: some may have to wait for others of their thread. */
+const READ_MAX = 2 * WIDTH;
 /** A job that has begun so often and never ended ends the process each time: it is told as failed. */
 const BEGUN_MAX = 3;
 /** A job that found the service busy holds its place so long before it is begun again. */
@@ -76,12 +79,15 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   const running = new Map<number, Promise<void>>();
   /** By number; as many as the queue holds at most. */
   const putOff = new Map<number, PutOff>();
+  const order = openJobOrder();
   /** By account; one number for each that had any. */
   const failed = new Map<string, number>();
 
   const work = async (job: ChatJob): Promise<void> => {
     try {
-      if ((await attempt(job)) === "over") putOff.delete(job.number);
+      if ((await attempt(job)) === "again") return;
+      putOff.delete(job.number);
+      order.leave(job.number);
     } catch (error) {
       // Whatever could not be written, be it the note that a job is told as failed.
       if (!isFull(error)) throw error;
@@ -175,12 +181,15 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   const look = async (): Promise<void> => {
     const nowMs = kb.nowMs();
     const waiting = [...putOff].filter(([, { dueMs }]) => dueMs > nowMs);
-    for (const job of await kb.store.chatJobs(
-      WIDTH * 2,
-      waiting.map(([number]) => number),
-    )) {
-      if (signal.aborted || running.size >= WIDTH) return;
-      if (!running.has(job.number)) start(job);
+    for (;;) {
+      // Each of them is begun or has to wait for another, so that the next read tells of others.
+      const except = [...waiting.map(([number]) => number), ...running.keys(), ...order.behind()];
+      const found = await kb.store.chatJobs(READ_MAX, except);
+      for (const job of found) {
+        if (signal.aborted || running.size >= WIDTH) return;
+        if (order.take(job)) start(job);
+      }
+      if (found.length < READ_MAX) break;
     }
     const nextMs = Math.min(...waiting.map(([, { dueMs }]) => dueMs));
     // While jobs are under way, the end of each looks again.

@@ -2,10 +2,10 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
 import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
-import { noAgent, type Agent } from "../agents/agents.ts";
+import { canGo, noAgent, type Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
-import { Refusal } from "../resources/refusal.ts";
+import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
 import type { StoredFile } from "../store/store.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
@@ -54,6 +54,7 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
   try {
     const system = filled(agent.systemPrompt, body, PROMPT_CHARS_MAX);
     const user = filled(body.user ?? "", body, USER_CHARS_MAX);
+    const question = user.text.trim();
     const memory = await remembered(parts, asking);
     const render = modelsOf(agent, parts.answerers).some((model) => model !== BUILTIN_MODEL);
     const { signal } = waiting;
@@ -62,7 +63,7 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
     );
     const options = { render, signal, imagesMax: IMAGES_MAX };
     const { images, leftOut } = await addThreadImages(parts, own, memory.images, options);
-    const question = user.text.trim();
+    if (question === "" && images.length === 0) throw nothingAsked();
     const answered = await ask(
       parts.answerers,
       {
@@ -98,6 +99,14 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
   } finally {
     for (const token of fetched) await kb.files.discard(token);
   }
+}
+
+/** A thread's images may be all that is asked about: only once they are looked for is it known that nothing is. */
+function nothingAsked(): Refusal {
+  return invalidField(
+    "user",
+    "expected a text that is not empty once its variables are filled in, or an image in user_urls",
+  );
 }
 
 /** Throws `text_too_large` where the values make a text of it that is longer than may be sent without them. */
@@ -158,7 +167,7 @@ async function addTurn(
     return await kb.store.addTurn({
       accountId,
       agentId: agent.id,
-      isStoredAgent: agent.origin === "api",
+      isStoredAgent: canGo(agent),
       agentCreatedAt: agent.createdAt,
       threadId: body.thread_id?.toWellFormed(),
       messageId,

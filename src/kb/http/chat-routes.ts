@@ -1,8 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { ChatAccepted, ChatAnswer, ChatBody } from "../../wire/chat.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { Chat } from "../chat/chat.ts";
 import { openEventStream } from "./event-stream.ts";
+import { leavingSignal } from "./leaving.ts";
 import { callerOf, requireKey, routeConfig, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import type { RouteDoc } from "./route-table.ts";
@@ -69,22 +70,14 @@ async function stream(
       throw error;
     }
     const { status, body: failure } = refusalAnswer(error);
-    if (status === 500 && !signal.aborted) log.error({ err: error }, "a streamed answer broke off");
+    if (!signal.aborted && status >= 500) {
+      const line = { requestId: reply.request.id, code: failure.error.code };
+      // Its status was sent as 200: nothing else would tell of it.
+      if (status === 500) log.error({ ...line, err: error }, "a streamed answer broke off");
+      else log.warn({ ...line, problem: failure.message }, "a streamed answer broke off");
+    }
     events.send("error", failure);
   }
   events.end();
   return reply;
-}
-
-/** Aborted when the client goes away before it has its answer: nobody pays for what nobody reads. */
-function leavingSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
-  const leaving = new AbortController();
-  const leave = (): void =>
-    leaving.abort(new DOMException(`the client of request ${request.id} went away`, "AbortError"));
-  raw.once("close", () => {
-    if (!raw.writableFinished) leave();
-  });
-  // Gone while the request was read and checked: that event has been.
-  if (raw.destroyed) leave();
-  return leaving.signal;
 }

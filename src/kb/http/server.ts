@@ -19,6 +19,7 @@ import { openJsonReader } from "./json-reader.ts";
 import type { JsonReader } from "./json-reader.ts";
 import { addMonitoringRoutes, isMonitoring } from "./monitoring-routes.ts";
 import type { MetricsText } from "./monitoring-routes.ts";
+import { hasLeft } from "./leaving.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";
@@ -226,7 +227,8 @@ function requestLine(request: FastifyRequest, reply: FastifyReply, startMs: numb
 function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, retryAfterSeconds, body } = refusalAnswer(error);
   const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
-  if (body.error.code === "disk_full") tellFullDisk(log, line);
+  if (hasLeft(error)) log.debug({ ...line, status: undefined }, "the client went away before its answer");
+  else if (body.error.code === "disk_full") tellFullDisk(log, line);
   else if (status >= 500 && body.error.code !== "draining")
     log.error({ ...line, err: error }, "request failed");
   else log.debug({ ...line, code: body.error.code }, "request refused");

@@ -1,4 +1,5 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import type { ModelWatch } from "../models/model-watch.ts";
 import type { TextModel } from "./text-model.ts";
 
 /** After a failure the model is left alone so long: each document would wait for it in vain, for minutes where it hangs. */
@@ -25,13 +26,12 @@ export const NO_LANGUAGE_MODEL: LanguageState = {
     "No language model is configured; the builtin agent answers questions, and agentic chunking splits by meaning.",
 };
 
-/** Watches a model. `onProblem` hears when it begins to fail. */
-export function watchLanguageModel(
+/** A model that is left alone after a failure. `watch` is told of documents here, and of questions where they are asked. */
+export function openLanguageService(
   model: TextModel,
   nowMs: () => number,
-  onProblem: (error: unknown) => void,
+  watch: ModelWatch,
 ): LanguageService {
-  let failing = false;
   let restUntilMs = 0;
   return {
     run: async (work) => {
@@ -44,24 +44,24 @@ export function watchLanguageModel(
       }
       try {
         const result = await work(model);
-        failing = false;
+        watch.works(model.name);
         return result;
       } catch (error) {
         // Nonsense is one document's matter; that nobody answers, or all is refused, is everybody's.
         const code = codeOf(error);
-        if (code === "language_model_unreachable" || code === "language_model_refused") {
+        const isAll = code === "language_model_unreachable" || code === "language_model_refused";
+        if (isAll && error instanceof KbsyncError) {
           restUntilMs = nowMs() + REST_MS;
-          if (!failing) onProblem(error);
-          failing = true;
+          watch.fails(model.name, error);
         }
         throw error;
       }
     },
     state: () =>
-      failing
+      watch.isFailing(model.name)
         ? {
             state: "failing",
-            message: `The language model ${model.name} fails; agentic chunking splits by meaning until it works again.`,
+            message: `The language model ${model.name} fails; until it works again, agents answer by their second model, if they have one, and agentic chunking splits by meaning.`,
           }
         : { state: "ready", message: `Questions and agentic chunking ask ${model.name}.` },
   };

@@ -1,5 +1,6 @@
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import type { ModelUsage } from "./chat-model.ts";
 
 /**
  * Whose matter a failure is. `unreachable`: nobody answered, or the endpoint is busy, which passes by itself. `refused`:
@@ -10,14 +11,32 @@ export type FailureKind = "unreachable" | "refused" | "unusable";
 /** Why a model gave no answer: code `model_timeout` or `model_failed`. */
 export class ModelFailure extends KbsyncError {
   readonly kind: FailureKind;
+  /** Of the endpoint's refusal, where it gave one. */
+  readonly status: number | undefined;
+  /** Of an answer that is none: its tokens are spent all the same. */
+  readonly usage: ModelUsage | undefined;
 
-  constructor(
-    message: string,
-    options: { readonly code: string; readonly subject: string; readonly kind: FailureKind },
-  ) {
+  constructor(message: string, options: FailureFacts) {
     super(message, { code: options.code, subject: options.subject, retryable: true });
     this.kind = options.kind;
+    this.status = options.status;
+    this.usage = options.usage;
   }
+}
+
+interface FailureFacts {
+  readonly code: string;
+  /** The model that was asked. */
+  readonly subject: string;
+  readonly kind: FailureKind;
+  readonly status?: number | undefined;
+  readonly usage?: ModelUsage;
+}
+
+/** An answer that cannot be used, in words that say what it did. */
+export function unusableAnswer(model: string, did: string, usage: ModelUsage): ModelFailure {
+  const facts = { code: "model_failed", subject: model, kind: "unusable" as const, usage };
+  return new ModelFailure(`the model ${model} failed: ${did}`, facts);
 }
 
 /** Who was asked, and how. */
@@ -38,7 +57,8 @@ const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
  * and all, would stand in the log.
  */
 export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: AskedModel): ModelFailure {
-  const facts = { subject: model, kind: failureKind(error) };
+  const status = error instanceof APIError ? error.status : undefined;
+  const facts = { subject: model, kind: failureKind(error), status };
   if (isTimeout(error)) {
     const message = `the model ${model} did not answer within ${timeoutMs / 1000} s`;
     return new ModelFailure(message, { ...facts, code: "model_timeout" });
@@ -89,15 +109,21 @@ function wordsOf(error: unknown, apiKey: string | undefined): string {
 /** Causes that are looked into behind a failure. */
 const CAUSES_MAX = 5;
 
-/** What the system says of the connection, where it is to blame. */
+/** Of certificates, and of an endpoint that speaks no TLS at all. */
+const TLS_CODE = /CERT|TLS|SSL|SIGNATURE|ISSUER|CRL|^EPROTO$/;
+
+/** What the system says of the connection, where it is to blame. Its codes hold no key; those of an endpoint might. */
 function connectionWords(error: unknown): string | undefined {
   let cause: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
-    const code = codeOf(cause);
+    const code = cause instanceof APIError ? undefined : codeOf(cause);
     if (code === "ECONNREFUSED") return "its endpoint refuses the connection";
     if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "there is no host of its endpoint's name";
+    if (code !== undefined && TLS_CODE.test(code))
+      return `there is no safe connection to its endpoint (${code})`;
     if (code !== undefined && /^(?:E[A-Z]+|UND_ERR_\w+)$/.test(code))
       return `its endpoint broke off the connection (${code})`;
+    if (code !== undefined) return `the connection to its endpoint failed (${code})`;
     cause = cause.cause;
   }
   return undefined;

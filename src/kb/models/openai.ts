@@ -2,7 +2,7 @@ import OpenAI from "openai";
 import { Agent, fetch as undiciFetch } from "undici";
 import type { z } from "zod";
 import type { ChatModel, ModelAnswer, ModelCall, ModelMessage, ModelRequest } from "./chat-model.ts";
-import { modelFailure, type ModelFailure } from "./model-failure.ts";
+import { modelFailure, ModelFailure, unusableAnswer } from "./model-failure.ts";
 import { ChunkBody, CompletionBody, finishOf, usageOf } from "./openai-answer.ts";
 import { askPatiently, type Patience } from "./patience.ts";
 
@@ -124,13 +124,17 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
       signal.throwIfAborted();
       const patience = own ?? { tryMs: timeoutMs, allMs: timeoutMs };
       try {
-        if (onText === undefined) return await whole(request, patience, signal);
-        const answer = await streamed(request, patience, signal, onText);
-        if (answer.text !== "" || answer.finish !== "error") return answer;
-        throw new Error(answer.problem);
+        const answer =
+          onText === undefined
+            ? await whole(request, patience, signal)
+            : await streamed(request, patience, signal, onText);
+        // A filter that took all of an answer is what came of the question; otherwise no text is no answer.
+        if (answer.text !== "" || answer.finish === "content_filter") return answer;
+        if (answer.finish === "error") throw new Error(answer.problem);
+        throw unusableAnswer(request.model, "it answered nothing", answer.usage);
       } catch (error) {
         signal.throwIfAborted();
-        throw failureOf(error, request, patience);
+        throw error instanceof ModelFailure ? error : failureOf(error, request, patience);
       }
     },
     close: async () => {

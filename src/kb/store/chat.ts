@@ -64,7 +64,7 @@ export interface ThreadKey {
 
 /** A link of an uploaded file to a thread. */
 export interface ThreadLink extends ThreadKey {
-  /** The agent is a row of the store: then it must still be there. */
+  /** The agent is a row of the store and can go with its threads: then it must still be there. */
   readonly isStoredAgent: boolean;
   /** Its `createdAt`: one that was made anew under the same id is another one. */
   readonly agentCreatedAt?: string | undefined;

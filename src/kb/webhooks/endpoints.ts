@@ -1,4 +1,5 @@
 import { newHexId } from "../../lib/ids.ts";
+import type { Turns } from "../../lib/turns.ts";
 import type { EndpointBody, EndpointChangeBody, RotateSecretBody } from "../../wire/webhook.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 import type { Store } from "../store/store.ts";
@@ -17,6 +18,8 @@ export interface EndpointParts {
   readonly nowMs: () => number;
   /** Whether a host may be sent to, as far as its name or literal address tells; the dial asks again. */
   readonly allowsHost: (host: string) => boolean;
+  /** A rotation reads the secrets and writes them: each sees those that the ones before it made. */
+  readonly turns: Turns;
 }
 
 /** An endpoint with the secret that was just made or given. */
@@ -76,17 +79,28 @@ export async function rotateSecret(
   at: EndpointKey,
   body: RotateSecretBody,
 ): Promise<NewSecret> {
+  const secret = givenSecret(body.secret) ?? newSecret();
+  const key = JSON.stringify(["endpoint", at.accountId, at.id]);
+  const endpoint = await parts.turns.run(key, () => putInForce(parts, at, secret, body.overlapHours));
+  return { endpoint, secret };
+}
+
+async function putInForce(
+  parts: EndpointParts,
+  at: EndpointKey,
+  secret: string,
+  overlapHours: number,
+): Promise<Endpoint> {
   const before = await readEndpoint(parts, at);
   const nowMs = parts.nowMs();
-  const secret = givenSecret(body.secret) ?? newSecret();
-  const untilMs = nowMs + body.overlapHours * HOUR_MS;
+  const untilMs = nowMs + overlapHours * HOUR_MS;
   const old = secretsInForce(before.secrets, nowMs).map((each): SigningSecret => ({
     secret: each.secret,
     untilMs: Math.min(each.untilMs ?? Infinity, untilMs),
   }));
   const secrets = [{ secret, untilMs: null }, ...secretsInForce(old, nowMs)].slice(0, SECRETS_MAX);
   const changed = await parts.store.changeEndpoint({ ...at, secrets, nowIso: nowIso(parts) });
-  return { endpoint: found(changed, at.id), secret };
+  return found(changed, at.id);
 }
 
 /** Throws `endpoint_not_found`. */

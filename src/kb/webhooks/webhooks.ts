@@ -38,7 +38,7 @@ export interface WebhookOptions extends EndpointParts {
 
 /** Opens them; nothing is sent before the courier is woken. */
 export function openWebhooks(options: WebhookOptions): Webhooks {
-  const { store, nowMs, allowsHost } = options;
+  const { store, nowMs, allowsHost, turns } = options;
   const dispatcher = new Agent({
     connect: options.connect,
     headersTimeout: ATTEMPT_TIMEOUT_MS,
@@ -54,9 +54,10 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
     store,
     nowMs,
     allowsHost,
+    turns,
     courier,
     test: async (at) => {
-      const endpoint = await readEndpoint({ store, nowMs, allowsHost }, at);
+      const endpoint = await readEndpoint(options, at);
       return sendDelivery(send, testOf(endpoint, nowMs()), stop.signal);
     },
     close: async () => {

@@ -115,6 +115,29 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
     await expectTold("/waiting");
   });
 
+  it("is another matter for `default`, which is as it was then, and keeps its threads: it answers, and its upload stays", async () => {
+    const at = { agent_id: "default", thread_id: "reset" };
+    const change = () => running.send("PUT", "/v1/agents/default", { key: admin, body: { name: "Changed" } });
+    const reset = () => running.send("DELETE", "/v1/agents/default", { key: admin });
+    await change();
+    endpoint.behave = async () => {
+      await reset();
+      return { kind: "answer", text: "All the same." };
+    };
+    const { status, json } = await ask(running, { ...at, user: "Hello" });
+    expect([status, json.response?.data.content]).toEqual([200, "All the same."]);
+    await change();
+    beforeFile = reset;
+    const png = sharp({ create: { width: 8, height: 8, channels: 3, background: "#0c0" } }).png();
+    const form = fileForm(await png.toBuffer(), "green.png");
+    for (const [name, value] of Object.entries(at)) form.append(name, value);
+    expect((await running.send("POST", "/files/upload", { body: form })).status).toBe(200);
+    endpoint.behave = () => ({ kind: "answer", text: "Well." });
+    await ask(running, { ...at, user: "What did I say?" });
+    expect(endpoint.requests.at(-1)?.messages).toHaveLength(4);
+    expect(JSON.stringify(endpoint.requests.at(-1))).toContain("image_url");
+  });
+
   it("during an upload to its thread: 404, and neither the file nor its link is kept", async () => {
     const before = await filesOf(running);
     beforeFile = remove;

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
 import { ChatAnswer } from "../../../src/wire/chat.ts";
 import {
   ENDPOINT_KEY,
@@ -148,6 +150,13 @@ describe("an answer of a model", () => {
     expect(json.response.data.annotations).toContainEqual({ type: "missing_variable", name: "gone" });
   });
 
+  it("is asked of no model where the filled-in question is blank and no image is there", async () => {
+    const asked = endpoint.requests.length;
+    const refused = await ask(running, { user: " {{q}} ", variables: { q: "" }, thread_id: "blank" });
+    expect(refused).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field: "user" } } });
+    expect(endpoint.requests.length).toBe(asked);
+  });
+
   it.each([
     ["length", "truncated"],
     ["content_filter", "content_filter"],
@@ -168,6 +177,56 @@ describe("an answer of a model", () => {
       json: { error: { code: "model_failed" } },
     });
   });
+
+  it.each<[string, boolean, Behaviour, RegExp]>([
+    ["broke off", true, { kind: "break", after: ['{"tons": ', "4"] }, /JSON broke off/],
+    ["ended at the limit", false, { kind: "answer", text: '{"tons": 4', finish: "length" }, /limit/],
+    ["was filtered", true, { kind: "answer", text: "No.", finish: "content_filter" }, /filter/],
+  ])("as JSON that %s is no answer: the second model is asked", async (_name, stream, behaviour, words) => {
+    endpoint.behave = ({ model }) => (model === "seeing" ? behaviour : endpointText('{"tons": 40}'));
+    const body = { agent_id: "careful", user: "Tons?", response_type: "json", stream };
+    const { text, json } = await ask(running, body);
+    const { response } = ChatAnswer.parse(stream ? eventsOf(text).at(-1)?.data : json);
+    expect(response.data).toMatchObject({ content: '{"tons": 40}', fallback: true });
+    expect(response.data.firstAttemptError).toMatch(words);
+    expect(eventsOf(text)).toHaveLength(stream ? 2 : 0);
+    endpoint.behave = () => behaviour;
+    expect(await ask(running, body)).toMatchObject({
+      status: 502,
+      json: { error: { code: "model_failed" } },
+    });
+  });
+
+  it("as JSON that is whole at the limit is given", async () => {
+    endpoint.behave = () => ({ kind: "answer", text: '{"tons": 40}', finish: "length" });
+    const { json } = await ask(running, { user: "Tons?", response_type: "json" });
+    expect(json.response.data).toMatchObject({ content: '{"tons": 40}', finish_reason: "truncated" });
+  });
+
+  it.each([
+    ["with words that are none", false, ""],
+    ["streamed", true, ""],
+    ["with calls of tools alone", false, null],
+  ])(
+    "that is empty, %s, is none: the second model is asked, and its tokens count",
+    async (_n, stream, content) => {
+      const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+      const choices = [{ message: { content }, finish_reason: "tool_calls" }];
+      const empty: Behaviour =
+        content === null
+          ? { kind: "raw", body: JSON.stringify({ choices, usage }) }
+          : { kind: "answer", text: content, usage };
+      endpoint.behave = ({ model }) => (model === "seeing" ? empty : answered);
+      const { text, json } = await ask(running, { agent_id: "careful", user: "Hello", stream });
+      const { response } = ChatAnswer.parse(stream ? eventsOf(text).at(-1)?.data : json);
+      expect(response.data).toMatchObject({ fallback: true, model: "second-2026" });
+      expect(response.data.firstAttemptError).toContain("answered nothing");
+      expect(response.usage.input_tokens).toBe(107);
+      endpoint.behave = () => empty;
+      const refused = await ask(running, { user: "Hello", stream, thread_id: "empty" });
+      expect(refused).toMatchObject({ status: 502, json: { error: { code: "model_failed" } } });
+    },
+  );
 });
 
 describe("a model that fails", () => {
@@ -236,6 +295,49 @@ describe("a model that fails", () => {
     const [system, , earlier] = lastRequest()?.messages ?? [];
     expect(textOf(system?.content)).toContain("Earlier answers");
     expect(textOf(earlier?.content)).toMatch(/^Answered without a model \(data, no instructions\): "/);
+  });
+
+  it("is failing in health until it answers again, and the log tells both once, though a second one answers", async () => {
+    const own = await openAsking(endpoint, {
+      agents: [{ id: "careful", systemPrompt: "", knowledge: [], fallbackModel: "second" }],
+    });
+    try {
+      const state = async () => (await own.send("GET", "/v1/health", { key: null })).json.languageModel.state;
+      const lines = (words: string) =>
+        own
+          .log()
+          .split("\n")
+          .filter((line) => line.includes(words) && line.includes('"model":"seeing"'));
+      const asked = (body: object) => ask(own, { user: "Hello", ...body });
+      const fails = (status: number): void => {
+        endpoint.behave = ({ model }) => (model === "seeing" ? { kind: "fail", status } : answered);
+      };
+      const works = async (): Promise<void> => {
+        endpoint.behave = () => answered;
+        await asked({});
+        expect(await state()).toBe("ready");
+      };
+      fails(401);
+      for (const agent_id of ["careful", "careful", "default"]) await asked({ agent_id });
+      expect(await state()).toBe("failing");
+      expect(lines("the language model fails")).toHaveLength(1);
+      await works();
+      expect(lines("the language model works again")).toHaveLength(1);
+      // What is refused may be one question's own matter; what is always refused is not.
+      fails(400);
+      await asked({ agent_id: "careful" });
+      expect(await state()).toBe("ready");
+      for (const stream of [true, false]) await asked({ stream });
+      expect(await state()).toBe("failing");
+      await works();
+      expect(lines("the language model fails")).toHaveLength(2);
+      // Another model of the endpoint is another matter.
+      endpoint.behave = ({ model }) => (model === "second" ? { kind: "fail", status: 500 } : answered);
+      await asked({ agent_id: "careful" });
+      expect(await state()).toBe("ready");
+    } finally {
+      await own.close();
+    }
   });
 
   it("never shows its key, though its endpoint's own words hold it", async () => {
@@ -315,6 +417,21 @@ describe("a streamed answer", () => {
       json: { error: { code: "model_failed" } },
     });
   });
+
+  it("that fails behind its first piece is in the log, where its status cannot tell of it", async () => {
+    const busy = (): never => {
+      throw new KbsyncError("the store is busy", { code: "store_busy" });
+    };
+    const wrapStore = (store: Store): Store => ({ ...store, addTurn: async () => busy() });
+    const own = await openAsking(endpoint, {}, { wrapStore });
+    try {
+      const { status, events } = await stream({ user: "Hello", thread_id: "unkept" }, own);
+      expect([status, events.at(-1)?.event]).toEqual([200, "error"]);
+      expect(own.log()).toMatch(/"level":40.*"code":"store_busy".*a streamed answer broke off/);
+    } finally {
+      await own.close();
+    }
+  });
 });
 
 describe("a client that goes away", () => {
@@ -334,4 +451,24 @@ describe("a client that goes away", () => {
     });
     expect(lastRequest()?.messages).toHaveLength(2);
   });
+
+  it.each([false, true])(
+    "before the first piece is no trouble of the service's, streamed: %s",
+    async (stream) => {
+      const gone = (): string[] =>
+        running
+          .log()
+          .split("\n")
+          .filter((line) => line.includes("went away"));
+      const [before, asked] = [gone().length, endpoint.requests.length];
+      endpoint.behave = () => ({ kind: "stall" });
+      const leaving = new AbortController();
+      const ended = begin(running, { user: "Hello", stream }, leaving.signal);
+      await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1));
+      leaving.abort();
+      await expect(ended).rejects.toThrow(/abort/i);
+      await vi.waitFor(() => expect(gone().length).toBe(before + 1));
+      expect(gone().at(-1)).toMatch(/"level":20/);
+    },
+  );
 });

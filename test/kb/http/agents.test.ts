@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { changeAgent } from "../../../src/kb/agents/agents.ts";
+import { LOCAL_ACCOUNT } from "../../../src/kb/resources/keys.ts";
+import { openTurns } from "../../../src/lib/turns.ts";
 import { AgentRecord } from "../../../src/wire/agent.ts";
 import { openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
@@ -67,6 +70,22 @@ describe("agents", () => {
     expect(changes).toContainEqual({ name });
     await send("DELETE", "/default");
   });
+
+  it.each(["default", "own"])(
+    "changed in several fields at the same instant, %s has them all",
+    async (id) => {
+      if (id !== "default") await send("POST", "", { id, name: "Own" });
+      const changes = [{ name: "New" }, { temperature: 1.5 }, { systemPrompt: "Mine." }, { model: "m" }];
+      // Without requests between, each would read the agent before the first has written it.
+      const parts = { configured: [], defaultKnowledge: [], nowMs: Date.now, turns: openTurns() };
+      const agents = { ...parts, store: running.store };
+      const account = await running.store.ensureAccount(LOCAL_ACCOUNT);
+      const at = { accountId: account.id, id };
+      await Promise.all(changes.map((change) => changeAgent(agents, at, change)));
+      expect((await send("GET", `/${id}`)).json.data).toMatchObject(Object.assign({}, ...changes));
+      await send("DELETE", `/${id}`);
+    },
+  );
 
   it("`default` can be changed, and is as it was once that is deleted", async () => {
     const before = (await send("GET", "/default")).json.data;

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { watchLanguageModel } from "../../../src/kb/ingest/language-service.ts";
+import { openLanguageService } from "../../../src/kb/ingest/language-service.ts";
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import { INLINE_CHARS_MAX, openSplitter, UNITS_MAX } from "../../../src/kb/ingest/split.ts";
 import type { Splitter } from "../../../src/kb/ingest/split.ts";
+import { openModelWatch } from "../../../src/kb/models/model-watch.ts";
 import { openTextModel } from "../../../src/kb/ingest/text-model.ts";
 import { openOpenAiModel } from "../../../src/kb/models/openai.ts";
 import type { ChatModel } from "../../../src/kb/models/chat-model.ts";
@@ -58,10 +59,10 @@ describe("splitting", () => {
     const splitter = openSplitter({
       model,
       language: withLanguage
-        ? watchLanguageModel(
+        ? openLanguageService(
             openTextModel(chat, "divider-1"),
             () => nowMs,
-            () => undefined,
+            openModelWatch(() => undefined),
           )
         : undefined,
       busy: () => new Error("busy"),

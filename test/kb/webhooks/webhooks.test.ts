@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Agent } from "undici";
 import { KbsyncError } from "../../../src/lib/failure.ts";
+import { openTurns } from "../../../src/lib/turns.ts";
 import { openCourier } from "../../../src/kb/webhooks/courier.ts";
+import { rotateSecret } from "../../../src/kb/webhooks/endpoints.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
 import { openReceiver, signedBy, type Received, type Receiver } from "./receiver.ts";
@@ -362,6 +364,21 @@ describe("endpoints", () => {
     await receiver.close();
     expect((await test()).json.data).toMatchObject({ arrived: false, problem: expect.any(String) });
     receiver = await openReceiver();
+  });
+
+  it("rotate their secret twice at the same instant: both new ones sign, and the one before", async () => {
+    const { json } = await register();
+    // Without requests between, each would read the secrets before the first has written its own.
+    const { store } = running;
+    const parts = { store, nowMs: () => nowMs, allowsHost: () => true, turns: openTurns() };
+    const account = await store.ensureAccount(`webhooks ${accounts}`);
+    const at = { accountId: account.id, id: json.data._id };
+    const rotate = () => rotateSecret(parts, at, { overlapHours: 24 });
+    const rotated = await Promise.all([rotate(), rotate()]);
+    await send("POST", `/v1/webhooks/${json.data._id}/test`);
+    const [message] = await messages(1);
+    const secrets = [json.data.secret, ...rotated.map(({ secret }) => secret)];
+    expect(message && signedBy(message, secrets)).toHaveLength(3);
   });
 
   it("rotate their secret: both sign for the overlap, then the new one alone", async () => {

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
+import type { Running } from "../service/running.ts";
+import { ask, openAsking } from "./asking.ts";
+
+// Questions of one thread whose answers go to webhooks are answered in the order in which they were accepted.
+
+/** For a machine with other work. */
+const WAIT = { timeout: 60_000, interval: 10 };
+/** The longest that a question waits for room before it is tried again. */
+const LONGEST_MS = 10 * 60 * 1000;
+
+let endpoint: ModelEndpoint;
+let receiver: Receiver;
+let running: Running;
+let nowMs = Date.now();
+/** Threads whose next question finds the store busy, and those whose next answer finds no room. */
+const busy = new Set<string>();
+const full = new Set<string>();
+beforeAll(async () => {
+  endpoint = await openModelEndpoint();
+  receiver = await openReceiver();
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    thread: async (query) => {
+      if (busy.delete(query.threadId)) throw new KbsyncError("busy", { code: "store_busy" });
+      return store.thread(query);
+    },
+    addTurn: async (turn) => {
+      if (full.delete(turn.threadId ?? "")) throw new KbsyncError("no space", { code: "disk_full" });
+      return store.addTurn(turn);
+    },
+  });
+  running = await openAsking(endpoint, {}, { wrapStore, nowMs: () => nowMs });
+}, 60_000);
+afterAll(async () => {
+  await running.close();
+  await endpoint.close();
+  await receiver.close();
+});
+beforeEach(() => {
+  endpoint.behave = () => ({ kind: "answer", text: "Well." });
+});
+
+const send = async (user: string, thread_id: string): Promise<void> => {
+  const webhook = { url: `${receiver.url}/${thread_id}` };
+  expect((await ask(running, { user, thread_id, webhook })).status).toBe(202);
+};
+const told = (thread: string) => receiver.messages.filter(({ path }) => path === `/${thread}`).length;
+/** What the model was asked, in its order: each question, and the messages that came with it. */
+const asked = (from: number) =>
+  endpoint.requests.slice(from).map(({ messages }) => [messages.at(-1)?.content, messages.length]);
+
+it("also where the first finds the service busy and is begun again", async () => {
+  const from = endpoint.requests.length;
+  busy.add("busy");
+  await send("first", "busy");
+  await send("second", "busy");
+  await vi.waitFor(() => expect(told("busy")).toBe(2), WAIT);
+  expect(asked(from)).toEqual([
+    ["first", 2],
+    ["second", 4],
+  ]);
+});
+
+it("also where the first waits for room on the disk; other threads do not wait with it", async () => {
+  const from = endpoint.requests.length;
+  full.add("full");
+  await send("first", "full");
+  await vi.waitFor(() => expect(full.size).toBe(0), WAIT);
+  await send("second", "full");
+  await send("other", "roomy");
+  await vi.waitFor(() => expect(told("roomy")).toBe(1), WAIT);
+  expect(asked(from)).toEqual([
+    ["first", 2],
+    ["other", 2],
+  ]);
+  nowMs += LONGEST_MS;
+  await send("another", "roomy");
+  await vi.waitFor(() => expect(told("full")).toBe(2), WAIT);
+  expect(asked(from).filter(([user]) => user === "first" || user === "second")).toEqual([
+    ["first", 2],
+    ["first", 2],
+    ["second", 4],
+  ]);
+});
+
+it("and a thread with many of them holds up no other", async () => {
+  const held = Promise.withResolvers<void>();
+  endpoint.behave = async ({ messages }) => {
+    if (messages.at(-1)?.content === "many 0") await held.promise;
+    return { kind: "answer", text: "Well." };
+  };
+  const from = endpoint.requests.length;
+  const many = Array.from({ length: 20 }, (_, at) => `many ${at}`);
+  for (const user of many) await send(user, "many");
+  await send("single", "single");
+  await vi.waitFor(() => expect(told("single")).toBe(1), WAIT);
+  expect(asked(from).map(([user]) => user)).toEqual(["many 0", "single"]);
+  held.resolve();
+  await vi.waitFor(() => expect(told("many")).toBe(many.length), WAIT);
+  expect(asked(from).map(([user]) => user)).toEqual(["many 0", "single", ...many.slice(1)]);
+});
