@@ -33,8 +33,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "actions/create.ts",
-        "    const reply =\n      uploaded.kind",
-        "    ledger.note(() => ledger.intents.remove(intent.id));\n    const reply =\n      uploaded.kind",
+        "    const answer =\n      uploaded.kind",
+        "    ledger.note(() => ledger.intents.remove(intent.id));\n    const answer =\n      uploaded.kind",
       ),
     ],
   },

@@ -77,7 +77,7 @@ describe("agents", () => {
       if (id !== "default") await send("POST", "", { id, name: "Own" });
       const changes = [{ name: "New" }, { temperature: 1.5 }, { systemPrompt: "Mine." }, { model: "m" }];
       // Without requests between, each would read the agent before the first has written it.
-      const parts = { configured: [], defaultKnowledge: [], nowMs: Date.now, turns: openTurns() };
+      const parts = { configured: [], defaultKnowledge: () => [], nowMs: Date.now, turns: openTurns() };
       const agents = { ...parts, store: running.store };
       const account = await running.store.ensureAccount(LOCAL_ACCOUNT);
       const at = { accountId: account.id, id };
