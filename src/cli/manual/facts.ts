@@ -9,7 +9,7 @@ export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.held, "deletes held or a folder missing"],
   [EXIT.defect, "a defect in kbsync"],
   [EXIT.diskFull, "no space left"],
-  [EXIT.passing, "in the way for now (in use, or a disk that fails)"],
+  [EXIT.passing, "in the way for now (in use, an address that is not there yet, or a disk that fails)"],
   [EXIT.timeout, "not in time (wait)"],
   [EXIT.stopped, "stopped"],
 ];
