@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { openGate } from "../../src/lib/gate.ts";
@@ -35,6 +36,45 @@ describe("a gate", () => {
         },
       ),
     );
+  });
+
+  it("lets in what weighs no more than there is room for, in order, and alone what weighs more than all", async () => {
+    const gate = openGate(10, 9, () => new Error("full"));
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const enter = (name: string, weight: number, signal?: AbortSignal) =>
+      gate.run(
+        async () => {
+          begun.push(name);
+          await new Promise<void>((resolve) => ends.set(name, resolve));
+        },
+        signal,
+        weight,
+      );
+    const leaving = new AbortController();
+    const all = [enter("six", 6), enter("huge", 1000, leaving.signal), enter("four", 4), enter("five", 5)];
+    const settled = Promise.allSettled(all);
+    await Promise.resolve();
+    // The light ones do not pass the heavy one, which would wait for ever.
+    expect([begun, gate.running(), gate.waiting()]).toEqual([["six"], 6, 3]);
+    leaving.abort(new Error("left"));
+    await expect(all[1]).rejects.toThrow("left");
+    expect([begun, gate.running(), gate.waiting()]).toEqual([["six", "four"], 10, 1]);
+    ends.get("four")?.();
+    await all[2];
+    expect([gate.running(), gate.waiting()]).toEqual([6, 1]);
+    const huge = enter("huge", 1000);
+    ends.get("six")?.();
+    await all[0];
+    await setImmediate();
+    expect([begun, gate.running(), gate.waiting()]).toEqual([["six", "four", "five"], 5, 1]);
+    ends.get("five")?.();
+    await all[3];
+    await setImmediate();
+    expect([begun.at(-1), gate.running()]).toEqual(["huge", 10]);
+    ends.get("huge")?.();
+    await Promise.all([huge, settled]);
+    expect(gate.running()).toBe(0);
   });
 
   it("lets whoever gives up leave the line, and nobody else", async () => {

@@ -14,6 +14,11 @@ import { webhookTarget } from "./webhook-target.ts";
 
 /** Questions answered at once: each may hold 32 MB of images. */
 const WIDTH = 16;
+/**
+ * Bytes of images that are with models at once, of all questions: on its way each takes some six times its bytes, in the
+ * forms that JSON has of it.
+ */
+const SHOWN_BYTES_MAX = 64 * 1024 * 1024;
 /** Questions that wait for that; a model takes seconds, so nobody waits longer for its turn than for its answer. */
 const LINE_MAX = 128;
 /** Of them in one thread, behind the one that is answered: each waits for all before it, so the last for some minutes. */
@@ -22,7 +27,7 @@ const THREAD_LINE_MAX = 16;
 export const JOBS_MAX = 1000;
 
 /** What chat works with. */
-export interface ChatParts extends TurnParts {
+export interface ChatParts extends Omit<TurnParts, "showing"> {
   readonly agents: Agents;
   /** Whether messages may be sent to a host, as far as its name tells. */
   readonly allowsHost: (host: string) => boolean;
@@ -53,6 +58,7 @@ export interface Chat {
 export function openChat(parts: ChatParts): Chat {
   const { kb, agents } = parts;
   const gate = openGate(WIDTH, LINE_MAX, busy);
+  const showing = openGate(SHOWN_BYTES_MAX, WIDTH, busy);
   // A thread's questions are answered in the order in which they came: each knows those before it.
   const threads = openThreadLines(THREAD_LINE_MAX, threadBusy);
 
@@ -72,7 +78,7 @@ export function openChat(parts: ChatParts): Chat {
     const { accountId, agent, body } = asking;
     const { signal } = waiting;
     // Whoever left while waiting is not asked for.
-    const work = () => gate.run(() => answerTurn(parts, asking, waiting), signal);
+    const work = () => gate.run(() => answerTurn({ ...parts, showing }, asking, waiting), signal);
     const { thread_id: threadId } = body;
     if (threadId === null || threadId === undefined) return work();
     return threads.run(`${accountId}/${agent.id}/${threadId}`, work, signal);

@@ -166,7 +166,8 @@ export async function addThreadImages(
 
 const NO_ROOM = "there is no room for it beside newer ones";
 
-function renderedBytes(images: readonly ChatImage[]): number {
+/** Bytes of images as models get them. */
+export function renderedBytes(images: readonly ChatImage[]): number {
   return images.reduce((sum, { facts }) => sum + (facts.rendered?.bytes.length ?? 0), 0);
 }
 

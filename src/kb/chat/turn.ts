@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
+import type { Gate } from "../../lib/gate.ts";
 import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
 import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
@@ -12,7 +13,7 @@ import type { NewDelivery } from "../store/webhooks.ts";
 import { ask, modelsOf, type Answerers, type Attempted, type Waiting } from "./attempts.ts";
 import { BUILTIN_MODEL, rememberedBuiltin } from "./builtin.ts";
 import { findPassages } from "./find-passages.ts";
-import { addThreadImages, loadImages } from "./images.ts";
+import { addThreadImages, loadImages, renderedBytes } from "./images.ts";
 import type { ImageParts, ImageSource, LeftOut } from "./images.ts";
 import { fillVariables, type Filled } from "./variables.ts";
 
@@ -27,6 +28,8 @@ export interface TurnParts extends ImageParts {
   readonly answerers: Answerers;
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly imageDays: number;
+  /** Room for the bytes of the images that models are shown. */
+  readonly showing: Gate;
   /** Hears of what went wrong behind an answer that was stored and is given all the same. */
   readonly onProblem: (error: unknown) => void;
 }
@@ -64,19 +67,23 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
     const options = { render, signal, imagesMax: IMAGES_MAX };
     const { images, leftOut } = await addThreadImages(parts, own, memory.images, options);
     if (question === "" && images.length === 0) throw nothingAsked();
-    const answered = await ask(
-      parts.answerers,
-      {
-        agent,
-        systemPrompt: system.text,
-        text: question,
-        images,
-        passages: await findPassages(kb, accountId, agent.knowledge, question),
-        turns: memory.turns,
-        asJson: body.response_type === "json",
-      },
-      waiting,
-    );
+    const passages = await findPassages(kb, accountId, agent.knowledge, question);
+    const work = (): Promise<Attempted> =>
+      ask(
+        parts.answerers,
+        {
+          agent,
+          systemPrompt: system.text,
+          text: question,
+          images,
+          passages,
+          turns: memory.turns,
+          asJson: body.response_type === "json",
+        },
+        waiting,
+      );
+    const shownBytes = renderedBytes(images);
+    const answered = await (shownBytes === 0 ? work() : parts.showing.run(work, signal, shownBytes));
     const missing = new Set([...system.missing, ...user.missing]);
     const annotations = annotationsOf(answered, [...missing], leftOut);
     const urls = images.map(({ url }) => url);

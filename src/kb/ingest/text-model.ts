@@ -42,9 +42,9 @@ export function openTextModel(chat: ChatModel, name: string, patience = PATIENCE
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
       const named = (["temperature", "seed"] as const).find(
-        (each) => !refused.has(each) && error.message.includes(each),
+        (each) => !refused.has(each) && error.refuses(each),
       );
-      if (error.kind !== "refused" || named === undefined) throw failureOf(error);
+      if (named === undefined) throw failureOf(error);
       refused.add(named);
       return ask(messages, signal);
     }

@@ -22,6 +22,18 @@ export class ModelFailure extends KbsyncError {
     this.status = options.status;
     this.usage = options.usage;
   }
+
+  /** Whether the endpoint refuses the question for a field of it, which it names: some know fewer than others. */
+  refuses(field: string): boolean {
+    if (this.status !== 400 && this.status !== 422) return false;
+    // The model's own name may hold the field's.
+    const model = this.subject ?? "";
+    return this.message.slice(failedWords(model).length).replaceAll(model, "").includes(field);
+  }
+}
+
+function failedWords(model: string): string {
+  return `the model ${model} failed: `;
 }
 
 interface FailureFacts {
@@ -36,7 +48,7 @@ interface FailureFacts {
 /** An answer that cannot be used, in words that say what it did. */
 export function unusableAnswer(model: string, did: string, usage: ModelUsage): ModelFailure {
   const facts = { code: "model_failed", subject: model, kind: "unusable" as const, usage };
-  return new ModelFailure(`the model ${model} failed: ${did}`, facts);
+  return new ModelFailure(`${failedWords(model)}${did}`, facts);
 }
 
 /** Who was asked, and how. */
@@ -63,7 +75,7 @@ export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: Asked
     const message = `the model ${model} did not answer within ${timeoutMs / 1000} s`;
     return new ModelFailure(message, { ...facts, code: "model_timeout" });
   }
-  const message = `the model ${model} failed: ${wordsOf(error, apiKey)}`;
+  const message = `${failedWords(model)}${wordsOf(error, apiKey)}`;
   return new ModelFailure(message, { ...facts, code: "model_failed" });
 }
 

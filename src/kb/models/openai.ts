@@ -19,6 +19,8 @@ export interface OpenAiOptions {
 }
 
 const ATTEMPTS = 3;
+/** Models remembered that are asked without a form; agents name what they like. */
+const FORMLESS_MAX = 1000;
 /** Longest answer in characters: some 250,000 tokens, more than any model writes. */
 const ANSWER_CHARS_MAX = 1_000_000;
 /** Most bytes read of an answer, whole or an error: that many characters, each escaped, and what stands around them. */
@@ -119,24 +121,44 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
   const failureOf = (error: unknown, { model }: ModelRequest, { tryMs }: Patience): ModelFailure =>
     modelFailure(error, { model, apiKey, timeoutMs: tryMs });
 
-  return {
-    answer: async (request, { signal, onText, patience: own }: ModelCall) => {
+  /** Models whose endpoint knows no form of answers: they are asked for JSON in words alone. */
+  const formless = new Set<string>();
+
+  const answer = async (request: ModelRequest, call: ModelCall): Promise<ModelAnswer> => {
+    const asJson = request.asJson && !formless.has(request.model);
+    try {
+      return await answerOnce({ ...request, asJson }, call);
+    } catch (error) {
+      if (!asJson || !(error instanceof ModelFailure) || !error.refuses("response_format")) throw error;
+      if (formless.size >= FORMLESS_MAX) formless.clear();
+      formless.add(request.model);
+      return answerOnce({ ...request, asJson: false }, call);
+    }
+  };
+
+  const answerOnce = async (
+    request: ModelRequest,
+    { signal, onText, patience: own }: ModelCall,
+  ): Promise<ModelAnswer> => {
+    signal.throwIfAborted();
+    const patience = own ?? { tryMs: timeoutMs, allMs: timeoutMs };
+    try {
+      const given =
+        onText === undefined
+          ? await whole(request, patience, signal)
+          : await streamed(request, patience, signal, onText);
+      // A filter that took all of an answer is what came of the question; otherwise no text is no answer.
+      if (given.text !== "" || given.finish === "content_filter") return given;
+      if (given.finish === "error") throw new Error(given.problem);
+      throw unusableAnswer(request.model, "it answered nothing", given.usage);
+    } catch (error) {
       signal.throwIfAborted();
-      const patience = own ?? { tryMs: timeoutMs, allMs: timeoutMs };
-      try {
-        const answer =
-          onText === undefined
-            ? await whole(request, patience, signal)
-            : await streamed(request, patience, signal, onText);
-        // A filter that took all of an answer is what came of the question; otherwise no text is no answer.
-        if (answer.text !== "" || answer.finish === "content_filter") return answer;
-        if (answer.finish === "error") throw new Error(answer.problem);
-        throw unusableAnswer(request.model, "it answered nothing", answer.usage);
-      } catch (error) {
-        signal.throwIfAborted();
-        throw error instanceof ModelFailure ? error : failureOf(error, request, patience);
-      }
-    },
+      throw error instanceof ModelFailure ? error : failureOf(error, request, patience);
+    }
+  };
+
+  return {
+    answer,
     close: async () => {
       await Promise.all([wholes.destroy(), streams.destroy()]);
     },

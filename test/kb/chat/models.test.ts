@@ -472,3 +472,21 @@ describe("a client that goes away", () => {
     },
   );
 });
+
+describe("a model whose endpoint knows no form of answers", () => {
+  it("is asked for JSON in words alone, from the first refusal on", async () => {
+    const message = "'response_format.type' must be 'json_schema' or 'text'";
+    endpoint.behave = ({ response_format: form }) =>
+      form === undefined ? endpointText('{"tons": 40}') : { kind: "fail", status: 400, message };
+    const before = endpoint.requests.length;
+    for (const stream of [false, true]) {
+      const { json, text } = await ask(running, { user: "Tons?", response_type: "json", stream });
+      const content = stream
+        ? eventsOf(text).find(({ event }) => event === "delta")?.data["content"]
+        : json.response.data.content;
+      expect(JSON.parse(String(content))).toEqual({ tons: 40 });
+    }
+    const forms = endpoint.requests.slice(before).map((request) => request.response_format);
+    expect(forms).toEqual([{ type: "json_object" }, undefined, undefined]);
+  });
+});

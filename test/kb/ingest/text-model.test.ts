@@ -63,6 +63,14 @@ describe("a language model behind an OpenAI-compatible server", () => {
     ]);
   });
 
+  it("takes no other refusal for one of these, whatever the model's name says", async () => {
+    const named = openTextModel(chat, "seed-oss-36b");
+    server.next({ status: 401, error: "Who asks?" });
+    await expect(named.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
+    server.next({ status: 400, error: "No such model: seed-oss-36b." }, { says: "b" });
+    await expect(named.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
+  });
+
   it("tries again where the service is busy", async () => {
     server.next({ status: 429, retryAfter: "0" }, { status: 503 }, { says: "now" });
     expect(await model.complete(QUESTION, STAYS)).toBe("now");
