@@ -8,16 +8,17 @@ import { RETRIES } from "./test/retries.ts";
  */
 export const LONG_TESTS = [
   "test/cli/{key,no-home,up}.test.ts",
-  "test/kb/chat/{builtin-images,images,kill,rendered,webhook,webhook-order}.test.ts",
+  "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,ocr}.test.ts",
   "test/kb/http/partly-read.test.ts",
-  "test/kb/service/{kill,kill-model,kill-queues}.test.ts",
+  "test/kb/http/public-address.test.ts",
+  "test/kb/service/{model-change,kill,kill-model,kill-queues}.test.ts",
   "test/lib/folder-lock.test.ts",
   "test/long/image-recall.test.ts",
   "test/simulate/simulate.test.ts",
   "test/sync/document/formats.test.ts",
-  "test/sync/long-work.test.ts",
+  "test/sync/{long-work,scenarios/writers}.test.ts",
 ];
 
 export default defineConfig({
