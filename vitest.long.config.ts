@@ -26,6 +26,8 @@ export default defineConfig({
     include: LONG_TESTS,
     testTimeout: 120_000,
     hookTimeout: 60_000,
+    // Most wait for programs that they started.
+    maxWorkers: 2,
     retry: RETRIES,
     reporters: ["default", new EndReporter()],
   },
