@@ -10,6 +10,8 @@ export interface Fused {
   readonly row: number;
   /** [0, 1], 1 for a chunk that is best by words and by vector. */
   readonly mix: number;
+  /** What the words add to it. */
+  readonly words: number;
   /** Undefined for a chunk without a vector. */
   readonly cosine: number | undefined;
 }
@@ -33,14 +35,15 @@ export function fuse(
   const most = lexical[0]?.bm25 ?? 1;
   const cosines = [...nearest, ...others];
   const share = shareOfWords(lexical.length > 0, cosines.length > 0);
-  for (const { row, bm25 } of lexical) mixes.set(row, share * (bm25 / most));
+  const words = new Map(lexical.map(({ row, bm25 }) => [row, share * (bm25 / most)]));
+  for (const [row, part] of words) mixes.set(row, part);
   const stretched = stretch(cosines, nearest.length < depth);
   for (const { row, cosine } of cosines) {
     mixes.set(row, (mixes.get(row) ?? 0) + (1 - share) * stretched(cosine));
   }
   const cosineOf = new Map(cosines.map(({ row, cosine }) => [row, cosine]));
   return [...mixes]
-    .map(([row, mix]) => ({ row, mix, cosine: cosineOf.get(row) }))
+    .map(([row, mix]) => ({ row, mix, words: words.get(row) ?? 0, cosine: cosineOf.get(row) }))
     .sort((a, b) => b.mix - a.mix || a.row - b.row);
 }
 

@@ -21,9 +21,7 @@ export interface Ranked {
 
 /**
  * Puts the judged hits in a new order: the new mix is the mean of the old one and the judgement in [0, 1], by share. A hit
- * without a judgement is taken to be judged `otherwise`, so that in a list of which nothing is judged nothing moves. The
- * best has the mix that the best had before, for the score is made from it.
- * Sorted by mix, ties by row. Pure.
+ * without a judgement is taken to be judged `otherwise`; where nothing is judged, nothing moves. Sorted by mix, ties by row. Pure.
  */
 export function mixIn<T extends Ranked>(
   hits: readonly T[],
@@ -33,14 +31,17 @@ export function mixIn<T extends Ranked>(
 ): readonly T[] {
   if (judged.size === 0) return hits;
   const mixOf = ({ row, mix }: Ranked): number => (1 - share) * mix + share * (judged.get(row) ?? otherwise);
-  const best = Math.max(...hits.map(mixOf));
-  const most = Math.max(...hits.map(({ mix }) => mix));
-  return (
-    hits
-      // Divided first: a quotient of two of these is at most 1, however small they are.
-      .map((hit) => ({ ...hit, mix: best > 0 ? most * (mixOf(hit) / best) : 0 }))
-      .sort((a, b) => b.mix - a.mix || a.row - b.row)
-  );
+  return hits.map((hit) => ({ ...hit, mix: mixOf(hit) })).sort((a, b) => b.mix - a.mix || a.row - b.row);
+}
+
+/**
+ * Scales the mixes of hits in falling order so that the best has `most`: what the best had before they were put in a new
+ * order, for the score is made from it. Pure.
+ */
+export function levelled<T extends Ranked>(hits: readonly T[], most: number): readonly T[] {
+  const best = hits[0]?.mix ?? 0;
+  // Divided first: a quotient of two of these is at most 1, however small they are.
+  return hits.map((hit) => ({ ...hit, mix: best > 0 ? most * (hit.mix / best) : 0 }));
 }
 
 /** The mean of judgements: what a hit that has none yet may be taken to have. 0 without any. Pure. */

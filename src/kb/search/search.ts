@@ -11,15 +11,16 @@ import type {
   VectorHit,
 } from "../store/store.ts";
 import { answerText } from "./answer-text.ts";
+import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
 import {
+  levelled,
   mixIn,
   RERANKED_DEPTH,
   RERANKER_SHARE,
   SENTENCE_SHARE,
   stretched,
   typical,
-  type Ranked,
 } from "./rerank.ts";
 import type { Reranker } from "./reranker.ts";
 import { fallingScores, fusedEvidence, lexicalEvidence } from "./score.ts";
@@ -45,7 +46,7 @@ export interface SearchOutcome {
 }
 
 /** What a search reads of the store. */
-export type SearchedStore = Pick<Store, "chunksByRow" | "evidence" | "sentenceMatches">;
+export type SearchedStore = Pick<Store, "chunksByRow" | "documentMatches" | "evidence" | "sentenceMatches">;
 
 /**
  * Hits by words that `high_accuracy` looks at: what is near by meaning and only this far down by words has its BM25 in the
@@ -71,9 +72,9 @@ export async function search(
   // By words alone what is found is what is answered, so the chunks come along in the same read.
   const isDirect = vector === undefined && !isDeep;
   const limit = isDirect ? topK : Math.max(FUSED_DEPTH, topK);
-  const lexical = { scope, query, limit: isDeep ? DEEP_WORDS : limit };
-  const nearest = vector && { scope, ...vector, limit };
-  const ask = { lexical, nearest, depth: limit };
+  const lexical = { query, limit: isDeep ? DEEP_WORDS : limit };
+  const nearest = vector && { ...vector, limit };
+  const ask = { scope, lexical, nearest, depth: limit };
   const ranked = async ({ lexical: deep, nearest: vectors, others }: Evidence): Promise<Scored[]> => {
     const words = vectors === undefined ? deep : { ...deep, hits: foundHits(deep.hits, vectors, limit) };
     const hits = candidates(words, vectors, others, limit);
@@ -114,7 +115,7 @@ function foundHits(
 /** What a search asks of a reranking model. */
 type Judge = Pick<Reranker, "judge">;
 
-/** Puts the best hits in order once more. */
+/** Puts the best hits in order once more: by their documents, then by a judge. The best keeps the mix of the best before. */
 async function reranked(
   store: SearchedStore,
   reranker: Judge | undefined,
@@ -122,13 +123,19 @@ async function reranked(
   hits: readonly Candidate[],
   vector: QueryVector | undefined,
 ): Promise<readonly Candidate[]> {
+  const most = hits[0]?.mix ?? 0;
   const rows = hits.slice(0, RERANKED_DEPTH).map(({ row }) => row);
-  const judged = reranker && (await judgements(store, reranker, scope, query, rows));
-  if (judged !== undefined) return mixIn(hits, stretched(judged), RERANKER_SHARE, 0);
-  if (vector === undefined) return hits;
-  const matches = await store.sentenceMatches({ scope, ...vector, rows });
+  // Within one document it has the same to say of every chunk.
+  const isOne = "resourceId" in scope;
+  const [documents, judged] = await Promise.all([
+    isOne ? [] : store.documentMatches({ scope, query, rows }),
+    reranker && judgements(store, reranker, scope, query, rows),
+  ]);
+  const mixed = mixDocuments(hits, documents);
+  if (judged !== undefined) return levelled(mixIn(mixed, stretched(judged), RERANKER_SHARE, 0), most);
+  const matches = vector === undefined ? [] : await store.sentenceMatches({ scope, ...vector, rows });
   const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
-  return mixIn(hits, cosines, SENTENCE_SHARE, typical(cosines));
+  return levelled(mixIn(mixed, cosines, SENTENCE_SHARE, typical(cosines)), most);
 }
 
 /** Undefined where the model does not answer. */
@@ -148,7 +155,7 @@ async function judgements(
 }
 
 /** A hit before its score. */
-interface Candidate extends Ranked {
+interface Candidate extends WordRanked {
   /** By its mix, which a reranking changes. */
   readonly evidenceOf: (mix: number) => number;
 }
@@ -171,6 +178,7 @@ function candidates(
     return hits.map((hit) => ({
       row: hit.row,
       mix: hit.bm25 / most,
+      words: hit.bm25 / most,
       evidenceOf: () => lexicalEvidence(hit, ceiling),
     }));
   }
@@ -178,6 +186,7 @@ function candidates(
   return fuse(hits, nearest, others, depth).map((fused) => ({
     row: fused.row,
     mix: fused.mix,
+    words: fused.words,
     evidenceOf: (mix) => fusedEvidence({ ...fused, mix, lexicalBest, cosineBest }),
   }));
 }

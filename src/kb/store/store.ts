@@ -2,6 +2,7 @@ import type { Filter } from "../../wire/filter.ts";
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
 import type { ChatStore } from "./chat.ts";
+import type { DocumentStore } from "./documents.ts";
 import type { JobStore } from "./jobs.ts";
 import type { KeyStore } from "./keys.ts";
 import type { LinkStore } from "./links.ts";
@@ -30,6 +31,7 @@ export interface Store
     KeyStore,
     LinkStore,
     OwnerStore,
+    DocumentStore,
     SentenceStore,
     ModelStore,
     ChatStore {
@@ -326,10 +328,10 @@ export interface NearestQuery {
   readonly limit: number;
 }
 
-/** Both look in the same scope. */
 export interface EvidenceQuery {
-  readonly lexical: LexicalQuery;
-  readonly nearest: NearestQuery | undefined;
+  readonly scope: Scope;
+  readonly lexical: Omit<LexicalQuery, "scope">;
+  readonly nearest: Omit<NearestQuery, "scope"> | undefined;
   /** Hits by words, the first ones, whose cosines are told where they are not among the nearest. */
   readonly depth: number;
   readonly withChunks: boolean;

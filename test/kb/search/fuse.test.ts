@@ -24,7 +24,7 @@ describe("fuse", () => {
   });
 
   it("gives 1 to the best of both lists", () => {
-    expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([{ row: 1, mix: 1, cosine: 0.9 }]);
+    expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([{ row: 1, mix: 1, words: 0.5, cosine: 0.9 }]);
   });
 
   it("gives words their share of the best, in a full list too", () => {
@@ -39,8 +39,8 @@ describe("fuse", () => {
         [],
       ),
     ).toEqual([
-      { row: 1, mix: 1, cosine: undefined },
-      { row: 2, mix: 0.25, cosine: undefined },
+      { row: 1, mix: 1, words: 1, cosine: undefined },
+      { row: 2, mix: 0.25, words: 0.25, cosine: undefined },
     ]);
   });
 

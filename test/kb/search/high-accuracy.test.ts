@@ -37,6 +37,8 @@ describe("high_accuracy", () => {
   afterAll(() => store.close());
 
   const create = async (id: string, content: string, isWhole: boolean, ownerId = "ann"): Promise<void> => {
+    const { spans } = wordsOnly(content);
+    const texts = spans.map(({ start, end }) => content.slice(start, end));
     await store.createResource(
       {
         accountId: account.id,
@@ -52,10 +54,10 @@ describe("high_accuracy", () => {
         createdAt: "2026-01-01T00:00:00.000Z",
       },
       {
-        ...wordsOnly(content),
-        vectors: await embedder.embed([content]),
+        spans,
+        vectors: await embedder.embed(texts),
         fingerprint: embedder.fingerprint,
-        sentences: isWhole ? await embedSentences(embedder, [content]) : undefined,
+        sentences: isWhole ? await embedSentences(embedder, texts) : undefined,
       },
     );
   };
@@ -88,6 +90,34 @@ describe("high_accuracy", () => {
     await create("5", STORY, false, "bob");
     const within = { ...scope, ownerId: "bob" };
     expect((await contents({ within }))[0]).toBe(LIST);
+  });
+
+  it("lets the document have a say: of two like chunks that of the better document comes first", async () => {
+    const parts = (second: string): string => `The river is high in spring.\n\n${second}`;
+    const carol = { ownerId: "carol" };
+    await create("6", parts("Nothing is to be said of it."), false, carol.ownerId);
+    await create("7", parts("The heron waits there."), false, carol.ownerId);
+    const within = { ...scope, ...carol };
+    const request = { scope: within, query: "heron river", topK: 5, scoreMin: undefined } as const;
+    const scoresOf = async (tier: "moderate" | "high_accuracy"): Promise<[other: number, heron: number]> => {
+      const { results } = await search(store, undefined, { ...request, tier });
+      const scoreOf = (id: string): number =>
+        results.find(
+          ({ payload }) => payload.resourceId.endsWith(id) && payload.content.startsWith("The river"),
+        )?.score ?? -1;
+      return [scoreOf("6"), scoreOf("7")];
+    };
+    const [other, heron] = await scoresOf("moderate");
+    expect(heron).toBe(other);
+    const [below, above] = await scoresOf("high_accuracy");
+    expect(above).toBeGreaterThan(below);
+    // Within one document it has nothing to say.
+    const one = { accountId: account.id, resourceId: "7".padStart(24, "0") };
+    const { results } = await search(store, undefined, { ...request, scope: one, tier: "high_accuracy" });
+    expect(results.map(({ payload }) => payload.content)).toEqual([
+      "The heron waits there.",
+      "The river is high in spring.",
+    ]);
   });
 
   it("asks the reranker in place of the sentences, with the texts of the best", async () => {

@@ -1,6 +1,6 @@
 import { array, assert, double, integer, property, record, tuple, uniqueArray } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mixIn, stretched, typical } from "../../../src/kb/search/rerank.ts";
+import { levelled, mixIn, stretched, typical } from "../../../src/kb/search/rerank.ts";
 
 const hits = [
   { row: 1, mix: 1 },
@@ -20,8 +20,8 @@ describe("mixIn", () => {
   it("lifts what is judged best", () => {
     const mixed = mixIn(hits, judged, 0.5, 0);
     expect(rows(mixed)).toEqual([3, 1, 2, 4]);
-    expect(mixed[0]?.mix).toBeCloseTo(1, 10);
-    expect(mixed[1]?.mix).toBeCloseTo(0.55 / 0.85, 10);
+    expect(mixed[0]?.mix).toBeCloseTo(0.85, 10);
+    expect(mixed[1]?.mix).toBeCloseTo(0.55, 10);
   });
 
   it("by a share of nothing moves nothing, by a share of one follows the judge", () => {
@@ -35,18 +35,6 @@ describe("mixIn", () => {
 
   it("takes what is not judged for what it is told", () => {
     expect(rows(mixIn(hits, judged, 0.9, 0.5))).toEqual([3, 4, 2, 1]);
-  });
-
-  it("stays within [0, 1] for the smallest numbers there are", () => {
-    const pair = [
-      { row: 1, mix: 1 },
-      { row: 2, mix: 0 },
-    ];
-    const tiny = Number.MIN_VALUE;
-    expect(mixIn(pair, new Map([[2, 3 * tiny]]), 1, tiny)).toEqual([
-      { row: 2, mix: 1 },
-      { row: 1, mix: 1 / 3 },
-    ]);
   });
 
   it("keeps every hit, in falling order, within [0, 1]", () => {
@@ -70,6 +58,33 @@ describe("mixIn", () => {
         }
       }),
     );
+  });
+});
+
+describe("levelled", () => {
+  it("gives the best what the best had, and the others as much the less", () => {
+    const half = [
+      { row: 7, mix: 0.4 },
+      { row: 8, mix: 0.1 },
+    ];
+    expect(levelled(half, 0.8)).toEqual([
+      { row: 7, mix: 0.8 },
+      { row: 8, mix: 0.2 },
+    ]);
+    expect(levelled([], 1)).toEqual([]);
+    expect(levelled([{ row: 7, mix: 0 }], 1)).toEqual([{ row: 7, mix: 0 }]);
+  });
+
+  it("stays within [0, 1] for the smallest numbers there are", () => {
+    const tiny = Number.MIN_VALUE;
+    const pair = [
+      { row: 2, mix: 3 * tiny },
+      { row: 1, mix: tiny },
+    ];
+    expect(levelled(pair, 1)).toEqual([
+      { row: 2, mix: 1 },
+      { row: 1, mix: 1 / 3 },
+    ]);
   });
 });
 

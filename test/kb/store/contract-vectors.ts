@@ -27,18 +27,23 @@ export function vectorsContract(fixture: StoreFixture): void {
     it("answers words, vectors and the chunks of both in one read", async () => {
       await create("a\n\nb", { tier: "moderate" }, withVectors("a\n\nb", [unit([1, 0]), unit([1, 0.1])]));
       const within = await scope("ann", "moderate");
-      const lexical = { scope: within, query: "b", limit: 5 };
-      const nearest = { scope: within, vector: unit([1, 0]), fingerprint: "m1", limit: 5 };
-      const both = await fixture.store.evidence({ lexical, nearest, depth: 5, withChunks: true });
-      expect(both.lexical).toEqual(await fixture.store.lexical(lexical));
-      expect(both.nearest).toEqual(await fixture.store.nearest(nearest));
+      const lexical = { query: "b", limit: 5 };
+      const nearest = { vector: unit([1, 0]), fingerprint: "m1", limit: 5 };
+      const ask = { scope: within, lexical, nearest, depth: 5, withChunks: true };
+      const both = await fixture.store.evidence(ask);
+      expect(both.lexical).toEqual(await fixture.store.lexical({ scope: within, ...lexical }));
+      expect(both.nearest).toEqual(await fixture.store.nearest({ scope: within, ...nearest }));
       expect(both.chunks.map(({ text }) => text).toSorted()).toEqual(["a", "b"]);
-      const words = await fixture.store.evidence({ lexical, nearest: undefined, depth: 5, withChunks: true });
+      const words = await fixture.store.evidence({ ...ask, nearest: undefined });
       expect(words).toMatchObject({ nearest: undefined, others: [] });
       expect(words.chunks.map(({ text }) => text)).toEqual(["b"]);
-      expect(
-        (await fixture.store.evidence({ lexical, nearest, depth: 5, withChunks: false })).chunks,
-      ).toEqual([]);
+      expect((await fixture.store.evidence({ ...ask, withChunks: false })).chunks).toEqual([]);
+      expect(await fixture.store.evidence({ ...ask, scope: await scope("nobody", "moderate") })).toEqual({
+        lexical: { hits: [], ceiling: 0 },
+        nearest: [],
+        others: [],
+        chunks: [],
+      });
     });
 
     it("tells the cosines of the first hits by words that are not among the nearest", async () => {
@@ -48,10 +53,11 @@ export function vectorsContract(fixture: StoreFixture): void {
       const bare = "moon moon moon moon";
       await create(bare, { tier: "moderate" }, wordsOnly(bare));
       const within = await scope("ann", "moderate");
-      const lexical = { scope: within, query: "moon", limit: 5 };
+      const lexical = { query: "moon", limit: 5 };
       const ask = async (depth: number, fingerprint = "m1") => {
-        const nearest = { scope: within, vector: unit([1, 0]), fingerprint, limit: 1 };
-        const found = await fixture.store.evidence({ lexical, nearest, depth, withChunks: true });
+        const nearest = { vector: unit([1, 0]), fingerprint, limit: 1 };
+        const ranked = { scope: within, lexical, nearest, depth, withChunks: true };
+        const found = await fixture.store.evidence(ranked);
         const textOf = new Map(found.chunks.map((chunk) => [chunk.row, chunk.text]));
         return {
           nearest: found.nearest?.map(({ row }) => textOf.get(row)),

@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { chatContract } from "./contract-chat.ts";
+import { documentsContract } from "./contract-documents.ts";
 import { filterContract } from "./contract-filters.ts";
 import { keysContract } from "./contract-keys.ts";
 import { modelsContract } from "./contract-models.ts";
@@ -18,6 +19,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     resourceContract(fixture);
     wordsContract(fixture);
     vectorsContract(fixture);
+    documentsContract(fixture);
     sentencesContract(fixture);
     modelsContract(fixture);
     filterContract(fixture);

@@ -1,4 +1,5 @@
 import { LEVELS } from "../../lexical/index-text.ts";
+import type { QueryTerm } from "./query-terms.ts";
 import type { RowList } from "./row-list.ts";
 import type { RowSet } from "./row-set.ts";
 import { rowOf } from "./rows.ts";
@@ -9,15 +10,6 @@ const [PLAIN, ...MARKED] = LEVELS;
 const PLAIN_MEAN = PLAIN?.mean ?? 1;
 /** Share of a query's weight whose terms the estimates may leave out. */
 const UNTOLD_SHARE = 0.03;
-
-/** A word of a query with what the index knows of it. */
-export interface QueryTerm {
-  readonly term: string;
-  /** Factor of its occurrences in the query × idf. */
-  readonly weight: number;
-  /** Sequences of the chunks that hold the term; undefined of one that is known to stand in most chunks. */
-  readonly rows: RowList | undefined;
-}
 
 /** A chunk whose exact score may be worth computing. */
 export interface Candidate {

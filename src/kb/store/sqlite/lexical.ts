@@ -1,18 +1,14 @@
-import { analyze, countTerms } from "../../lexical/analyzer.ts";
-import { idf, IDF_MIN, K1, queryFactor, saturation } from "../../lexical/bm25.ts";
+import { countTerms } from "../../lexical/analyzer.ts";
+import { K1, saturation } from "../../lexical/bm25.ts";
 import type { LexicalHit, LexicalHits } from "../store.ts";
-import { prepareBroadWords } from "./broad-words.ts";
 import type { Connection } from "./connection.ts";
-import { prepareEstimate, type QueryTerm } from "./estimate.ts";
+import { prepareEstimate } from "./estimate.ts";
 import { indexedText } from "./parts.ts";
-import { preparePostings } from "./postings.ts";
+import type { Postings } from "./postings.ts";
+import { knownTerms, type QueryTerms } from "./query-terms.ts";
 import { rowOf } from "./rows.ts";
 import type { Place } from "./scopes.ts";
 
-/** Distinct words of a query that are looked up, the first ones; a longer query is a text, and says enough with these. */
-const LOOKED_UP_MAX = 256;
-/** Those of them that count, the weightiest. */
-const QUERY_TERMS_MAX = 64;
 /**
  * Chunks whose text is read and scored for a query: as many as hits are wanted, and at least so many. Two and a half times as
  * many, which cost half of a search, moved no nDCG@10 by more than 0.0006 on two judged sets, in any tier.
@@ -26,12 +22,7 @@ const SCORED_MIN = 100;
 const ESTIMATE_ERROR = 1.25;
 
 /** Chunks of a place by the words of a query, best first; undefined: to be called again. */
-export type Lexical = (
-  place: Place,
-  query: string,
-  limit: number,
-  isLast?: boolean,
-) => LexicalHits | undefined;
+export type Lexical = (place: Place, query: string, limit: number) => LexicalHits | undefined;
 
 /**
  * Prepares the search for words: BM25 in two steps. The posting lists, which know only how heavy a term is, in steps,
@@ -39,11 +30,9 @@ export type Lexical = (
  * the estimate, and scored exactly, until no further one can come among the hits wanted or enough are scored.
  *
  * Where lists of the query's words are still to be read, a call reads a part and gives undefined: the same call again goes
- * on, and others may be answered between. With `isLast` it reads all at once.
+ * on, and others may be answered between. How much one call may read, `postings` is told before it.
  */
-export function prepareLexical(db: Connection): Lexical {
-  const postings = preparePostings(db);
-  const broadWords = prepareBroadWords(db);
+export function prepareLexical(db: Connection, postings: Postings, queryTerms: QueryTerms): Lexical {
   // The title by a subquery: as a join the same look-up takes six times as long, and it is most of a search.
   const selectText = db
     .prepare<[number], [title: string, headings: string, text: string, words: number]>(`
@@ -51,23 +40,10 @@ export function prepareLexical(db: Connection): Lexical {
     .raw();
   const estimate = prepareEstimate();
 
-  return (place, query, limit, isLast = false) => {
-    postings.beginSlice(isLast);
-    const asked = analyze(query);
-    const broad = broadWords(place);
-    const lists = asked.terms
-      .slice(0, LOOKED_UP_MAX)
-      .map((term) => (broad.has(term) ? "broad" : postings.of(place, term)));
-    if (lists.includes(undefined)) return undefined;
-    const terms: QueryTerm[] = lists
-      .map((list, at) => {
-        const rows = list === "broad" ? undefined : list;
-        const weight = rows === undefined ? IDF_MIN : idf(rows.length, place.chunks);
-        return { term: asked.terms[at] ?? "", rows, weight: queryFactor(asked.counts[at] ?? 0) * weight };
-      })
-      .sort((a, b) => b.weight - a.weight)
-      .slice(0, QUERY_TERMS_MAX);
-    const known = terms.filter(({ rows }) => rows === undefined || rows.length > 0);
+  return (place, query, limit) => {
+    const terms = queryTerms(place, query);
+    if (terms === undefined) return undefined;
+    const known = knownTerms(terms);
     if (known.length === 0) return { hits: [], ceiling: 0 };
 
     const scoredMax = Math.max(SCORED_MIN, limit);

@@ -151,6 +151,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     },
     dropRetired: (fingerprint, limit) => writer.call("dropRetired", { fingerprint, limit }),
     embeddedChunks: (at, fingerprint) => reader.call("embeddedChunks", { ...at, fingerprint }),
+    documentMatches: (query) => reader.call("documentMatches", query),
     sentenceMatches: (query) => reader.call("sentenceMatches", query),
     chunksWithoutSentences: (fingerprint, afterRow, limit) =>
       reader.call("chunksWithoutSentences", { fingerprint, afterRow, limit }),

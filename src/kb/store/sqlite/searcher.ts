@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
+import type { DocumentMatch, DocumentQuery } from "../documents.ts";
 import type { OwnerCounts, OwnersQuery } from "../owners.ts";
 import type { RowsQuery, SentenceMatch } from "../sentences.ts";
 import type { Evidence, EvidenceQuery } from "../store.ts";
@@ -24,13 +25,16 @@ import type {
 import type { Delivery, DueQuery } from "../webhooks.ts";
 import { prepareChatReads, type ChatReads } from "./chat-reads.ts";
 import { openForReading } from "./connection.ts";
+import { prepareDocumentWords } from "./document-words.ts";
 import { storeFailure } from "./failures.ts";
 import { prepareLexical } from "./lexical.ts";
 import { prepareJobReads, type JobReads } from "./job-reads.ts";
 import { prepareLookups } from "./lookups.ts";
 import { prepareOwners } from "./owner-reads.ts";
+import { preparePostings } from "./postings.ts";
+import { prepareQueryTerms } from "./query-terms.ts";
 import { prepareUnusedFiles } from "./retention.ts";
-import { prepareScopes } from "./scopes.ts";
+import { prepareScopes, type Place } from "./scopes.ts";
 import { prepareSentenceReads } from "./sentence-reads.ts";
 import { prepareServingReads, type CompleteScope, type ServingReads } from "./serving.ts";
 import { prepareVectors } from "./vectors.ts";
@@ -54,6 +58,7 @@ export type Searcher = {
   ): Promise<CompleteScope[]>;
   embeddedChunks: ServingReads["embeddedChunks"];
   owners(query: OwnersQuery): OwnerCounts[];
+  documentMatches(query: DocumentQuery): Promise<DocumentMatch[]>;
   sentenceMatches(query: RowsQuery): SentenceMatch[];
   chunksWithoutSentences(argument: { fingerprint: string; afterRow: number; limit: number }): RowText[];
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
@@ -83,7 +88,10 @@ export function openSearcher(path: string): Searcher {
   const db = openForReading(path);
   const lookups = prepareLookups(db);
   const scopes = prepareScopes(db);
-  const lexical = prepareLexical(db);
+  const postings = preparePostings(db);
+  const queryTerms = prepareQueryTerms(db, postings);
+  const lexical = prepareLexical(db, postings, queryTerms);
+  const documentWords = prepareDocumentWords(db, queryTerms);
   const vectors = prepareVectors(db);
   const jobs = prepareJobReads(db);
   const webhooks = prepareWebhookReads(db);
@@ -112,26 +120,43 @@ export function openSearcher(path: string): Searcher {
     const place = scopes.find(scope);
     return place === undefined ? [] : lookups.chunksByRow(place.range, rows);
   };
-  const byWords = (query: LexicalQuery, isLast: boolean): LexicalHits | undefined => {
-    const place = scopes.find(query.scope);
-    return place === undefined ? { hits: [], ceiling: 0 } : lexical(place, query.query, query.limit, isLast);
-  };
-  const byVector = (query: NearestQuery, isLast: boolean): VectorHit[] | undefined => {
-    const place = scopes.find(query.scope);
-    if (place === undefined) return [];
-    return vectors.nearest(place, query.fingerprint, query.vector, query.limit, isLast);
-  };
-
-  const cosines = ({ scope, fingerprint, vector }: NearestQuery, rows: readonly number[]): VectorHit[] => {
-    const place = rows.length === 0 ? undefined : scopes.find(scope);
-    return place === undefined ? [] : sentences.cosines(place.range, fingerprint, vector, rows);
+  const byWords = (place: Place, { query, limit }: EvidenceQuery["lexical"]): LexicalHits | undefined =>
+    lexical(place, query, limit);
+  const byVector = (
+    place: Place,
+    { fingerprint, vector, limit }: NonNullable<EvidenceQuery["nearest"]>,
+    isLast: boolean,
+  ): VectorHit[] | undefined => vectors.nearest(place, fingerprint, vector, limit, isLast);
+  const evidence = (place: Place, query: EvidenceQuery, isLast: boolean): Evidence | undefined => {
+    const nearest = query.nearest && byVector(place, query.nearest, isLast);
+    if (query.nearest !== undefined && nearest === undefined) return undefined;
+    const words = byWords(place, query.lexical);
+    if (words === undefined) return undefined;
+    const near = new Set(nearest?.map(({ row }) => row));
+    const first = words.hits.slice(0, query.depth).map(({ row }) => row);
+    const others =
+      query.nearest &&
+      sentences.cosines(
+        place.range,
+        query.nearest.fingerprint,
+        query.nearest.vector,
+        first.filter((row) => !near.has(row)),
+      );
+    const rows = query.withChunks ? new Set([...words.hits.map(({ row }) => row), ...near]) : [];
+    const chunks = lookups.chunksByRow(place.range, [...rows]);
+    return { lexical: words, nearest, others: others ?? [], chunks };
   };
 
   /** Searches again and again, each time over one state, until all that the search needs is in memory; others are answered between. */
-  const inSlices = <A, T>(search: (argument: A, isLast: boolean) => T | undefined) => {
-    const attempt = read(({ argument, isLast }: { argument: A; isLast: boolean }) =>
-      search(argument, isLast),
-    );
+  const inSlices = <A extends { readonly scope: Scope }, T>(
+    nothing: (argument: A) => T,
+    search: (place: Place, argument: A, isLast: boolean) => T | undefined,
+  ) => {
+    const attempt = read(({ argument, isLast }: { argument: A; isLast: boolean }) => {
+      postings.beginSlice(isLast);
+      const place = scopes.find(argument.scope);
+      return place === undefined ? nothing(argument) : search(place, argument, isLast);
+    });
     return async (argument: A): Promise<T> => {
       for (let slice = 1; slice < SLICES_MAX; slice++) {
         const found = attempt({ argument, isLast: false });
@@ -165,25 +190,21 @@ export function openSearcher(path: string): Searcher {
     listResources: read(lookups.listResources),
     chunks: read(lookups.chunks),
     chunksByRow: read(chunksByRow),
-    lexical: inSlices(byWords),
-    nearest: inSlices(byVector),
-    evidence: inSlices((query: EvidenceQuery, isLast) => {
-      const nearest = query.nearest && byVector(query.nearest, isLast);
-      if (query.nearest !== undefined && nearest === undefined) return undefined;
-      const words = byWords(query.lexical, isLast);
-      if (words === undefined) return undefined;
-      const near = new Set(nearest?.map(({ row }) => row));
-      const first = words.hits.slice(0, query.depth).map(({ row }) => row);
-      const others =
-        query.nearest &&
-        cosines(
-          query.nearest,
-          first.filter((row) => !near.has(row)),
-        );
-      const rows = query.withChunks ? new Set([...words.hits.map(({ row }) => row), ...near]) : [];
-      const chunks = chunksByRow({ scope: query.lexical.scope, rows: [...rows] });
-      return { lexical: words, nearest, others: others ?? [], chunks };
-    }),
+    lexical: inSlices((_query: LexicalQuery) => ({ hits: [], ceiling: 0 }), byWords),
+    nearest: inSlices((_query: NearestQuery) => [], byVector),
+    evidence: inSlices(
+      ({ nearest }: EvidenceQuery) => ({
+        lexical: { hits: [], ceiling: 0 },
+        nearest: nearest && [],
+        others: [],
+        chunks: [],
+      }),
+      evidence,
+    ),
+    documentMatches: inSlices(
+      (_query: DocumentQuery) => [],
+      (place, { query, rows }) => documentWords(place, query, rows),
+    ),
     chunksWithoutVector: async (argument) => {
       const found: RowContext[] = [];
       await walk(argument.afterRow, (afterRow) => {

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { mixDocuments } from "../../../src/kb/search/documents.ts";
+
+const hits = [
+  { row: 1, mix: 0.9, words: 0.5 },
+  { row: 2, mix: 0.8, words: 0.4 },
+  { row: 3, mix: 0.7, words: 0.2 },
+  { row: 4, mix: 0.3, words: 0 },
+];
+const mixes = (list: readonly { readonly row: number; readonly mix: number }[]): number[][] =>
+  list.map(({ row, mix }) => [row, Number(mix.toFixed(4))]);
+
+describe("mixDocuments", () => {
+  it("lifts the chunk of the better document, by half of what the words say", () => {
+    const matches = [
+      { row: 1, bm25: 2, chunks: 2 },
+      { row: 3, bm25: 8, chunks: 2 },
+    ];
+    // The best document is worth what the best of these chunks has by words: 0.5.
+    expect(mixes(mixDocuments(hits, matches))).toEqual([
+      [3, 0.85],
+      [2, 0.8],
+      [1, 0.7125],
+      [4, 0.3],
+    ]);
+  });
+
+  it("says the less, the longer the document is", () => {
+    const lifted = (chunks: number): number =>
+      mixDocuments(hits, [
+        { row: 2, bm25: 4, chunks: 1 },
+        { row: 3, bm25: 4, chunks },
+      ]).find(({ row }) => row === 3)?.mix ?? 0;
+    expect(lifted(1)).toBeCloseTo(0.7 + 0.5 * 0.2, 10);
+    expect(lifted(4)).toBeCloseTo(0.7 + 0.5 * 0.2, 10);
+    expect(lifted(8)).toBeCloseTo(0.7 + 0.25 * 0.2, 10);
+  });
+
+  it("moves nothing where nothing is known of documents, or none has a word", () => {
+    expect(mixDocuments(hits, [])).toEqual(hits);
+    expect(mixDocuments(hits, [{ row: 4, bm25: 0, chunks: 1 }])).toEqual(hits);
+  });
+
+  it("gives a chunk without a word what its document is worth", () => {
+    const matches = [
+      { row: 2, bm25: 6, chunks: 3 },
+      { row: 4, bm25: 6, chunks: 3 },
+    ];
+    expect(mixDocuments(hits, matches).find(({ row }) => row === 4)?.mix).toBeCloseTo(0.3 + 0.5 * 0.4, 10);
+  });
+});

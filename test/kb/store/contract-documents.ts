@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { LATER, type StoreFixture } from "./store-fixture.ts";
+
+/** Whole documents by words. */
+export function documentsContract(fixture: StoreFixture): void {
+  const { create, chunks, scope } = fixture;
+
+  describe("whole documents by words", () => {
+    const rowsOf = async (id: string): Promise<number[]> =>
+      (await chunks({ accountId: fixture.account.id, id })).map(({ row }) => row);
+    const matches = async (query: string, rows: readonly number[], ownerId = "ann") =>
+      fixture.store.documentMatches({ scope: await scope(ownerId), query, rows });
+    /** Makes the words of the other texts no common ones. */
+    const rest = (count: number): string =>
+      Array.from({ length: count }, (_, at) => `Something else, part ${at}.`).join("\n\n");
+
+    it("tell each chunk what its document's whole text is worth", async () => {
+      const both = await create("The heron waits.\n\nIt fishes by the river.");
+      const one = await create("The heron, a heron.\n\nIt sleeps in the tree.");
+      await create(rest(20));
+      const [first = 0, second = 0] = await rowsOf(both.id);
+      const [other = 0] = await rowsOf(one.id);
+      const found = await matches("heron river", [second, other, first]);
+      expect(found.map(({ row, chunks: count }) => [row, count])).toEqual([
+        [second, 2],
+        [other, 2],
+        [first, 2],
+      ]);
+      expect(found[0]?.bm25).toBe(found[2]?.bm25);
+      expect(found[0]?.bm25).toBeGreaterThan(found[1]?.bm25 ?? 0);
+      expect(found[1]?.bm25).toBeGreaterThan(0);
+    });
+
+    it("have nothing to say of words that stand nowhere", async () => {
+      const { id } = await create("The heron waits.");
+      const [row = 0] = await rowsOf(id);
+      expect(await matches("albatross", [row])).toEqual([{ row, bm25: 0, chunks: 1 }]);
+      expect(await matches("", [row])).toEqual([{ row, bm25: 0, chunks: 1 }]);
+    });
+
+    it("leave out long documents, other owners' and those that are gone", async () => {
+      const long = await create(rest(9));
+      const fitting = await create(rest(8));
+      const gone = await create("Something that is deleted.");
+      const others = await create("Something of somebody else.", { ownerId: "bob" });
+      const [longRow = 0] = await rowsOf(long.id);
+      const [fittingRow = 0] = await rowsOf(fitting.id);
+      const [goneRow = 0] = await rowsOf(gone.id);
+      const [otherRow = 0] = await rowsOf(others.id);
+      await fixture.store.deleteResource({ accountId: fixture.account.id, id: gone.id, nowIso: LATER });
+      const found = await matches("something", [longRow, fittingRow, goneRow, otherRow, 77]);
+      expect(found.map(({ row, chunks: count }) => [row, count])).toEqual([[fittingRow, 8]]);
+      expect(await matches("something", [fittingRow], "nobody")).toEqual([]);
+    });
+  });
+}
