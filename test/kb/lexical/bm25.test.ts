@@ -1,6 +1,6 @@
 import { assert, nat, property } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { idf, K1, queryFactor, saturation } from "../../../src/kb/lexical/bm25.ts";
+import { idf, IDF_MIN, K1, queryFactor, saturation } from "../../../src/kb/lexical/bm25.ts";
 import { indexEntry, LEVELS } from "../../../src/kb/lexical/index-text.ts";
 
 describe("BM25", () => {
@@ -12,6 +12,8 @@ describe("BM25", () => {
         expect(idf(holding + 1, all + 1)).toBeLessThanOrEqual(idf(holding, all + 1));
       }),
     );
+    expect(idf(12, 10)).toBe(idf(10, 10));
+    expect(idf(9_000, 100)).toBe(IDF_MIN);
     expect(idf(10, 10_000)).toBeCloseTo(Math.log((10_000 + 50 - 10 + 0.5) / 10.5), 10);
   });
 

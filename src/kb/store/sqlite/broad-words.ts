@@ -13,14 +13,17 @@ const SAMPLE = 400;
  * comes so far less than once in ten million samples.
  */
 const SHARE_MIN = 0.63;
-/** A sample is taken anew when the scope has grown by this factor. */
+/** A sample is taken anew when the scope has grown by this factor, or so large a share of its chunks went. */
 const GROWTH_MAX = 1.5;
+const GONE_SHARE_MAX = 0.2;
 /** Scopes whose words are remembered, some hundred words each. */
 const SCOPES_MAX = 1000;
 
 interface Sample {
   readonly terms: ReadonlySet<string>;
   readonly size: number;
+  /** Chunks that had come and gone. */
+  readonly gone: number;
   readonly retitled: number;
 }
 
@@ -36,7 +39,7 @@ export function prepareBroadWords(db: Connection): (place: Place) => ReadonlySet
     .raw();
   const samples = new Map<number, Sample>();
 
-  function take({ scope, nextSequence: size, retitled }: Place): Sample {
+  function take({ scope, chunks, nextSequence: size, retitled }: Place): Sample {
     const holding = new Map<string, number>();
     let looked = 0;
     for (let at = 0; at < SAMPLE; at++) {
@@ -52,7 +55,7 @@ export function prepareBroadWords(db: Connection): (place: Place) => ReadonlySet
     // With many stretches empty the rest are too few to be sure.
     const least = looked < SAMPLE / 2 ? Infinity : looked * SHARE_MIN;
     const terms = new Set([...holding].filter(([, count]) => count >= least).map(([term]) => term));
-    return { terms, size, retitled };
+    return { terms, size, gone: size - chunks, retitled };
   }
 
   return (place) => {
@@ -61,7 +64,8 @@ export function prepareBroadWords(db: Connection): (place: Place) => ReadonlySet
     const isRight =
       known !== undefined &&
       known.retitled === place.retitled &&
-      place.nextSequence <= known.size * GROWTH_MAX;
+      place.nextSequence <= known.size * GROWTH_MAX &&
+      place.nextSequence - place.chunks - known.gone <= place.chunks * GONE_SHARE_MAX;
     if (isRight) return known.terms;
     samples.delete(place.scope);
     const sample = take(place);

@@ -1,4 +1,5 @@
 import { LEVELS } from "../../lexical/index-text.ts";
+import type { Postings } from "./postings.ts";
 import type { QueryTerm } from "./query-terms.ts";
 import type { RowList } from "./row-list.ts";
 import type { RowSet } from "./row-set.ts";
@@ -18,19 +19,14 @@ export interface Candidate {
 }
 
 /**
- * Chooses the chunks of a place with the largest estimated scores, at most `count`, best first, ties by sequence. `terms` are
- * by falling weight. `postingsOf` gives the list of a form of a term; where it has none yet (postings.ts), the answer is
- * undefined.
+ * Chooses the chunks of a place with the largest estimated scores, best first, ties by sequence: `wanted` of them, and as many
+ * more as lists may name that are gone. `terms` are by falling weight. Where a list is still to be read (postings.ts), the
+ * answer is undefined.
  */
-export type Estimate = (
-  place: Place,
-  terms: readonly QueryTerm[],
-  count: number,
-  postingsOf: (term: string) => RowList | undefined,
-) => Candidate[] | undefined;
+export type Estimate = (place: Place, terms: readonly QueryTerm[], wanted: number) => Candidate[] | undefined;
 
 /** Prepares the choice of candidates: an accumulator over all chunks of a scope, kept between queries. */
-export function prepareEstimate(): Estimate {
+export function prepareEstimate(postings: Postings): Estimate {
   /** By place in the range; 0 where no term was found, and between queries. */
   let scores = new Float32Array(0);
   /** Where `scores` is not 0: a query of rare words touches few of very many chunks. */
@@ -53,14 +49,16 @@ export function prepareEstimate(): Estimate {
     }
   }
 
-  return ({ scope, range, chunks, nextSequence, allowed }, terms, count, postingsOf) => {
+  return (place, terms, wanted) => {
+    const { scope, range, chunks, nextSequence, allowed } = place;
+    const postingsOf = (term: string): RowList | undefined => postings.of(place, term);
     const first = range.first - rowOf(scope, 0);
     const size = Math.min(range.last - range.first + 1, nextSequence - first);
-    if (size <= count && allowed === undefined) {
+    if (size <= wanted && allowed === undefined) {
       return Array.from({ length: size }, (_, index) => ({ sequence: first + index, estimate: Infinity }));
     }
-    const few = allowed?.within({ first, last: first + size - 1 }, count);
-    if (few !== undefined && few.length <= count) {
+    const few = allowed?.within({ first, last: first + size - 1 }, wanted);
+    if (few !== undefined && few.length <= wanted) {
       return few.map((sequence) => ({ sequence, estimate: Infinity }));
     }
     if (scores.length < size) {
@@ -85,7 +83,7 @@ export function prepareEstimate(): Estimate {
         counted = mean;
       }
     }
-    if (touchedCount < count) {
+    if (touchedCount < wanted + postings.goneNamed()) {
       const broad = told.filter(isBroad);
       const lists = broad.map(({ term, rows }) => rows ?? postingsOf(term));
       if (lists.includes(undefined)) {
@@ -95,7 +93,7 @@ export function prepareEstimate(): Estimate {
       for (const [at, { weight }] of broad.entries()) tally(lists[at], weight);
     }
 
-    const best = largest(scores, touched.subarray(0, touchedCount), count);
+    const best = largest(scores, touched.subarray(0, touchedCount), wanted + postings.goneNamed());
     const candidates = best.map((index) => ({ sequence: first + index, estimate: scores[index] ?? 0 }));
     clear();
     return candidates;

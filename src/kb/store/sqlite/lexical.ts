@@ -38,7 +38,7 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     .prepare<[number], [title: string, headings: string, text: string, words: number]>(`
       SELECT (SELECT title FROM resource WHERE number = chunk.resource), headings, text, words FROM chunk WHERE row = ?`)
     .raw();
-  const estimate = prepareEstimate();
+  const estimate = prepareEstimate(postings);
 
   return (place, query, limit) => {
     const terms = queryTerms(place, query);
@@ -47,17 +47,19 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     if (known.length === 0) return { hits: [], ceiling: 0 };
 
     const scoredMax = Math.max(SCORED_MIN, limit);
-    const candidates = estimate(place, known, scoredMax, (term) => postings.of(place, term));
+    const candidates = estimate(place, known, scoredMax);
     if (candidates === undefined) return undefined;
     const total = terms.reduce((sum, { weight }) => sum + weight, 0);
     const mean = place.words / place.chunks;
     const names = known.map(({ term }) => term);
     const best = new BestHits(limit);
+    let scored = 0;
     for (const candidate of candidates) {
-      if (candidate.estimate * ESTIMATE_ERROR < best.least()) break;
+      if (scored === scoredMax || candidate.estimate * ESTIMATE_ERROR < best.least()) break;
       const row = rowOf(place.scope, candidate.sequence);
       const found = selectText.get(row);
       if (found === undefined) continue;
+      scored += 1;
       const [title, headings, text, words] = found;
       const counts = countTerms(indexedText(title, headings, text), names);
       let bm25 = 0;

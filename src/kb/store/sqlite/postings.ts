@@ -33,6 +33,8 @@ export interface Postings {
    * a word most chunks hold may lack the newest. Undefined: the slice is used up; the next one goes on where it ended.
    */
   of(place: Place, term: string): RowList | undefined;
+  /** Chunks that are gone and that lists given in this slice may still name, at most. */
+  goneNamed(): number;
 }
 
 interface List {
@@ -58,6 +60,7 @@ export function preparePostings(db: Connection): Postings {
   const lists = new Map<string, List>();
   let bytes = 0;
   let left = SLICE_ROWS;
+  let goneNamed = 0;
 
   /** Reads on; whether all is read. */
   function readOn(list: List, place: Place, term: string): boolean {
@@ -92,6 +95,7 @@ export function preparePostings(db: Connection): Postings {
   return {
     beginSlice: (isLast) => {
       left = isLast ? ALL_ROWS : SLICE_ROWS;
+      goneNamed = 0;
     },
     of(place, term) {
       const key = `${place.scope} ${term}`;
@@ -108,8 +112,10 @@ export function preparePostings(db: Connection): Postings {
         : { rows: makeRowList(), upTo: 0, isWhole: false, retitled: place.retitled, gone };
       const isDone = list.upTo === place.nextSequence || mayLag(place, list) || readOn(list, place, term);
       keep(key, list);
+      goneNamed = Math.max(goneNamed, gone - list.gone);
       return isDone ? list.rows : undefined;
     },
+    goneNamed: () => goneNamed,
   };
 }
 

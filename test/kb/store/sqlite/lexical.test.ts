@@ -47,13 +47,13 @@ describe("search by words in a large scope", () => {
   let scope: Scope;
   let made = 0;
 
-  const create = (content: string) =>
+  const create = (content: string, ownerId = "ann") =>
     store.createResource(
       {
         accountId: account.id,
         id: (++made).toString(16).padStart(24, "0"),
         tier: "fastest",
-        ownerId: "ann",
+        ownerId,
         origin: "content",
         title: "Title",
         description: "",
@@ -140,4 +140,42 @@ describe("search by words in a large scope", () => {
     await store.deleteResource({ accountId: account.id, id: gone.id, nowIso: NOW });
     expect(await store.lexical({ scope, query: "leaving", limit: 5 })).toEqual({ hits: [], ceiling: 0 });
   });
+
+  it("finds words that every chunk holds while a few chunks are gone that lists still name", async () => {
+    const within = { ...scope, ownerId: "bob" };
+    const pages = [...texts, ...texts].map((text) => `${text} report`);
+    const ids: string[] = [];
+    for (let at = 0; at < pages.length; at += 60) {
+      ids.push((await create(pages.slice(at, at + 60).join("\n\n"), "bob")).id);
+    }
+    const ask = async (query: string) => store.lexical({ scope: within, query, limit: 5 });
+    const before = await ask("report q700x");
+    expect((await ask("report")).hits).toHaveLength(5);
+    await store.deleteResource({ accountId: account.id, id: ids[0] ?? "", nowIso: NOW });
+    expect((await ask("report")).hits).toHaveLength(5);
+    const after = await ask("report q700x");
+    expect(after.hits).toHaveLength(5);
+    expect(after.ceiling).toBeCloseTo(before.ceiling, 1);
+  });
+
+  it("finds the newest version of a document whose older ones lists still name", async () => {
+    const id = (await create(handbook("first"), "bob")).id;
+    const within = { ...scope, ownerId: "bob" };
+    const ask = async (query: string) => store.lexical({ scope: within, query, limit: 5 });
+    for (const version of ["second", "third"]) {
+      expect((await ask("kilimanjaro")).hits).toHaveLength(5);
+      const content = handbook(version);
+      await store.updateResource({ accountId: account.id, id, content, nowIso: NOW }, wordsOnly(content));
+    }
+    const { hits } = await ask("kilimanjaro");
+    const rows = hits.map(({ row }) => row);
+    const found = (await store.chunksByRow(within, rows)).map(({ text }) => text);
+    expect(found).toHaveLength(5);
+    for (const text of found) expect(text).toMatch(/third/);
+  });
 });
+
+/** Of a hundredth of the chunks there are; each names the mountain. */
+function handbook(version: string): string {
+  return Array.from({ length: 60 }, (_, at) => `Kilimanjaro, ${version}, page ${at}`).join("\n\n");
+}
