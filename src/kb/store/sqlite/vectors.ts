@@ -85,7 +85,12 @@ export function prepareVectors(db: Connection): Vectors {
       ifnull((SELECT max(number) FROM vector_change), 0) AS newest`);
   const partitions = new Map<string, Partition>();
 
-  function partitionOf({ scope, nextSequence }: Place, model: number, isLast: boolean): Partition {
+  /** Undefined: the scope has no vectors of the model. */
+  function partitionOf(
+    { scope, nextSequence }: Place,
+    model: number,
+    isLast: boolean,
+  ): Partition | undefined {
     const key = `${scope} ${model}`;
     const log = selectLog.get() ?? { oldest: 0, newest: 0 };
     let partition = partitions.get(key);
@@ -95,7 +100,9 @@ export function prepareVectors(db: Connection): Vectors {
       partition?.sizeAtMean !== undefined && partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX;
     if (partition === undefined || isLost || grown) {
       const { first } = rowsOfScope(scope);
-      const codes = makeCodeList(meanOf(first, rowOf(scope, nextSequence), model), STORED_BYTES_MAX);
+      const mean = meanOf(first, rowOf(scope, nextSequence), model);
+      if (mean.length === 0) return undefined;
+      const codes = makeCodeList(mean, STORED_BYTES_MAX);
       partition = { codes, sizeAtMean: undefined, madeTo: first, upTo: log.newest };
     }
     if (partition.sizeAtMean === undefined) make(partition, scope, model, isLast);
@@ -186,7 +193,9 @@ export function prepareVectors(db: Connection): Vectors {
           hits.push({ row, cosine: dotQuantized(vector, value) });
         }
       } else {
-        const { codes, sizeAtMean } = partitionOf(place, model, isLast);
+        const partition = partitionOf(place, model, isLast);
+        if (partition === undefined) return [];
+        const { codes, sizeAtMean } = partition;
         if (sizeAtMean === undefined) return undefined;
         const isAllowed = allowed && ((row: number): boolean => allowed.has(row - base));
         for (const at of codes.nearest(vector, range.first, range.last, count, isAllowed)) {

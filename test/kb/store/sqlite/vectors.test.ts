@@ -47,13 +47,13 @@ describe("search by vector in a large scope", () => {
     for (const [at, name] of names.entries()) vectors.set(name, own[at] ?? unit([1]));
     return { ...wordsOnly(names.join("\n\n")), vectors: own, fingerprint: "m" };
   };
-  const create = (names: readonly string[]) =>
+  const create = (names: readonly string[], ownerId = "ann", chunks = chunking(names)) =>
     store.createResource(
       {
         accountId: account.id,
         id: (++made).toString(16).padStart(24, "0"),
         tier: "moderate",
-        ownerId: "ann",
+        ownerId,
         origin: "content",
         title: "Title",
         description: "",
@@ -62,7 +62,7 @@ describe("search by vector in a large scope", () => {
         settings: DEFAULT_SETTINGS,
         createdAt: NOW,
       },
-      chunking(names),
+      chunks,
     );
   const nearest = async (vector: Float32Array, limit: number): Promise<string[]> => {
     const hits = await store.nearest({ scope, vector, fingerprint: "m", limit });
@@ -145,5 +145,20 @@ describe("search by vector in a large scope", () => {
         .map(({ text }) => text)
         .toSorted(),
     ).toEqual(["one", "two"]);
+  });
+
+  it("answers in a scope that had no vectors when it was first searched, and follows those that come", async () => {
+    const texts = Array.from({ length: 500 }, (_, at) => `bare ${at}`);
+    const { id } = await create(texts, "bob", wordsOnly(texts.join("\n\n")));
+    const within = { ...scope, ownerId: "bob" };
+    const ask = async () => store.nearest({ scope: within, vector: near(1), fingerprint: "m", limit: 10 });
+    expect(await ask()).toEqual([]);
+    const chunks = (await store.chunks({ accountId: account.id, id }))?.chunks ?? [];
+    await store.putVectors(
+      "m",
+      chunks.slice(0, 5).map(({ row }, at) => ({ row, vector: near(at) })),
+    );
+    expect(await ask()).toHaveLength(5);
+    expect(await ask()).toHaveLength(5);
   });
 });
