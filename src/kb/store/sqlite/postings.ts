@@ -1,4 +1,5 @@
 import type { Connection } from "./connection.ts";
+import { prepareNewest } from "./newest.ts";
 import { makeRowList, type RowList } from "./row-list.ts";
 import { rowOf } from "./rows.ts";
 import type { Place } from "./scopes.ts";
@@ -23,6 +24,14 @@ const GONE_SHARE_MAX = 0.02;
  */
 const BROAD_GROWTH_MAX = 0.02;
 
+/**
+ * New chunks since the last search whose words are found from their texts, some 50 µs each, and put into all lists in memory. With more, a
+ * list is brought up to date from the index when its word is next asked for: some 0.1 ms for a rare word, 2 ms for a common one.
+ */
+const NEW_MAX = 256;
+/** Scopes that are followed so, those longest unused out first. */
+const SCOPES_MAX = 1000;
+
 /** Sequences (rows within the scope, ascending) of the chunks that are listed under a term. */
 export interface Postings {
   /** Begins a slice of work, after which `of` puts off the rest; `isLast`: one without a bound. */
@@ -38,17 +47,36 @@ export interface Postings {
 }
 
 interface List {
+  readonly scope: number;
+  readonly term: string;
   readonly rows: RowList;
   /** Sequences below this one are in the list. */
   upTo: number;
-  /** Whether it was read to its end once. */
+  /** Whether it was read to its end once, */
   isWhole: boolean;
+  /** and whether it was when it was read last. */
+  isAtEnd: boolean;
   readonly retitled: number;
   /** Chunks of the scope that had come and gone when the list was begun. */
   readonly gone: number;
 }
 
-/** Prepares posting lists of the full-text index, kept in memory up to a bound, those longest unused out first. */
+/** A scope whose new chunks are put into the lists as they come. */
+interface Followed {
+  /** A list that was up to date at this sequence or at a later one */
+  readonly from: number;
+  /** is up to date at this one: what came between is in it. */
+  to: number;
+  readonly retitled: number;
+}
+
+/**
+ * Prepares posting lists of the full-text index, kept in memory up to a bound, those longest unused out first.
+ *
+ * While documents come in, every search would ask the index anew for each of its words, for the few chunks since that word was
+ * last asked for; and just then its pages are not in memory, for each write empties SQLite's cache of them. So the words of new
+ * chunks are found once, for all lists.
+ */
 export function preparePostings(db: Connection): Postings {
   const select = db
     .prepare<[first: bigint, term: string, from: bigint, to: bigint, limit: number], number>(
@@ -57,7 +85,12 @@ export function preparePostings(db: Connection): Postings {
       "SELECT rowid - ? FROM chunk_index WHERE chunk_index MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
     )
     .pluck();
-  const lists = new Map<string, List>();
+  const newest = prepareNewest(db);
+  /** Those longest unused first. */
+  const lists = new Set<List>();
+  /** The same by scope and term. */
+  const byTerm = new Map<number, Map<string, List>>();
+  const followed = new Map<number, Followed>();
   let bytes = 0;
   let left = SLICE_ROWS;
   let goneNamed = 0;
@@ -75,20 +108,61 @@ export function preparePostings(db: Connection): Postings {
     const isEnd = found.length < limit || last === undefined;
     list.upTo = isEnd ? place.nextSequence : last + 1;
     list.isWhole ||= isEnd;
+    list.isAtEnd = isEnd;
     return isEnd;
   }
 
-  function drop(key: string, list: List): void {
-    lists.delete(key);
-    bytes -= list.rows.bytes + LIST_BYTES;
+  /** Puts the new chunks of a scope into the lists of their words. */
+  function follow(place: Place): Followed {
+    const { scope, nextSequence, retitled } = place;
+    const known = followed.get(scope);
+    if (known?.to === nextSequence && known.retitled === retitled) return known;
+    const isNear =
+      known !== undefined &&
+      known.retitled === retitled &&
+      known.to < nextSequence &&
+      nextSequence - known.to <= NEW_MAX;
+    const next = isNear ? known : { from: nextSequence, to: nextSequence, retitled };
+    if (isNear) {
+      const ofScope = byTerm.get(scope);
+      for (const { sequence, forms } of ofScope === undefined ? [] : newest(place, next.to)) {
+        for (const form of forms) append(ofScope?.get(form), next, sequence);
+      }
+      next.to = nextSequence;
+    }
+    followed.delete(scope);
+    followed.set(scope, next);
+    for (const oldest of followed.keys()) {
+      if (followed.size <= SCOPES_MAX) break;
+      followed.delete(oldest);
+    }
+    return next;
   }
 
-  function keep(key: string, list: List): void {
-    lists.set(key, list);
+  function append(list: List | undefined, { from, retitled }: Followed, sequence: number): void {
+    if (list === undefined || !list.isAtEnd || list.upTo < from || list.retitled !== retitled) return;
+    bytes -= list.rows.bytes;
+    list.rows.append([sequence]);
+    list.upTo = sequence + 1;
+    bytes += list.rows.bytes;
+  }
+
+  function drop(list: List): void {
+    lists.delete(list);
+    bytes -= list.rows.bytes + LIST_BYTES;
+    const ofScope = byTerm.get(list.scope);
+    ofScope?.delete(list.term);
+    if (ofScope?.size === 0) byTerm.delete(list.scope);
+  }
+
+  function keep(list: List): void {
+    lists.add(list);
     bytes += list.rows.bytes + LIST_BYTES;
-    for (const [oldest, old] of lists) {
+    const ofScope = byTerm.get(list.scope) ?? new Map<string, List>();
+    byTerm.set(list.scope, ofScope.set(list.term, list));
+    for (const oldest of lists) {
       if (bytes <= BYTES_MAX || lists.size === 1) break;
-      drop(oldest, old);
+      drop(oldest);
     }
   }
 
@@ -98,20 +172,22 @@ export function preparePostings(db: Connection): Postings {
       goneNamed = 0;
     },
     of(place, term) {
-      const key = `${place.scope} ${term}`;
+      const { scope, retitled } = place;
+      const { from } = follow(place);
       const gone = place.nextSequence - place.chunks;
-      const known = lists.get(key);
-      if (known !== undefined) drop(key, known);
+      const known = byTerm.get(scope)?.get(term);
+      if (known !== undefined) drop(known);
       const isRight =
         known !== undefined &&
-        known.retitled === place.retitled &&
+        known.retitled === retitled &&
         gone - known.gone <= place.chunks * GONE_SHARE_MAX &&
         known.upTo <= place.nextSequence;
       const list = isRight
         ? known
-        : { rows: makeRowList(), upTo: 0, isWhole: false, retitled: place.retitled, gone };
+        : { scope, term, rows: makeRowList(), upTo: 0, isWhole: false, isAtEnd: false, retitled, gone };
+      if (list.isAtEnd && list.upTo >= from) list.upTo = place.nextSequence;
       const isDone = list.upTo === place.nextSequence || mayLag(place, list) || readOn(list, place, term);
-      keep(key, list);
+      keep(list);
       goneNamed = Math.max(goneNamed, gone - list.gone);
       return isDone ? list.rows : undefined;
     },

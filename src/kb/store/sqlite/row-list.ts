@@ -14,6 +14,8 @@ export interface RowList {
   append(sequences: readonly number[]): void;
   /** Those in [first, last]. The array may be used again by the next call for any list. */
   within(first: number, last: number): Uint32Array;
+  /** Adds a weight at each of those in [first, first + size), by their distance from `first`. */
+  addTo(sums: Float32Array, first: number, size: number, weight: number): void;
 }
 
 /** Makes an empty list. */
@@ -65,7 +67,32 @@ export function makeRowList(): RowList {
         length === 0 || (numbers[length - 1] ?? 0) <= last ? length : place(numbers, length, last + 1);
       return numbers.subarray(first === 0 ? 0 : place(numbers, length, first), end);
     },
+    addTo(sums, first, size, weight) {
+      if (bits !== undefined) {
+        addBits(bits, sums, first, size, weight);
+        return;
+      }
+      const end = place(numbers, length, first + size);
+      for (let at = place(numbers, length, first); at < end; at++) {
+        const distance = (numbers[at] ?? 0) - first;
+        sums[distance] = (sums[distance] ?? 0) + weight;
+      }
+    },
   };
+}
+
+function addBits(bits: Uint32Array, sums: Float32Array, first: number, size: number, weight: number): void {
+  const last = first + size - 1;
+  const wordLast = Math.min(last >>> 5, bits.length - 1);
+  for (let word = first >>> 5; word <= wordLast; word++) {
+    const base = (word << 5) - first;
+    // Unset lowest bits one by one.
+    for (let rest = bits[word] ?? 0; rest !== 0; rest &= rest - 1) {
+      const distance = base + 31 - Math.clz32(rest & -rest);
+      // The first and the last word reach beyond the range.
+      if (distance >= 0 && distance < size) sums[distance] = (sums[distance] ?? 0) + weight;
+    }
+  }
 }
 
 /** What `within` of bits gives, for all lists: a copy would be garbage of megabytes a search. */

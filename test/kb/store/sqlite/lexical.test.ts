@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { analyze } from "../../../../src/kb/lexical/analyzer.ts";
-import { idf, queryFactor, saturation } from "../../../../src/kb/lexical/bm25.ts";
+import { idf, K1, queryFactor, saturation } from "../../../../src/kb/lexical/bm25.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Account, Scope, Store } from "../../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
@@ -127,6 +127,36 @@ describe("search by words in a large scope", () => {
 
     await store.deleteResource({ ...at, nowIso: NOW });
     expect((await top(query)).some(({ text }) => /added|replaced/.test(text))).toBe(false);
+  });
+
+  it("has every new chunk in the lists in memory, however many came since they were last asked for", async () => {
+    const within = { ...scope, ownerId: "carol" };
+    const counts = new Map<string, number>();
+    const words = Array.from({ length: 12 }, (_, at) => `w${at}w`);
+    let state = 3;
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+      return Math.floor((state / 0x7fffffff) * below);
+    };
+    const held = async (word: string): Promise<number> =>
+      (await store.lexical({ scope: within, query: word, limit: 1000 })).hits.length;
+    for (let round = 0; round < 120; round++) {
+      const chunks = Array.from({ length: 1 + random(random(5) === 0 ? 70 : 6) }, () => {
+        const word = words[random(words.length)] ?? "";
+        counts.set(word, (counts.get(word) ?? 0) + 1);
+        return `${word} of round ${round}`;
+      });
+      await create(chunks.join("\n\n"), "carol");
+      const word = words[random(words.length)] ?? "";
+      expect([word, await held(word)]).toEqual([word, Math.min(1000, counts.get(word) ?? 0)]);
+    }
+    const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    for (const word of words) {
+      const count = counts.get(word) ?? 0;
+      const { hits, ceiling } = await store.lexical({ scope: within, query: word, limit: 1000 });
+      expect([word, hits.length]).toEqual([word, count]);
+      expect(ceiling).toBeCloseTo(idf(count, all) * (K1 + 1), 10);
+    }
   });
 
   it("forgets counts of words that left with many chunks", async () => {

@@ -31,6 +31,20 @@ describe("a list of rows", () => {
     );
   });
 
+  it("adds a weight at each of a range", () => {
+    fc.assert(
+      fc.property(portions, fc.nat(5000), fc.integer({ min: 1, max: 5000 }), (parts, first, size) => {
+        const list = makeRowList();
+        for (const part of parts) list.append(part);
+        const sums = new Float32Array(size + 5).fill(1);
+        list.addTo(sums, first, size, 2);
+        const wanted = new Float32Array(size + 5).fill(1);
+        for (const row of parts.flat()) if (row >= first && row < first + size) wanted[row - first] = 3;
+        expect(sums).toEqual(wanted);
+      }),
+    );
+  });
+
   it("takes a bit a chunk where a word is everywhere, and little where it is rare", () => {
     const everywhere = makeRowList();
     const rare = makeRowList();
