@@ -1,12 +1,16 @@
 /**
  * The chunkers: the recursive one's speed beside a plain pass over the lines and its growth on hard texts, how often a
  * passage that answers a question lies whole in one chunk, and how well chunks answer judged questions (Chroma's
- * method, local model). Run: `node bench/chunking.ts [--speed | --quality]`. Vectors are kept in the temporary folder:
- * making them takes minutes.
+ * method, local model). Run:
+ *
+ *     node bench/chunking.ts [--speed | --quality] [--sizes 900/0,1100/0] [--chunkers recursive,semantic]
+ *
+ * Vectors are kept in the temporary folder: making them takes minutes, for `semantic` an hour.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import type { Embedder } from "../src/kb/embed/embedder.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
@@ -22,6 +26,16 @@ import { median, printTable } from "./report.ts";
 import { splitAtSeparators } from "./separators.ts";
 import { writeTree } from "./tree.ts";
 import { withVectorCache } from "./vector-cache.ts";
+
+const { values: options } = parseArgs({
+  options: {
+    speed: { type: "boolean", default: false },
+    quality: { type: "boolean", default: false },
+    /** Largest chunk and overlap in characters. */
+    sizes: { type: "string", default: "1100/0,880/0,1100/550" },
+    chunkers: { type: "string", default: "separators,recursive,semantic" },
+  },
+});
 
 const shared = join(import.meta.dirname, "..", "..", "shared", "data");
 const ROUNDS = 15;
@@ -178,11 +192,10 @@ function fixed(text: string, size: number, overlap: number): readonly Span[] {
  * Sizes in characters: 250 and 200 tokens of the tokenizer that the published rows count with are 1100 and 880
  * characters of these texts (4.40 a token).
  */
-const JUDGED_SIZES = [
-  { size: 1100, overlap: 0 },
-  { size: 880, overlap: 0 },
-  { size: 1100, overlap: 550 },
-] as const;
+const JUDGED_SIZES = options.sizes.split(",").map((pair) => {
+  const [size = 0, overlap = 0] = pair.split("/").map(Number);
+  return { size, overlap };
+});
 
 /** Published by Chroma for all-MiniLM-L6-v2, five chunks retrieved. */
 const PUBLISHED: readonly (readonly string[])[] = [
@@ -210,6 +223,7 @@ async function printQuality(data: ChunkingData): Promise<void> {
       ];
       if (overlap === 0) chunkers.unshift(["separators", async (text) => splitAtSeparators(text, size)]);
       for (const [name, split] of chunkers) {
+        if (!options.chunkers.split(",").includes(name)) continue;
         const spans: PlacedSpan[] = [];
         for (const [corpus, text] of data.corpora) {
           for (const { start, end, headings } of await split(text))
@@ -243,13 +257,13 @@ async function chunkByMeaning(
   return chunkSemantic(text, asked, UNITS_MAX, { vectors: all, dimensions: embedder.dimensions });
 }
 
-if (!process.argv.includes("--quality")) {
+if (!options.quality) {
   printSpeed();
   console.log();
   printGrowth();
   console.log();
 }
-const data = process.argv.includes("--speed") ? undefined : readChunkingData();
+const data = options.speed ? undefined : readChunkingData();
 if (data !== undefined) {
   printBoundaries(data);
   console.log();

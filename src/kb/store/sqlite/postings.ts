@@ -29,6 +29,8 @@ const BROAD_GROWTH_MAX = 0.02;
  * list is brought up to date from the index when its word is next asked for: some 0.1 ms for a rare word, 2 ms for a common one.
  */
 const NEW_MAX = 256;
+/** Words of them that one call looks at, some 10 ms: where chunks are large, the rest is found by the next search. */
+const NEW_WORDS_MAX = 40_000;
 /** Scopes that are followed so, those longest unused out first. */
 const SCOPES_MAX = 1000;
 
@@ -93,6 +95,7 @@ export function preparePostings(db: Connection): Postings {
   const followed = new Map<number, Followed>();
   let bytes = 0;
   let left = SLICE_ROWS;
+  let wordsLeft = NEW_WORDS_MAX;
   let goneNamed = 0;
 
   /** Reads on; whether all is read. */
@@ -125,10 +128,13 @@ export function preparePostings(db: Connection): Postings {
     const next = isNear ? known : { from: nextSequence, to: nextSequence, retitled };
     if (isNear) {
       const ofScope = byTerm.get(scope);
-      for (const { sequence, forms } of ofScope === undefined ? [] : newest(place, next.to)) {
+      if (wordsLeft <= 0) return next;
+      const { chunks, readTo, words } = newest(place, next.to, wordsLeft);
+      for (const { sequence, forms } of chunks) {
         for (const form of forms) append(ofScope?.get(form), next, sequence);
       }
-      next.to = nextSequence;
+      next.to = readTo;
+      wordsLeft -= words;
     }
     followed.delete(scope);
     followed.set(scope, next);
@@ -141,6 +147,8 @@ export function preparePostings(db: Connection): Postings {
 
   function append(list: List | undefined, { from, retitled }: Followed, sequence: number): void {
     if (list === undefined || !list.isAtEnd || list.upTo < from || list.retitled !== retitled) return;
+    // Read from the index meanwhile.
+    if (list.upTo > sequence) return;
     bytes -= list.rows.bytes;
     list.rows.append([sequence]);
     list.upTo = sequence + 1;
@@ -169,11 +177,12 @@ export function preparePostings(db: Connection): Postings {
   return {
     beginSlice: (isLast) => {
       left = isLast ? ALL_ROWS : SLICE_ROWS;
+      wordsLeft = isLast ? ALL_ROWS : NEW_WORDS_MAX;
       goneNamed = 0;
     },
     of(place, term) {
       const { scope, retitled } = place;
-      const { from } = follow(place);
+      const { from, to } = follow(place);
       const gone = place.nextSequence - place.chunks;
       const known = byTerm.get(scope)?.get(term);
       if (known !== undefined) drop(known);
@@ -185,7 +194,7 @@ export function preparePostings(db: Connection): Postings {
       const list = isRight
         ? known
         : { scope, term, rows: makeRowList(), upTo: 0, isWhole: false, isAtEnd: false, retitled, gone };
-      if (list.isAtEnd && list.upTo >= from) list.upTo = place.nextSequence;
+      if (list.isAtEnd && list.upTo >= from) list.upTo = Math.max(list.upTo, to);
       const isDone = list.upTo === place.nextSequence || mayLag(place, list) || readOn(list, place, term);
       keep(list);
       goneNamed = Math.max(goneNamed, gone - list.gone);

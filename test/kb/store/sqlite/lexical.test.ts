@@ -159,6 +159,22 @@ describe("search by words in a large scope", () => {
     }
   });
 
+  it("has new chunks of very many words in the lists too", async () => {
+    const within = { ...scope, ownerId: "dave" };
+    const held = async (word: string): Promise<number> =>
+      (await store.lexical({ scope: within, query: word, limit: 100 })).hits.length;
+    await create("bulk goods", "dave");
+    expect(await held("bulk")).toBe(1);
+    const long = Array.from({ length: 6 }, (_, at) => `bulk part${at} ${"filler ".repeat(12_000)}`);
+    await create(long.join("\n\n"), "dave");
+    expect(await held("bulk")).toBe(7);
+    expect(await held("part5")).toBe(1);
+    await create("bulk again, part5", "dave");
+    expect([await held("bulk"), await held("part5"), await held("bulk")]).toEqual([8, 2, 8]);
+    const { ceiling } = await store.lexical({ scope: within, query: "part5", limit: 100 });
+    expect(ceiling).toBeCloseTo(idf(2, 8) * (K1 + 1), 10);
+  });
+
   it("forgets counts of words that left with many chunks", async () => {
     const gone = await create(
       texts
