@@ -36,9 +36,9 @@ async function placeOf(
   target: Target,
 ): Promise<{ readonly scope: Scope; readonly tier: Tier }> {
   if (target.kind === "resource") {
-    const resource = await kb.store.resource({ accountId, id: target.docId });
-    if (resource === undefined) throw noResource(target.docId);
-    return { scope: { accountId, resourceId: target.docId }, tier: resource.tier };
+    const tier = await kb.store.tierOf({ accountId, id: target.docId });
+    if (tier === undefined) throw noResource(target.docId);
+    return { scope: { accountId, resourceId: target.docId }, tier };
   }
   const { collectionId, ownerId } = target;
   const tier = await kb.collections.tierOf(accountId, collectionId);

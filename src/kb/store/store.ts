@@ -59,6 +59,8 @@ export interface Store
   deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
   /** Undefined for a deleted resource as well. */
   resource(at: ResourceKey): Promise<Resource | undefined>;
+  /** The tier that a resource is in, without a look at its text. Undefined: no such resource, or a deleted one. */
+  tierOf(at: ResourceKey): Promise<Tier | undefined>;
   /** Resources by id ascending, deleted ones left out. One page; `afterId` continues behind a resource. */
   listResources(query: ListQuery): Promise<ListPage>;
   /** All chunks of a resource in text order, with the version they are of. Undefined: no such resource. */

@@ -2,6 +2,7 @@ import type { KeptAnswer } from "../request-note.ts";
 import type { CollectionRecord, FoundChunk, KeyRecord, ListPage, ListQuery } from "../store.ts";
 import type { Resource, ResourceKey, StoredFile, VersionChunks } from "../store.ts";
 import { createHash } from "node:crypto";
+import type { Tier } from "../../../wire/primitives.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";
 import { splitHeadings } from "./parts.ts";
@@ -14,6 +15,7 @@ export interface Lookups {
   readonly keyByHash: (sha256: string) => KeyRecord | undefined;
   readonly collections: (accountId: string) => CollectionRecord[];
   readonly resource: (at: ResourceKey) => Resource | undefined;
+  readonly tierOf: (at: ResourceKey) => Tier | undefined;
   readonly deletedResource: (at: ResourceKey) => Resource | undefined;
   readonly listResources: (query: ListQuery) => ListPage;
   readonly chunks: (at: ResourceKey) => VersionChunks | undefined;
@@ -50,6 +52,11 @@ export function prepareLookups(db: Connection): Lookups {
   const selectResource = db.prepare<[string, string], ResourceRow>(
     `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
   );
+  const selectTier = db
+    .prepare<[string, string], Tier>(`
+    SELECT tier FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = collection_id
+    WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`)
+    .pluck();
   const selectDeleted = db.prepare<[string, string], ResourceRow>(
     `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 1`,
   );
@@ -91,6 +98,7 @@ export function prepareLookups(db: Connection): Lookups {
       const row = selectResource.get(at.id, at.accountId);
       return row === undefined ? undefined : resourceOf(row, content.of(row));
     },
+    tierOf: ({ accountId, id }) => selectTier.get(id, accountId),
     deletedResource(at) {
       const row = selectDeleted.get(at.id, at.accountId);
       return row === undefined ? undefined : resourceOf(row, "");

@@ -87,6 +87,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       writer.call("updateResource", { change, chunking, alongside }),
     deleteResource: (at) => writer.call("deleteResource", at),
     resource: (at) => reader.call("resource", at),
+    tierOf: (at) => here(() => lookups.tierOf(at)),
     listResources: (query) => reader.call("listResources", query),
     chunks: (at) => reader.call("chunks", at),
     lexical: (query) => reader.call("lexical", query),
