@@ -89,7 +89,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     resource: (at) => reader.call("resource", at),
     tierOf: (at) => here(() => lookups.tierOf(at)),
     listResources: (query) => reader.call("listResources", query),
-    chunks: (at) => reader.call("chunks", at),
+    chunks: (query) => reader.call("chunks", query),
     lexical: (query) => reader.call("lexical", query),
     nearest: (query) => reader.call("nearest", query),
     evidence: (query) => reader.call("evidence", query),
