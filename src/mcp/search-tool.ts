@@ -11,7 +11,7 @@ import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
 import type { SearchRequest } from "./service.ts";
-import { chosenSources, listSources } from "./sources.ts";
+import { findSources, type McpSource } from "./sources.ts";
 import type { Told } from "./tool-result.ts";
 
 /** Arguments of the tool `search`. */
@@ -83,7 +83,7 @@ export async function search(
   refuseTwice(input);
   const answers =
     document === undefined
-      ? await Promise.all((await sourcesOf(reached, files, input, signal)).map(ask))
+      ? await Promise.all((await findSources(reached, files, input, signal)).map(placeOf).map(ask))
       : [await withDocument(reached, files, document, (doc_id) => ask({ doc_id }))];
   const results = answers
     .flatMap((answer) => answer.results)
@@ -95,25 +95,16 @@ export async function search(
 
 type Place = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
 
+function placeOf({ collection_id, owner_id }: McpSource): Place {
+  return { collection_id, owner_id };
+}
+
 function refuseTwice({ source, collection, document }: SearchInput): void {
   if (document === undefined || (source === undefined && collection === undefined)) return;
   throw new KbsyncError("a document was named, and a source or collection as well", {
     code: "too_much_named",
     hint: "Name one of them.",
   });
-}
-
-async function sourcesOf(
-  reached: Reached,
-  files: KnownFiles,
-  { source, collection }: SearchInput,
-  signal: AbortSignal,
-): Promise<readonly Place[]> {
-  const { sources } = await listSources(reached, files, signal);
-  return chosenSources(sources, source, collection).map(({ collection_id, owner_id }) => ({
-    collection_id,
-    owner_id,
-  }));
 }
 
 function foundAt({ id, score, version, payload }: SearchResult, files: KnownFiles) {
