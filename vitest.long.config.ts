@@ -7,7 +7,7 @@ import { RETRIES } from "./test/retries.ts";
  * killing services, the embedding model.
  */
 export const LONG_TESTS = [
-  "test/cli/{key,no-home,up}.test.ts",
+  "test/cli/{key,no-home,restore,up}.test.ts",
   "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,ocr}.test.ts",

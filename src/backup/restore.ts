@@ -8,7 +8,7 @@ import { clearStage, decideExchange, dropStage, EXCHANGED, finishExchange, stage
 import { type BackupFile, type Manifest, readManifest } from "./manifest.ts";
 
 /** What is restored, and where. The caller holds the locks of the state folder. */
-export interface RestoreOptions {
+export interface RestoreOptions<Prepared> {
   readonly from: string;
   readonly stateDir: string;
   /** Puts what is there already aside. */
@@ -17,17 +17,19 @@ export interface RestoreOptions {
   readonly signal: AbortSignal;
   /** Checks the restored files where they wait for the exchange, in a folder like a state folder. */
   readonly check: (stage: string) => readonly Finding[];
-  /** Readies the restored files, before they are in their place. */
-  readonly prepare: (stage: string) => void;
+  /** Readies the restored files, before they are in their place, and while what was there is still in its own. */
+  readonly prepare: (stage: string) => Prepared;
 }
 
 /** A backup that was restored. */
-export interface RestoreReport {
+export interface RestoreReport<Prepared> {
   readonly manifest: Manifest;
   readonly files: number;
   readonly bytes: number;
   /** Folder with what was there before; null: nothing was. */
   readonly aside: string | null;
+  /** What `prepare` returned. */
+  readonly prepared: Prepared;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface RestoreReport {
  * there. A crash leaves the old state, or the new one once the exchange is decided, which the next start completes.
  * Throws `backup_invalid`, `backup_newer`, `backup_damaged`, `restore_occupied`, `disk_full`.
  */
-export function restoreBackup(options: RestoreOptions): RestoreReport {
+export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): RestoreReport<Prepared> {
   const { from, stateDir, force, signal } = options;
   const manifest = readManifest(from);
   const there = EXCHANGED.filter((name) => isThere(join(stateDir, name)));
@@ -46,6 +48,7 @@ export function restoreBackup(options: RestoreOptions): RestoreReport {
       hint: "--force puts what is there aside, in a folder of its own, and restores in its place.",
     });
   }
+  let prepared: Prepared;
   try {
     clearStage(stateDir);
     const stage = stageFolder(stateDir);
@@ -58,7 +61,7 @@ export function restoreBackup(options: RestoreOptions): RestoreReport {
       mkdirSync(join(stage, "service/uploads"), { recursive: true, mode: 0o700 });
     const first = options.check(stage).find(({ level }) => level === "damage");
     if (first !== undefined) throw damaged(from, first.message);
-    options.prepare(stage);
+    prepared = options.prepare(stage);
     for (const name of readdirSync(stage, { recursive: true, withFileTypes: true }))
       if (name.isDirectory()) syncFolder(join(name.parentPath, name.name));
     syncFolder(stage);
@@ -69,7 +72,7 @@ export function restoreBackup(options: RestoreOptions): RestoreReport {
   decideExchange(stateDir, `before-restore-${options.now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`);
   const aside = finishExchange(stateDir) ?? null;
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
-  return { manifest, files: manifest.files.length, bytes, aside };
+  return { manifest, files: manifest.files.length, bytes, aside, prepared };
 }
 
 function isThere(path: string): boolean {

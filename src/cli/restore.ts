@@ -8,6 +8,7 @@ import type { Context } from "./context.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { lockState } from "./pending-restore.ts";
 import { thousands } from "./progress.ts";
+import type { RestoredKeys } from "./restored-state.ts";
 import { makeStateFolder } from "./state-folder.ts";
 
 interface RestoreCommandOptions extends CommonOptions {
@@ -43,22 +44,46 @@ async function restore(context: Context, from: string, options: RestoreCommandOp
       now: new Date(context.nowMs()),
       signal: context.signal,
       check: checkStage,
-      prepare: prepareStage,
+      prepare: (stage) => prepareStage(stage, state.path, context.nowMs()),
     });
-    if (options.json === true)
-      printJson(context, { ...report, manifest: undefined, madeAt: report.manifest.madeAt });
-    else context.stdout.write(restoreText(report));
+    if (options.json === true) {
+      const { manifest, prepared: keys, ...rest } = report;
+      printJson(context, { ...rest, madeAt: manifest.madeAt, keys });
+    } else context.stdout.write(restoreText(report));
   } finally {
     lock.release();
   }
 }
 
 /** The result for a person. */
-export function restoreText({ manifest, files, bytes, aside }: RestoreReport): string {
+export function restoreText(report: RestoreReport<RestoredKeys | null>): string {
+  const { manifest, files, bytes, aside, prepared: keys } = report;
   const lines = [`restored ${thousands(files)} files, ${megabytes(bytes)}, of ${manifest.madeAt}`];
   if (aside !== null) lines.push(`what was there is kept in ${aside}`);
   if (manifest.missing.length > 0)
     lines.push(`${thousands(manifest.missing.length)} files were missing already when the backup was made`);
+  if (keys !== null) lines.push(...keyLines(keys));
   lines.push("Start kbsync: it compares the folders with the service first, and sends what changed since.");
   return `${lines.join("\n")}\n`;
+}
+
+function keyLines({ problem, revoked, endEarlier, narrowed, valid }: RestoredKeys): string[] {
+  if (problem !== null) {
+    if (valid === 0) return [];
+    return [
+      `keys that were revoked after the backup was made are valid again, for ${problem}`,
+      "`kbsync key list` (--account NAME) shows the keys of the backup, `kbsync key revoke ID` ends one.",
+    ];
+  }
+  const withdrawn = [
+    ...(revoked > 0 ? [`${counted(revoked)} revoked`] : []),
+    ...(endEarlier > 0 ? [`${counted(endEarlier)} with an earlier end`] : []),
+    ...(narrowed > 0 ? [`${counted(narrowed)} with fewer scopes`] : []),
+  ];
+  if (withdrawn.length === 0) return [];
+  return [`what was withdrawn since the backup was made stays so: ${withdrawn.join(", ")}`];
+}
+
+function counted(keys: number): string {
+  return keys === 1 ? "1 key" : `${thousands(keys)} keys`;
 }

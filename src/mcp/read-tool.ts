@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
 import type { ResourceRecord } from "../wire/resource.ts";
+import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
+import { withDocument } from "./named-document.ts";
 import type { KnowledgeService } from "./service.ts";
 import type { Told } from "./tool-result.ts";
 
@@ -45,13 +47,19 @@ export type ReadOutput = z.infer<typeof ReadOutput>;
 
 /** Reads a part of a document's text. Offsets count UTF-16 units, and no character is cut in two. */
 export async function readDocument(
-  service: KnowledgeService,
+  reached: Reached,
   files: KnownFiles,
   { document, offset, limit }: ReadInput,
   signal: AbortSignal,
 ): Promise<Told<ReadOutput>> {
-  const id = documentOf(document, files);
-  const record = (await service.resource(id, signal)) ?? (await fromList(service, files, id, signal));
+  const { service } = reached;
+  const record = await withDocument(
+    reached,
+    files,
+    document,
+    async (id) => (await service.resource(id, signal)) ?? (await fromList(service, files, id, signal)),
+  );
+  const id = record._id;
   if (record.isDeleted) {
     throw new KbsyncError(`the document ${id} was deleted`, { code: "document_deleted", subject: id });
   }
@@ -76,27 +84,6 @@ export async function readDocument(
     next_offset: end < content.length ? end : null,
   };
   return { data, text: readText(data) };
-}
-
-/** The id that a document was named by. Throws `document_unknown` and `document_ambiguous`. */
-export function documentOf(named: string, files: KnownFiles): string {
-  const found = files.documentsOf(named);
-  const [only] = found;
-  if (only !== undefined && found.length === 1) return only;
-  if (found.length > 1) {
-    throw new KbsyncError(`${named} is a file of ${found.length} sources`, {
-      code: "document_ambiguous",
-      subject: named,
-      hint: "Name it by its absolute path or by its document_id.",
-    });
-  }
-  // An id holds no slash and no dot at any service; whether there is such a document is the service's to say.
-  if (/^[A-Za-z0-9_-]{8,100}$/.test(named)) return named;
-  throw new KbsyncError(`${named} is no document of the knowledge base`, {
-    code: "document_unknown",
-    subject: named,
-    hint: "Paths are those of files synced on the machine where kbsync mcp runs; search tells the document_id of others.",
-  });
 }
 
 /** At a service that shows no single resource the list of its source has it. */

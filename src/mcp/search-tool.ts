@@ -1,11 +1,17 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
-import { QUERY_CHARS_MAX, TOP_K_DEFAULT, TOP_K_MAX, type SearchResult } from "../wire/search.ts";
+import {
+  QUERY_CHARS_MAX,
+  TOP_K_DEFAULT,
+  TOP_K_MAX,
+  type SearchAnswer,
+  type SearchResult,
+} from "../wire/search.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
-import { documentOf } from "./read-tool.ts";
+import { withDocument } from "./named-document.ts";
 import type { SearchRequest } from "./service.ts";
-import { chosenSources, listSources } from "./sources.ts";
+import { findSources, type McpSource } from "./sources.ts";
 import type { Told } from "./tool-result.ts";
 
 /** Arguments of the tool `search`. */
@@ -71,11 +77,14 @@ export async function search(
   input: SearchInput,
   signal: AbortSignal,
 ): Promise<Told<SearchOutput>> {
-  const { query, top_k, score, filter } = input;
-  const places = await placesOf(reached, files, input, signal);
-  const answers = await Promise.all(
-    places.map((place) => reached.service.search({ query, top_k, score, filter, ...place }, signal)),
-  );
+  const { query, top_k, score, filter, document } = input;
+  const ask = (place: Place): Promise<SearchAnswer> =>
+    reached.service.search({ query, top_k, score, filter, ...place }, signal);
+  refuseTwice(input);
+  const answers =
+    document === undefined
+      ? await Promise.all((await findSources(reached, files, input, signal)).map(placeOf).map(ask))
+      : [await withDocument(reached, files, document, (doc_id) => ask({ doc_id }))];
   const results = answers
     .flatMap((answer) => answer.results)
     .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
@@ -84,26 +93,18 @@ export async function search(
   return { data: { results }, text: resultText(results) };
 }
 
-async function placesOf(
-  reached: Reached,
-  files: KnownFiles,
-  { source, collection, document }: SearchInput,
-  signal: AbortSignal,
-): Promise<readonly Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">[]> {
-  if (document !== undefined) {
-    if (source !== undefined || collection !== undefined) {
-      throw new KbsyncError("a document was named, and a source or collection as well", {
-        code: "too_much_named",
-        hint: "Name one of them.",
-      });
-    }
-    return [{ doc_id: documentOf(document, files) }];
-  }
-  const { sources } = await listSources(reached, files, signal);
-  return chosenSources(sources, source, collection).map(({ collection_id, owner_id }) => ({
-    collection_id,
-    owner_id,
-  }));
+type Place = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
+
+function placeOf({ collection_id, owner_id }: McpSource): Place {
+  return { collection_id, owner_id };
+}
+
+function refuseTwice({ source, collection, document }: SearchInput): void {
+  if (document === undefined || (source === undefined && collection === undefined)) return;
+  throw new KbsyncError("a document was named, and a source or collection as well", {
+    code: "too_much_named",
+    hint: "Name one of them.",
+  });
 }
 
 function foundAt({ id, score, version, payload }: SearchResult, files: KnownFiles) {

@@ -49,7 +49,7 @@ export function makeMcpServer({ caller, version, onDefect }: McpParts): McpServe
       annotations: { title: "Read a document", ...READS },
     },
     (input, { mcpReq: { signal } }) =>
-      runTool(caller, ({ service }, files) => readDocument(service, files, input, signal), onDefect),
+      runTool(caller, (reached, files) => readDocument(reached, files, input, signal), onDefect),
   );
   server.registerTool(
     "list_sources",

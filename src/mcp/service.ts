@@ -32,10 +32,15 @@ export interface KnowledgeService {
   resource(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
   /** All resources of an owner's part of a collection, with their texts. */
   list(collectionId: string, ownerId: string, signal: AbortSignal): Promise<readonly ResourceRecord[]>;
-  /** Who has resources, the first of them. Undefined: this service does not tell. */
-  owners(
-    signal: AbortSignal,
-  ): Promise<{ readonly owners: readonly OwnerEntry[]; readonly more: boolean } | undefined>;
+  /** Who has resources, a page from the beginning or from a `nextCursor` on. Undefined: this service does not tell. */
+  owners(signal: AbortSignal, cursor?: string): Promise<OwnersPage | undefined>;
+}
+
+/** Some of those who have resources, by collection and then by owner. */
+export interface OwnersPage {
+  readonly owners: readonly OwnerEntry[];
+  /** Where the next page begins; null on the last one. */
+  readonly nextCursor: string | null;
 }
 
 /** Connections to a service, shared by all keys. */
@@ -87,11 +92,10 @@ function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): K
       const answer = await get(`${ROUTES.byCollection}?${where}`, signal);
       return accepted(answer, ListAnswer).data.resources;
     },
-    owners: async (signal) => {
-      const answer = await get(`${ROUTES.owners}?limit=${OWNERS_MAX}`, signal);
-      if (lacksOperation(answer)) return undefined;
-      const { owners, nextCursor } = accepted(answer, OwnersAnswer).data;
-      return { owners, more: nextCursor !== null };
+    owners: async (signal, cursor) => {
+      const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+      const answer = await get(`${ROUTES.owners}?limit=${OWNERS_MAX}${from}`, signal);
+      return lacksOperation(answer) ? undefined : accepted(answer, OwnersAnswer).data;
     },
   };
 }

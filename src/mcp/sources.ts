@@ -1,5 +1,5 @@
 import { KbsyncError } from "../lib/failure.ts";
-import type { OwnerEntry } from "../wire/owners.ts";
+import { OWNERS_MAX, type OwnerEntry } from "../wire/owners.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles, KnownSource } from "./known-files.ts";
 
@@ -19,37 +19,76 @@ export interface McpSource {
 /** Sources that a search asks at once, each one request. */
 export const SOURCES_SEARCHED_MAX = 32;
 
-/** All sources of the caller, and whether there are more than are listed. Throws `sources_untold`. */
+/** Pages of sources that are looked through for those that are meant, each up to a thousand: 20,000 at a kbsync. */
+const PAGES_MAX = 20;
+
+/** Sources of the caller, the first thousand, and whether there are more. Throws `sources_untold`. */
 export async function listSources(
-  { service, ownsLedger }: Reached,
+  reached: Reached,
   files: KnownFiles,
   signal: AbortSignal,
 ): Promise<{ readonly sources: readonly McpSource[]; readonly more: boolean }> {
-  const told = await service.owners(signal);
+  const { sources, nextCursor } = await sourcesPage(reached, files, signal, undefined);
+  return { sources, more: nextCursor !== null };
+}
+
+/** What a search is narrowed to: `source` is a folder or an owner, `collection` a tier or an id; undefined: any. */
+export interface SourceChoice {
+  readonly source?: string | undefined;
+  readonly collection?: string | undefined;
+}
+
+/**
+ * The sources that are meant, looked for page by page. Throws `source_unknown`, naming some that there are,
+ * `too_many_sources` and `sources_untold`.
+ */
+export async function findSources(
+  reached: Reached,
+  files: KnownFiles,
+  choice: SourceChoice,
+  signal: AbortSignal,
+): Promise<readonly McpSource[]> {
+  const chosen: McpSource[] = [];
+  const some: McpSource[] = [];
+  let seen = 0;
+  let cursor: string | null | undefined;
+  for (let pages = 0; pages < PAGES_MAX && cursor !== null; pages++) {
+    const page = await sourcesPage(reached, files, signal, cursor);
+    cursor = page.nextCursor;
+    seen += page.sources.length;
+    some.push(...page.sources.slice(0, NAMED - some.length));
+    chosen.push(...page.sources.filter((one) => isMeant(one, choice)));
+    if (chosen.length > SOURCES_SEARCHED_MAX) throw tooMany(chosen.length, cursor !== null);
+    if (chosen.some((one) => isOnly(one, choice))) break;
+  }
+  const isNarrowed = choice.source !== undefined || choice.collection !== undefined;
+  if (chosen.length > 0 || !isNarrowed) return chosen;
+  throw unknownSource(choice, some, seen, cursor !== null);
+}
+
+async function sourcesPage(
+  { service, ownsLedger }: Reached,
+  files: KnownFiles,
+  signal: AbortSignal,
+  cursor: string | undefined,
+): Promise<{ readonly sources: readonly McpSource[]; readonly nextCursor: string | null }> {
+  const told = await service.owners(signal, cursor);
   if (told !== undefined) {
-    return { sources: told.owners.map((owner) => sourceOf(owner, files.sources)), more: told.more };
+    const sources = told.owners.map((owner) => sourceOf(owner, files.sources));
+    return { sources, nextCursor: told.nextCursor };
   }
   if (!ownsLedger) {
     throw new KbsyncError("the service does not tell which sources a key can read", {
       code: "sources_untold",
-      hint: "Name collection_id and owner_id in the search, or the document.",
+      hint: "Name a document by its document_id, or use the key that this machine's folders are synced with.",
     });
   }
-  const sources = files.sources.flatMap(({ folder, ownerId, collectionId }): McpSource[] =>
-    collectionId === undefined
-      ? []
-      : [
-          {
-            owner_id: ownerId,
-            collection_id: collectionId,
-            collection: null,
-            folder,
-            documents: null,
-            chunks: null,
-          },
-        ],
-  );
-  return { sources, more: false };
+  const sources = files.sources.flatMap(({ folder, ownerId, collectionId }): McpSource[] => {
+    if (collectionId === undefined) return [];
+    const untold = { collection: null, documents: null, chunks: null };
+    return [{ owner_id: ownerId, collection_id: collectionId, folder, ...untold }];
+  });
+  return { sources, nextCursor: null };
 }
 
 function sourceOf(
@@ -68,41 +107,49 @@ function sourceOf(
   };
 }
 
-/**
- * The sources that a name and a collection mean: `name` is a folder or an owner, `collection` a tier or an id; undefined:
- * any. Throws `source_unknown`, naming those that there are, and `too_many_sources`.
- */
-export function chosenSources(
-  all: readonly McpSource[],
-  name: string | undefined,
-  collection: string | undefined,
-): readonly McpSource[] {
-  const chosen = all.filter(
-    (source) =>
-      (name === undefined || source.folder === name.replace(/(?<=.)\/+$/, "") || source.owner_id === name) &&
-      (collection === undefined || source.collection === collection || source.collection_id === collection),
+function isMeant(one: McpSource, { source, collection }: SourceChoice): boolean {
+  return (
+    (source === undefined || isFolder(one, source) || one.owner_id === source) &&
+    (collection === undefined || one.collection === collection || one.collection_id === collection)
   );
-  if (chosen.length === 0 && (name !== undefined || collection !== undefined)) {
-    const some = all.slice(0, NAMED).map(({ folder, owner_id: owner }) => folder ?? owner);
-    throw new KbsyncError(
-      `there is no source ${name ?? "of any name"} in ${collection ?? "any collection"}`,
-      {
-        code: "source_unknown",
-        ...(name !== undefined && { subject: name }),
-        hint:
-          some.length === 0
-            ? "Nothing is in the knowledge base yet."
-            : `There are: ${some.join(", ")}${all.length > NAMED ? ", …" : ""}. list_sources tells all.`,
-      },
-    );
-  }
-  if (chosen.length > SOURCES_SEARCHED_MAX) {
-    throw new KbsyncError(`${chosen.length} sources fit; a search looks through ${SOURCES_SEARCHED_MAX}`, {
-      code: "too_many_sources",
-      hint: "Name a source or a collection; list_sources tells what there is.",
-    });
-  }
-  return chosen;
+}
+
+/** Whether no other source can be meant as well: a folder has one, and so has an owner in a collection. */
+function isOnly(one: McpSource, choice: SourceChoice): boolean {
+  const { source, collection } = choice;
+  if (source === undefined || !isMeant(one, choice)) return false;
+  return collection !== undefined || isFolder(one, source);
+}
+
+function isFolder({ folder }: McpSource, name: string): boolean {
+  return folder === name.replace(/(?<=.)\/+$/, "");
+}
+
+function tooMany(count: number, atLeast: boolean): KbsyncError {
+  const fit = atLeast ? `${count} sources or more fit` : `${count} sources fit`;
+  return new KbsyncError(`${fit}; a search looks through ${SOURCES_SEARCHED_MAX}`, {
+    code: "too_many_sources",
+    hint: "Name a source or a collection; list_sources tells what there is.",
+  });
+}
+
+function unknownSource(
+  { source, collection }: SourceChoice,
+  some: readonly McpSource[],
+  seen: number,
+  more: boolean,
+): KbsyncError {
+  const where = `${source ?? "of any name"} in ${collection ?? "any collection"}`;
+  const among = more ? ` among the first ${seen} of them, and no more are looked through` : "";
+  const names = some.map(({ folder, owner_id: owner }) => folder ?? owner).join(", ");
+  return new KbsyncError(`there is no source ${where}${among}`, {
+    code: "source_unknown",
+    ...(source !== undefined && { subject: source }),
+    hint:
+      some.length === 0
+        ? "Nothing is in the knowledge base yet."
+        : `There are: ${names}${seen > some.length ? ", …" : ""}. list_sources tells of ${more || seen > OWNERS_MAX ? "a thousand" : "all"}.`,
+  });
 }
 
 /** Sources that an error names. */

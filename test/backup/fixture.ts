@@ -28,7 +28,7 @@ export interface BackupGround {
   };
   parts(): readonly BackupPart[];
   backup(to: string, more?: Partial<BackupOptions>): Promise<BackupReport>;
-  restore(from: string, more?: Partial<RestoreOptions>): RestoreReport;
+  restore(from: string, more?: Partial<RestoreOptions<void>>): RestoreReport<void>;
   end(): void;
 }
 

@@ -51,6 +51,26 @@ it("a backup says what it lacks", () => {
   );
 });
 
+it.each([
+  [{}, undefined],
+  [{ revoked: 1 }, "what was withdrawn since the backup was made stays so: 1 key revoked"],
+  [
+    { revoked: 1200, endEarlier: 1, narrowed: 2 },
+    "what was withdrawn since the backup was made stays so: 1,200 keys revoked, 1 key with an earlier end, 2 keys with fewer scopes",
+  ],
+  [
+    { problem: "there was no store here before" },
+    "keys that were revoked after the backup was made are valid again, for there was no store here before",
+  ],
+  [{ problem: "there was no store here before", valid: 0 }, undefined],
+])("a restore says what became of keys: %o", (told, words) => {
+  const manifest = { format: 1, kbsync: "1", madeAt: "2026-01-02T03:04:05Z", stateDir: "/s" } as const;
+  const keys = { problem: null, revoked: 0, endEarlier: 0, narrowed: 0, valid: 3, ...told };
+  const report = { manifest: { ...manifest, files: [], missing: [] }, files: 3, bytes: 10, aside: null };
+  const text = restoreText({ ...report, prepared: keys });
+  expect(text.split("\n").find((line) => line.includes("key"))).toEqual(words);
+});
+
 it("a restore says of when it is and where the old files are", () => {
   const manifest = {
     format: 1,
@@ -65,9 +85,11 @@ it("a restore says of when it is and where the old files are", () => {
     files: 3,
     bytes: 10,
     aside: "/s/before",
+    prepared: null,
   };
   expect(restoreText(report)).toContain(
     "restored 3 files, 1 kB, of 2026-01-02T03:04:05Z\nwhat was there is kept in /s/before\n",
   );
   expect(restoreText({ ...report, aside: null })).not.toContain("kept in");
+  expect(restoreText(report)).not.toContain("key");
 });

@@ -56,7 +56,7 @@ it("uses the key of --key-file, with its account and its scopes", async () => {
   }
   const foreign = await connect("legacy", "--key-file", join(temporary.path, "foreign"));
   expect((await foreign.call("list_sources")).data).toEqual({ sources: [], more: false });
-  expect((await foreign.call("read_document", { document: "tides.md" })).text).toMatch(/resource_not_found/);
+  expect((await foreign.call("read_document", { document: "tides.md" })).text).toMatch(/document_unknown/);
   await foreign.client.close();
   const writing = await connect("legacy", "--key-file", join(temporary.path, "writing"));
   expect((await writing.call("search", { query: "moon" })).text).toMatch(/scope_missing/);

@@ -39,12 +39,17 @@ beforeAll(async () => {
   service = await openRunning({ rate: { perMinute: 60, burst: 40 } });
   const made = await service.send("POST", "/api/rag/resource", { body: createBody({ owner_id: "sea" }) });
   const { _id, collectionId } = made.json.data;
+  const other = await service.send("POST", "/api/rag/resource", { body: createBody({ owner_id: "sea" }) });
+  const otherId: string = other.json.data._id;
   documentId = _id;
   const files: KnownFiles = {
     ...NO_FILES,
     sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId }],
     fileOf: () => ({ folder: "/srv/sea", path: "tides.md" }),
-    documentsOf: (path) => (path === "tides.md" ? [documentId] : []),
+    documentsOf: (path) => {
+      if (path === "both.md") return [documentId, otherId];
+      return path === "tides.md" || path === "Makefile-of-tides" ? [documentId] : [];
+    },
   };
   mcp = await openMcpGround({ service: service.url, files, nowMs: () => nowMs });
   // Loading the service takes seconds where other suites load theirs at the same time.
@@ -90,9 +95,19 @@ describe("a key, over HTTP", () => {
     const { call } = await mcp.connect(await service.issueKey("stranger", ["read"]));
     expect((await call("list_sources")).data).toEqual({ sources: [], more: false });
     expect((await call("search", { query: "moon" })).data).toEqual({ results: [] });
-    for (const document of [documentId, "tides.md"]) {
-      expect((await call("read_document", { document })).text).toMatch(/resource_not_found/);
-      expect((await call("search", { query: "moon", document })).text).toMatch(/resource_not_found/);
+    for (const [tool, more] of [
+      ["read_document", {}],
+      ["search", { query: "moon" }],
+    ] as const) {
+      const told = async (document: string): Promise<string> =>
+        (await call(tool, { ...more, document })).text.replaceAll(document, "IT");
+      expect(await told(documentId)).toMatch(/resource_not_found/);
+      // A file that is synced, one of two sources, and one that nobody has: which it is must not be told.
+      const unknown = await told("nobody.md");
+      expect(unknown).toMatch(/document_unknown/);
+      expect([await told("tides.md"), await told("both.md")]).toEqual([unknown, unknown]);
+      // A file's name may look like an id, which is asked for as such.
+      expect(await told("Makefile-of-tides")).toBe(await told("Makefile-of-nobody"));
     }
     const { text } = await call("search", { query: "moon", source: "/srv/sea" });
     expect(text).toMatch(/source_unknown/);
@@ -144,6 +159,16 @@ describe("a request, over HTTP", () => {
   ])("that holds %s is answered, and is no defect", async (_name, body) => {
     const key = await service.issueKey("local", ["read"]);
     expect((await post(bearer(key), body)).status).toBeLessThan(500);
+  });
+});
+
+describe("a file's name, for a key that is not the ledger's", () => {
+  it("of the same account leads to its document, and to none where two have it", async () => {
+    const { call } = await mcp.connect(await service.issueKey("local", ["read"]));
+    expect((await call("read_document", { document: "tides.md" })).data.document_id).toBe(documentId);
+    const { data } = await call("search", { query: "moon", document: "tides.md" });
+    expect(data.results[0].document_id).toBe(documentId);
+    expect((await call("read_document", { document: "both.md" })).text).toMatch(/document_ambiguous/);
   });
 });
 

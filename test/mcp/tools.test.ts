@@ -129,6 +129,24 @@ describe("the tool search", () => {
   });
 });
 
+it("a source beyond those that are listed at once is found by its name", async () => {
+  const key = await service.issueKey("crowd");
+  const lines = Array.from({ length: 1001 }, (_, at) =>
+    JSON.stringify(createBody({ owner_id: `owner ${String(at).padStart(4, "0")}`, content: `moon ${at}` })),
+  );
+  const made = await service.send("POST", "/api/rag/resources/bulk", {
+    key,
+    headers: { "content-type": "application/x-ndjson" },
+    body: `${lines.join("\n")}\n`,
+  });
+  expect(made.status).toBe(200);
+  const { call } = await mcp.connect(key);
+  expect((await call("list_sources")).data).toMatchObject({ more: true });
+  const { data } = await call("search", { query: "moon", source: "owner 1000" });
+  expect(data.results).toMatchObject([{ owner_id: "owner 1000", text: "moon 1000" }]);
+  expect((await call("search", { query: "moon", source: "owner 1001" })).text).toMatch(/source_unknown/);
+});
+
 describe("the tool read_document", () => {
   it("gives a text a part at a time, whole characters only", async () => {
     const { call } = await mcp.connect(service.key);
@@ -202,6 +220,13 @@ describe("a hosted service without our additions", () => {
       ]);
       const read = await own.call("read_document", { document: "tides.md" });
       expect(read.data).toMatchObject({ title: "Tides", next_offset: null });
+      // A key that the folders were not synced with: nothing tells it what it may search but a document's id.
+      const other = await openMcpGround({ service: fake.url, files });
+      const { call } = await other.connect(fake.key);
+      expect((await call("search", { query: "moon" })).text).toMatch(
+        /sources_untold[\s\S]*Name a document by its document_id/,
+      );
+      await other.close();
     } finally {
       await bare.close();
       await fake.close();

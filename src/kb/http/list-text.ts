@@ -1,4 +1,5 @@
 import type { Listing } from "../resources/list.ts";
+import type { ChunkList } from "../resources/read.ts";
 import { deletedRecord, fullRecord } from "../resources/record.ts";
 import type { Resource } from "../store/store.ts";
 
@@ -30,9 +31,29 @@ export function* oneText(message: string, resource: Resource): Generator<string>
   yield "}";
 }
 
-/** A record as JSON, a long content in pieces: writing 32 MB of it at once would hold up everybody else. */
-function* recordText(resource: Resource): Generator<string> {
-  const { content, ...rest } = resource.isDeleted ? deletedRecord(resource) : fullRecord(resource);
+/** The answer of a document's chunks, piece by piece: there are tens of thousands in a long one. */
+export function* chunksText(message: string, { chunks, ...rest }: ChunkList): Generator<string> {
+  let text = `{"success":true,"message":${JSON.stringify(message)},"data":${JSON.stringify(rest).slice(0, -1)},"chunks":[`;
+  let separator = "";
+  for (const chunk of chunks) {
+    text += separator;
+    separator = ",";
+    for (const piece of contentLastText(chunk)) {
+      text += piece;
+      if (text.length < PART_CHARS) continue;
+      yield text;
+      text = "";
+    }
+  }
+  yield `${text}]}}`;
+}
+
+function recordText(resource: Resource): Generator<string> {
+  return contentLastText(resource.isDeleted ? deletedRecord(resource) : fullRecord(resource));
+}
+
+/** A thing as JSON, a long content in pieces: writing 32 MB of it at once would hold up everybody else. */
+function* contentLastText({ content, ...rest }: { readonly content: string }): Generator<string> {
   if (content.length <= PART_CHARS) {
     yield JSON.stringify({ ...rest, content });
     return;

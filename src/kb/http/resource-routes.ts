@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
@@ -17,7 +18,7 @@ import type { KeptAnswer } from "../store/request-note.ts";
 import type { Resource } from "../store/store.ts";
 import { asyncPreference, etagOf, preconditionOf } from "./conditions.ts";
 import { readKept } from "./idempotency.ts";
-import { listText, oneText, PART_CHARS } from "./list-text.ts";
+import { chunksText, listText, oneText, PART_CHARS } from "./list-text.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
 import type { Answer, HttpParts } from "./operation.ts";
 import { RESOURCE_DOCS } from "./resource-docs.ts";
@@ -26,6 +27,8 @@ import { readBody, readInput } from "./validate.ts";
 const UPDATED = "Resource updated successfully";
 /** The answer before the work, told by its status and by the record's `metadata.status`. */
 const QUEUED = { message: "Resource accepted; metadata.status tells when it is searchable", status: 202 };
+/** Time for which an answer may be written without a look at what else there is to do. */
+const TURN_MS = 5;
 
 /** Operations 2, 4, 5 and 6, and the additions that read resources and collections. */
 export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax: number): void {
@@ -138,7 +141,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     handle: async (request, accountId) => {
       const chunks = await readChunks(kb, accountId, idOf(request));
       const etag = `"${chunks.resourceId}-chunks-${chunks.version}"`;
-      return { ...answer(200, "Chunks fetched successfully", chunks), etag };
+      return { status: 200, stream: streamOf(chunksText("Chunks fetched successfully", chunks)), etag };
     },
   });
 
@@ -179,7 +182,18 @@ function recordAnswer(message: string, resource: Resource): Answer {
 }
 
 function streamOf(text: Iterable<string> | AsyncIterable<string>): Readable {
-  return Readable.from(text, { objectMode: false });
+  return Readable.from(inTurns(text), { objectMode: false });
+}
+
+/** Pieces of text; others are answered between them, for a client that reads fast enough would have them all in one go. */
+async function* inTurns(text: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  let sinceMs = performance.now();
+  for await (const piece of text) {
+    yield piece;
+    if (performance.now() - sinceMs < TURN_MS) continue;
+    await setImmediate();
+    sinceMs = performance.now();
+  }
 }
 
 /** The resource with its file where it is served now: the port may have been another when it was made. */

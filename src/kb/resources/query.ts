@@ -1,17 +1,21 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { SearchBody } from "../../wire/search.ts";
 import { search } from "../search/search.ts";
-import type { SearchOutcome } from "../search/search.ts";
+import type { SearchedStore, SearchOutcome } from "../search/search.ts";
 import type { Scope } from "../store/store.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";
 
-/** Operation 3. `results` by descending score, ties by id; `text` is their contents joined by a blank line. */
+/**
+ * Operation 3. `results` by descending score, ties by id; `text` is their contents joined by a blank line. `store` is what
+ * is searched, by default the knowledge base's own.
+ */
 export async function queryResources(
   kb: KnowledgeBase,
   accountId: string,
   body: SearchBody,
+  store: SearchedStore = kb.store,
 ): Promise<SearchOutcome> {
   const startMs = performance.now();
   const { scope: whole, tier } = await placeOf(kb, accountId, targetOf(body));
@@ -24,7 +28,7 @@ export async function queryResources(
     topK: body.top_k,
     scoreMin: body.score,
   };
-  const outcome = await search(kb.store, model?.queries ?? model, asked, kb.reranker);
+  const outcome = await search(store, model?.queries ?? model, asked, kb.reranker);
   kb.onSearched?.(tier, (performance.now() - startMs) / 1000);
   return outcome;
 }
@@ -36,9 +40,9 @@ async function placeOf(
   target: Target,
 ): Promise<{ readonly scope: Scope; readonly tier: Tier }> {
   if (target.kind === "resource") {
-    const resource = await kb.store.resource({ accountId, id: target.docId });
-    if (resource === undefined) throw noResource(target.docId);
-    return { scope: { accountId, resourceId: target.docId }, tier: resource.tier };
+    const tier = await kb.store.tierOf({ accountId, id: target.docId });
+    if (tier === undefined) throw noResource(target.docId);
+    return { scope: { accountId, resourceId: target.docId }, tier };
   }
   const { collectionId, ownerId } = target;
   const tier = await kb.collections.tierOf(accountId, collectionId);

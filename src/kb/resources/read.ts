@@ -1,6 +1,6 @@
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import type { Resource } from "../store/store.ts";
+import type { Resource, ResourceKey, Store, VersionChunks } from "../store/store.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
 
@@ -33,9 +33,17 @@ export interface ChunkList {
   }[];
 }
 
-/** All chunks of a live resource (an addition). */
+/**
+ * Chunks read at once, a megabyte at most: a long document has tens of thousands, and whoever searches would wait for all of
+ * them to be read, and everybody for all of them to arrive here.
+ */
+const CHUNKS_READ = 256;
+/** Times that a document may change while its chunks are read, before they are read in one go. */
+const CHANGES_MAX = 3;
+
+/** All chunks of a live resource, of one version (an addition). */
 export async function readChunks(kb: KnowledgeBase, accountId: string, id: string): Promise<ChunkList> {
-  const found = await kb.store.chunks({ accountId, id });
+  const found = await chunksOfVersion(kb.store, { accountId, id });
   if (found === undefined) throw noResource(id);
   return {
     resourceId: id,
@@ -48,6 +56,24 @@ export async function readChunks(kb: KnowledgeBase, accountId: string, id: strin
       content: chunk.text,
     })),
   };
+}
+
+async function chunksOfVersion(
+  store: Pick<Store, "chunks">,
+  at: ResourceKey,
+): Promise<Pick<VersionChunks, "version" | "chunks"> | undefined> {
+  for (let changes = 0; changes < CHANGES_MAX; changes++) {
+    let part = await store.chunks({ ...at, limit: CHUNKS_READ });
+    if (part === undefined) return undefined;
+    const { version } = part;
+    const chunks = [...part.chunks];
+    while (part?.version === version && part.more) {
+      part = await store.chunks({ ...at, offset: chunks.length, limit: CHUNKS_READ });
+      if (part?.version === version) chunks.push(...part.chunks);
+    }
+    if (part?.version === version) return { version, chunks };
+  }
+  return store.chunks(at);
 }
 
 /** Who has resources in the account's collections, a page of them (an addition). */

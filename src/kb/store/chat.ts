@@ -142,6 +142,8 @@ export interface PassageKey {
   readonly accountId: string;
   readonly resourceId: string;
   readonly chunkId: string;
+  /** Where the search found it. */
+  readonly row: number;
 }
 
 export interface PassagePlace {

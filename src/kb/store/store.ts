@@ -61,10 +61,12 @@ export interface Store
   deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
   /** Undefined for a deleted resource as well. */
   resource(at: ResourceKey): Promise<Resource | undefined>;
+  /** The tier that a resource is in, without a look at its text. Undefined: no such resource, or a deleted one. */
+  tierOf(at: ResourceKey): Promise<Tier | undefined>;
   /** Resources by id ascending, deleted ones left out. One page; `afterId` continues behind a resource. */
   listResources(query: ListQuery): Promise<ListPage>;
-  /** All chunks of a resource in text order, with the version they are of. Undefined: no such resource. */
-  chunks(at: ResourceKey): Promise<VersionChunks | undefined>;
+  /** Chunks of a resource in text order, with the version they are of; all unless told. Undefined: no such resource. */
+  chunks(query: ChunksQuery): Promise<VersionChunks | undefined>;
 
   /**
    * Chunks with words of the query, in their text, their headings or the title of their resource, best first, scored by
@@ -261,10 +263,19 @@ export interface ListPage {
   readonly more: boolean;
 }
 
-/** The chunks of one version of a resource. */
+export interface ChunksQuery extends ResourceKey {
+  /** Chunks left out at the beginning. Default: none. */
+  readonly offset?: number;
+  /** Default: all. */
+  readonly limit?: number;
+}
+
+/** Chunks of one version of a resource. */
 export interface VersionChunks {
   readonly version: number;
   readonly chunks: readonly Chunk[];
+  /** Whether there are chunks behind the last one. */
+  readonly more: boolean;
 }
 
 export interface Chunk {

@@ -2,6 +2,7 @@ import { FormData } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Route } from "../../../src/kb/http/route-table.ts";
 import { openMetrics } from "../../../src/metrics/metrics.ts";
+import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running, Sent } from "../service/running.ts";
 
@@ -22,6 +23,8 @@ interface Ask {
   readonly sent?: (owned: Owned) => Sent;
   /** `nothing`: 404, as if it did not exist. `own`: an answer that holds nothing of the owner's. A number: this refusal. */
   readonly finds: "nothing" | "own" | number;
+  /** What the answer's data are for somebody else, where the owner's would differ in numbers alone. */
+  readonly shows?: object;
 }
 
 const resourcePath = ({ resource }: Owned): string => `/api/rag/resource/${resource._id}`;
@@ -105,13 +108,24 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "DELETE /v1/webhooks/:id": { path: endpointPath, finds: "nothing" },
   "POST /v1/webhooks/:id/test": { path: (owned) => `${endpointPath(owned)}/test`, finds: "nothing" },
   "POST /v1/webhooks/:id/rotate": { path: (owned) => `${endpointPath(owned)}/rotate`, finds: "nothing" },
-  "GET /v1/webhooks/dead": { finds: "own" },
+  "GET /v1/webhooks/dead": { finds: "own", shows: { dead: [], nextCursor: null } },
   "POST /v1/webhooks/dead/replay": {
     sent: ({ endpointId }) => ({ body: { endpointId } }),
     finds: "nothing",
   },
-  "GET /v1/queues": { finds: "own" },
+  "GET /v1/queues": {
+    finds: "own",
+    shows: {
+      ingest: { waiting: 0, oldestAt: null, failed: 0 },
+      webhooks: { waiting: 0, dead: 0 },
+      questions: { waiting: 0, oldestAt: null, failed: 0 },
+    },
+  },
 };
+
+/** Of the dead letter, and of the document that waits. */
+const LETTER = "msg_of_the_owner";
+const WAITING = "f".repeat(24);
 
 /** What a body says, of a form its text fields. */
 const wordsOf = (body: Sent["body"]): string =>
@@ -147,6 +161,7 @@ beforeAll(async () => {
       body: { id: "owners-agent", name: "The owner's", systemPrompt: "owner's prompt" },
     })
   ).json.data;
+  await leaveWaiting(resource.ownerId, endpoint._id);
   owned = {
     agentId: agent._id,
     resource,
@@ -168,9 +183,45 @@ beforeAll(async () => {
       "hooks.example/owner",
       "owners-agent",
       "owner's prompt",
+      LETTER,
+      WAITING,
     ],
   };
 });
+
+/** A dead letter of the owner's endpoint, and a document of theirs that waits to be taken in. */
+async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> {
+  const { store } = running;
+  const accountId = (await store.accounts()).find(({ name }) => name === "local")?.id ?? "";
+  const nowIso = new Date().toISOString();
+  // Due tomorrow: nothing that runs here looks at them before.
+  const nowMs = Date.now() + 24 * 60 * 60 * 1000;
+  const letter = { eventId: LETTER, type: "resource.created", body: "{}", to: { endpointId } };
+  await store.addDelivery({ accountId, ...letter, nowMs });
+  const due = await store.dueDeliveries({ nowMs, perEndpoint: 10, underWay: [], fullHosts: [] });
+  for (const { number, eventId } of due)
+    if (eventId === LETTER)
+      await store.settleDelivery({
+        number,
+        nowIso,
+        kind: "dead",
+        problem: "The owner's problem",
+        disable: false,
+      });
+  const text = { origin: "content", title: WAITING, description: "", url: null, content: "" } as const;
+  await store.enqueueCreate(
+    {
+      accountId,
+      id: WAITING,
+      tier: "fastest",
+      ownerId,
+      ...text,
+      settings: DEFAULT_SETTINGS,
+      createdAt: nowIso,
+    },
+    { kind: "create", body: "{}", fileToken: null, nowMs, jobsMax: 10, charsMax: 1000 },
+  );
+}
 afterAll(() => running.close());
 
 it("knows every route of the server, and no other", () => {
@@ -178,15 +229,23 @@ it("knows every route of the server, and no other", () => {
 });
 
 describe("asked with the key of another account", () => {
-  it.each(Object.entries(ASKS))("%s finds nothing", async (name, { path, sent, finds }) => {
+  it.each(Object.entries(ASKS))("%s finds nothing", async (name, { path, sent, finds, shows }) => {
     const [method = "", url = ""] = name.split(" ");
     const answer = await running.send(method, path?.(owned) ?? url, { ...sent?.(owned), key: foreign });
     const found = answer.status < 300 ? "own" : answer.status;
     expect(found).toBe(finds === "nothing" ? 404 : finds);
+    expect(answer.json?.data ?? {}).toMatchObject(shows ?? {});
     // What was sent may come back in the words of a refusal; nothing else of the owner's may.
     const asked = `${path?.(owned) ?? ""} ${wordsOf(sent?.(owned).body)}`;
     for (const secret of owned.secrets.filter((text) => !asked.includes(text))) {
       expect(answer.text).not.toContain(secret);
+    }
+  });
+
+  it("no dead letter is sent again, by whichever name", async () => {
+    for (const body of [{}, { webhookId: LETTER }]) {
+      const answer = await running.send("POST", "/v1/webhooks/dead/replay", { key: foreign, body });
+      expect(answer.json.data?.replayed ?? 0).toBe(0);
     }
   });
 
@@ -200,6 +259,9 @@ describe("asked with the key of another account", () => {
     expect(await read(agentPath(owned))).toMatchObject({ name: "The owner's" });
     expect(await read(endpointPath(owned))).toMatchObject({ description: "The owner's" });
     expect((await running.send("GET", owned.fileUrl, { key: admin })).text).toBe("secret words");
+    const letter = { webhookId: LETTER, endpointId: owned.endpointId, problem: "The owner's problem" };
+    expect((await read("/v1/webhooks/dead")).dead).toMatchObject([letter]);
+    expect(await read("/v1/queues")).toMatchObject({ ingest: { waiting: 1 }, webhooks: { dead: 1 } });
   });
 });
 

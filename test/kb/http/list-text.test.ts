@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { listText } from "../../../src/kb/http/list-text.ts";
+import { chunksText, listText } from "../../../src/kb/http/list-text.ts";
 import { fullRecord } from "../../../src/kb/resources/record.ts";
 import type { Resource } from "../../../src/kb/store/store.ts";
 
@@ -58,5 +58,27 @@ describe("listText", () => {
       message: "Resources fetched successfully",
       data: { resources: resources.map(fullRecord), created: 0 },
     });
+  });
+});
+
+describe("chunksText", () => {
+  it.each([
+    { name: "none", texts: [] },
+    { name: "one", texts: ['quote " and \\ and 🌊'] },
+    { name: "many", texts: Array.from({ length: 5000 }, (_, at) => `line "${at}"\n`.repeat(20)) },
+    { name: "one that is very long", texts: ["🌊".repeat(400_000), "short"] },
+  ])("writes $name as JSON in bounded pieces", ({ texts }) => {
+    const chunks = texts.map((content, at) => ({
+      id: `chunk ${at}`,
+      start: at,
+      end: at + content.length,
+      headings: ["Above"],
+      content,
+    }));
+    const list = { resourceId: "r", version: 3, chunks };
+    const pieces = [...chunksText("Chunks", list)];
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(256 * 1024);
+    expect(pieces.length).toBeLessThanOrEqual(2 + texts.join("").length / 10_000);
+    expect(pieces.join("")).toBe(JSON.stringify({ success: true, message: "Chunks", data: list }));
   });
 });

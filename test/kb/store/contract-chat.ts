@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NewTurn, ThreadQuery } from "../../../src/kb/store/chat.ts";
 import type { Store, StoredFile } from "../../../src/kb/store/store.ts";
-import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
+import { LATER, NOW, type StoreFixture, wordsOnly } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";
 
@@ -265,12 +265,24 @@ export function chatContract(fixture: StoreFixture): void {
     const { store } = fixture;
     const made = await create("First words here.\n\nThe second paragraph.", { title: "Two" });
     const [hit] = await find("second");
-    const key = { accountId: accountId(), resourceId: made.id, chunkId: hit?.id ?? "" };
+    const [other] = await find("first");
+    const key = { accountId: accountId(), resourceId: made.id, chunkId: hit?.id ?? "", row: hit?.row ?? 0 };
     expect(await store.passage(key)).toEqual({ title: "Two", start: 19 });
     const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
     expect(await store.passage({ ...key, accountId: foreign })).toBeUndefined();
     expect(await store.passage({ ...key, chunkId: "another" })).toBeUndefined();
-    await store.deleteResource({ accountId: accountId(), id: made.id, nowIso: LATER });
+    // Only the chunk of that row is looked at: a long document has tens of thousands.
+    expect(await store.passage({ ...key, row: other?.row ?? 0 })).toBeUndefined();
+    expect(await store.passage({ ...key, row: key.row + 1 })).toBeUndefined();
+    const two = at(made.id);
+    await store.updateResource({ ...two, title: "Titled", nowIso: LATER }, undefined);
+    expect(await store.passage(key)).toEqual({ title: "Titled", start: 19 });
+    await store.updateResource(
+      { ...two, content: "The second paragraph.", nowIso: LATER },
+      wordsOnly("The second paragraph."),
+    );
+    expect(await store.passage(key)).toBeUndefined();
+    await store.deleteResource({ ...two, nowIso: LATER });
     expect(await store.passage(key)).toBeUndefined();
   });
 }

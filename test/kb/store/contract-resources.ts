@@ -254,7 +254,9 @@ export function resourceContract(fixture: StoreFixture): void {
       const { id } = await create("kiwi\n\nlemon");
       const at = { accountId: fixture.account.id, id };
       const rows = (await fixture.chunks(at)).map(({ row }) => row);
+      expect(await fixture.store.tierOf(at)).toBe("fastest");
       const deleted = await fixture.store.deleteResource({ ...at, nowIso: LATER });
+      expect(await fixture.store.tierOf(at)).toBeUndefined();
       expect(deleted).toMatchObject({ id, isDeleted: true, updatedAt: LATER, content: "kiwi\n\nlemon" });
       expect(await fixture.store.resource(at)).toBeUndefined();
       expect(await fixture.chunks(at)).toEqual([]);
@@ -334,6 +336,7 @@ export function resourceContract(fixture: StoreFixture): void {
       const other = await fixture.store.ensureAccount("other");
       const at = { accountId: other.id, id: mine.id };
       expect(await fixture.store.resource(at)).toBeUndefined();
+      expect(await fixture.store.tierOf(at)).toBeUndefined();
       expect(await fixture.chunks(at)).toEqual([]);
       expect(
         await fixture.store.updateResource({ ...at, title: "stolen", nowIso: LATER }, undefined),

@@ -1,4 +1,5 @@
 import { indexEntry } from "../../lexical/index-text.ts";
+import { sumWith } from "./check-sums.ts";
 import type { Connection } from "./connection.ts";
 import { indexedText } from "./parts.ts";
 
@@ -12,14 +13,11 @@ const NAMED = 3;
  */
 export function checkPostings(db: Connection): string[] {
   const sums = new Map<number, number>();
-  const add = (row: number, term: string): void => {
-    sums.set(row, ((sums.get(row) ?? 0) + mixed(term)) % SUM_MAX);
-  };
   db.exec("CREATE VIRTUAL TABLE temp.chunk_index_terms USING fts5vocab (main, chunk_index, instance)");
   const entries = db
     .prepare<[], [term: string, row: number]>("SELECT term, doc FROM temp.chunk_index_terms")
     .raw();
-  for (const [term, row] of entries.iterate()) add(row, term);
+  for (const [term, row] of entries.iterate()) sums.set(row, sumWith(sums.get(row) ?? 0, term));
 
   const chunks = db
     .prepare<[], [row: number, title: string, headings: string, text: string, words: number]>(`
@@ -31,7 +29,7 @@ export function checkPostings(db: Connection): string[] {
     const entry = indexEntry(indexedText(title, headings, text));
     let sum = 0;
     for (const term of entry.text.toString("utf8").split(" ")) {
-      if (term !== "") sum = (sum + mixed(term)) % SUM_MAX;
+      if (term !== "") sum = sumWith(sum, term);
     }
     if (sum === (sums.get(row) ?? 0) && words === entry.words) continue;
     count += 1;
@@ -42,19 +40,4 @@ export function checkPostings(db: Connection): string[] {
   return [
     `${count} chunks are indexed under other words than they hold: chunk ${wrong.join(", chunk ")}${more}`,
   ];
-}
-
-/** Sums stay exact whole numbers below this. */
-const SUM_MAX = 2 ** 52;
-
-/** A number for a term that other terms hardly have: two 26-bit halves of independent FNV-1a hashes. */
-function mixed(term: string): number {
-  let one = 0x811c9dc5;
-  let two = 0x050c5d1f;
-  for (let at = 0; at < term.length; at++) {
-    const unit = term.charCodeAt(at);
-    one = Math.imul(one ^ unit, 0x01000193);
-    two = Math.imul(two ^ unit, 0x01000197);
-  }
-  return ((one >>> 6) * 2 ** 26 + (two >>> 6)) % SUM_MAX;
 }

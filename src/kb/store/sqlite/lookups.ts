@@ -1,7 +1,8 @@
 import type { KeptAnswer } from "../request-note.ts";
-import type { CollectionRecord, FoundChunk, KeyRecord, ListPage, ListQuery } from "../store.ts";
+import type { ChunksQuery, CollectionRecord, FoundChunk, KeyRecord, ListPage, ListQuery } from "../store.ts";
 import type { Resource, ResourceKey, StoredFile, VersionChunks } from "../store.ts";
 import { createHash } from "node:crypto";
+import type { Tier } from "../../../wire/primitives.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";
 import { splitHeadings } from "./parts.ts";
@@ -14,9 +15,10 @@ export interface Lookups {
   readonly keyByHash: (sha256: string) => KeyRecord | undefined;
   readonly collections: (accountId: string) => CollectionRecord[];
   readonly resource: (at: ResourceKey) => Resource | undefined;
+  readonly tierOf: (at: ResourceKey) => Tier | undefined;
   readonly deletedResource: (at: ResourceKey) => Resource | undefined;
   readonly listResources: (query: ListQuery) => ListPage;
-  readonly chunks: (at: ResourceKey) => VersionChunks | undefined;
+  readonly chunks: (query: ChunksQuery) => VersionChunks | undefined;
   /** Chunks of the rows within the range, in the order asked; missing ones left out. */
   readonly chunksByRow: (range: RowRange, rows: readonly number[]) => FoundChunk[];
   readonly file: (token: string) => StoredFile | undefined;
@@ -50,6 +52,11 @@ export function prepareLookups(db: Connection): Lookups {
   const selectResource = db.prepare<[string, string], ResourceRow>(
     `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
   );
+  const selectTier = db
+    .prepare<[string, string], Tier>(`
+    SELECT tier FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = collection_id
+    WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`)
+    .pluck();
   const selectDeleted = db.prepare<[string, string], ResourceRow>(
     `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 1`,
   );
@@ -91,6 +98,7 @@ export function prepareLookups(db: Connection): Lookups {
       const row = selectResource.get(at.id, at.accountId);
       return row === undefined ? undefined : resourceOf(row, content.of(row));
     },
+    tierOf: ({ accountId, id }) => selectTier.get(id, accountId),
     deletedResource(at) {
       const row = selectDeleted.get(at.id, at.accountId);
       return row === undefined ? undefined : resourceOf(row, "");
@@ -108,19 +116,20 @@ export function prepareLookups(db: Connection): Lookups {
       }
       return { resources, more: false };
     },
-    chunks(at) {
-      const resource = selectResource.get(at.id, at.accountId);
+    chunks({ accountId, id, offset = 0, limit = Infinity }) {
+      const resource = selectResource.get(id, accountId);
       if (resource === undefined) return undefined;
-      const rows = selectChunks.all(resource.first_row, resource.first_row + resource.chunks - 1);
+      const end = Math.min(offset + limit, resource.chunks);
+      const rows = selectChunks.all(resource.first_row + offset, resource.first_row + end - 1);
       const chunks = rows.map((row, index) => ({
         row: row.row,
-        id: chunkId(resource.id, resource.version, index),
+        id: chunkId(resource.id, resource.version, offset + index),
         start: row.start,
         end: row.start + row.text.length,
         headings: splitHeadings(row.headings),
         text: row.text,
       }));
-      return { version: resource.version, chunks };
+      return { version: resource.version, chunks, more: end < resource.chunks };
     },
     chunksByRow: (range, rows) =>
       rows.flatMap((number) => {

@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { wrongMetadata } from "../../../../src/kb/store/sqlite/check-metadata.ts";
 import { checkStore } from "../../../../src/kb/store/sqlite/check.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
@@ -67,6 +68,14 @@ it("finds nothing in a sound store, and counts what it has", () => {
 
 it("has nothing to say where there is no store", () => {
   expect(checkStore(join(folder, "none.sqlite"))).toBeUndefined();
+});
+
+it("reads the values of metadata once, however many documents there are", () => {
+  const asked: string[] = [];
+  const db = new Database(sound, { readonly: true, verbose: (sql) => asked.push(String(sql)) });
+  expect([...wrongMetadata(db)]).toEqual([]);
+  db.close();
+  expect(asked.filter((sql) => sql.includes("metadata_value"))).toHaveLength(1);
 });
 
 it("one that cannot be looked at does not pass for one that is not there", () => {
@@ -135,6 +144,17 @@ describe("a store with", () => {
     [
       "metadata of another kind",
       "UPDATE metadata_value SET kind = 's', value = '1' WHERE kind = 'b'",
+      "store-metadata",
+    ],
+    [
+      "a number where a text was",
+      "UPDATE metadata_value SET value = 7, kind = 's' WHERE path = 'lang' AND resource = 1",
+      "store-metadata",
+    ],
+    ["metadata of another owner", "UPDATE metadata_value SET scope = 9 WHERE resource = 2", "store-metadata"],
+    [
+      "values for a document that has no metadata",
+      "UPDATE resource SET metadata = '{}' WHERE number = 1",
       "store-metadata",
     ],
     [

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import type { Reached } from "../../src/mcp/caller.ts";
+import { NO_FILES, type KnownFiles } from "../../src/mcp/known-files.ts";
+import { findSources, SOURCES_SEARCHED_MAX } from "../../src/mcp/sources.ts";
+
+const FASTEST = "a".repeat(24);
+const MODERATE = "b".repeat(24);
+const FILES: KnownFiles = {
+  ...NO_FILES,
+  sources: [{ folder: "/srv/sea", ownerId: "owner 5", collectionId: FASTEST }],
+};
+
+/** A service that tells of owners two at a time, and counts how often it is asked. */
+function tellingOf(fastest: number, moderate: number): { reached: Reached; asked: () => number } {
+  const owners = [
+    ...Array.from({ length: fastest }, (_, at) => [`owner ${at}`, FASTEST, "fastest"] as const),
+    ...Array.from({ length: moderate }, (_, at) => [`owner ${at}`, MODERATE, "moderate"] as const),
+  ].map(([ownerId, collectionId, details]) => ({ ownerId, collectionId, details, resources: 1, chunks: 1 }));
+  let asked = 0;
+  const unused = (): never => {
+    throw new Error("only owners are asked for");
+  };
+  const service = {
+    search: unused,
+    resource: unused,
+    list: unused,
+    owners: (_signal: AbortSignal, cursor = "0") => {
+      asked += 1;
+      const to = Number(cursor) + 2;
+      return Promise.resolve({
+        owners: owners.slice(Number(cursor), to),
+        nextCursor: to < owners.length ? String(to) : null,
+      });
+    },
+  };
+  return { reached: { service, ownsLedger: false }, asked: () => asked };
+}
+
+const find = async (reached: Reached, source?: string, collection?: string): Promise<string[]> => {
+  const found = await findSources(reached, FILES, { source, collection }, new AbortController().signal);
+  return found.map((one) => `${one.owner_id} ${one.collection}`);
+};
+
+describe("the sources that a search means", () => {
+  it.each([
+    ["of a name, in every collection", "owner 3", undefined, ["owner 3 fastest", "owner 3 moderate"], 10],
+    ["of a name in a collection, and looks no further", "owner 3", "fastest", ["owner 3 fastest"], 2],
+    [
+      "of a collection that lies behind a large one",
+      undefined,
+      MODERATE,
+      [0, 1, 2, 3].map((at) => `owner ${at} moderate`),
+      10,
+    ],
+    ["of a folder, and looks no further", "/srv/sea/", undefined, ["owner 5 fastest"], 3],
+  ])("are found %s", async (_name, source, collection, found, requests) => {
+    const { reached, asked } = tellingOf(16, 4);
+    expect(await find(reached, source, collection)).toEqual(found);
+    expect(asked()).toBe(requests);
+  });
+
+  it("are all where nothing is named", async () => {
+    expect(await find(tellingOf(3, 2).reached)).toHaveLength(5);
+    expect(await find(tellingOf(0, 0).reached)).toEqual([]);
+  });
+
+  it("are too many as soon as so many are found", async () => {
+    const { reached, asked } = tellingOf(1000, 0);
+    await expect(find(reached)).rejects.toMatchObject({ code: "too_many_sources" });
+    expect(asked()).toBe(SOURCES_SEARCHED_MAX / 2 + 1);
+  });
+
+  it("that are not there are told so, with some of those that are", async () => {
+    const none = find(tellingOf(12, 0).reached, "attic");
+    await expect(none).rejects.toMatchObject({
+      code: "source_unknown",
+      message: "there is no source attic in any collection",
+      hint: expect.stringMatching(/^There are: owner 0, .*\/srv\/sea.*, …\./),
+    });
+  });
+
+  it("are not said to be missing where there are more than are looked through", async () => {
+    const { reached, asked } = tellingOf(1000, 0);
+    await expect(find(reached, "attic")).rejects.toMatchObject({
+      code: "source_unknown",
+      message: expect.stringContaining("among the first 40 "),
+    });
+    expect(asked()).toBe(20);
+  });
+});
