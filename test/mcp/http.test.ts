@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { request } from "undici";
 import { NO_FILES, type KnownFiles } from "../../src/mcp/known-files.ts";
@@ -30,6 +31,18 @@ async function post(
     body,
   });
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+}
+
+/** What is answered to a request that no client library would send, to the end of its first answer. */
+async function raw(text: string): Promise<string> {
+  const socket = connect(Number(new URL(mcp.url).port), "127.0.0.1");
+  socket.write(text);
+  let answer = "";
+  for await (const piece of socket) {
+    answer += String(piece);
+    if (answer.endsWith("}")) break;
+  }
+  return answer;
 }
 
 const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
@@ -129,6 +142,12 @@ describe("a request, over HTTP", () => {
     const key = await service.issueKey("local", ["read"]);
     expect((await post(bearer(key), " ".repeat(1024 * 1024 + 1))).status).toBe(413);
     expect((await post(bearer(key))).status).toBe(200);
+  });
+
+  it("with a large body, or one that never ends, is refused for its key before the body is read", async () => {
+    expect((await post(bearer("kb_made_up"), " ".repeat(1024 * 1024 + 1))).status).toBe(401);
+    const head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer kb_made_up\r\n";
+    expect(await raw(`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`)).toMatch(/^HTTP\/1.1 401 /);
   });
 
   it("elsewhere than the one path finds nothing", async () => {
