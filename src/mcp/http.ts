@@ -98,7 +98,16 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     outgoing.once("close", () => gone.abort());
     try {
       const head = headOf(incoming, gone.signal);
-      await writeResponse(await answer(head, incoming), outgoing);
+      const response =
+        head === undefined
+          ? refusal(
+              400,
+              {},
+              "invalid_request",
+              "The method or the address of the request is none that is served.",
+            )
+          : await answer(head, incoming);
+      await writeResponse(response, outgoing);
     } finally {
       underWay -= 1;
     }
@@ -108,8 +117,9 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
     (incoming, outgoing) => {
       serve(incoming, outgoing).catch((error: unknown) => {
-        // A client that went away in the midst of its request or answer is no defect.
-        if (outgoing.destroyed || incoming.destroyed) return;
+        // A client that went away in the midst of its request or answer is no defect. Of the request this says nothing:
+        // one that was read to its end is destroyed, too.
+        if (outgoing.destroyed) return;
         options.onDefect(error);
         if (outgoing.headersSent) outgoing.destroy();
         else outgoing.writeHead(500).end();
@@ -128,14 +138,20 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   };
 }
 
-/** The request as the SDK takes it, without its body. */
-function headOf(incoming: IncomingMessage, signal: AbortSignal): Request {
-  const headers = new Headers();
-  for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
-    headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
+/** The request as the SDK takes it, without its body. Undefined: it cannot be one, as `TRACE` and the address `//` cannot. */
+function headOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
+  try {
+    const headers = new Headers();
+    for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
+      headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
+    }
+    const url = new URL(incoming.url ?? "/", "http://127.0.0.1");
+    return new Request(url, { method: incoming.method ?? "GET", headers, signal });
+  } catch (error) {
+    // What each of the three throws for what it does not take.
+    if (error instanceof TypeError) return undefined;
+    throw error;
   }
-  const url = new URL(incoming.url ?? "/", "http://127.0.0.1");
-  return new Request(url, { method: incoming.method ?? "GET", headers, signal });
 }
 
 /** The whole request. Undefined: its body is too long. */
