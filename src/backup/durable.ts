@@ -1,5 +1,15 @@
 import { createHash } from "node:crypto";
-import { closeSync, constants, fsyncSync, linkSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../lib/failure.ts";
 
@@ -77,7 +87,8 @@ export function syncFolder(folder: string): void {
 export function writeDurably(path: string, text: string): void {
   const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600);
   try {
-    writeSync(file, text);
+    // Not writeSync: on a disk that is nearly full one such write takes a part and says so by its count alone.
+    writeFileSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -9,7 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
@@ -161,7 +161,8 @@ export function writeDurably(path: string, text: string, mode: number): void {
   usable(path, () => {
     const file = openSync(beside, "w", mode);
     try {
-      writeSync(file, text);
+      // Not writeSync: on a disk that is nearly full one such write takes a part and says so by its count alone.
+      writeFileSync(file, text);
       fsyncSync(file);
     } finally {
       closeSync(file);

@@ -88,6 +88,8 @@ export interface ServiceLimits {
   readonly requests: number;
   /** Bytes of bodies under way at once. Default 256 MB. */
   readonly bodyBytes: number;
+  /** Bytes of long answers under way at once. Default 256 MB. */
+  readonly answerBytes: number;
   /** Creates, updates and uploads under way at once. Default 512. */
   readonly ingests: number;
   /** How long an answer waits for a client that does not read on. Default 2 minutes. */
@@ -102,6 +104,7 @@ export const DEFAULT_LIMITS: ServiceLimits = {
   uploadBytes: UPLOAD_BYTES_MAX,
   requests: 1024,
   bodyBytes: 256 * 1024 * 1024,
+  answerBytes: 256 * 1024 * 1024,
   ingests: 512,
   answerIdleMs: 120_000,
   drainMs: 10_000,

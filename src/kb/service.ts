@@ -11,6 +11,7 @@ import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openAdmission } from "./http/admission.ts";
+import { openAnswerRoom } from "./http/answer-room.ts";
 import { healthOf } from "./health.ts";
 import type { Health } from "./http/health-route.ts";
 import { openIdempotency } from "./http/idempotency.ts";
@@ -234,6 +235,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       }),
       idempotency: openIdempotency(store, nowMs),
       admission,
+      answerRoom: openAnswerRoom(limits.answerBytes),
       log,
       filesNeedKey: options.filesNeedKey ?? false,
       answerIdleMs: limits.answerIdleMs,

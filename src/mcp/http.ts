@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { finished, pipeline } from "node:stream/promises";
 import {
   createMcpHandler,
   hostHeaderValidationResponse,
@@ -8,6 +8,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from "@modelcontextprotocol/server";
+import { bytesOf } from "../lib/byte-block.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { listenFailure } from "../lib/listen-failure.ts";
 import { bearerOf, keyRefusal, openBearerCheck } from "./bearer.ts";
@@ -60,23 +61,28 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const bearer = openBearerCheck(options.nowMs);
   let underWay = 0;
 
-  const answer = async (request: Request): Promise<Response> => {
+  /** `head` is the request without its body, which is read for a key that is good alone. */
+  const answer = async (head: Request, incoming: IncomingMessage): Promise<Response> => {
     const foreign =
-      hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
-      originValidationResponse(request, localhostAllowedOrigins());
+      hostHeaderValidationResponse(head, localhostAllowedHostnames()) ??
+      originValidationResponse(head, localhostAllowedOrigins());
     if (foreign !== undefined) return foreign;
-    if (new URL(request.url).pathname !== MCP_PATH) {
+    if (new URL(head.url).pathname !== MCP_PATH) {
       return refusal(404, {}, "route_not_found", `There is nothing here but ${MCP_PATH}.`);
     }
-    const key = bearerOf(request.headers.get("authorization") ?? undefined);
+    const key = bearerOf(head.headers.get("authorization") ?? undefined);
     try {
       if (key === undefined) throw noKey();
       const { service } = await options.callerOf(key).reach();
-      await bearer.check(key, service, request.signal);
+      await bearer.check(key, service, head.signal);
     } catch (error) {
       if (!(error instanceof KbsyncError)) throw error;
       const { status, headers } = keyRefusal(error);
       return refusal(status, headers, error.code, error.message, error.hint);
+    }
+    const request = await withBody(head, incoming);
+    if (request === undefined) {
+      return refusal(413, {}, "body_too_large", `The body is larger than ${BODY_BYTES_MAX} bytes.`);
     }
     return handler.fetch(request, { authInfo: { token: key, clientId: "key", scopes: ["read"] } });
   };
@@ -91,11 +97,16 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     const gone = new AbortController();
     outgoing.once("close", () => gone.abort());
     try {
-      const request = await requestOf(incoming, gone.signal);
+      const head = headOf(incoming, gone.signal);
       const response =
-        request === undefined
-          ? refusal(413, {}, "body_too_large", `The body is larger than ${BODY_BYTES_MAX} bytes.`)
-          : await answer(request);
+        head === undefined
+          ? refusal(
+              400,
+              {},
+              "invalid_request",
+              "The method or the address of the request is none that is served.",
+            )
+          : await answer(head, incoming);
       await writeResponse(response, outgoing);
     } finally {
       underWay -= 1;
@@ -106,8 +117,9 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
     (incoming, outgoing) => {
       serve(incoming, outgoing).catch((error: unknown) => {
-        // A client that went away in the midst of its request or answer is no defect.
-        if (outgoing.destroyed || incoming.destroyed) return;
+        // A client that went away in the midst of its request or answer is no defect. Of the request this says nothing:
+        // one that was read to its end is destroyed, too.
+        if (outgoing.destroyed) return;
         options.onDefect(error);
         if (outgoing.headersSent) outgoing.destroy();
         else outgoing.writeHead(500).end();
@@ -126,29 +138,31 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   };
 }
 
-/** The request as the SDK takes it. Undefined: its body is too long. */
-async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request | undefined> {
-  const headers = new Headers();
-  for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
-    headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
+/** The request as the SDK takes it, without its body. Undefined: it cannot be one, as `TRACE` and the address `//` cannot. */
+function headOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
+  try {
+    const headers = new Headers();
+    for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
+      headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
+    }
+    const url = new URL(incoming.url ?? "/", "http://127.0.0.1");
+    return new Request(url, { method: incoming.method ?? "GET", headers, signal });
+  } catch (error) {
+    // What each of the three throws for what it does not take.
+    if (error instanceof TypeError) return undefined;
+    throw error;
   }
-  const method = incoming.method ?? "GET";
-  const url = new URL(incoming.url ?? "/", "http://127.0.0.1");
-  if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
-  const body = await bodyOf(incoming);
-  return body === undefined ? undefined : new Request(url, { method, headers, body, signal });
 }
 
-async function bodyOf(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of incoming as AsyncIterable<Buffer>) {
-    bytes += piece.length;
-    // Read to its end all the same: a client that is still sending would see a reset and never the answer.
-    if (bytes <= BODY_BYTES_MAX) pieces.push(piece);
-    else pieces.length = 0;
-  }
-  return bytes > BODY_BYTES_MAX ? undefined : Buffer.concat(pieces);
+/** The whole request. Undefined: its body is too long. */
+async function withBody(head: Request, incoming: IncomingMessage): Promise<Request | undefined> {
+  if (head.method === "GET" || head.method === "HEAD") return head;
+  const bytes = await bytesOf(incoming, BODY_BYTES_MAX, Number(incoming.headers["content-length"] ?? 0));
+  const { method, signal } = head;
+  if (bytes !== undefined) return new Request(head, { method, body: bytes, signal });
+  // Read to its end all the same: a client that is still sending would see a reset and never the answer.
+  if (!incoming.readableEnded) await finished(incoming, { writable: false });
+  return undefined;
 }
 
 async function writeResponse(response: Response, outgoing: ServerResponse): Promise<void> {

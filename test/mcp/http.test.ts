@@ -1,5 +1,7 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { request } from "undici";
+import { openMcpHttp } from "../../src/mcp/http.ts";
 import { NO_FILES, type KnownFiles } from "../../src/mcp/known-files.ts";
 import { createBody, openRunning, type Running } from "../kb/service/running.ts";
 import { openMcpGround, type McpGround } from "./fixture.ts";
@@ -15,6 +17,7 @@ let service: Running;
 let mcp: McpGround;
 let nowMs = Date.now();
 let documentId: string;
+const defects: unknown[] = [];
 
 async function post(
   headers: Record<string, string>,
@@ -30,6 +33,18 @@ async function post(
     body,
   });
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+}
+
+/** What is answered to a request that no client library would send, to the end of its first answer. */
+async function raw(text: string): Promise<string> {
+  const socket = connect(Number(new URL(mcp.url).port), "127.0.0.1");
+  socket.write(text);
+  let answer = "";
+  for await (const piece of socket) {
+    answer += String(piece);
+    if (answer.endsWith("}")) break;
+  }
+  return answer;
 }
 
 const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
@@ -51,7 +66,12 @@ beforeAll(async () => {
       return path === "tides.md" || path === "Makefile-of-tides" ? [documentId] : [];
     },
   };
-  mcp = await openMcpGround({ service: service.url, files, nowMs: () => nowMs });
+  mcp = await openMcpGround({
+    service: service.url,
+    files,
+    nowMs: () => nowMs,
+    onDefect: (error) => defects.push(error),
+  });
   // Loading the service takes seconds where other suites load theirs at the same time.
 }, 60_000);
 afterAll(async () => {
@@ -144,6 +164,48 @@ describe("a request, over HTTP", () => {
     const key = await service.issueKey("local", ["read"]);
     expect((await post(bearer(key), " ".repeat(1024 * 1024 + 1))).status).toBe(413);
     expect((await post(bearer(key))).status).toBe(200);
+  });
+
+  it("with a large body, or one that never ends, is refused for its key before the body is read", async () => {
+    expect((await post(bearer("kb_made_up"), " ".repeat(1024 * 1024 + 1))).status).toBe(401);
+    const head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer kb_made_up\r\n";
+    expect(await raw(`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`)).toMatch(/^HTTP\/1.1 401 /);
+  });
+
+  it.each([
+    ["a method that nothing may answer", "TRACE /mcp"],
+    ["an address that is none", "GET //"],
+    ["an address with a password", "GET http://a:b@localhost/mcp"],
+  ])("with %s is refused, with a key and without, and is no defect", async (_name, line) => {
+    const key = await service.issueKey("local", ["read"]);
+    for (const given of ["", `authorization: Bearer ${key}\r\n`]) {
+      const answer = await raw(`${line} HTTP/1.1\r\nhost: localhost\r\n${given}\r\n`);
+      expect(answer).toMatch(/^HTTP\/1.1 400 /);
+      expect(answer).toContain('"code":"invalid_request"');
+    }
+    expect(defects).toEqual([]);
+  });
+
+  it("that fails unexpectedly behind its body is answered, and told as a defect", async () => {
+    const broken = await openMcpHttp({
+      port: 0,
+      version: "0.0.0-test",
+      nowMs: Date.now,
+      onDefect: (error) => defects.push(error),
+      callerOf: () => ({
+        reach: () => Promise.reject(new Error("never foreseen")),
+        files: () => NO_FILES,
+      }),
+    });
+    const answer = await request(broken.url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...bearer("kb_x") },
+      body: JSON.stringify(INITIALIZE),
+    });
+    await answer.body.dump();
+    expect(answer.statusCode).toBe(500);
+    expect(defects.splice(0)).toEqual([expect.objectContaining({ message: "never foreseen" })]);
+    await broken.close();
   });
 
   it("elsewhere than the one path finds nothing", async () => {

@@ -5,6 +5,7 @@ import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
 import { groupIntoBatches } from "./batches.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
 import type { Embedder } from "./embedder.ts";
+import { restingEmbedder } from "./resting.ts";
 
 /** Where the model answers, and what it may be asked. */
 export interface RemoteEmbedderOptions {
@@ -17,23 +18,30 @@ export interface RemoteEmbedderOptions {
   readonly dimensions?: number;
   /** Longest wait for one answer. Default 30 s. */
   readonly timeoutMs?: number;
-  /** Tries of a batch that nobody answered. Default 4; for a query 2, for a person waits. */
+  /** Tries of a batch that nobody answered. Default 4; for a query one, for a person waits. */
   readonly attempts?: number;
   /** First wait between two tries. Default 500 ms. */
   readonly delayMs?: number;
+  /** After a query that failed no other one is asked for so long. Default 30 s. */
+  readonly restMs?: number;
+  /** The clock of that rest. Default one that nobody sets. */
+  readonly nowMs?: () => number;
 }
 
 /** An embedder behind `POST {baseUrl}/embeddings`, the form of OpenAI, vLLM, TEI, Ollama and others. */
 export interface RemoteEmbedder extends Embedder {
   readonly kind: "remote";
-  /** The same model for calls a person waits for: shorter bounds, connections of their own. */
+  /**
+   * The same model for calls a person waits for: one try, shorter bounds, connections of their own, and after a failure a
+   * rest, in which it throws `embedding_resting` at once.
+   */
   readonly queries: Embedder;
 }
 
 const TIMEOUT_MS = 30_000;
 const QUERY_TIMEOUT_MS = 5000;
 const ATTEMPTS = 4;
-const QUERY_ATTEMPTS = 2;
+const REST_MS = 30_000;
 const DELAY_MS = 500;
 /** Requests under way at once, so that a service answers others, too. */
 const CONNECTIONS = 4;
@@ -75,7 +83,7 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
   const urgent = openJsonEndpoint({
     ...endpoint,
     timeoutMs: Math.min(options.timeoutMs ?? QUERY_TIMEOUT_MS, QUERY_TIMEOUT_MS),
-    attempts: Math.min(options.attempts ?? QUERY_ATTEMPTS, QUERY_ATTEMPTS),
+    attempts: 1,
     connections: CONNECTIONS,
   });
   const stop = new AbortController();
@@ -135,11 +143,13 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
     dimensions,
     tokensMax: TOKENS_MAX,
   };
+  const urgentOne = { ...facts, embed: embedVia(urgent, dimensions), close: async () => undefined };
+  const { restMs = REST_MS, nowMs = () => performance.now() } = options;
   return {
     kind: "remote",
     ...facts,
     embed: embedVia(patient, dimensions),
-    queries: { ...facts, embed: embedVia(urgent, dimensions), close: async () => undefined },
+    queries: restingEmbedder(urgentOne, { restMs, nowMs }),
     close,
   };
 }

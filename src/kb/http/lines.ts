@@ -1,3 +1,4 @@
+import { openByteBlock } from "../../lib/byte-block.ts";
 import { Refusal } from "../resources/refusal.ts";
 
 const NEWLINE = 0x0a;
@@ -19,21 +20,13 @@ export async function* linesOf(
   lineBytesMax: number,
   bytesMax: number,
 ): AsyncGenerator<Line> {
-  let parts: Buffer[] = [];
-  let length = 0;
+  const block = openByteBlock(lineBytesMax);
   let number = 0;
   let total = 0;
 
-  const take = (part: Buffer): void => {
-    length += part.length;
-    if (length <= lineBytesMax) parts.push(part);
-    else parts = [];
-  };
   const end = (): Line | undefined => {
     number += 1;
-    const bytes = length > lineBytesMax ? undefined : Buffer.concat(parts, length);
-    parts = [];
-    length = 0;
+    const bytes = block.take();
     return bytes !== undefined && isBlank(bytes) ? undefined : { number, bytes };
   };
 
@@ -46,14 +39,14 @@ export async function* linesOf(
     }
     let from = 0;
     for (let at = piece.indexOf(NEWLINE); at !== -1; at = piece.indexOf(NEWLINE, from)) {
-      take(piece.subarray(from, at));
+      block.add(piece.subarray(from, at));
       from = at + 1;
       const line = end();
       if (line !== undefined) yield line;
     }
-    if (from < piece.length) take(piece.subarray(from));
+    if (from < piece.length) block.add(piece.subarray(from));
   }
-  const last = length === 0 ? undefined : end();
+  const last = block.addedBytes() === 0 ? undefined : end();
   if (last !== undefined) yield last;
 }
 

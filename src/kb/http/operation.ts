@@ -14,6 +14,7 @@ import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
 import type { KeyRecord, KeyScope } from "../store/store.ts";
 import type { Admission } from "./admission.ts";
+import type { AnswerRoom, AnswerShare } from "./answer-room.ts";
 import { isKnown } from "./conditions.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import type { Idempotency, SentAnswer } from "./idempotency.ts";
@@ -26,6 +27,7 @@ export interface HttpParts {
   readonly keyring: Keyring;
   readonly idempotency: Idempotency;
   readonly admission: Admission;
+  readonly answerRoom: AnswerRoom;
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
   readonly filesNeedKey: boolean;
@@ -77,8 +79,9 @@ export interface Operation {
    * Makes `Idempotency-Key` honoured: answers once more from what was noted. Needs a JSON body, and that `handle` gives
    * the request it gets to the write it makes.
    */
-  again?(accountId: string, kept: KeptAnswer): Promise<Answer>;
-  handle(request: FastifyRequest, accountId: string, asked: Asked): Promise<Answer>;
+  again?(accountId: string, kept: KeptAnswer, share: AnswerShare): Promise<Answer>;
+  /** `share`: where a long text of a stream is counted; a body is counted by itself. */
+  handle(request: FastifyRequest, accountId: string, asked: Asked, share: AnswerShare): Promise<Answer>;
 }
 
 /** The content-type of every answer but a file. */
@@ -94,20 +97,37 @@ export function addOperation(server: FastifyInstance, parts: HttpParts, operatio
     config: routeConfig(operation.scope, operation.doc),
     handler: async (request, reply) => {
       const accountId = callerOf(request).accountId;
-      const handle = async (asked: Asked): Promise<SentAnswer> =>
-        sentAnswer(request, await operation.handle(request, accountId, asked));
+      const share = openShare(parts, reply);
+      const handle = async (asked: Asked): Promise<SentAnswer> => {
+        const sent = sentAnswer(request, await operation.handle(request, accountId, asked, share));
+        // Nothing was changed by a read: it can be asked again.
+        const isRead = operation.scope === "read" || operation.method === "GET";
+        if (isRead && typeof sent.body === "string") {
+          share.take(Buffer.byteLength(sent.body));
+        }
+        return sent;
+      };
       const key =
         operation.again === undefined ? undefined : readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
       if (key === undefined) return send(reply, await handle({}));
       const sha256 = hash("sha256", `${request.method} ${request.url} ${request.bodySha256}`, "hex");
       const again = async (kept: KeptAnswer): Promise<SentAnswer> => {
         if (operation.again === undefined) throw new Error("the operation cannot answer again");
-        return sentAnswer(request, await operation.again(accountId, kept));
+        return sentAnswer(request, await operation.again(accountId, kept, share));
       };
       const work = () => handle({ request: { key, bodySha256: sha256 } });
       return send(reply, await parts.idempotency.once({ accountId, key, sha256 }, work, again));
     },
   });
+}
+
+/** A share of the room for answers, until the answer is over. */
+function openShare({ answerRoom }: HttpParts, { raw }: FastifyReply): AnswerShare {
+  const share = answerRoom.open();
+  raw.once("close", () => share.release());
+  // Gone while the request was read and checked: that event has been.
+  if (raw.destroyed) share.release();
+  return share;
 }
 
 /** What a route tells the route table of itself. */

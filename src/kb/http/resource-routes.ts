@@ -10,12 +10,13 @@ import { queueUpdate, updateResource } from "../resources/change.ts";
 import { afterJobs } from "../resources/after-jobs.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
-import { listResources } from "../resources/list.ts";
+import { listResources, textBytes } from "../resources/list.ts";
 import { readAnyResource, readChunks, readCollections, readOwners, readResource } from "../resources/read.ts";
 import { createdRecord, deletedRecord, fullRecord, queuedRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
 import type { Resource } from "../store/store.ts";
+import type { AnswerShare } from "./answer-room.ts";
 import { asyncPreference, etagOf, preconditionOf } from "./conditions.ts";
 import { readKept } from "./idempotency.ts";
 import { chunksText, listText, oneText, PART_CHARS } from "./list-text.ts";
@@ -43,22 +44,26 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     etag: etagOf(resource),
     headers: { "preference-applied": "respond-async", location: `${ROUTES.resource}/${resource.id}` },
   });
-  const record = (message: string, resource: Resource): Answer =>
-    recordAnswer(message, withReachableUrl(kb, resource));
-  const updated = (resource: Resource): Answer => record(UPDATED, resource);
+  const record = (message: string, resource: Resource, share: AnswerShare): Answer => {
+    share.keep(textBytes(resource));
+    return recordAnswer(message, withReachableUrl(kb, resource));
+  };
+  const updated = (resource: Resource, share: AnswerShare): Answer => record(UPDATED, resource, share);
   /** The answer of the work where it is done by now; else the one before it, which also tells of work that failed. */
   const later = (resource: Resource, done: (resource: Resource) => Answer): Answer =>
     resource.status === "chunked" ? done(resource) : queued(resource);
   /** The answer that came before, by its status. */
   const again =
-    (done: (resource: Resource) => Answer) =>
-    async (accountId: string, noted: KeptAnswer): Promise<Answer> => {
+    (done: (resource: Resource, share: AnswerShare) => Answer) =>
+    async (accountId: string, noted: KeptAnswer, share: AnswerShare): Promise<Answer> => {
       const kept = readKept(noted);
       if (kept.kind === "answer") return { status: noted.status, stream: streamOf([kept.body]) };
       if (kept.kind === "file") throw new Error("a resource was noted as a file");
       const resource =
         kept.kind === "resource" ? kept.resource : await readResource(kb, accountId, kept.resourceId);
-      return noted.status === QUEUED.status ? queued(resource) : done(resource);
+      if (noted.status === QUEUED.status) return queued(resource);
+      share.take(textBytes(resource));
+      return done(resource, share);
     };
 
   addOperation(server, parts, {
@@ -84,14 +89,16 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     doc: RESOURCE_DOCS.update,
     bodyBytesMax,
     again: again(updated),
-    handle: async (request, accountId, asked) => {
+    handle: async (request, accountId, asked, share) => {
       const body = readBody(UpdateBody, request.body);
       const id = idOf(request);
-      const expected = { ...asked, ...preconditioned(request.headers) };
+      const expected = { ...asked, ...preconditioned(request.headers), ...roomFor(share) };
       const preference = asyncPreference(request.headers);
-      if (preference === undefined) return updated(await updateResource(kb, accountId, id, body, expected));
+      if (preference === undefined) {
+        return updated(await updateResource(kb, accountId, id, body, expected), share);
+      }
       const changed = await queueUpdate(kb, accountId, id, body, expected);
-      return later(await afterJobs(kb, changed, preference.waitMs), updated);
+      return later(await afterJobs(kb, changed, preference.waitMs), (resource) => updated(resource, share));
     },
   });
 
@@ -100,10 +107,10 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: oneResource,
     scope: "write",
     doc: RESOURCE_DOCS.remove,
-    handle: async (request, accountId) => {
-      const expected = preconditioned(request.headers);
+    handle: async (request, accountId, _asked, share) => {
+      const expected = { ...preconditioned(request.headers), ...roomFor(share) };
       const resource = await removeResource(kb, accountId, idOf(request), expected);
-      return record("Resource deleted successfully", resource);
+      return record("Resource deleted successfully", resource, share);
     },
   });
 
@@ -112,8 +119,8 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: ROUTES.byCollection,
     scope: "read",
     doc: RESOURCE_DOCS.list,
-    handle: async (request, accountId) => {
-      const listing = await listResources(kb, accountId, readInput(ListQuery, request.query));
+    handle: async (request, accountId, _asked, share) => {
+      const listing = await listResources(kb, accountId, readInput(ListQuery, request.query), share);
       const resources = eachReachable(kb, listing.resources);
       return { status: 200, stream: streamOf(listText({ ...listing, resources })) };
     },
@@ -124,10 +131,11 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: oneResource,
     scope: "read",
     doc: RESOURCE_DOCS.read,
-    handle: async (request, accountId) => {
+    handle: async (request, accountId, _asked, share) => {
       const resource = await readAnyResource(kb, accountId, idOf(request));
+      share.take(textBytes(resource));
       const message = "Resource fetched successfully";
-      if (!resource.isDeleted) return record(message, resource);
+      if (!resource.isDeleted) return record(message, resource, share);
       const deleted = deletedRecord(withReachableUrl(kb, resource));
       return { ...answer(200, message, deleted), etag: etagOf(resource) };
     },
@@ -138,8 +146,9 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: `${oneResource}/chunks`,
     scope: "read",
     doc: RESOURCE_DOCS.chunks,
-    handle: async (request, accountId) => {
+    handle: async (request, accountId, _asked, share) => {
       const chunks = await readChunks(kb, accountId, idOf(request));
+      share.take(chunks.chunks.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0));
       const etag = `"${chunks.resourceId}-chunks-${chunks.version}"`;
       return { status: 200, stream: streamOf(chunksText("Chunks fetched successfully", chunks)), etag };
     },
@@ -171,6 +180,11 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
 function preconditioned(headers: IncomingHttpHeaders): Asked {
   const precondition = preconditionOf(headers);
   return precondition === undefined ? {} : { precondition };
+}
+
+/** A change is refused before it is made where its answer has no room. */
+function roomFor(share: AnswerShare): Asked {
+  return { makeRoom: (before) => share.take(textBytes(before)) };
 }
 
 /** The answer of a whole record, in pieces where its text is long. */

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import Fastify from "fastify";
+import type { Readable } from "node:stream";
+import Fastify, { errorCodes } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { bytesOf } from "../../lib/byte-block.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
@@ -136,8 +138,8 @@ function takeJson(server: FastifyInstance): JsonReader {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
     "application/json",
-    { parseAs: "buffer" },
-    async (request: FastifyRequest, bytes: Buffer) => {
+    async (request: FastifyRequest, payload: IncomingMessage) => {
+      const bytes = await jsonBytes(request, payload);
       if (request.headers[IDEMPOTENCY_HEADER] === undefined) return reader.parse(bytes);
       const { value, sha256 } = await reader.parseHashed(bytes);
       request.bodySha256 = sha256;
@@ -145,6 +147,18 @@ function takeJson(server: FastifyInstance): JsonReader {
     },
   );
   return reader;
+}
+
+/** The body as bytes, in memory of its own. The framework would keep every piece as it came. */
+async function jsonBytes({ headers, routeOptions }: FastifyRequest, payload: Readable): Promise<Buffer> {
+  const limit = routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
+  const declared = Number(headers["content-length"] ?? 0);
+  if (declared > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
+  const bytes = await bytesOf(payload, limit, declared).catch((cause: unknown) => {
+    throw new Refusal("invalid_body", "The body was broken off by its sender.", { cause });
+  });
+  if (bytes === undefined) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
+  return bytes;
 }
 
 /** Bounds what is under way, refuses what comes too early or too late, and tells of each request once it is over. */

@@ -1,5 +1,6 @@
-import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Embedder } from "../embed/embedder.ts";
+import { EMBEDDING_RESTING } from "../embed/resting.ts";
 
 /** After a search that found nothing the next one waits so long: the cause (no file, no network) rarely goes sooner. */
 const RETRY_AFTER_MS = 60_000;
@@ -96,8 +97,9 @@ export function openModel(
         if (state.state === "failing" && texts.length > 0) ready(embedder.fingerprint);
         return vectors;
       } catch (error) {
-        // A call that was stopped says nothing of the model.
-        if (!closing && signal?.aborted !== true) failing(error);
+        // A call that was stopped, or not made at all, says nothing of the model.
+        const isNews = signal?.aborted !== true && codeOf(error) !== EMBEDDING_RESTING;
+        if (!closing && isNews) failing(error);
         throw error;
       }
     },

@@ -42,6 +42,7 @@ export async function queueUpdate(
   const before = await kb.store.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
   const expected = refuseUnexpected(asked, before);
+  asked.makeRoom?.(before);
   const queued = await usingFile(kb, body.url, async () => {
     await refuseUpdate(kb, before, body);
     return kb.store.enqueueUpdate(

@@ -67,12 +67,7 @@ export async function createKey(desk: KeyDesk, accountId: string, body: KeyBody)
   refusePast(body.expiresAt, now);
   const keys = await store.keys(accountId);
   refuseRecords(keys);
-  const valid = keys.filter((key) => keyState(key, now) === "valid");
-  if (valid.length >= KEYS_MAX) {
-    throw new Refusal("key_limit", `The account has ${KEYS_MAX} valid keys, and may have no more.`, {
-      hint: "Revoke those that nobody uses.",
-    });
-  }
+  refuseValid(keys, now, "Revoke those that nobody uses.");
   return putNew(desk, accountId, {
     name: body.name.toWellFormed(),
     scopes: body.scopes,
@@ -133,7 +128,15 @@ export async function rotateKey(
   const now = desk.nowMs();
   refusePast(body.expiresAt, now);
   const old = await liveKey(desk, accountId, id);
-  refuseRecords(await desk.store.keys(accountId));
+  const keys = await desk.store.keys(accountId);
+  refuseRecords(keys);
+  // A key that ends at once makes room for the one in its place: whoever has too many can replace one that leaked.
+  const staying = body.overlapSeconds === 0 ? keys.filter((key) => key.id !== id) : keys;
+  refuseValid(
+    staying,
+    now,
+    "Send overlapSeconds 0 to end the old key at once, or revoke those that nobody uses.",
+  );
   const expiresAt = body.expiresAt === undefined ? sameLifetime(old, now) : body.expiresAt;
   const made = await putNew(desk, accountId, { name: old.name, scopes: old.scopes, expiresAt });
   const endMs = Math.min(now + body.overlapSeconds * 1000, expiryMs(old));
@@ -202,6 +205,12 @@ function refuseRecords(keys: readonly KeyRecord[]): void {
   throw new Refusal("key_limit", words, {
     hint: "Give a key that is there a later end, or use another account.",
   });
+}
+
+function refuseValid(keys: readonly KeyRecord[], nowMs: number, hint: string): void {
+  if (keys.filter((key) => keyState(key, nowMs) === "valid").length < KEYS_MAX) return;
+  const words = `The account has ${KEYS_MAX} valid keys, and may have no more.`;
+  throw new Refusal("key_limit", words, { hint });
 }
 
 function noKey(id: string): Refusal {

@@ -10,6 +10,19 @@ const READ_CHARS = 8 * 1024 * 1024;
 /** Most resources the store gives at once. */
 const READ_MAX = 1000;
 
+/** Most bytes of a character of those. */
+const CHAR_BYTES = 3;
+
+/** Where the texts of a list are counted while it goes out. */
+export interface ListRoom {
+  /** The first part has so many bytes. May throw: nothing is answered yet. */
+  take(bytes: number): void;
+  /** Room for a later part, however long it may be. */
+  wait(bytesMax: number): Promise<void>;
+  /** What that part has. */
+  keep(bytes: number): void;
+}
+
 /** A list under way: resources by id ascending, and where the next page starts once they are through. */
 export interface Listing {
   readonly resources: AsyncIterable<Resource>;
@@ -20,12 +33,14 @@ export interface Listing {
 
 /**
  * Operation 6. Everything unless `limit` or `cursor` is sent. A resource that exists all the while is listed exactly
- * once; one made or deleted meanwhile may or may not be. Throws before the first resource, never after.
+ * once; one made or deleted meanwhile may or may not be. Throws before the first resource, never after; `room` tells where
+ * its texts are counted.
  */
 export async function listResources(
   kb: KnowledgeBase,
   accountId: string,
   query: ListQuery,
+  room?: ListRoom,
 ): Promise<Listing> {
   const tier = await kb.collections.tierOf(accountId, query.collectionId);
   if (tier === undefined) throw noCollection(query.collectionId, "collectionId");
@@ -48,13 +63,17 @@ export async function listResources(
 
   async function* resources(): AsyncGenerator<Resource> {
     let left = limit;
-    do {
+    for (let isFirst = true; isFirst || (more && left > 0); isFirst = false) {
+      if (!isFirst) await room?.wait(READ_CHARS * CHAR_BYTES + kb.limits.contentBytes);
       const part = await read(Math.min(READ_MAX, left));
+      const bytes = part.resources.reduce((sum, resource) => sum + textBytes(resource), 0);
+      if (isFirst) room?.take(bytes);
+      else room?.keep(bytes);
       yield* part.resources;
       left -= part.resources.length;
       afterId = part.resources.at(-1)?.id ?? afterId;
       more = part.more;
-    } while (more && left > 0);
+    }
   }
 
   return {
@@ -62,6 +81,11 @@ export async function listResources(
     paginated,
     nextCursor: () => (more && afterId !== undefined ? writeCursor(afterId) : null),
   };
+}
+
+/** Bytes of a resource's texts as they are sent, and at least what they take here. */
+export function textBytes({ content, description }: Pick<Resource, "content" | "description">): number {
+  return Buffer.byteLength(content) + Buffer.byteLength(description);
 }
 
 /** No such collection for this account. */

@@ -16,10 +16,11 @@ export async function removeResource(
   asked: Asked = {},
 ): Promise<Resource> {
   let expected: Expected = {};
-  if (asked.precondition !== undefined) {
+  if (asked.precondition !== undefined || asked.makeRoom !== undefined) {
     const before = await kb.store.resource({ accountId, id });
     if (before === undefined) throw noResource(id);
     expected = refuseUnexpected(asked, before);
+    asked.makeRoom?.(before);
   }
   const deleted = await kb.store.deleteResource({ accountId, id, nowIso: nowIso(kb), ...expected });
   if (deleted === undefined) throw noResource(id);

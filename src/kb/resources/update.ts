@@ -26,6 +26,7 @@ export async function applyUpdate(
   if (before === undefined) throw noResource(id);
   const expected = refuseUnexpected(asked, before);
   refuseNothing(body);
+  asked.makeRoom?.(before);
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
   const source = await newSource(kb, accountId, before, body);

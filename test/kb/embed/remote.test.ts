@@ -142,6 +142,50 @@ describe("the embedder behind an address", () => {
     });
   });
 
+  describe("asked by a question", () => {
+    let nowMs = 0;
+    const rested = () => open({ timeoutMs: 300, restMs: 30_000, nowMs: () => nowMs });
+
+    it.each([
+      ["hangs", "hang"],
+      ["asks to wait", { status: 429, headers: { "retry-after": "20" } }],
+      ["is broken", { status: 500 }],
+      ["answers something else", { body: "<html>" }],
+    ] satisfies [string, Misbehaviour][])(
+      "is asked once where it %s, and then left alone",
+      async (_name, answer) => {
+        const embedder = await rested();
+        service.requests.length = 0;
+        service.misbehave = () => answer;
+        await expect(embedder.queries.embed(["why?"])).rejects.toMatchObject({
+          code: expect.stringMatching(/^embedding_(unreachable|answer)$/),
+        });
+        for (let questions = 0; questions < 3; questions++) {
+          await expect(embedder.queries.embed(["why?"])).rejects.toMatchObject({ code: "embedding_resting" });
+        }
+        expect(service.requests).toHaveLength(1);
+        // Texts of documents do not wait for the rest to be over.
+        service.misbehave = () => undefined;
+        expect(await embedder.embed(["text"])).toHaveLength(1);
+        nowMs += 30_000;
+        expect(await embedder.queries.embed(["why?"])).toHaveLength(1);
+      },
+    );
+
+    it("is asked on where it refuses one question: others it may take", async () => {
+      const embedder = await rested();
+      service.misbehave = ({ json }) => (json.input[0] === "bad" ? { status: 400 } : undefined);
+      await expect(embedder.queries.embed(["bad"])).rejects.toMatchObject({ code: "embedding_refused" });
+      expect(await embedder.queries.embed(["good"])).toHaveLength(1);
+    });
+
+    it("is asked on where one was given up", async () => {
+      const embedder = await rested();
+      await expect(embedder.queries.embed(["why?"], AbortSignal.abort())).rejects.toThrow("aborted");
+      expect(await embedder.queries.embed(["why?"])).toHaveLength(1);
+    });
+  });
+
   it("never tells the key, not even where the service does", async () => {
     const wrong = "sk-another-secret";
     const failure: unknown = await open({ apiKey: wrong }).catch((error: unknown) => error);

@@ -193,6 +193,14 @@ it("the keys of an account are bounded", async () => {
     status: 409,
     code: "key_limit",
   });
-  await running.send("DELETE", `/v1/keys/${last._id}`, { key: tenant });
+  const rotate = (overlapSeconds: number) =>
+    running.send("POST", `/v1/keys/${last._id}/rotate`, { key: tenant, body: { overlapSeconds } });
+  // A key in place of one that works on would be one more; one that leaks is replaced at every time.
+  const both = await rotate(60);
+  expect({ status: both.status, code: both.json.error?.code }).toEqual({ status: 409, code: "key_limit" });
+  expect(both.json.error.hint).toContain("overlapSeconds 0");
+  const { data } = (await rotate(0)).json;
+  expect((await create()).status).toBe(409);
+  await running.send("DELETE", `/v1/keys/${data._id}`, { key: tenant });
   expect((await create()).status).toBe(201);
 });

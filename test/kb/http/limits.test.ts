@@ -51,3 +51,51 @@ it("a client that asks for much and does not read it is let go", async () => {
   expect((await running.send("GET", `/api/rag/resource/${data._id}`)).json.data.content).toBe(content);
   await running.close();
 });
+
+it("long answers that nobody reads are bounded, and what is short or would change something is still answered rightly", async () => {
+  const running = await openRunning({ limits: { answerBytes: 12_000_000 } });
+  const content = "The sea is wide. ".repeat(600_000);
+  const settings = { chunkSize: 4000, chunkOverlap: 0 };
+  const create = () => running.send("POST", "/api/rag/resource", { body: createBody({ content, settings }) });
+  const { data } = (await create()).json;
+  const path = `/api/rag/resource/${data._id}`;
+  const list = `/api/rag/resource/by-collection?collectionId=${data.collectionId}&ownerId=${data.ownerId}`;
+  const stalled = connect(Number(new URL(running.url).port), "127.0.0.1");
+  stalled.on("error", () => undefined);
+  stalled.write(`GET ${path} HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\n\r\n`);
+  await once(stalled, "readable"); // its head is there, and nothing more is read
+
+  const requests = [
+    ["GET", path],
+    ["GET", `${path}/chunks`],
+    ["GET", list],
+    ["PUT", path, { title: "Other" }],
+    ["DELETE", path],
+  ] as const;
+  for (const [method, at, body] of requests) {
+    const refused = await running.send(method, at, body === undefined ? {} : { body });
+    const seen = {
+      at,
+      status: refused.status,
+      code: refused.json.error?.code,
+      wait: refused.headers["retry-after"],
+    };
+    expect(seen).toEqual({ at, status: 503, code: "overloaded", wait: "1" });
+  }
+  const found = await running.send("POST", "/rag/query", { body: { query: "sea", doc_id: data._id } });
+  expect(found.status).toBe(200);
+  expect((await running.send("POST", "/api/rag/resource", { body: createBody() })).status).toBe(201);
+
+  stalled.destroy();
+  await vi.waitFor(async () => expect((await running.send("GET", path)).status).toBe(200), WAIT);
+  // Nothing was changed by what was refused.
+  expect((await running.send("GET", path)).json.data).toMatchObject({ title: data.title, isDeleted: false });
+  // Two parts, each of which fills the room: it is answered whole, and leaves no room taken.
+  await create();
+  expect((await running.send("GET", list)).text.split(content)).toHaveLength(3);
+  for (const [method, at, body] of requests.filter(([, where]) => where !== list)) {
+    const answered = await running.send(method, at, body === undefined ? {} : { body });
+    expect({ at, status: answered.status }).toEqual({ at, status: 200 });
+  }
+  await running.close();
+});

@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { openRemoteEmbedder } from "../../../src/kb/embed/remote.ts";
 import { EMBEDDED_FIRST_MAX } from "../../../src/kb/ingest/ingest.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+import { openModelService } from "../../fakes/model-service.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running, RunningOptions } from "./running.ts";
 
@@ -107,6 +109,28 @@ describe("moderate", () => {
     expect(answer.json.results).toHaveLength(1);
     expect((await health()).state).toBe("failing");
     expect(running.log()).toContain("model crashed");
+  });
+
+  it("is told once as failing while questions leave it alone, whatever documents find of it", async () => {
+    const service = await openModelService("sk-test");
+    const facts = {
+      baseUrl: service.baseUrl,
+      model: "hashed",
+      apiKey: "sk-test",
+      timeoutMs: 300,
+      delayMs: 1,
+    };
+    await open(() => openRemoteEmbedder(facts));
+    const doc_id = await createModerate("The heron waits.");
+    service.misbehave = ({ json }) => (json.input[0] === "heron" ? "hang" : undefined);
+    for (let questions = 0; questions < 3; questions++) {
+      const answer = await running.send("POST", "/rag/query", { body: { query: "heron", doc_id } });
+      expect(answer.json.results).toHaveLength(1);
+      await createModerate(`The heron flies ${questions}.`);
+    }
+    expect(service.requests.filter(({ json }) => json.input[0] === "heron")).toHaveLength(1);
+    expect(running.log().split("the embedding model fails")).toHaveLength(2);
+    await service.close();
   });
 
   it("answers for a large document at once, and small ones go before its vectors", async () => {

@@ -1,0 +1,76 @@
+import { finished, type Readable } from "node:stream";
+
+/**
+ * Bytes that come in pieces, copied into one block of memory. Pieces that are kept as they come cost hundreds of bytes
+ * each, and whoever sends a body decides how long they are: of 1 MB in pieces of one byte some 300 MB would be held.
+ */
+export interface ByteBlock {
+  /** Copies a piece behind what is there. Once there is more than the most, nothing is kept. */
+  add(piece: Uint8Array): void;
+  /** Bytes added since the last `take`, kept or not. */
+  addedBytes(): number;
+  /** What was added; undefined where it was too much. The next piece begins another block. */
+  take(): Buffer<ArrayBuffer> | undefined;
+}
+
+/** `expectedBytes`: how much will come, where that is told; the block has this size from its first piece on. */
+export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
+  let block = Buffer.alloc(0);
+  let length = 0;
+  return {
+    add: (piece) => {
+      const end = length + piece.length;
+      if (end > bytesMax) block = Buffer.alloc(0);
+      else {
+        if (end > block.length) {
+          // Doubled, so that each byte is copied twice on average, however short the pieces are.
+          const size = Math.max(end, block.length === 0 ? expectedBytes : block.length * 2);
+          const grown = Buffer.allocUnsafe(Math.min(bytesMax, size));
+          grown.set(block.subarray(0, length));
+          block = grown;
+        }
+        block.set(piece, length);
+      }
+      length = end;
+    },
+    addedBytes: () => length,
+    take: () => {
+      const taken = length > bytesMax ? undefined : block.subarray(0, length);
+      block = Buffer.alloc(0);
+      length = 0;
+      return taken;
+    },
+  };
+}
+
+/**
+ * Reads a stream into one block. Resolves with undefined as soon as more than `bytesMax` came; the rest is let through
+ * unread. `expectedBytes`: as for `openByteBlock`. Rejects with what the stream fails with, also where it ended early.
+ */
+export function bytesOf(
+  stream: Readable,
+  bytesMax: number,
+  expectedBytes?: number,
+): Promise<Buffer<ArrayBuffer> | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer<ArrayBuffer> | undefined>();
+  const block = openByteBlock(bytesMax, expectedBytes);
+  const onData = (piece: Uint8Array): void => {
+    block.add(piece);
+    if (block.addedBytes() <= bytesMax) return;
+    stop();
+    stream.resume();
+    resolve(undefined);
+  };
+  const forget = finished(stream, { writable: false }, (error) => {
+    stop();
+    if (error) reject(error);
+    else resolve(block.take());
+  });
+  const stop = (): void => {
+    forget();
+    stream.off("data", onData);
+  };
+  // An event for each piece, not an iterator: with pieces of one byte that is several times as slow.
+  stream.on("data", onData);
+  return promise;
+}

@@ -1,0 +1,39 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-durable-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/**
+ * Runs the code in a process whose files may have 8 blocks of 512 or 1024 bytes. At that limit the system writes a part
+ * of what it is given and refuses the rest, as on a disk that is nearly full.
+ */
+function runLimited(code: string): string {
+  const { stdout, stderr } = spawnSync(
+    "sh",
+    ["-c", 'ulimit -f 8; exec "$0" --no-warnings --input-type=module -e "$1"', process.execPath, code],
+    { encoding: "utf8" },
+  );
+  return stdout.trim() || stderr;
+}
+
+describe("a small file that the disk has room for in part only", () => {
+  it.each([
+    ["a backup's", "src/backup/durable.ts", "writeDurably(path, text)"],
+    ["the state folder's", "src/cli/state-folder.ts", "writeDurably(path, text, 0o600)"],
+  ])("%s is not taken for written", (name, module, call) => {
+    const code = `
+      const { writeDurably } = await import(${JSON.stringify(pathToFileURL(module).href)});
+      const path = ${JSON.stringify(join(folder, name))};
+      const text = "x".repeat(20_000);
+      try { ${call}; console.log("written"); } catch (error) { console.log(error.code ?? error, error.cause?.code ?? ""); }`;
+    expect(runLimited(code)).toContain("EFBIG");
+  });
+});

@@ -1,0 +1,92 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { openAnswerRoom } from "../../../src/kb/http/answer-room.ts";
+
+const MB = 1024 * 1024;
+
+/** Whether a promise is settled once what is due has been done. */
+async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  let done = false;
+  void promise.then(() => (done = true));
+  await new Promise(setImmediate);
+  return done;
+}
+
+describe("the room for answers", () => {
+  it("is given as far as it goes, and again when an answer is over", () => {
+    const room = openAnswerRoom(10 * MB);
+    const [first, second, third] = [room.open(), room.open(), room.open()];
+    first.take(6 * MB);
+    second.take(4 * MB);
+    expect(() => third.take(MB)).toThrow("more than 10485760 bytes");
+    first.release();
+    first.release();
+    third.take(6 * MB);
+    // What a share had is not in its own way.
+    third.take(5 * MB);
+    expect(() => third.take(7 * MB)).toThrow("bytes");
+  });
+
+  it("is there for one answer alone however long, and for short ones always", () => {
+    const room = openAnswerRoom(MB);
+    room.open().take(50 * MB);
+    expect(() => room.open().take(MB)).toThrow("bytes");
+    room.open().take(64 * 1024);
+  });
+
+  it("counts what must be answered without refusing it", () => {
+    const room = openAnswerRoom(10 * MB);
+    const change = room.open();
+    room.open().take(8 * MB);
+    change.keep(8 * MB);
+    expect(() => room.open().take(MB)).toThrow("bytes");
+    change.release();
+    change.keep(8 * MB); // over: it holds nothing any more
+    room.open().take(2 * MB);
+  });
+
+  it("is waited for in order, with nothing held meanwhile; an answer that is over waits no longer", async () => {
+    const room = openAnswerRoom(10 * MB);
+    const [reader, first, second, third] = [room.open(), room.open(), room.open(), room.open()];
+    reader.take(6 * MB);
+    first.take(4 * MB);
+    const waits = [first.wait(8 * MB), second.wait(MB), third.wait(5 * MB)];
+    const done = () => Promise.all(waits.map(isDone));
+    expect(await done()).toEqual([false, false, false]);
+    room.open().take(4 * MB); // what the first one had
+    first.release();
+    expect(await done()).toEqual([true, false, false]);
+    reader.release();
+    expect(await done()).toEqual([true, true, true]);
+  });
+
+  it("is never given twice, nor lost", () => {
+    const act = fc.record({
+      who: fc.nat({ max: 4 }),
+      what: fc.constantFrom("take", "keep", "wait", "release"),
+      bytes: fc.integer({ min: 1, max: 12 }).map((mb) => mb * MB),
+    } as const);
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
+        const room = openAnswerRoom(10 * MB);
+        const shares = Array.from({ length: 5 }, () => room.open());
+        const waiting = new Set<number>();
+        for (const { who, what, bytes } of acts) {
+          // A request that waits does nothing else than end.
+          if (waiting.has(who) && what !== "release") continue;
+          try {
+            if (what === "wait") waiting.add(who);
+            void shares[who]?.[what](bytes);
+          } catch {
+            // no room
+          }
+        }
+        for (const share of shares) share.release();
+        const all = room.open();
+        all.take(6 * MB);
+        room.open().take(4 * MB);
+        expect(() => room.open().take(MB)).toThrow("bytes");
+      }),
+    );
+  });
+});

@@ -1,0 +1,71 @@
+import { Readable } from "node:stream";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { bytesOf, openByteBlock } from "../../src/lib/byte-block.ts";
+
+/** The bytes one by one in a piece that is used again for each: what keeps pieces instead of copying them garbles them. */
+function* oneByOne(bytes: Uint8Array): Generator<Uint8Array> {
+  const piece = new Uint8Array(1);
+  for (const byte of bytes) {
+    piece[0] = byte;
+    yield piece;
+  }
+}
+
+describe("a block of bytes", () => {
+  it("holds what was added, up to the very limit, and nothing beyond it", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 20 }),
+        fc.nat({ max: 200 }),
+        fc.nat({ max: 300 }),
+        (pieces, bytesMax, expectedBytes) => {
+          const whole = Buffer.concat(pieces);
+          const block = openByteBlock(bytesMax, expectedBytes);
+          for (const _again of [1, 2]) {
+            for (const piece of pieces) block.add(piece);
+            expect(block.addedBytes()).toBe(whole.length);
+            expect(block.take()).toEqual(whole.length > bytesMax ? undefined : whole);
+          }
+        },
+      ),
+    );
+  });
+
+  it("takes no more memory than twice its bytes and never more than the limit, however short its pieces", () => {
+    const block = openByteBlock(100_000);
+    for (const piece of oneByOne(new Uint8Array(70_000).fill(7))) block.add(piece);
+    const taken = block.take() ?? Buffer.alloc(0);
+    expect(taken).toEqual(Buffer.alloc(70_000, 7));
+    expect(taken.buffer.byteLength).toBeLessThanOrEqual(100_000);
+  });
+
+  it("has the size that is told from its first piece on, where that is allowed", () => {
+    const block = openByteBlock(100_000, 80_000);
+    block.add(Buffer.from("a"));
+    expect(block.take()?.buffer.byteLength).toBe(80_000);
+    const bounded = openByteBlock(100_000, 1e12);
+    bounded.add(Buffer.from("a"));
+    expect(bounded.take()?.buffer.byteLength).toBe(100_000);
+  });
+});
+
+describe("a stream read into a block", () => {
+  it("is whole, or undefined as soon as there is too much", async () => {
+    const text = Buffer.from("The moon pulls the sea.");
+    const pieces = Array.from(text, (byte) => Buffer.of(byte));
+    expect(await bytesOf(Readable.from(pieces, { objectMode: false }), text.length)).toEqual(text);
+    const endless = new Readable({ read: () => setImmediate(() => endless.push("a")) });
+    expect(await bytesOf(endless, 10)).toBeUndefined();
+    endless.destroy();
+  });
+
+  it("that ends early, or ended before, fails", async () => {
+    const broken = new Readable({ read: () => undefined });
+    broken.push("half");
+    const reading = bytesOf(broken, 100);
+    broken.destroy();
+    await expect(reading).rejects.toMatchObject({ code: "ERR_STREAM_PREMATURE_CLOSE" });
+    await expect(bytesOf(broken, 100)).rejects.toMatchObject({ code: "ERR_STREAM_PREMATURE_CLOSE" });
+  });
+});
