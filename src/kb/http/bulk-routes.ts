@@ -10,10 +10,12 @@ import { invalidField, Refusal } from "../resources/refusal.ts";
 import { asyncPreference } from "./conditions.ts";
 import { isIdempotencyKey, readKept } from "./idempotency.ts";
 import type { JsonReader } from "./json-reader.ts";
+import { hasLeft } from "./leaving.ts";
 import { linesOf, type Line } from "./lines.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { refusalAnswer } from "./status.ts";
+import { workOn } from "./under-way.ts";
 import { readBody } from "./validate.ts";
 
 const NDJSON = "application/x-ndjson";
@@ -90,7 +92,9 @@ async function* answerLines(
   };
   try {
     const outcomes = inOrder(lines, bounds, (line) =>
-      outcomeOf(parts, json, accountId, line, lineBytesMax, isAsync),
+      outcomeOf(parts, line, () =>
+        workOn(request, () => createLine(parts, json, accountId, line, lineBytesMax, isAsync)),
+      ),
     );
     for await (const outcome of outcomes) yield text(outcome);
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
@@ -103,31 +107,38 @@ async function* answerLines(
 
 /** What comes of a line; never rejects. */
 async function outcomeOf(
-  parts: HttpParts,
-  json: JsonReader,
-  accountId: string,
-  { number: line, bytes }: Line,
-  lineBytesMax: number,
-  isAsync: boolean,
+  { log }: HttpParts,
+  { number: line }: Line,
+  create: () => Promise<Made>,
 ): Promise<BulkOutcome> {
   try {
-    if (bytes === undefined) {
-      throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
-    }
-    const { value, sha256 } = await json.parseHashed(bytes);
-    const { idempotency_key: key, ...body } = readBody(BulkLine, value);
-    const create = async (asked: Asked): Promise<Made> =>
-      isAsync
-        ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }
-        : { ...(await createResource(parts.kb, accountId, body, asked)), status: 201 };
-    const made = key === undefined ? await create({}) : await once(parts, accountId, key, sha256, create);
-    const { status, id: _id, collectionId, ownerId } = made;
+    const { status, id: _id, collectionId, ownerId } = await create();
     return { line, success: true, status, data: { _id, collectionId, ownerId } };
   } catch (error) {
     const { status, body } = refusalAnswer(error);
-    if (status === 500) parts.log.error({ err: error, line }, "a line of a bulk create failed");
+    if (status === 500 && !hasLeft(error)) log.error({ err: error, line }, "a line of a bulk create failed");
     return { line, status, ...body };
   }
+}
+
+async function createLine(
+  parts: HttpParts,
+  json: JsonReader,
+  accountId: string,
+  { bytes }: Line,
+  lineBytesMax: number,
+  isAsync: boolean,
+): Promise<Made> {
+  if (bytes === undefined) {
+    throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
+  }
+  const { value, sha256 } = await json.parseHashed(bytes);
+  const { idempotency_key: key, ...body } = readBody(BulkLine, value);
+  const create = async (asked: Asked): Promise<Made> =>
+    isAsync
+      ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }
+      : { ...(await createResource(parts.kb, accountId, body, asked)), status: 201 };
+  return key === undefined ? create({}) : once(parts, accountId, key, sha256, create);
 }
 
 interface Made {

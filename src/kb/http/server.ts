@@ -28,6 +28,7 @@ import { watchRoutes } from "./route-table.ts";
 import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
 import { refusalAnswer } from "./status.ts";
+import { holdHandlers, openUnderWay, workOn } from "./under-way.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
 import { addWebhookRoutes } from "./webhook-routes.ts";
 
@@ -138,8 +139,9 @@ function takeJson(server: FastifyInstance): JsonReader {
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
-      if (request.headers[IDEMPOTENCY_HEADER] === undefined) return reader.parse(bytes);
-      const { value, sha256 } = await reader.parseHashed(bytes);
+      if (request.headers[IDEMPOTENCY_HEADER] === undefined)
+        return workOn(request, () => reader.parse(bytes));
+      const { value, sha256 } = await workOn(request, () => reader.parseHashed(bytes));
       request.bodySha256 = sha256;
       return value;
     },
@@ -149,6 +151,7 @@ function takeJson(server: FastifyInstance): JsonReader {
 
 /** Bounds what is under way, refuses what comes too early or too late, and tells of each request once it is over. */
 function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {
+  holdHandlers(server);
   server.addHook("onRequest", (request, reply, done) => {
     // Whoever watches over the service must get an answer when nobody else does.
     if (isMonitoring(request.routeOptions.url)) {
@@ -162,8 +165,11 @@ function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpPart
     };
     try {
       const leave = admission.enter(heldBytes(request), takesIn(request));
+      // Its memory is taken until the work on it is over, which goes on when its client leaves.
+      const underWay = openUnderWay(request.id, leave);
+      request.underWay = underWay;
       reply.raw.once("close", () => {
-        leave();
+        underWay.close();
         tell();
         if (log.isLevelEnabled("debug")) log.debug(requestLine(request, reply, startMs), "request");
       });
