@@ -236,6 +236,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       admission,
       log,
       filesNeedKey: options.filesNeedKey ?? false,
+      requestMs: limits.requestMs,
       answerIdleMs: limits.answerIdleMs,
       ...(observer && {
         onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),
