@@ -29,6 +29,8 @@ const MEANING_LINE_MAX = 1024;
 export const UNITS_MAX = 4096;
 /** Units embedded at a time: a service that is closing waits for no more. */
 const STEP = 64;
+/** Longest wait for them: a hundred times what they take on two cores. A model that hangs is given up then. */
+const STEP_MS = 30_000;
 
 /** Chunks, and by which strategy they came about. */
 export interface Split {
@@ -52,10 +54,13 @@ export interface SplitterParts {
   readonly busy: () => Error;
   /** Hears why a text was not split as it was asked for. */
   readonly onOtherStrategy: (asked: Strategy, used: Strategy, reason: string) => void;
+  /** Longest wait for the embedding model at one step of many. Default 30 s. */
+  readonly stepMs?: number;
 }
 
 /** Opens the splitter. The chunking worker starts with the first long text. */
-export function openSplitter({ model, language, busy, onOtherStrategy }: SplitterParts): Splitter {
+export function openSplitter(parts: SplitterParts): Splitter {
+  const { model, language, busy, onOtherStrategy, stepMs = STEP_MS } = parts;
   const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
   const long = openGate(1, LONG_LINE_MAX, busy);
   const meaning = openGate(MEANING_WIDTH, MEANING_LINE_MAX, busy);
@@ -77,6 +82,7 @@ export function openSplitter({ model, language, busy, onOtherStrategy }: Splitte
   const semantic = async (text: string, settings: Settings): Promise<readonly Span[] | string> => {
     const embedder = await model.get();
     if (embedder === undefined) return "there is no embedding model";
+    if (embedder.isResting?.() === true) return "the embedding model did not answer a moment ago";
     if (text.length <= settings.chunkSize) return recursive(text, settings);
     const units = await unitsOf(text, settings);
     if (units === undefined) return "the text is too long to look at the meaning of all its parts";
@@ -85,7 +91,8 @@ export function openSplitter({ model, language, busy, onOtherStrategy }: Splitte
       for (let at = 0; at < units.length; at += STEP) {
         stop.signal.throwIfAborted();
         const texts = units.slice(at, at + STEP).map(({ start, end }) => text.slice(start, end));
-        for (const [place, vector] of (await embedder.embed(texts)).entries())
+        const inTime = AbortSignal.any([stop.signal, AbortSignal.timeout(stepMs)]);
+        for (const [place, vector] of (await embedder.embed(texts, inTime)).entries())
           vectors.set(vector, (at + place) * embedder.dimensions);
       }
     } catch {
