@@ -3,11 +3,11 @@ import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Embedder } from "../embed/embedder.ts";
 
 /** After a search that found nothing the next one waits so long: the cause (no file, no network) rarely goes sooner. */
-const RETRY_AFTER_MS = 60_000;
+export const RETRY_AFTER_MS = 60_000;
 /** After nobody answered, documents leave the model alone so long: each would wait for it in vain, for minutes where it hangs. */
 const REST_MS = 30_000;
 /** A close waits so long for a look that is under way; what it finds later is closed then. */
-const CLOSE_WAIT_MS = 2000;
+export const CLOSE_WAIT_MS = 2000;
 
 /** How long those who ask for the model wait while it is looked for; the look goes on behind them. */
 export interface FindWaits {
@@ -16,7 +16,7 @@ export interface FindWaits {
   /** From the beginning of each later one: there was none a minute ago, so that there is one now is rare. */
   readonly nextMs: number;
 }
-const WAITS: FindWaits = { firstMs: 15_000, nextMs: 1000 };
+export const WAITS: FindWaits = { firstMs: 15_000, nextMs: 1000 };
 
 /** What a search for a model gives: an embedder, or the reason why there is none. */
 export type FoundModel = ModelEmbedder | AbsentModel;
