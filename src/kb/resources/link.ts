@@ -7,6 +7,7 @@ import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { announcedEncoding, readHead } from "../ingest/extract/text-file.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import { known, looksLikePage } from "../ingest/page/page-text.ts";
+import { linkAddress } from "../store/links.ts";
 import type { Resource } from "../store/store.ts";
 import { newFileToken } from "./file-address.ts";
 import type { Received } from "./file-area.ts";
@@ -45,7 +46,7 @@ export async function linkText(
     if (validators.etag !== undefined || validators.lastModified !== undefined) {
       await kb.store.noteLinkFetch({
         accountId,
-        url: addressOf(given),
+        url: linkAddress(given),
         textSha256: hash("sha256", text, "hex"),
         etag: validators.etag ?? null,
         lastModified: validators.lastModified ?? null,
@@ -75,17 +76,10 @@ async function knownOf(
   given: string,
   content: string,
 ): Promise<Validators | undefined> {
-  const noted = await kb.store.linkFetch(accountId, addressOf(given));
+  const noted = await kb.store.linkFetch(accountId, linkAddress(given));
   if (noted === undefined || noted.textSha256 !== hash("sha256", content, "hex")) return undefined;
   const { etag, lastModified } = noted;
   return { ...(etag === null ? {} : { etag }), ...(lastModified === null ? {} : { lastModified }) };
-}
-
-/** One spelling of an address: the fragment is never sent. */
-function addressOf(given: string): string {
-  const url = new URL(given);
-  url.hash = "";
-  return url.href;
 }
 
 async function fetchLink(
