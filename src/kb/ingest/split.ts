@@ -20,6 +20,11 @@ const LONG_LINE_MAX = 64;
 const MEANING_WIDTH = 2;
 /** Texts shown to a language model at once: it is slow, and may charge or limit. */
 const ASKING_WIDTH = 2;
+/**
+ * Longest time a language model has for one document: a hundred questions of six seconds. Without it three answers to each
+ * question, some minutes each, could take a day, and all others that ask wait behind.
+ */
+const AGENTIC_MS = 10 * 60_000;
 /** Texts that may wait for either: as many requests as the server takes at once. */
 const MEANING_LINE_MAX = 1024;
 /**
@@ -56,11 +61,13 @@ export interface SplitterParts {
   readonly onOtherStrategy: (asked: Strategy, used: Strategy, reason: string) => void;
   /** Longest wait for the embedding model at one step of many. Default 30 s. */
   readonly stepMs?: number;
+  /** Longest time a language model has for one document. Default 10 minutes. */
+  readonly agenticMs?: number;
 }
 
 /** Opens the splitter. The chunking worker starts with the first long text. */
 export function openSplitter(parts: SplitterParts): Splitter {
-  const { model, language, busy, onOtherStrategy, stepMs = STEP_MS } = parts;
+  const { model, language, busy, onOtherStrategy, stepMs = STEP_MS, agenticMs = AGENTIC_MS } = parts;
   const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
   const long = openGate(1, LONG_LINE_MAX, busy);
   const meaning = openGate(MEANING_WIDTH, MEANING_LINE_MAX, busy);
@@ -115,10 +122,13 @@ export function openSplitter(parts: SplitterParts): Splitter {
     if (units === undefined) return "the text is too long to be shown to a language model";
     const texts = units.map(({ start, end }) => text.slice(start, end));
     let begins: readonly number[];
+    const late = AbortSignal.timeout(agenticMs);
+    const signal = AbortSignal.any([stop.signal, late]);
     try {
-      begins = await language.run((asked) => findBoundaries(texts, settings.chunkSize, asked, stop.signal));
+      begins = await language.run((asked) => findBoundaries(texts, settings.chunkSize, asked, signal));
     } catch (error) {
       stop.signal.throwIfAborted();
+      if (late.aborted) return "the language model takes longer for it than one document may";
       if (!(error instanceof KbsyncError)) throw error;
       return error.message;
     }
