@@ -92,6 +92,11 @@ export interface ServiceLimits {
   readonly answerBytes: number;
   /** Creates, updates and uploads under way at once. Default 512. */
   readonly ingests: number;
+  /**
+   * How long a request may take to arrive. A bulk create may take as long as it likes, if never so long passes without a byte
+   * while the service is ready to read on. Default 5 minutes: the slowest line we serve (1 Mbit/s) carries 32 MB in it.
+   */
+  readonly requestMs: number;
   /** How long an answer waits for a client that does not read on. Default 2 minutes. */
   readonly answerIdleMs: number;
   /** How long closing waits for requests under way. Default 10 s. */
@@ -106,6 +111,7 @@ export const DEFAULT_LIMITS: ServiceLimits = {
   bodyBytes: 256 * 1024 * 1024,
   answerBytes: 256 * 1024 * 1024,
   ingests: 512,
+  requestMs: 300_000,
   answerIdleMs: 120_000,
   drainMs: 10_000,
 };

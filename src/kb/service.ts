@@ -101,7 +101,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
         else log.warn({ err: problem }, "the reranker fails, high_accuracy reranks by sentences");
       },
     });
-  const serving = openServing(model, options.store, options.openEarlierEmbedder);
+  const serving = openServing(model, options.store, options.openEarlierEmbedder, nowMs);
   const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
   const endpoint = options.languageModel && {
     chat: openOpenAiModel({ ...options.languageModel, timeoutMs }),
@@ -238,6 +238,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       answerRoom: openAnswerRoom(limits.answerBytes),
       log,
       filesNeedKey: options.filesNeedKey ?? false,
+      requestMs: limits.requestMs,
       answerIdleMs: limits.answerIdleMs,
       ...(observer && {
         onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),

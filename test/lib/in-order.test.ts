@@ -88,13 +88,20 @@ describe("inOrder", () => {
   it("throws what the source throws, after the results before it", async () => {
     async function* broken() {
       yield 1;
+      yield 2;
       throw new Error("broken off");
     }
-    const results = inOrder(broken(), BOUNDS, async (piece) => piece);
+    const seen: number[] = [];
+    const results = inOrder(broken(), BOUNDS, async (piece) => {
+      // Still under way when the source breaks.
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+      return piece;
+    });
     await expect(
       (async () => {
-        for await (const result of results) expect(result).toBe(1);
+        for await (const result of results) seen.push(result);
       })(),
     ).rejects.toThrow("broken off");
+    expect(seen).toEqual([1, 2]);
   });
 });

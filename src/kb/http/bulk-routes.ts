@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inOrder } from "../../lib/in-order.ts";
 import { BulkLine, BulkOutcome, BulkSummary } from "../../wire/bulk.ts";
 import { ROUTES } from "../../wire/routes.ts";
@@ -10,14 +11,16 @@ import { invalidField, Refusal } from "../resources/refusal.ts";
 import { asyncPreference } from "./conditions.ts";
 import { isIdempotencyKey, readKept } from "./idempotency.ts";
 import type { JsonReader } from "./json-reader.ts";
+import { hasLeft } from "./leaving.ts";
 import { linesOf, type Line } from "./lines.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { refusalAnswer } from "./status.ts";
+import { workOn } from "./under-way.ts";
 import { readBody } from "./validate.ts";
 
 const NDJSON = "application/x-ndjson";
-/** Largest body; what is more goes into another request, as a request has five minutes to arrive anyway. */
+/** Largest body: one that never ended would never tell its client what became of it as a whole. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024 * 1024;
 /** Lines under way at once: they share their transactions, and a chunker and a model that take some at a time. */
 const WIDTH = 64;
@@ -37,12 +40,16 @@ const DOC = {
   answers: { 200: BulkOutcome.or(BulkSummary) },
 } as const;
 
-/** Bulk create (an addition). In a scope of its own: its body is a stream, not JSON as a whole. */
+/**
+ * Bulk create (an addition). In a scope of its own: its body is a stream, not JSON as a whole. `unhurried`: sockets whose
+ * request may take longer to arrive than others; lines come as fast as documents are taken in, which may take hours.
+ */
 export async function addBulkRoutes(
   scope: FastifyInstance,
   parts: HttpParts,
   json: JsonReader,
   lineBytesMax: number,
+  unhurried: WeakSet<Socket>,
 ): Promise<void> {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser([NDJSON, "application/ndjson", "application/jsonl"], (_request, body, done) => {
@@ -59,9 +66,61 @@ export async function addBulkRoutes(
       if (request.body === undefined || request.body === null) {
         throw new Refusal("invalid_body", `The body: expected lines of JSON (${NDJSON}), got nothing.`);
       }
+      takeTime(parts, request, reply, unhurried);
       const answers = answerLines(parts, json, request, lineBytesMax);
       const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
       return reply.code(200).header("content-type", NDJSON).send(stream);
+    },
+  );
+}
+
+/**
+ * Gives a request the time it takes. What is left of its body when the answer is over, as after a line that never came, is
+ * read away for as long as another request may take; a socket closed at once would take the answer's end with it.
+ */
+function takeTime(
+  { requestMs }: HttpParts,
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+  unhurried: WeakSet<Socket>,
+): void {
+  const { socket } = raw;
+  unhurried.add(socket);
+  reply.raw.once("close", () => unhurried.delete(socket));
+  reply.raw.once("finish", () => {
+    if (raw.complete) return;
+    const late = setTimeout(() => socket.destroy(), requestMs).unref();
+    raw.once("close", () => clearTimeout(late));
+  });
+}
+
+/** The pieces of a body, asked for as lines are taken. Throws `request_timeout` when one is waited for too long. */
+async function* piecesOf(body: Readable, idleMs: number): AsyncGenerator<Buffer> {
+  // Destroyed, it would take the connection with it, and the answer.
+  const source: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
+  try {
+    for (;;) {
+      const idle = Promise.withResolvers<never>();
+      const timer = setTimeout(() => idle.reject(stalled(idleMs)), idleMs);
+      const read = await Promise.race([source.next(), idle.promise]).finally(() => clearTimeout(timer));
+      if (read.done === true) return;
+      yield read.value;
+    }
+  } finally {
+    // Not waited for: it comes after the piece that was asked for last, which may never come.
+    void source.return?.().then(
+      () => body.resume(),
+      () => undefined,
+    );
+  }
+}
+
+function stalled(idleMs: number): Refusal {
+  return new Refusal(
+    "request_timeout",
+    `The body: nothing more of it came for ${Math.round(idleMs / 1000)} s.`,
+    {
+      hint: "Send the lines that were not answered in another request.",
     },
   );
 }
@@ -75,7 +134,8 @@ async function* answerLines(
   const { accountId } = callerOf(request);
   const isAsync = asyncPreference(request.headers) !== undefined;
   // Given on as it came, by the parser above.
-  const lines = linesOf(request.body as AsyncIterable<Buffer>, lineBytesMax, BODY_BYTES_MAX);
+  const pieces = piecesOf(request.body as Readable, parts.requestMs);
+  const lines = linesOf(pieces, lineBytesMax, BODY_BYTES_MAX);
   const bounds = {
     width: WIDTH,
     weigh: ({ bytes }: Line) => bytes?.length ?? 0,
@@ -90,7 +150,9 @@ async function* answerLines(
   };
   try {
     const outcomes = inOrder(lines, bounds, (line) =>
-      outcomeOf(parts, json, accountId, line, lineBytesMax, isAsync),
+      outcomeOf(parts, line, () =>
+        workOn(request, () => createLine(parts, json, accountId, line, lineBytesMax, isAsync)),
+      ),
     );
     for await (const outcome of outcomes) yield text(outcome);
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
@@ -103,31 +165,38 @@ async function* answerLines(
 
 /** What comes of a line; never rejects. */
 async function outcomeOf(
-  parts: HttpParts,
-  json: JsonReader,
-  accountId: string,
-  { number: line, bytes }: Line,
-  lineBytesMax: number,
-  isAsync: boolean,
+  { log }: HttpParts,
+  { number: line }: Line,
+  create: () => Promise<Made>,
 ): Promise<BulkOutcome> {
   try {
-    if (bytes === undefined) {
-      throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
-    }
-    const { value, sha256 } = await json.parseHashed(bytes);
-    const { idempotency_key: key, ...body } = readBody(BulkLine, value);
-    const create = async (asked: Asked): Promise<Made> =>
-      isAsync
-        ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }
-        : { ...(await createResource(parts.kb, accountId, body, asked)), status: 201 };
-    const made = key === undefined ? await create({}) : await once(parts, accountId, key, sha256, create);
-    const { status, id: _id, collectionId, ownerId } = made;
+    const { status, id: _id, collectionId, ownerId } = await create();
     return { line, success: true, status, data: { _id, collectionId, ownerId } };
   } catch (error) {
     const { status, body } = refusalAnswer(error);
-    if (status === 500) parts.log.error({ err: error, line }, "a line of a bulk create failed");
+    if (status === 500 && !hasLeft(error)) log.error({ err: error, line }, "a line of a bulk create failed");
     return { line, status, ...body };
   }
+}
+
+async function createLine(
+  parts: HttpParts,
+  json: JsonReader,
+  accountId: string,
+  { bytes }: Line,
+  lineBytesMax: number,
+  isAsync: boolean,
+): Promise<Made> {
+  if (bytes === undefined) {
+    throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
+  }
+  const { value, sha256 } = await json.parseHashed(bytes);
+  const { idempotency_key: key, ...body } = readBody(BulkLine, value);
+  const create = async (asked: Asked): Promise<Made> =>
+    isAsync
+      ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }
+      : { ...(await createResource(parts.kb, accountId, body, asked)), status: 201 };
+  return key === undefined ? create({}) : once(parts, accountId, key, sha256, create);
 }
 
 interface Made {

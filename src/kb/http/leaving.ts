@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 
-const CLIENT_GONE = "client_gone";
+/** Code of the failure of a request whose client left. */
+export const CLIENT_GONE = "client_gone";
 
 /** Aborted when the client goes away before it has its answer: nobody pays for what nobody reads. */
 export function leavingSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {

@@ -31,6 +31,8 @@ export interface HttpParts {
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
   readonly filesNeedKey: boolean;
+  /** How long a request may take to arrive; a bulk create, between two of its bytes. */
+  readonly requestMs: number;
   /** How long an answer may wait for its client to read on. */
   readonly answerIdleMs: number;
   /** Hears of each request that is over; see `ServiceObserver`. */

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import Fastify, { errorCodes } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { bytesOf } from "../../lib/byte-block.ts";
+import { codeOf } from "../../lib/failure.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
@@ -30,13 +31,14 @@ import { watchRoutes } from "./route-table.ts";
 import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
 import { refusalAnswer } from "./status.ts";
+import { holdHandlers, openUnderWay, workOn } from "./under-way.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
 import { addWebhookRoutes } from "./webhook-routes.ts";
 
 /** How much longer than the text itself a body may be: JSON escapes every line break and quote of it. */
 const ESCAPES_FACTOR = 1.25;
-/** Time to receive a whole request; the slowest line we serve carries 32 MB in it (1 Mbit/s). */
-const REQUEST_TIMEOUT_MS = 300_000;
+/** How often Node looks for requests that take too long to arrive; its own default. */
+const REQUESTS_LOOKED_AT_MS = 30_000;
 /** Time to receive the headers alone: a client that dribbles them holds a socket no longer. */
 const HEADERS_TIMEOUT_MS = 60_000;
 /** Longer than the idle time of common proxies and clients, so that they close first and no request hits a closing socket. */
@@ -57,22 +59,30 @@ export async function buildServer(
   metrics?: () => Promise<MetricsText>,
 ): Promise<FastifyInstance> {
   const answering = new WeakSet<Socket>();
+  const unhurried = new WeakSet<Socket>();
   const server = Fastify({
     logger: false, // requests are logged below, in one line and without secrets
     bodyLimit: SMALL_BODY_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: parts.requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     return503OnClosing: false, // the admission does, in our words
     routerOptions: { maxParamLength: PARAM_CHARS_MAX },
     frameworkErrors: (error, request, reply) => {
       answerError(parts, error, request, reply);
     },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, answering.has(socket)),
-    http: { requireHostHeader: false }, // refused below, in our words
+    clientErrorHandler: (error, socket) => {
+      // Node tells this of a request once. What it leaves alone then goes on.
+      const isLate = codeOf(error) === "ERR_HTTP_REQUEST_TIMEOUT";
+      if (!isLate || !unhurried.has(socket)) answerClientError(error, socket, answering.has(socket));
+    },
+    http: {
+      requireHostHeader: false, // refused below, in our words
+      connectionsCheckingInterval: Math.min(REQUESTS_LOOKED_AT_MS, parts.requestMs),
+    },
   });
   server.server.on("checkExpectation", refuseExpectation);
   server.server.maxConnections = CONNECTIONS_MAX;
-  server.server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.server.headersTimeout = Math.min(HEADERS_TIMEOUT_MS, parts.requestMs);
   server.decorateRequest("caller", null);
   server.decorateRequest("bodySha256", null);
 
@@ -111,7 +121,7 @@ export async function buildServer(
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks, (accountId) => jobs.figures(accountId));
   await server.register((scope) =>
-    addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR)),
+    addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR), unhurried),
   );
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
   addChatRoutes(server, parts, chat);
@@ -140,8 +150,9 @@ function takeJson(server: FastifyInstance): JsonReader {
     "application/json",
     async (request: FastifyRequest, payload: IncomingMessage) => {
       const bytes = await jsonBytes(request, payload);
-      if (request.headers[IDEMPOTENCY_HEADER] === undefined) return reader.parse(bytes);
-      const { value, sha256 } = await reader.parseHashed(bytes);
+      if (request.headers[IDEMPOTENCY_HEADER] === undefined)
+        return workOn(request, () => reader.parse(bytes));
+      const { value, sha256 } = await workOn(request, () => reader.parseHashed(bytes));
       request.bodySha256 = sha256;
       return value;
     },
@@ -163,6 +174,7 @@ async function jsonBytes({ headers, routeOptions }: FastifyRequest, payload: Rea
 
 /** Bounds what is under way, refuses what comes too early or too late, and tells of each request once it is over. */
 function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {
+  holdHandlers(server);
   server.addHook("onRequest", (request, reply, done) => {
     // Whoever watches over the service must get an answer when nobody else does.
     if (isMonitoring(request.routeOptions.url)) {
@@ -176,8 +188,11 @@ function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpPart
     };
     try {
       const leave = admission.enter(heldBytes(request), takesIn(request));
+      // Its memory is taken until the work on it is over, which goes on when its client leaves.
+      const underWay = openUnderWay(request.id, leave);
+      request.underWay = underWay;
       reply.raw.once("close", () => {
-        leave();
+        underWay.close();
         tell();
         if (log.isLevelEnabled("debug")) log.debug(requestLine(request, reply, startMs), "request");
       });

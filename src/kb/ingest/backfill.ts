@@ -93,7 +93,11 @@ export function openBackfill(parts: BackfillParts): Backfill {
     let chunks = 0;
     try {
       const embedder = await model();
-      if (embedder === undefined) return;
+      if (embedder === undefined) {
+        // Nobody else may ask again, and it may be a matter of minutes that there is none.
+        wakeLater();
+        return;
+      }
       await retire(embedder);
       const suspects: RowContext[] = [];
       let after = -1;

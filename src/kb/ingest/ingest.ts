@@ -4,14 +4,13 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { openGate } from "../../lib/gate.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { embeddingText } from "../embed/embedding-text.ts";
-import type { Embedder } from "../embed/embedder.ts";
 import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
 import type { Chunking, ResourceKey } from "../store/store.ts";
 import type { Span } from "./chunk/span.ts";
 import type { Extraction, Extractor } from "./extract/extract.ts";
 import { MEDIA_TYPES } from "./extract/media-type.ts";
 import type { LanguageService } from "./language-service.ts";
-import type { Model } from "./model.ts";
+import type { Model, ModelEmbedder } from "./model.ts";
 import { embedSentences } from "./sentence-vectors.ts";
 import { openSplitter } from "./split.ts";
 import type { SplitterParts } from "./split.ts";
@@ -20,6 +19,12 @@ import type { SplitterParts } from "./split.ts";
 const EMBEDDING_LINE_MAX = 1024;
 /** Resources embedded at once. The model has its own thread; two keep it busy while one is being chunked. */
 const EMBEDDING_WIDTH = 2;
+
+/**
+ * A resource that has no vectors after so long gets them afterwards: its request would be given up before a model that hangs
+ * is. Three times what the most chunks with their sentences take on two cores.
+ */
+const EMBEDDING_MS = 30_000;
 
 /**
  * A resource of at most so many chunks has its vectors when it is stored, one of more gets them afterwards: so many chunks
@@ -83,9 +88,11 @@ export interface IngestParts {
   /** Hears of each text that could not be split by the strategy asked for. */
   readonly onOtherStrategy?: SplitterParts["onOtherStrategy"];
   /** The embedder that serves a place. Without it, the model. */
-  readonly embedderFor?: (place: ModelPlace) => Promise<Embedder | undefined>;
+  readonly embedderFor?: (place: ModelPlace) => Promise<ModelEmbedder | undefined>;
   /** What already has a vector. Without it, nothing is known to. */
   readonly embeddedChunks?: ModelStore["embeddedChunks"];
+  /** How long the vectors of one resource may take in all before they are left for later. Default 30 s. */
+  readonly embeddingMs?: number;
   /** Hears how long each stage took that went well, waiting for its turn included. */
   readonly onStage?: (stage: IngestStage, seconds: number) => void;
 }
@@ -112,7 +119,13 @@ export function openIngest(given: IngestParts): Ingest {
     given.onStage?.(stage, (performance.now() - startMs) / 1000);
     return done;
   };
-  const splitter = openSplitter({ model, language, busy, onOtherStrategy: onOtherStrategy ?? ignored });
+  const splitter = openSplitter({
+    model,
+    language,
+    busy,
+    onOtherStrategy: onOtherStrategy ?? ignored,
+    ...(given.embeddingMs === undefined ? {} : { stepMs: given.embeddingMs }),
+  });
   const embedding = openGate(EMBEDDING_WIDTH, EMBEDDING_LINE_MAX, busy);
 
   /** Vectors of the chunks that are not known yet, unless they are so many that they come later. */
@@ -121,7 +134,7 @@ export function openIngest(given: IngestParts): Ingest {
     const embedder = await (place === undefined || embedderFor === undefined
       ? model.get()
       : embedderFor(place));
-    if (embedder === undefined) return NOT_EMBEDDED;
+    if (embedder === undefined || embedder.isResting?.() === true) return NOT_EMBEDDED;
     const { fingerprint } = embedder;
     const known = await knownChunks(about, fingerprint);
     const chunks = spans.map(({ start, end, headings }) => {
@@ -131,10 +144,11 @@ export function openIngest(given: IngestParts): Ingest {
     const missing = chunks.filter(({ isKnown }) => !isKnown);
     if (missing.length > EMBEDDED_FIRST_MAX) return NOT_EMBEDDED;
     try {
-      const made = await embedder.embed(missing.map(embeddingText));
+      const inTime = AbortSignal.timeout(given.embeddingMs ?? EMBEDDING_MS);
+      const made = await embedder.embed(missing.map(embeddingText), inTime);
       const isDeep = tier === "high_accuracy" && missing.length <= SENTENCES_FIRST_MAX;
       const texts = missing.map((chunk) => chunk.text);
-      const parts = isDeep ? await embedSentences(embedder, texts) : undefined;
+      const parts = isDeep ? await embedSentences(embedder, texts, inTime) : undefined;
       /** What was made stands at its chunk's place; the store keeps what is known. */
       const placed = <T>(of: readonly T[]): (T | undefined)[] => {
         let at = 0;

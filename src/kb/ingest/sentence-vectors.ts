@@ -17,9 +17,10 @@ const LEFT_MAX = 10_000;
 export async function embedSentences(
   embedder: Embedder,
   texts: readonly string[],
+  signal?: AbortSignal,
 ): Promise<Float32Array[][]> {
   const sentences = texts.map(sentencesOf);
-  const vectors = await embedder.embed(sentences.flat());
+  const vectors = await embedder.embed(sentences.flat(), signal);
   let from = 0;
   return sentences.map(({ length }) => vectors.slice(from, (from += length)));
 }

@@ -1,5 +1,7 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { modelFingerprint } from "../embed/embedding-text.ts";
 import type { ModelPlace, ModelStore } from "../store/models.ts";
+import { CLOSE_WAIT_MS, RETRY_AFTER_MS, WAITS } from "./model.ts";
 import type { FoundModel, Model, ModelEmbedder } from "./model.ts";
 
 /** Earlier models kept open at once: one, where the model was changed once. Each takes some hundred MB. */
@@ -19,13 +21,24 @@ export interface Serving {
   close(): Promise<void>;
 }
 
+/** What came of opening an earlier model, or is to. */
+interface EarlierModel {
+  readonly found: Promise<ModelEmbedder | undefined>;
+  /** Resolves when nobody waits any longer for it. */
+  readonly patience: Promise<undefined>;
+  /** When it is tried again. */
+  retryFromMs: number;
+}
+
 /** `openEarlier` gives the model of a fingerprint that is no longer the configured one, where that can be had. */
 export function openServing(
-  model: Model,
+  model: Pick<Model, "get">,
   store: Pick<ModelStore, "servingFingerprint" | "servingFingerprints">,
   openEarlier: ((fingerprint: string) => Promise<FoundModel>) | undefined,
+  nowMs: () => number,
+  waits = WAITS,
 ): Serving {
-  const earlier = new Map<string, Promise<ModelEmbedder | undefined>>();
+  const earlier = new Map<string, EarlierModel>();
   /** Whether only the present model serves. It stays so: the model of a process never changes. */
   let settled: Promise<boolean> | undefined;
   let isSettled = true;
@@ -47,14 +60,25 @@ export function openServing(
     await found.close();
     return undefined;
   };
+  const begin = (fingerprint: string, waitMs: number): EarlierModel => {
+    // Not to be had for now: the present one serves as far as it has come.
+    const found = open(fingerprint)
+      .catch(() => undefined)
+      .then((embedder) => {
+        if (embedder === undefined) begun.retryFromMs = nowMs() + RETRY_AFTER_MS;
+        return embedder;
+      });
+    const begun = { found, patience: pause(waitMs, undefined, { ref: false }), retryFromMs: Infinity };
+    return begun;
+  };
   const earlierOne = (fingerprint: string): Promise<ModelEmbedder | undefined> => {
-    let found = earlier.get(fingerprint);
-    if (found === undefined) {
-      if (earlier.size >= EARLIER_MAX) return Promise.resolve(undefined);
-      found = open(fingerprint).catch(() => undefined); // not to be had: the present one serves as far as it has come
-      earlier.set(fingerprint, found);
+    let one = earlier.get(fingerprint);
+    if (one === undefined && earlier.size >= EARLIER_MAX) return Promise.resolve(undefined);
+    if (one === undefined || nowMs() >= one.retryFromMs) {
+      one = begin(fingerprint, one === undefined ? waits.firstMs : waits.nextMs);
+      earlier.set(fingerprint, one);
     }
-    return found;
+    return Promise.race([one.found, one.patience]);
   };
 
   return {
@@ -72,7 +96,9 @@ export function openServing(
     },
     isChanging: () => !isSettled,
     close: async () => {
-      for (const found of earlier.values()) await (await found)?.close();
+      const closed = [...earlier.values()].map(async ({ found }) => (await found)?.close());
+      // What is still being opened then is closed when it comes.
+      await Promise.race([Promise.all(closed), pause(CLOSE_WAIT_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -20,6 +20,11 @@ const LONG_LINE_MAX = 64;
 const MEANING_WIDTH = 2;
 /** Texts shown to a language model at once: it is slow, and may charge or limit. */
 const ASKING_WIDTH = 2;
+/**
+ * Longest time a language model has for one document: a hundred questions of six seconds. Without it three answers to each
+ * question, some minutes each, could take a day, and all others that ask wait behind.
+ */
+const AGENTIC_MS = 10 * 60_000;
 /** Texts that may wait for either: as many requests as the server takes at once. */
 const MEANING_LINE_MAX = 1024;
 /**
@@ -29,6 +34,8 @@ const MEANING_LINE_MAX = 1024;
 export const UNITS_MAX = 4096;
 /** Units embedded at a time: a service that is closing waits for no more. */
 const STEP = 64;
+/** Longest wait for them: a hundred times what they take on two cores. A model that hangs is given up then. */
+const STEP_MS = 30_000;
 
 /** Chunks, and by which strategy they came about. */
 export interface Split {
@@ -52,10 +59,15 @@ export interface SplitterParts {
   readonly busy: () => Error;
   /** Hears why a text was not split as it was asked for. */
   readonly onOtherStrategy: (asked: Strategy, used: Strategy, reason: string) => void;
+  /** Longest wait for the embedding model at one step of many. Default 30 s. */
+  readonly stepMs?: number;
+  /** Longest time a language model has for one document. Default 10 minutes. */
+  readonly agenticMs?: number;
 }
 
 /** Opens the splitter. The chunking worker starts with the first long text. */
-export function openSplitter({ model, language, busy, onOtherStrategy }: SplitterParts): Splitter {
+export function openSplitter(parts: SplitterParts): Splitter {
+  const { model, language, busy, onOtherStrategy, stepMs = STEP_MS, agenticMs = AGENTIC_MS } = parts;
   const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
   const long = openGate(1, LONG_LINE_MAX, busy);
   const meaning = openGate(MEANING_WIDTH, MEANING_LINE_MAX, busy);
@@ -77,6 +89,7 @@ export function openSplitter({ model, language, busy, onOtherStrategy }: Splitte
   const semantic = async (text: string, settings: Settings): Promise<readonly Span[] | string> => {
     const embedder = await model.get();
     if (embedder === undefined) return "there is no embedding model";
+    if (embedder.isResting?.() === true) return "the embedding model did not answer a moment ago";
     if (text.length <= settings.chunkSize) return recursive(text, settings);
     const units = await unitsOf(text, settings);
     if (units === undefined) return "the text is too long to look at the meaning of all its parts";
@@ -85,7 +98,8 @@ export function openSplitter({ model, language, busy, onOtherStrategy }: Splitte
       for (let at = 0; at < units.length; at += STEP) {
         stop.signal.throwIfAborted();
         const texts = units.slice(at, at + STEP).map(({ start, end }) => text.slice(start, end));
-        for (const [place, vector] of (await embedder.embed(texts)).entries())
+        const inTime = AbortSignal.any([stop.signal, AbortSignal.timeout(stepMs)]);
+        for (const [place, vector] of (await embedder.embed(texts, inTime)).entries())
           vectors.set(vector, (at + place) * embedder.dimensions);
       }
     } catch {
@@ -108,10 +122,13 @@ export function openSplitter({ model, language, busy, onOtherStrategy }: Splitte
     if (units === undefined) return "the text is too long to be shown to a language model";
     const texts = units.map(({ start, end }) => text.slice(start, end));
     let begins: readonly number[];
+    const late = AbortSignal.timeout(agenticMs);
+    const signal = AbortSignal.any([stop.signal, late]);
     try {
-      begins = await language.run((asked) => findBoundaries(texts, settings.chunkSize, asked, stop.signal));
+      begins = await language.run((asked) => findBoundaries(texts, settings.chunkSize, asked, signal));
     } catch (error) {
       stop.signal.throwIfAborted();
+      if (late.aborted) return "the language model takes longer for it than one document may";
       if (!(error instanceof KbsyncError)) throw error;
       return error.message;
     }

@@ -4,9 +4,10 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { LinkAnswer, Validators } from "../fetch/fetcher.ts";
 import { readLink } from "../fetch/link.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
-import { readHead } from "../ingest/extract/text-file.ts";
+import { announcedEncoding, readHead } from "../ingest/extract/text-file.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import { known, looksLikePage } from "../ingest/page/page-text.ts";
+import { linkAddress } from "../store/links.ts";
 import type { Resource } from "../store/store.ts";
 import { newFileToken } from "./file-address.ts";
 import type { Received } from "./file-area.ts";
@@ -15,6 +16,7 @@ import { Refusal } from "./refusal.ts";
 
 /** As much of an answer as tells whether it is a page. */
 const HEAD_BYTES = 1024;
+const PDF_MARK = "%PDF-";
 
 /** What was fetched, on the disk until its text is read. */
 interface FetchedLink {
@@ -44,7 +46,7 @@ export async function linkText(
     if (validators.etag !== undefined || validators.lastModified !== undefined) {
       await kb.store.noteLinkFetch({
         accountId,
-        url: addressOf(given),
+        url: linkAddress(given),
         textSha256: hash("sha256", text, "hex"),
         etag: validators.etag ?? null,
         lastModified: validators.lastModified ?? null,
@@ -74,17 +76,10 @@ async function knownOf(
   given: string,
   content: string,
 ): Promise<Validators | undefined> {
-  const noted = await kb.store.linkFetch(accountId, addressOf(given));
+  const noted = await kb.store.linkFetch(accountId, linkAddress(given));
   if (noted === undefined || noted.textSha256 !== hash("sha256", content, "hex")) return undefined;
   const { etag, lastModified } = noted;
   return { ...(etag === null ? {} : { etag }), ...(lastModified === null ? {} : { lastModified }) };
-}
-
-/** One spelling of an address: the fragment is never sent. */
-function addressOf(given: string): string {
-  const url = new URL(given);
-  url.hash = "";
-  return url.href;
 }
 
 async function fetchLink(
@@ -111,7 +106,10 @@ async function receive(kb: KnowledgeBase, answer: LinkAnswer): Promise<FetchedLi
 async function textOf(kb: KnowledgeBase, { received, url, type }: FetchedLink): Promise<ReadText> {
   const { path, sizeBytes } = received;
   if (sizeBytes === 0) throw failed("its answer is empty");
-  if (isPage(type, await readHead(path, HEAD_BYTES))) {
+  const head = await readHead(path, HEAD_BYTES);
+  // Before the server's word: many call whatever they have a page or text, and a file's bytes would pass for words.
+  if (isBinary(type, head)) return kb.ingest.textOf(path, await detectMediaType(path));
+  if (isPage(type, head)) {
     const text = await kb.pages.read({ path, encoding: type.encoding, url: url.href });
     if (text.trim() === "") throw failed("the page has no text; what scripts would make of it is not seen");
     return { text };
@@ -140,7 +138,14 @@ function contentType(header: string | undefined): ContentType {
   return { name: name.trim().toLowerCase(), encoding: charset };
 }
 
-/** The server's word counts where it has one. */
+/** A PDF by its mark, which may be all letters; every other kind of file has a NUL early, and no text but UTF-16 has one. */
+function isBinary({ encoding }: ContentType, head: Uint8Array): boolean {
+  if (new TextDecoder("latin1").decode(head.subarray(0, PDF_MARK.length)) === PDF_MARK) return true;
+  const isWide = announcedEncoding(head) !== "utf-8" || known(encoding)?.startsWith("utf-16") === true;
+  return !isWide && head.includes(0) && !looksLikePage(head);
+}
+
+/** The server's word counts where it has one, and the bytes are text at all. */
 function isPage({ name }: ContentType, head: Uint8Array): boolean {
   if (name === "text/html" || name === "application/xhtml+xml") return true;
   const says =

@@ -146,6 +146,8 @@ function changeOf(
   source: Source | undefined,
   now: string,
 ): ResourceChange {
+  // Where an address has the text that is there already, it is still the one that was asked for.
+  const url = (source === undefined ? body.url : source.url) ?? null;
   return {
     ...at,
     nowIso: now,
@@ -154,6 +156,6 @@ function changeOf(
     ...(settings === undefined ? {} : { settings }),
     ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
     ...(source === undefined ? {} : { content: source.content }),
-    ...(source === undefined || source.url === null ? {} : { url: source.url }),
+    ...(url === null ? {} : { url }),
   };
 }

@@ -10,7 +10,18 @@ export interface LinkFetch {
 
 /** What is known of links fetched before, to ask whether they changed. */
 export interface LinkStore {
-  /** The latest fetch of that address for the account. The oldest of very many may be forgotten. */
+  /**
+   * The latest fetch of that address for the account, given and noted as `linkAddress` spells it. The oldest of very many
+   * may be forgotten, and it is when a resource of that address is deleted or leads elsewhere: another resource of it
+   * costs a full answer at its next update.
+   */
   linkFetch(accountId: string, url: string): Promise<LinkFetch | undefined>;
   noteLinkFetch(fetch: LinkFetch): Promise<void>;
+}
+
+/** One spelling of a link's address: the fragment is never sent. */
+export function linkAddress(given: string): string {
+  const url = new URL(given);
+  url.hash = "";
+  return url.href;
 }

@@ -1,10 +1,15 @@
+import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Readable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { request } from "undici";
 import { parseJsonBody } from "../../../src/kb/http/json-body.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 
@@ -199,5 +204,85 @@ describe("a long line of a bulk create", () => {
     } finally {
       await roomy.close();
     }
+  });
+});
+
+describe("the time a bulk create may take", () => {
+  const REQUEST_MS = 200;
+  /** Seconds of a client's or a store's: several times what a request may take to arrive. */
+  const LONG_MS = REQUEST_MS * 4;
+  let hasty: Running;
+  let createMs = 0;
+  beforeAll(async () => {
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      createResource: async (...given) => {
+        await delay(createMs);
+        return store.createResource(...given);
+      },
+    });
+    hasty = await openRunning({ wrapStore, limits: { requestMs: REQUEST_MS } });
+  });
+  afterAll(() => hasty.close());
+
+  const line = (title: string, content = "Waves."): string =>
+    `${JSON.stringify(createBody({ title, content }))}\n`;
+  const send = async (body: AsyncGenerator<string>): Promise<Outcome[]> => {
+    const headers = { pauthkey: hasty.key, "content-type": "application/x-ndjson" };
+    const sent = httpRequest(hasty.url + PATH, { method: "POST", headers });
+    // The service may answer, and end it, before all is sent.
+    pipeline(Readable.from(body), sent).catch(() => undefined);
+    const [response] = await once(sent, "response");
+    return (await textOf(response))
+      .trim()
+      .split("\n")
+      .map((each) => JSON.parse(each));
+  };
+
+  it("is without end while lines come", async () => {
+    const lines = await send(
+      (async function* () {
+        for (let at = 0; at < 12; at += 1) {
+          yield line(`T${at}`);
+          await delay(LONG_MS / 12);
+        }
+      })(),
+    );
+    expect(lines.at(-1)).toEqual({ summary: { lines: 12, created: 12, failed: 0 } });
+  });
+
+  it("does not count what the service holds the client back", async () => {
+    createMs = LONG_MS;
+    const lines = await send(
+      (async function* () {
+        // More than lies in buffers on the way, so that part of it waits for the service.
+        for (let at = 0; at < 70; at += 1) yield line(`T${at}`, "wave ".repeat(25_000));
+      })(),
+    ).finally(() => (createMs = 0));
+    expect(lines.at(-1)).toEqual({ summary: { lines: 70, created: 70, failed: 0 } });
+  });
+
+  it("ends when nothing comes, with a summary that says so; every line that was made is answered", async () => {
+    const never = Promise.withResolvers<void>();
+    createMs = LONG_MS;
+    const lines = await send(
+      (async function* () {
+        yield line("made") + line("made as well");
+        await never.promise;
+      })(),
+    ).finally(() => (createMs = 0));
+    never.resolve();
+    expect(lines.slice(0, -1).map(({ status }) => status)).toEqual([201, 201]);
+    const message = expect.stringContaining("nothing more of it came");
+    expect(lines.at(-1)).toEqual({ summary: { lines: 2, created: 2, failed: 0, message } });
+  });
+
+  it("is that of any request for other bodies", async () => {
+    const socket = connect(Number(new URL(hasty.url).port), "127.0.0.1");
+    socket.write(
+      `POST /api/rag/resource HTTP/1.1\r\nhost: a\r\npauthkey: ${hasty.key}\r\ncontent-type: application/json\r\n` +
+        "content-length: 100\r\n\r\n{",
+    );
+    expect(await textOf(socket)).toContain("request_timeout");
   });
 });

@@ -98,6 +98,23 @@ describe("Idempotency-Key", () => {
     expect((await running.send("GET", `${path}/chunks`)).json.data.version).toBe(2);
   });
 
+  it("of an update holds nothing of a text that was deleted since: 404", async () => {
+    const made = await create("c10");
+    const path = `/api/rag/resource/${made.json.data._id}`;
+    const update = (): Promise<Answered> =>
+      running.send("PUT", path, {
+        body: { content: "Private words." },
+        headers: { "idempotency-key": "u3" },
+      });
+    await update();
+    await running.send("DELETE", path);
+    expect(await update()).toMatchObject({ status: 404, json: { error: { code: "resource_not_found" } } });
+    const { id } = await running.store.ensureAccount("local");
+    expect((await running.store.recall(id, "u3", nowMs))?.body).not.toContain("Private");
+    // The first answer of a create has no text.
+    expect(await create("c10")).toMatchObject({ status: 201, text: made.text });
+  });
+
   it("of a long record keeps its id alone and answers the record as it is by then", async () => {
     const { json } = await create("c8");
     const path = `/api/rag/resource/${json.data._id}`;

@@ -99,3 +99,36 @@ it("long answers that nobody reads are bounded, and what is short or would chang
   }
   await running.close();
 });
+for (const [name, path, type] of [
+  ["a create", "/api/rag/resource", "application/json"],
+  ["a bulk create", "/api/rag/resources/bulk", "application/x-ndjson"],
+] as const) {
+  it(`${name} whose client leaves is under way until its work is over`, async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let begun = 0;
+    const slow = (store: Store): Store => ({
+      ...store,
+      createResource: async (...argument) => {
+        begun += 1;
+        await released;
+        return store.createResource(...argument);
+      },
+    });
+    const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
+    const create = () => running.send("POST", "/api/rag/resource", { body: createBody() });
+    const body = JSON.stringify(createBody());
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\ncontent-type: ${type}\r\n` +
+        `content-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await vi.waitFor(() => expect(begun).toBe(1), WAIT);
+    socket.destroy();
+    // The service notes the end of each connection; the work goes on.
+    await vi.waitFor(() => expect(running.log()).toContain('"method":"POST"'), WAIT);
+    expect((await create()).json.error?.code).toBe("overloaded");
+    release();
+    await vi.waitFor(async () => expect((await create()).status).toBe(201), WAIT);
+    await running.close();
+  });
+}

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openWeb } from "../fetch/web.ts";
-import type { Web } from "../fetch/web.ts";
+import type { Page, Web } from "../fetch/web.ts";
 import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
@@ -20,6 +20,13 @@ beforeAll(async () => {
     (type: string, body: string | Buffer) =>
     (_request: unknown, response: import("node:http").ServerResponse) =>
       void response.writeHead(200, { "content-type": type }).end(body);
+  const dated: Page = (request, response) => {
+    const date = "Sat, 21 Nov 2026 10:00:00 GMT";
+    const unchanged = request.headers["if-modified-since"] === date;
+    response
+      .writeHead(unchanged ? 304 : 200, { "last-modified": date, "content-type": "text/plain" })
+      .end(unchanged ? undefined : "Dated words");
+  };
   web = await openWeb({
     "/article": page("text/html; charset=utf-8", ARTICLE),
     "/undeclared": page("", ARTICLE),
@@ -40,6 +47,13 @@ beforeAll(async () => {
     "/deep": page("text/html", "<font>".repeat(12_000)),
     "/scripts": page("text/html", "<!doctype html><div id=app></div><script>render()</script>"),
     "/empty": page("text/plain", ""),
+    "/pdf-as-page": page("text/html", buildPdf([textPage(["Words on paper"])])),
+    "/pdf-as-text": page("text/plain; charset=iso-8859-1", buildPdf([textPage(["Words on paper"])])),
+    "/utf16": page("text/html; charset=utf-16le", Buffer.from("<p>Straße am Hafen</p>", "utf16le")),
+    "/binary-as-page": page(
+      "text/html",
+      Buffer.concat([Buffer.from("504b030414000000080012", "hex"), Buffer.from("<p>noise of a file</p>")]),
+    ),
     "/binary": page("application/zip", Buffer.from("504b0304140000000800", "hex")),
     "/news": (request, response) => {
       const unchanged = request.headers["if-none-match"] === news.etag;
@@ -47,13 +61,8 @@ beforeAll(async () => {
         .writeHead(unchanged ? 304 : 200, { etag: news.etag, "content-type": "text/plain" })
         .end(unchanged ? undefined : news.text);
     },
-    "/dated": (request, response) => {
-      const date = "Sat, 21 Nov 2026 10:00:00 GMT";
-      const unchanged = request.headers["if-modified-since"] === date;
-      response
-        .writeHead(unchanged ? 304 : 200, { "last-modified": date, "content-type": "text/plain" })
-        .end(unchanged ? undefined : "Dated words");
-    },
+    "/dated": dated,
+    "/dated-copy": dated,
   });
   running = await openRunning({ fetchAllow: ["127.0.0.1"] });
 });
@@ -99,6 +108,9 @@ describe("a link resource", () => {
     ["text in another encoding", "/latin1-text", /^Straße am Hafen$/],
     ["text", "/text", /^Plain words of the harbour$/],
     ["a PDF, whatever the server calls it", "/pdf", /Words on paper/],
+    ["a PDF that the server calls a page", "/pdf-as-page", /^Words on paper$/],
+    ["a PDF that the server calls text", "/pdf-as-text", /^Words on paper$/],
+    ["a page in UTF-16", "/utf16", /^Straße am Hafen$/],
     ["a long page", "/large", /(A paragraph of many words about the sea\.\s*){4000}/],
   ])("can be %s", async (_name, path, words) => {
     expect((await contentOf(await create(path))).trim()).toMatch(words);
@@ -109,6 +121,7 @@ describe("a link resource", () => {
     ["an empty answer", "/empty", "link_failed", "its answer is empty"],
     ["a page that scripts would fill", "/scripts", "link_failed", "the page has no text"],
     ["what is no text", "/binary", "link_failed", "this type of file is not accepted"],
+    ["what is no page", "/binary-as-page", "link_failed", "this type of file is not accepted"],
     ["a page nested beyond sense", "/deep", "link_failed", "nested beyond sense"],
   ])("of %s is refused with 422 and the cause, and leaves nothing", async (_name, path, code, words) => {
     const answer = await create(path);
@@ -223,6 +236,19 @@ describe("an update of a link resource", () => {
     const moved = await update(id, { url: web.url("/dated").href });
     expect(moved.json.data).toMatchObject({ url: web.url("/dated").href, content: "Dated words" });
     expect((await update(id, { title: "Only this" })).json.data.content).toBe("Dated words");
+  });
+
+  it.each([
+    ["another address of the same text", "/dated", "/dated-copy"],
+    ["another part of the page", "/dated", "/dated#part"],
+  ])("takes %s, and keeps version and chunks", async (_name, from, to) => {
+    await create("/dated-copy"); // its date is known
+    const { _id: id } = (await create(from)).json.data;
+    const url = web.url(to).href;
+    const moved = await update(id, { url });
+    expect(moved.json.data).toMatchObject({ url, content: "Dated words" });
+    expect((await running.send("GET", `/api/rag/resource/${id}`)).json.data.url).toBe(url);
+    expect((await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data.version).toBe(1);
   });
 
   it("that fails leaves what was there", async () => {

@@ -71,6 +71,20 @@ describe("backfill", () => {
     await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 0, 10]));
   });
 
+  it("tries again where there was no model", async () => {
+    const store = memory(10);
+    let looks = 0;
+    backfill = openBackfill({
+      store,
+      model: async () => (++looks < 3 ? undefined : hashedEmbedder()),
+      report: (report) => reports.push(report),
+      retryAfterMs: 1,
+    });
+    backfill.wake();
+    await through(store);
+    expect(looks).toBe(3);
+  });
+
   it("puts aside a text that fails every time, and embeds the others", async () => {
     const store = memory(300);
     store.add(5, "poison");

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openLanguageService } from "../../../src/kb/ingest/language-service.ts";
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import { INLINE_CHARS_MAX, openSplitter, UNITS_MAX } from "../../../src/kb/ingest/split.ts";
-import type { Splitter } from "../../../src/kb/ingest/split.ts";
+import type { Splitter, SplitterParts } from "../../../src/kb/ingest/split.ts";
 import { openModelWatch } from "../../../src/kb/models/model-watch.ts";
 import { openTextModel } from "../../../src/kb/ingest/text-model.ts";
 import { openOpenAiModel } from "../../../src/kb/models/openai.ts";
@@ -48,7 +48,11 @@ describe("splitting", () => {
     await server.close();
   });
 
-  const open = (embedder: Embedder | undefined, withLanguage: boolean): Splitter => {
+  const open = (
+    embedder: Embedder | undefined,
+    withLanguage: boolean,
+    bounds: Pick<SplitterParts, "agenticMs"> = {},
+  ): Splitter => {
     const { baseUrl, apiKey } = server;
     const model = openModel(embedder === undefined ? undefined : async () => embedder, () => nowMs, {
       onReady: () => undefined,
@@ -67,6 +71,7 @@ describe("splitting", () => {
         : undefined,
       busy: () => new Error("busy"),
       onOtherStrategy: (asked, used, reason) => told.push(`${asked} ${used}: ${reason}`),
+      ...bounds,
     });
     opened.push(splitter);
     return splitter;
@@ -151,6 +156,16 @@ describe("splitting", () => {
       expect(server.asked).toHaveLength(asked);
     },
   );
+
+  it("gives a language model a bounded time for one document, and says what it did instead", async () => {
+    server.next({ hangs: true });
+    const splitter = open(hashedEmbedder(), true, { agenticMs: 100 });
+    expect((await splitter.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("semantic");
+    expect(told).toEqual([expect.stringMatching(/^agentic semantic: .*takes longer/)]);
+    // It may answer shorter documents.
+    const patient = open(hashedEmbedder(), true);
+    expect((await patient.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("agentic");
+  });
 
   it("leaves a failing language model alone for a while", async () => {
     const splitter = open(hashedEmbedder(), true);

@@ -44,6 +44,30 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.deletedResource(at(id))).toBeUndefined();
       }));
 
+    it("has nothing of what a link led to, once the resource is deleted or leads elsewhere", () =>
+      alone(async (store) => {
+        const { id: accountId } = fixture.account;
+        const page = "https://a.example/page";
+        const note = (url: string) =>
+          store.noteLinkFetch({
+            accountId,
+            url,
+            textSha256: "a".repeat(64),
+            etag: '"1"',
+            lastModified: null,
+          });
+        for (const url of [page, `${page}/moved`, `${page}/kept`]) await note(url);
+        const { id } = await create("one", { origin: "link", url: `${page}#part` });
+        await create("kept", { origin: "link", url: `${page}/kept` });
+        await store.updateResource({ ...at(id), nowIso: LATER, url: page }, undefined);
+        expect(await store.linkFetch(accountId, page)).toBeDefined();
+        await store.updateResource({ ...at(id), nowIso: LATER, url: `${page}/moved` }, undefined);
+        expect(await store.linkFetch(accountId, page)).toBeUndefined();
+        await store.deleteResource({ ...at(id), nowIso: LATER });
+        expect(await store.linkFetch(accountId, `${page}/moved`)).toBeUndefined();
+        expect(await store.linkFetch(accountId, `${page}/kept`)).toBeDefined();
+      }));
+
     it("lets a file go when nothing has used it for long enough", () =>
       alone(async (store) => {
         for (const token of ["used", "unused", "queued", "released"]) await store.addFile(file(token));

@@ -5,7 +5,7 @@ import type { MediaType } from "./media-type.ts";
 import { holdsText, ocrText } from "./ocr-layout.ts";
 import { openOcr, type Ocr, type OcrOptions } from "./ocr.ts";
 import { openPdfPool } from "./pdf-pool.ts";
-import { structuredText } from "./structured-text.ts";
+import { openStructuredReader } from "./structured-reader.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
 
 /** A file on disk and what `detectMediaType` found it to be. */
@@ -84,6 +84,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   });
 
   const pages = openPageReader();
+  const structured = openStructuredReader();
   const ocr = openOcr(options.ocr);
 
   const extractPdf = async (path: string, signal: AbortSignal | undefined): Promise<Extraction> => {
@@ -168,7 +169,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
         case "text/plain":
           if (asWritten) return { text: await readText(path, charsMax, signal) };
           if (looksLikePage(await readHead(path, PAGE_HEAD_BYTES))) return await extractPage(path);
-          return { text: structuredText(await readText(path, charsMax, signal)) };
+          return { text: await structured.layOut(await readText(path, charsMax, signal)) };
         case "application/pdf":
           return await share(path, () => extractPdf(path, signal));
         case "image/png":
@@ -184,6 +185,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     close: () => {
       pool.close();
       pages.close();
+      structured.close();
       ocr.close();
     },
   };

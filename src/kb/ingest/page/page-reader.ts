@@ -7,8 +7,11 @@ import { siblingModule } from "../../../lib/sibling.ts";
 import type { PageFailure, PageRequest } from "./page-child.ts";
 import { pageText } from "./page-text.ts";
 
-/** Pages up to this size are read in place, in a few milliseconds: less than the way to another process takes. */
-const INLINE_BYTES_MAX = 64 * 1024;
+/**
+ * Pages up to this size are read in place, in a few milliseconds: less than the way to another process takes. Of 64 KB of
+ * lists in lists it was half a second, in which nobody is answered.
+ */
+const INLINE_BYTES_MAX = 8 * 1024;
 
 const LIMITS = {
   /** A page of a few hundred kilobytes is already a long one. */

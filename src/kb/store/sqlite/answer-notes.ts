@@ -1,5 +1,5 @@
 import type { RequestNote } from "../request-note.ts";
-import type { Resource, StoredFile } from "../store.ts";
+import type { Resource, ResourceKey, StoredFile } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 /** How long an answer to an idempotency key is kept. */
@@ -19,6 +19,8 @@ export interface AnswerNotes {
   /** The record as it is written; a long one by its id alone. */
   resource(resource: Omit<Resource, "content"> & { readonly content?: string }, request: RequestNote): void;
   file(file: StoredFile, request: RequestNote): void;
+  /** Leaves no text of a deleted resource: what was asked of it is answered from its id, as that it is gone. */
+  forgetText(at: ResourceKey): void;
   /** Removes what is too old; answers how many. */
   sweep(this: void, argument: { readonly nowMs: number; readonly limit: number }): number;
 }
@@ -26,10 +28,10 @@ export interface AnswerNotes {
 /** Prepares the statements on the writing connection. */
 export function prepareAnswerNotes(db: Connection): AnswerNotes {
   const upsert = db.prepare(`
-    INSERT INTO kept_answer (account_id, key, body_sha256, status, body, kept_ms)
-    VALUES (@accountId, @key, @bodySha256, @status, @body, @nowMs)
+    INSERT INTO kept_answer (account_id, key, body_sha256, status, body, text_of, kept_ms)
+    VALUES (@accountId, @key, @bodySha256, @status, @body, @textOf, @nowMs)
     ON CONFLICT (account_id, key) DO UPDATE SET body_sha256 = excluded.body_sha256, status = excluded.status,
-      body = excluded.body, kept_ms = excluded.kept_ms
+      body = excluded.body, text_of = excluded.text_of, kept_ms = excluded.kept_ms
     WHERE kept_answer.kept_ms <= @nowMs - ${ANSWER_KEPT_MS}`);
   const selectNewest = db.prepare<[], number | null>("SELECT max(number) FROM kept_answer").pluck();
   const collectOld = db.prepare(`
@@ -39,10 +41,14 @@ export function prepareAnswerNotes(db: Connection): AnswerNotes {
     DELETE FROM kept_answer WHERE number IN (
       SELECT number FROM kept_answer WHERE number <= ? ORDER BY number LIMIT ${COLLECTED_MAX})`);
 
-  const note = (accountId: string, body: object, request: RequestNote): void => {
+  const dropText = db.prepare(`
+    UPDATE kept_answer SET body = json_object('resourceId', text_of), text_of = NULL
+    WHERE text_of = @id AND account_id = @accountId`);
+
+  const note = (accountId: string, body: object, request: RequestNote, textOf: string | null): void => {
     const { key, bodySha256, status, nowMs } = request;
     collectOld.run(nowMs - ANSWER_KEPT_MS, COLLECTED_MAX);
-    const row = { accountId, key, bodySha256, status, nowMs, body: JSON.stringify(body) };
+    const row = { accountId, key, bodySha256, status, nowMs, textOf, body: JSON.stringify(body) };
     upsert.run(row);
     // Numbers ascend with time, so those that lie further back than the bound are too many. Asked for, as the row
     // id that SQLite reports last is another table's where the key was there already.
@@ -54,9 +60,12 @@ export function prepareAnswerNotes(db: Connection): AnswerNotes {
       // A long text is not even written out to see how long it is.
       const isLong =
         (resource.content?.length ?? 0) > KEPT_CHARS_MAX || JSON.stringify(resource).length > KEPT_CHARS_MAX;
-      note(resource.accountId, isLong ? { resourceId: resource.id } : { resource }, request);
+      const hasText = !isLong && resource.content !== undefined && resource.content !== "";
+      const body = isLong ? { resourceId: resource.id } : { resource };
+      note(resource.accountId, body, request, hasText ? resource.id : null);
     },
-    file: (file, request) => note(file.accountId, { file }, request),
+    file: (file, request) => note(file.accountId, { file }, request, null),
+    forgetText: (at) => void dropText.run(at),
     sweep: ({ nowMs, limit }) => collectOld.run(nowMs - ANSWER_KEPT_MS, limit).changes,
   };
 }

@@ -1,5 +1,5 @@
 import type { KeyChange } from "../keys.ts";
-import type { LinkFetch } from "../links.ts";
+import { linkAddress, type LinkFetch } from "../links.ts";
 import type { Account, KeyRecord, ResourceKey } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { keyOf, type KeyRow } from "./records.ts";
@@ -14,6 +14,8 @@ export interface KeyWrites {
   putKey(key: KeyRecord): void;
   changeKey(change: KeyChange): KeyRecord | undefined;
   noteLinkFetch(fetch: LinkFetch): void;
+  /** Leaves nothing of what a link led to; `url` as it was sent. */
+  forgetLink(accountId: string, url: string): void;
 }
 
 /** Prepares the statements on the writing connection. */
@@ -32,6 +34,7 @@ export function prepareKeyWrites(db: Connection): KeyWrites {
   const collectLinks = db.prepare(`
     DELETE FROM link_fetch WHERE number IN (
       SELECT number FROM link_fetch WHERE number <= ? ORDER BY number LIMIT ${COLLECTED_MAX})`);
+  const deleteLink = db.prepare("DELETE FROM link_fetch WHERE account_id = ? AND url = ?");
   const write = (key: KeyRecord, statement: typeof upsertKey): void => {
     statement.run({ ...key, scopes: JSON.stringify(key.scopes) });
   };
@@ -55,6 +58,7 @@ export function prepareKeyWrites(db: Connection): KeyWrites {
       // Numbers ascend with time, so those that lie further back than the bound are too many.
       collectLinks.run(Number(lastInsertRowid) - LINK_FETCHES_MAX);
     },
+    forgetLink: (accountId, url) => void deleteLink.run(accountId, linkAddress(url)),
   };
 }
 

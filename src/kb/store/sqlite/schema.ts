@@ -313,4 +313,14 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE resource ADD COLUMN warning TEXT;
   `,
+  // Answers that hold a text are found when it is deleted.
+  `
+  -- The resource whose text stands in the body; null where none does.
+  ALTER TABLE kept_answer ADD COLUMN text_of TEXT;
+  UPDATE kept_answer SET text_of = CASE WHEN json_valid(body) THEN coalesce(
+    CASE WHEN json_extract(body, '$.resource.content') <> '' THEN json_extract(body, '$.resource.id') END,
+    CASE WHEN json_extract(body, '$.data.content') <> '' THEN json_extract(body, '$.data._id') END
+  ) END;
+  CREATE INDEX kept_answer_of_text ON kept_answer (text_of) WHERE text_of IS NOT NULL;
+  `,
 ];

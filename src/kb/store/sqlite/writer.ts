@@ -93,13 +93,13 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
   const db = openForWriting(path, ear);
   const index = collectIndexChanges(db);
   const vectors = prepareVectorWrites(db);
-  const resources = prepareResourceWrites(db, index, vectors);
   const small = prepareSmallWrites(db);
   const notes = prepareAnswerNotes(db);
   const jobs = prepareJobWrites(db);
   const webhooks = prepareWebhookWrites(db);
   const retention = prepareRetentionWrites(db);
   const keys = prepareKeyWrites(db);
+  const resources = prepareResourceWrites(db, index, vectors, { ...keys, ...notes });
   const chat = prepareChatWrites(db, (file) => small.addFile(file));
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");

@@ -1,13 +1,16 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { indexEntry } from "../../lexical/index-text.ts";
 import type { NewJob } from "../jobs.ts";
+import { linkAddress } from "../links.ts";
 import type { Chunking, Expected, NewResource, Resource, ResourceChange, ResourceKey } from "../store.ts";
+import type { AnswerNotes } from "./answer-notes.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";
 import type { IndexChanges } from "./index-changes.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
 import { prepareJobWrites } from "./job-writes.ts";
 import { prepareMetadataWrites } from "./metadata-writes.ts";
+import type { KeyWrites } from "./key-rows.ts";
 import { prepareKeptVectors } from "./kept-vectors.ts";
 import { indexedText, joinHeadings, takeApart, type Part } from "./parts.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "./records.ts";
@@ -34,11 +37,15 @@ export interface ResourceWrites {
   remove(at: ChangeKey): Resource | undefined;
 }
 
+/** What stays of a text outside of its resource. */
+export type Traces = Pick<KeyWrites, "forgetLink"> & Pick<AnswerNotes, "forgetText">;
+
 /** Prepares the statements on the writing connection. */
 export function prepareResourceWrites(
   db: Connection,
   index: IndexChanges,
   vectors: VectorWrites,
+  traces: Traces,
 ): ResourceWrites {
   const selectResource = db.prepare<[string, string], ResourceRow>(
     `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
@@ -134,6 +141,12 @@ export function prepareResourceWrites(
     scopes.noteRetitled(row.scope);
     keptVectors.markStale(row);
     return grown;
+  }
+
+  /** A link that is no longer followed from here. */
+  function forgetLink({ origin, account_id: accountId, url }: ResourceRow, next: string | null): void {
+    if (origin !== "link" || url === null) return;
+    if (next === null || linkAddress(next) !== linkAddress(url)) traces.forgetLink(accountId, url);
   }
 
   /** Writes a resource and what it is found by; without a chunking it waits for its text. */
@@ -254,6 +267,7 @@ export function prepareResourceWrites(
         metadata.add(before.scope, before.number, change.metadata);
       }
       if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
+      forgetLink(before, fields.url);
       const after = resourceOf(existing(read(change)), text);
       if (chunking !== undefined) deliveries.publish("resource.chunked", after, change.nowIso);
       return after;
@@ -288,6 +302,8 @@ export function prepareResourceWrites(
       metadata.noteChange(before.scope);
       if (before.file_token !== null) release.run(at.nowIso, before.file_token);
       markDeleted.run(at.nowIso, before.number);
+      forgetLink(before, null);
+      traces.forgetText(at);
       const deleted = {
         ...resourceOf(before, text),
         isDeleted: true,

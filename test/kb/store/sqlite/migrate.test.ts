@@ -55,7 +55,8 @@ it("a store of the first version keeps its resources, and knows which files they
     INSERT INTO stored_file VALUES ('${TOKEN}', '${ACCOUNT}', 'a b.txt', 'text/plain', 1, 'x', '2026-01-01');
     INSERT INTO stored_file VALUES ('unused', '${ACCOUNT}', 'c.txt', 'text/plain', 1, 'x', '2026-01-01');
     INSERT INTO kept_answer (account_id, key, body_sha256, status, body, kept_ms)
-    VALUES ('${ACCOUNT}', 'k', 'x', 201, 'resource r', 1000);
+    VALUES ('${ACCOUNT}', 'k', 'x', 201, 'resource r', 1000),
+      ('${ACCOUNT}', 'whole', 'x', 200, '{"success":true,"data":{"_id":"r","content":"text"}}', 1000);
   `);
   db.close();
   const store = await openSqliteStore({ path });
@@ -69,6 +70,9 @@ it("a store of the first version keeps its resources, and knows which files they
     });
     expect(await store.unusedFiles(FAR, 10)).toEqual(["unused"]);
     expect(await store.recall(ACCOUNT, "k", 2000)).toMatchObject({ body: "resource r" });
+    expect((await store.recall(ACCOUNT, "whole", 2000))?.body).toContain("text");
+    await store.deleteResource({ accountId: ACCOUNT, id: "r", nowIso: FAR });
+    expect(await store.recall(ACCOUNT, "whole", 2000)).toMatchObject({ body: '{"resourceId":"r"}' });
   } finally {
     await store.close();
   }

@@ -1,0 +1,40 @@
+import { KbsyncError } from "../../../lib/failure.ts";
+import { openGate } from "../../../lib/gate.ts";
+import { lazyWorker } from "../../../lib/lazy-worker.ts";
+import { siblingModule } from "../../../lib/sibling.ts";
+import { STRUCTURED_CHARS_MAX, structuredText } from "./structured-text.ts";
+import type { StructuredMethods } from "./structured-worker.ts";
+
+/** Texts up to this long are laid out in place: it takes less than the way to the worker and back, or little more. */
+const INLINE_CHARS_MAX = 64 * 1024;
+/** Texts that may wait for the worker: each holds 2 million characters at most, and takes it up to two seconds. */
+const LINE_MAX = 64;
+
+/** `structuredText`, of long texts in a thread of its own: of 2 million characters it takes seconds. */
+export interface StructuredReader {
+  /** Throws `extractor_busy` when too many texts are waiting already. */
+  layOut(this: void, text: string): Promise<string>;
+  /** Ends the thread; a text under way fails. */
+  close(): void;
+}
+
+/** Starts nothing before the first long text. */
+export function openStructuredReader(): StructuredReader {
+  const worker = lazyWorker<StructuredMethods>(siblingModule(import.meta.url, "structured-worker"), "layout");
+  const line = openGate(
+    1,
+    LINE_MAX,
+    () =>
+      new KbsyncError("too many documents are waiting to be read", {
+        code: "extractor_busy",
+        retryable: true,
+      }),
+  );
+  return {
+    layOut: async (text) =>
+      text.length <= INLINE_CHARS_MAX || text.length > STRUCTURED_CHARS_MAX
+        ? structuredText(text)
+        : await line.run(() => worker.call("layOut", text)),
+    close: () => void worker.close(),
+  };
+}

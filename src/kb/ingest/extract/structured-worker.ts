@@ -1,0 +1,12 @@
+import { parentPort } from "node:worker_threads";
+import { answerCalls } from "../../../lib/worker-calls.ts";
+import { structuredText } from "./structured-text.ts";
+
+const METHODS = { layOut: (text: string): string => structuredText(text) };
+
+/** What the thread does for `StructuredReader`. */
+export type StructuredMethods = typeof METHODS;
+
+if (parentPort === null) throw new Error("structured-worker.ts runs only as a worker thread");
+
+answerCalls(parentPort, METHODS);

@@ -1,0 +1,106 @@
+import { describe, expect, it, vi } from "vitest";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import { openIngest } from "../../../src/kb/ingest/ingest.ts";
+import { openExtractor } from "../../../src/kb/ingest/extract/extract.ts";
+import { openModel } from "../../../src/kb/ingest/model.ts";
+import type { FoundModel, Model } from "../../../src/kb/ingest/model.ts";
+import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+
+const NEVER = new Promise<never>(() => undefined);
+const WAITS = { firstMs: 20, nextMs: 5 };
+const unreachable = (): KbsyncError =>
+  new KbsyncError("nobody answers", { code: "embedding_unreachable", retryable: true });
+
+/** A model on a clock that the test sets, with what it told. */
+function open(find: () => Promise<FoundModel>): Model & { clock: { ms: number }; ready: string[] } {
+  const clock = { ms: 0 };
+  const ready: string[] = [];
+  const events = { onReady: (name: string) => ready.push(name), onProblem: () => undefined };
+  return { ...openModel(find, () => clock.ms, events, WAITS), clock, ready };
+}
+
+describe("the embedding model", () => {
+  it("that is long in coming is waited for once, by nobody beyond a bound, and taken when it comes", async () => {
+    const { promise, resolve } = Promise.withResolvers<FoundModel>();
+    const find = vi.fn<() => Promise<FoundModel>>(() => promise);
+    const model = open(find);
+    expect(await Promise.all([model.get(), model.get()])).toEqual([undefined, undefined]);
+    expect(await model.get()).toBeUndefined();
+    expect(model.state().state).toBe("loading");
+    resolve(hashedEmbedder());
+    await vi.waitFor(() => expect(model.ready).toHaveLength(1));
+    expect((await model.get())?.dimensions).toBe(64);
+    expect(find).toHaveBeenCalledTimes(1);
+  });
+
+  it("that was not there is looked for again behind those who ask, one look at a time", async () => {
+    let outcome: Promise<FoundModel> = Promise.reject(unreachable());
+    const find = vi.fn<() => Promise<FoundModel>>(() => outcome);
+    const model = open(find);
+    expect(await model.get()).toBeUndefined();
+    outcome = NEVER;
+    model.clock.ms = 60_000;
+    for (let turn = 0; turn < 3; turn += 1) expect(await model.get()).toBeUndefined();
+    model.clock.ms = 600_000;
+    expect(await model.get()).toBeUndefined();
+    expect(find).toHaveBeenCalledTimes(2);
+    expect(model.state().state).toBe("unavailable");
+  });
+
+  it("closes though the look for it never ends", async () => {
+    const model = open(() => NEVER);
+    await model.get();
+    await expect(model.close()).resolves.toBeUndefined();
+  });
+});
+
+describe("documents and an embedding model that does not answer", () => {
+  const settings = DEFAULT_SETTINGS;
+  const openHung = (fails: (signal?: AbortSignal) => Promise<never> | undefined) => {
+    const real = hashedEmbedder();
+    let asked = 0;
+    const model = open(async () => ({
+      ...real,
+      embed: async (texts, signal) => {
+        asked += 1;
+        return (await fails(signal)) ?? real.embed(texts);
+      },
+    }));
+    const busy = (): Error => new Error("busy");
+    const ingest = openIngest({ model, extractor: openExtractor(), busy, embeddingMs: 50 });
+    return { model, ingest, asked: () => asked };
+  };
+  const aborted = (signal?: AbortSignal): Promise<never> =>
+    new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason as Error)));
+
+  it.each([
+    ["hangs", aborted],
+    ["is not reached", () => Promise.reject(unreachable())],
+  ])("are stored without vectors when it %s, and leave it alone for a while", async (_name, fails) => {
+    let works = false;
+    const { model, ingest, asked } = openHung((signal) => (works ? undefined : fails(signal)));
+    expect((await ingest.chunk("One.", settings, "moderate")).vectors).toBeUndefined();
+    expect((await ingest.chunk("Two.", settings, "moderate")).vectors).toBeUndefined();
+    const semantic = { ...settings, strategy: "semantic", chunkSize: 10, chunkOverlap: 0 } as const;
+    expect(await ingest.chunk("Some more words than fit.", semantic, "moderate")).toMatchObject({
+      strategyUsed: "recursive",
+      vectors: undefined,
+    });
+    expect(asked()).toBe(1);
+    works = true;
+    model.clock.ms += 30_000;
+    expect((await ingest.chunk("Three.", settings, "moderate")).vectors).toHaveLength(1);
+    await ingest.close();
+  });
+
+  it("go to it again as soon as somebody found that it works", async () => {
+    let works = false;
+    const { model, ingest } = openHung(() => (works ? undefined : Promise.reject(unreachable())));
+    await ingest.chunk("One.", settings, "moderate");
+    works = true;
+    await (await model.get())?.embed(["A sentence of the backfill."]);
+    expect((await ingest.chunk("Two.", settings, "moderate")).vectors).toHaveLength(1);
+    await ingest.close();
+  });
+});

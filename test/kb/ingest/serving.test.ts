@@ -1,0 +1,55 @@
+import { expect, it, vi } from "vitest";
+import type { FoundModel, Model, ModelEmbedder } from "../../../src/kb/ingest/model.ts";
+import { openServing } from "../../../src/kb/ingest/serving.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+
+const PLACE = { accountId: "local", resourceId: "one" };
+const NEVER = new Promise<never>(() => undefined);
+const WAITS = { firstMs: 20, nextMs: 5 };
+
+/** A part of a collection that the model "old" serves, where "new" is configured. */
+function open(openEarlier: () => Promise<FoundModel>) {
+  const clock = { ms: 0 };
+  const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
+  const store = { servingFingerprints: async () => ["old"], servingFingerprint: async () => "old" };
+  const serving = openServing(model, store, openEarlier, () => clock.ms, WAITS);
+  const served = async (): Promise<string | undefined> => (await serving.embedderFor(PLACE))?.fingerprint;
+  return { serving, clock, served };
+}
+
+it.each([
+  ["throws", () => Promise.reject(new Error("unreachable for a moment"))],
+  ["is not there", async () => ({ kind: "no-model", reason: "no file", hint: "" }) as const],
+])(
+  "an earlier model that %s is tried again after a minute, and the present one serves till then",
+  async (_name, first) => {
+    let outcome: () => Promise<FoundModel> = first;
+    const openEarlier = vi.fn<() => Promise<FoundModel>>(() => outcome());
+    const { served, clock } = open(openEarlier);
+    expect([await served(), await served()]).toEqual(["new", "new"]);
+    outcome = async () => hashedEmbedder("old");
+    clock.ms = 59_999;
+    expect(await served()).toBe("new");
+    expect(openEarlier).toHaveBeenCalledTimes(1);
+    clock.ms = 60_000;
+    expect([await served(), await served()]).toEqual(["old", "old"]);
+    expect(openEarlier).toHaveBeenCalledTimes(2);
+  },
+);
+
+it("an earlier model that is long in coming is waited for by nobody beyond a bound, and closed if it comes", async () => {
+  const { promise, resolve } = Promise.withResolvers<ModelEmbedder>();
+  const { served, serving } = open(() => promise);
+  expect(await served()).toBe("new");
+  const close = vi.fn<() => Promise<void>>();
+  resolve({ ...hashedEmbedder("old"), close });
+  expect(await served()).toBe("old");
+  await serving.close();
+  expect(close).toHaveBeenCalledTimes(1);
+});
+
+it("closes though an earlier model never comes", async () => {
+  const { served, serving } = open(() => NEVER);
+  await served();
+  await expect(serving.close()).resolves.toBeUndefined();
+});
