@@ -18,10 +18,11 @@ export type Followed =
 const ASK_MS_MIN = 250;
 const ASK_MS_MAX = 5000;
 /**
- * Longest that the service is believed to work on one document. Its own bound for one is half an hour, and others may be
- * before it in the line; what takes longer is put aside, asked for by the list and sent again.
+ * Longest that the service is believed to work on one document. It gives half an hour of its own time to each, and takes their
+ * pages in turn: 128 of them, as many as are on their way at once, may end together after three days. What takes longer is
+ * put aside, asked for by the list and sent again.
  */
-const FOLLOW_MS_MAX = 24 * 3_600_000;
+const FOLLOW_MS_MAX = 4 * 24 * 3_600_000;
 /** Failures to tell of a state, one after another, that may be this resource's own. */
 const FAILURES_MAX = 3;
 

@@ -31,7 +31,10 @@ export interface OcrOptions {
   readonly memoryMb?: number;
   /** Time for an image, or for one page of a PDF. Default 180 s: ten times what it takes where nothing else runs. */
   readonly timeoutMs?: number;
-  /** Time for one document as a whole: no page of it is begun after that. Default 30 min. */
+  /**
+   * Time for one document as a whole: no page of it is begun after that. Its pages wait for those of all others, which does
+   * not count. Default 30 min.
+   */
   readonly documentMs?: number;
   /** How long a process waits for the next picture. Default 30 s: starting one takes a second. */
   readonly idleMs?: number;
@@ -94,13 +97,17 @@ export function openOcr(options: OcrOptions = {}): Ocr {
     readImage: (path, mediaType, signal) => pool.ask({ ...ask, path, mediaType }, signal),
     readPages: async (path, pages, signal) => {
       const request = { ...ask, path, mediaType: "application/pdf" };
-      const endMs = performance.now() + documentMs;
       const read: OcrPage[] = [];
       let asked = 0;
+      let workedMs = 0;
       // One by one, so that another document's pages and images take their turn in between.
       for (const page of pages.slice(0, pagesMax)) {
-        if (asked > 0 && performance.now() > endMs) break;
-        read.push(...(await pool.ask({ ...request, pages: [page] }, signal)));
+        if (asked > 0 && workedMs > documentMs) break;
+        let turnMs = performance.now();
+        read.push(
+          ...(await pool.ask({ ...request, pages: [page] }, signal, () => (turnMs = performance.now()))),
+        );
+        workedMs += performance.now() - turnMs;
         asked += 1;
       }
       return { pages: read, unread: pages.slice(asked) };

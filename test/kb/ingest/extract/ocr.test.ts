@@ -123,6 +123,22 @@ describe("scanned PDFs", SLOW, () => {
     expect(warning).toContain("Page 2 was not read");
   });
 
+  it("wait for one another in nobody's time", async () => {
+    const scan = await scannedPage(drawn);
+    const paths = await Promise.all(Array.from({ length: 6 }, () => write(buildPdf([scan, scan]))));
+    const [first = ""] = paths;
+    await ocr.readPages(first, [1]); // starts the process
+    const startMs = performance.now();
+    await ocr.readPages(first, [1]);
+    const pageMs = performance.now() - startMs;
+    // Enough for the first page of each, and not for the first pages of all of them.
+    const brief = openOcr({ documentMs: 4 * pageMs });
+    await brief.readPages(first, [1]);
+    const read = await Promise.all(paths.map((path) => brief.readPages(path, [1, 2])));
+    brief.close();
+    expect(read.map(({ pages }) => pages.length)).toEqual(paths.map(() => 2));
+  });
+
   it("of a thousand pages without any text cost no more than those that are looked at", async () => {
     const pdf = buildPdf(Array.from({ length: 1000 }, () => textPage([])));
     const two = openExtractor({ ocr: { pagesMax: 2 } });
