@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Later } from "../remote/answer.ts";
+import { warningOf, type Taken } from "../remote/remote.ts";
 import type { ActionContext } from "./context.ts";
 
 /** How the service's work on a resource that it took ended. */
 export type Followed =
-  | { readonly kind: "done" }
+  | { readonly kind: "done"; readonly value: Pick<Taken, "warning"> }
   /** It cannot take it in; what was there before stays as it was. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** The resource was deleted meanwhile. */
@@ -57,7 +58,7 @@ export async function follow(
       const message = metadata.message ?? "the service could not take it in";
       return { kind: "refused", code: "not_taken_in", message };
     }
-    if (metadata?.status !== "queued") return { kind: "done" };
+    if (metadata?.status !== "queued") return { kind: "done", value: { warning: warningOf(reply.value) } };
   }
 }
 
