@@ -8,7 +8,7 @@ import { RETRIES } from "./test/retries.ts";
  */
 export const LONG_TESTS = [
   "test/cli/{key,no-home,restore,up}.test.ts",
-  "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-order}.test.ts",
+  "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,ocr}.test.ts",
   "test/kb/http/partly-read.test.ts",

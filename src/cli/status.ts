@@ -147,6 +147,7 @@ export function statusText({ stateDir, daemon, service, sources, removed, failur
     if (source.failed > 0) counts.push(`${thousands(source.failed)} failed`);
     if (source.held > 0) counts.push(`${counted(source.held, "delete")} held`);
     if (source.skipped > 0) counts.push(`${thousands(source.skipped)} skipped`);
+    if (source.readInPart > 0) counts.push(`${thousands(source.readInPart)} read in part`);
     if (source.unreadable > 0) counts.push(`${thousands(source.unreadable)} unreadable`);
     lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
     lines.push(`         owner ${source.ownerId}, collection ${source.collectionId ?? "not known yet"}`);

@@ -91,6 +91,7 @@ export function whyText(found: Explanation, live: Live): string {
   if (path !== "") lines.push(["ledger", ledger === null ? "does not know it" : ledgerWords(ledger)]);
   if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["resource", ledger.docId]);
   if (ledger?.error !== undefined && ledger.error !== null) lines.push(["trouble", troubleWords(ledger)]);
+  if (ledger?.warning !== undefined && ledger.warning !== null) lines.push(["in part", ledger.warning]);
   for (const row of found.held)
     lines.push(["held", `a delete of ${row.docId ?? "no resource"} (${row.state})`]);
   for (const intent of found.intents) {

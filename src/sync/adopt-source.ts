@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { warningOf } from "./remote/remote.ts";
 import type { ResourceRecord } from "../wire/resource.ts";
 import { Strategy, type Settings } from "../wire/primitives.ts";
 import { openNumberSet, type NumberSet } from "../lib/number-set.ts";
@@ -67,6 +68,8 @@ interface Candidate extends SizedFile {
 
 interface Adoptable extends AuditedResource {
   readonly settings: Partial<Settings>;
+  /** What of its document the service could not read. */
+  readonly warning: string | undefined;
 }
 
 /** Files read between two turns of the loop. */
@@ -210,7 +213,7 @@ async function listFound(
     const row = ledger.drift.byDoc(record._id);
     if (row === undefined) {
       if (!ledger.files.ownsDoc(record._id))
-        found.unowned.push({ ...resource, settings: settingsOf(record) });
+        found.unowned.push({ ...resource, settings: settingsOf(record), warning: warningOf(record) });
     } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
     else found.altered.set(row.id, resource);
   };
@@ -393,11 +396,13 @@ function adopt({ ledger }: ActionContext, source: AdoptingSource, match: Match<C
   const row = ledger.files.living(source.id, file.path);
   if (row === undefined) {
     ledger.files.insert(source.id, resource.docId, state, observed);
+    if (resource.warning !== undefined) ledger.files.warn(resource.docId, resource.warning);
     return;
   }
   // The file has two now: the one that was found, and the one that its row knew, which is ours to delete.
   if (row.docId !== null) ledger.intents.delete(source.id, file.path, row.docId);
   ledger.files.agree(row.id, resource.docId, observed);
+  ledger.files.warn(resource.docId, resource.warning);
   if (state === "unsure") ledger.files.setState(row.id, state);
 }
 

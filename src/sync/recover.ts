@@ -8,6 +8,7 @@ import type { CreateIntent } from "./ledger/intents.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { delayMs } from "./plan/retry.ts";
 import { startSettling, type OpenCreate, type Settlement } from "./plan/settlement.ts";
+import { warningOf } from "./remote/remote.ts";
 import type { ResourceRecord } from "../wire/resource.ts";
 import type { Tier } from "../wire/primitives.ts";
 
@@ -173,6 +174,7 @@ export function openSettler({
           digest: url === undefined ? digestOf(record.content ?? "") : "",
           label: labelOf(record.title, record.description),
           isUnfinished: isUnfinished(record),
+          warning: warningOf(record),
         });
       };
       const reply = await remote.list({ collectionId, ownerId }, see, context.signal);
@@ -203,12 +205,13 @@ export function openSettler({
     const byId = new Map(creates.map((create) => [create.id, create]));
     const adopted = new Set<number>();
     await ledger.write(() => {
-      for (const { id, docId, exact } of settlement.adopted) {
+      for (const { id, docId, exact, warning } of settlement.adopted) {
         const intent = byId.get(id);
         if (intent === undefined) continue;
         const left = acknowledgeCreate(ledger, intent, docId, exact);
         if (left === "taken") continue;
         adopted.add(id);
+        ledger.files.warn(docId, warning);
         if (left !== undefined) source.deleteLater(left);
         if (!exact) source.lookAgain(intent.path);
       }

@@ -24,6 +24,8 @@ export interface SourceStatus {
   readonly failed: number;
   /** Files that are left out, empty or of no kind that is taken; not among `files`. */
   readonly skipped: number;
+  /** Files in agreement of which the service read a part alone; `kbsync why FILE` tells which. */
+  readonly readInPart: number;
   /** Deletes that wait for a person. */
   readonly held: number;
   /** Why deletes are held, or why the whole source stands still; null when neither. */
@@ -151,6 +153,7 @@ function sourceStatus(
     waiting,
     failed: row.failed + row.deletesRefused,
     skipped: row.skipped,
+    readInPart: row.readInPart,
     // Before another folder as many as a person would agree to; before a missing one nothing is known to be gone.
     held: row.haltRoot === undefined ? row.held : Math.max(row.held, row.haltFiles),
     holdReason: row.lost ?? row.halted ?? row.holdReason,

@@ -88,7 +88,7 @@ export type UpdateBody = z.infer<typeof UpdateBody>;
 
 /**
  * A resource as a service answers it. Read with care for what other services leave out: only `_id` is relied on.
- * Times are ISO 8601 UTC. `content` and `metadata` are absent from the create answer.
+ * Times are ISO 8601 UTC. `content` is absent from the create answer, and so is `metadata` but for a warning.
  */
 export const ResourceRecord = z.object({
   _id: z.string().min(1),
@@ -109,7 +109,13 @@ export const ResourceRecord = z.object({
     .nullish(),
   createdAt: z.string().optional(),
   updatedAt: z.string().optional(),
-  metadata: z.object({ status: z.string().optional(), message: z.string().optional() }).nullish(),
+  metadata: z
+    .object({
+      status: z.string().optional(),
+      message: z.string().optional(),
+      warning: z.string().optional().catch(undefined), // the user's own where another service knows no such word
+    })
+    .nullish(),
 });
 export type ResourceRecord = z.infer<typeof ResourceRecord>;
 

@@ -13,6 +13,7 @@ const source = (change: Partial<Source> = {}): Source => ({
   waiting: 0,
   failed: 0,
   skipped: 0,
+  readInPart: 0,
   held: 0,
   holdReason: null,
   halted: false,

@@ -1,7 +1,9 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { DaemonOptions } from "../../src/sync/daemon.ts";
+import { readStatus } from "../../src/sync/status.ts";
+import { explain } from "../../src/sync/why/explain.ts";
 import type { DaemonObserver } from "../../src/sync/observer.ts";
 import { openRunning, type Running } from "../kb/service/running.ts";
 import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
@@ -22,6 +24,7 @@ let begun: number;
 let owner = 0;
 beforeAll(async () => {
   running = await openRunning({
+    ocr: { pagesMax: 1 },
     wrapStore: (store) => ({
       ...store,
       beginJob: async (number) => {
@@ -70,6 +73,15 @@ const holdUntilAsked = (times: number): DaemonObserver => {
   };
 };
 
+/** A document of which the service reads two pages of three, and what is told of that. */
+const part = buildPdf([textPage(["typed words"]), textPage([]), textPage([])]);
+const ofPart = [expect.stringContaining("Page 3 was not read"), 1];
+/** What is told of the document's missing pages, and how many documents lack some. */
+const told = async (): Promise<[string | null | undefined, number | undefined]> => [
+  (await explain(world.stateDir, world.source(), "scan.pdf", new AbortController().signal)).ledger?.warning,
+  readStatus(world.stateDir, 10)?.sources[0]?.readInPart,
+];
+
 describe("a document that takes the service longer than a request may", () => {
   it("is made once, and acknowledged when it is searchable", async () => {
     world.write("scan.pdf", pdf("first words"));
@@ -91,6 +103,22 @@ describe("a document that takes the service longer than a request may", () => {
     await world.sync({ ...options(), observer: holdUntilAsked(3) });
     expect(await listed()).toMatchObject([{ content: "second words", metadata: { status: "chunked" } }]);
     expect(begun).toBe(1);
+  });
+
+  it("and is read in part is told as that until another text takes its place", async () => {
+    world.write("scan.pdf", part);
+    await world.sync({ ...options(), observer: holdUntilAsked(1) });
+    expect(await told()).toEqual(ofPart);
+    world.write("scan.pdf", pdf("all words"));
+    await world.sync({ ...options(), observer: holdUntilAsked(1) });
+    expect(await told()).toEqual([null, 0]);
+    // Also where it is done within the wait.
+    world.write("scan.pdf", part);
+    await world.sync(options({}));
+    expect(await told()).toEqual(ofPart);
+    world.write("other.pdf", part);
+    await world.sync(options({}));
+    expect((await told())[1]).toBe(2);
   });
 
   it("that cannot be read leaves nothing at the service, and tells the service's words", async () => {
@@ -136,5 +164,30 @@ describe("a document that takes the service longer than a request may", () => {
     resolve();
     await world.sync(options());
     expect(await listed()).toMatchObject([{ content: "first words", metadata: { status: "chunked" } }]);
+  });
+
+  it("and is read in part is told as that, too, where a daemon finds it without its note of it", async () => {
+    world.write("scan.pdf", part);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    const crash = new Error("crash");
+    const step = (name: string): void => {
+      if (name === "read") throw crash;
+    };
+    const daemon = world.daemon({ ...options(), step });
+    await expect(daemon.syncOnce()).rejects.toThrow(crash);
+    await daemon.close().catch(() => undefined);
+    resolve();
+    await vi.waitFor(
+      async () => expect(await listed()).toMatchObject([{ metadata: { status: "chunked" } }]),
+      {
+        timeout: 60_000,
+      },
+    );
+    await world.sync(options());
+    expect(await told()).toEqual(ofPart);
+    for (const end of ["", "-wal", "-shm"]) rmSync(join(world.stateDir, `ledger.db${end}`), { force: true });
+    await world.sync(options());
+    expect(await told()).toEqual(ofPart);
   });
 });

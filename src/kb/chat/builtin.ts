@@ -3,6 +3,7 @@ import { MEDIA_TYPES } from "../ingest/extract/media-type.ts";
 import type { OcrPage } from "../ingest/extract/ocr-layout.ts";
 import { holdsText } from "../ingest/extract/ocr-layout.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
+import { unreadWords } from "../ingest/extract/unread-words.ts";
 import type { ChatImage } from "./images.ts";
 import { layoutText } from "./layout-text.ts";
 import { citationOf, type Passage } from "./passage.ts";
@@ -48,6 +49,8 @@ interface ReadImage {
   readonly text: string;
   /** Recognising text is switched off. */
   readonly isOff: boolean;
+  /** Which pages were not read, and why. */
+  readonly missing: string | undefined;
 }
 
 /** What an answer says of itself first: that no model made it, and what was done in its place. */
@@ -110,23 +113,28 @@ async function readImage(
   image: ChatImage,
   signal: AbortSignal,
 ): Promise<ReadImage> {
-  if (ocr.pagesMax === 0) return { image, pages: [], text: "", isOff: true };
+  if (ocr.pagesMax === 0) return { image, pages: [], text: "", isOff: true, missing: undefined };
   // Rows hold only types that were found from the bytes.
   const type = MEDIA_TYPES.find((known) => known === image.file.mediaType);
   if (type === undefined) throw new Error(`an image has the unknown type ${image.file.mediaType}`);
-  const pages = await ocr.readImage(image.path, type, signal);
+  const { pages, unread } = await ocr.readImage(image.path, type, signal);
   const texts = pages.filter(({ lines }) => holdsText(lines)).map(layoutText);
-  return { image, pages, text: texts.join("\n\n"), isOff: false };
+  const count = pages.length + unread.length;
+  const missing = unreadWords(unread, { count, words: `it has ${count} pages` });
+  return { image, pages, text: texts.join("\n\n"), isOff: false, missing };
 }
 
-function imageWords({ image, text, isOff }: ReadImage, number: number, count: number): string {
+function imageWords({ image, text, isOff, missing }: ReadImage, number: number, count: number): string {
   const { format, width, height, bytes, pages } = factsOf(image);
   const which = count === 1 ? "Image" : `Image ${number}`;
   const paged = pages === 1 ? "" : `, ${pages} pages`;
   const size = bytes < 1024 ? `${bytes} bytes` : `${Math.round(bytes / 1024)} KB`;
   const head = `${which}: ${image.file.name} (${format}, ${width} × ${height} pixels, ${size}${paged})`;
   if (isOff) return `${head}. Recognising text is switched off here (kb.ocr.pagesMax is 0).`;
-  return text === "" ? `${head}. No text was recognised in it.` : `${head}. Its text:\n\n${text}`;
+  const told = missing === undefined ? "" : ` ${missing}`;
+  return text === ""
+    ? `${head}. No text was recognised in it.${told}`
+    : `${head}.${told} Its text:\n\n${text}`;
 }
 
 function factsOf({ url, file, facts }: ChatImage) {

@@ -3,6 +3,7 @@ import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { saysFull } from "../../lib/full-disk.ts";
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { ChatBody, type ChatDelivery, type ChatResponse } from "../../wire/chat.ts";
+import { admit, isSpent } from "../resources/job-company.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { ChatJob, ChatJobFigures } from "../store/chat.ts";
@@ -16,8 +17,8 @@ import { webhookTarget } from "./webhook-target.ts";
 const WIDTH = 4;
 /** Jobs read at once: some may have to wait for others of their thread. */
 const READ_MAX = 2 * WIDTH;
-/** A job that has begun so often and never ended ends the process each time: it is told as failed. */
-const BEGUN_MAX = 3;
+/** A job for which a process could not be had is begun so often. */
+const TRIES_MAX = 3;
 /** A job that found the service busy holds its place so long before it is begun again. */
 const BUSY_MS = 1_000;
 /** First wait of a job that found the disk full, doubled for the next, and the longest. */
@@ -76,13 +77,14 @@ const NEVER: PutOff = { tries: 0, dueMs: 0, spared: 0 };
 export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobParts): ChatJobRunner {
   const stop = new AbortController();
   const { signal } = stop;
-  const running = new Map<number, Promise<void>>();
+  const running = new Map<number, { readonly begunBefore: number; readonly done: Promise<void> }>();
   /** By number; as many as the queue holds at most. */
   const putOff = new Map<number, PutOff>();
   const order = openJobOrder();
   /** By account; one number for each that had any. */
   const failed = new Map<string, number>();
 
+  const begunBefore = ({ number, begun }: ChatJob): number => begun - (putOff.get(number)?.spared ?? 0);
   const work = async (job: ChatJob): Promise<void> => {
     try {
       if ((await attempt(job)) === "again") return;
@@ -103,7 +105,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
     // It is gone.
     if (begun <= 0) return "over";
     try {
-      if (begun > BEGUN_MAX)
+      if (isSpent(begun))
         throw new Refusal("internal", "The request was begun several times and never ended.");
       const body = ChatBody.parse(JSON.parse(job.body));
       const asking = await chat.recall(job.accountId, job.messageId, body);
@@ -121,7 +123,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
         await handBack(job);
         throw error;
       }
-      if (begun < BEGUN_MAX && codeOf(error) === "extraction_failed") {
+      if (begun < TRIES_MAX && codeOf(error) === "extraction_failed") {
         // A process could not be had: that may pass too, but it counts, for it may be the request's own doing.
         await rest();
         return "again";
@@ -174,20 +176,27 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
         running.delete(job.number);
         watch.wake();
       });
-    running.set(job.number, done);
+    running.set(job.number, { begunBefore: begunBefore(job), done });
   };
   /** Ends early with the close. */
   const rest = (): Promise<void> => sleep(BUSY_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const look = async (): Promise<void> => {
     const nowMs = kb.nowMs();
     const waiting = [...putOff].filter(([, { dueMs }]) => dueMs > nowMs);
+    /** Those that have to wait for one beside which they may not be begun. */
+    const apart: number[] = [];
     for (;;) {
       // Each of them is begun or has to wait for another, so that the next read tells of others.
-      const except = [...waiting.map(([number]) => number), ...running.keys(), ...order.behind()];
+      const except = [...waiting.map(([number]) => number), ...running.keys(), ...order.behind(), ...apart];
       const found = await kb.store.chatJobs(READ_MAX, except);
       for (const job of found) {
         if (signal.aborted || running.size >= WIDTH) return;
-        if (order.take(job)) start(job);
+        if (!order.take(job)) continue;
+        const underWay = [...running.values()].map((each) => each.begunBefore);
+        const admission = admit(begunBefore(job), underWay);
+        if (admission === "next") return;
+        if (admission === "now") start(job);
+        else apart.push(job.number);
       }
       if (found.length < READ_MAX) break;
     }
@@ -206,7 +215,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
     close: async () => {
       stop.abort();
       await watch.close();
-      await Promise.all(running.values());
+      await Promise.all([...running.values()].map(({ done }) => done));
     },
   };
 }

@@ -1,6 +1,7 @@
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import type { DueJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
+import { admit } from "./job-company.ts";
 import { jobKey } from "./job-ends.ts";
 import { runFirstJob } from "./job.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -12,6 +13,8 @@ import type { KnowledgeBase } from "./knowledge-base.ts";
 const WIDTH = 32;
 /** Bytes of the requests' bodies at once, which are in memory then. A longer one goes alone. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
+/** Jobs read at once: those under way, as many that have to wait for one of them, and as many behind those. */
+const READ_MAX = 3 * WIDTH;
 
 /** Takes in, in the background, the documents whose requests were answered before. */
 export interface JobRunner {
@@ -24,7 +27,7 @@ export interface JobRunner {
 
 /** Opens the runner; it does nothing before `wake`. `onProblem` hears of failures that are not a document's own. */
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, { readonly due: DueJob; readonly work: Promise<void> }>();
   const begun = new Map<string, DueJob>();
   let bodyBytes = 0;
   let closed = false;
@@ -48,14 +51,18 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
         kb.jobEnds.tell(key);
         watch.wake();
       });
-    running.set(key, work);
+    running.set(key, { due, work });
   };
   const look = async (): Promise<void> => {
     // Those under way stand in the queue still, before all others.
-    const due = await kb.store.dueJobs(kb.nowMs(), WIDTH * 2);
+    const due = await kb.store.dueJobs(kb.nowMs(), READ_MAX);
     for (const job of due) {
       if (closed || running.size >= WIDTH) return;
       if (running.has(jobKey(job))) continue;
+      const underWay = [...running.values()].map(({ due: { begun: before } }) => before);
+      const admission = admit(job.begun, underWay);
+      if (admission === "next") return;
+      if (admission === "later") continue;
       // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
       if (running.size > 0 && bodyBytes + job.bodyBytes > BODY_BYTES_MAX) return;
       start(job);
@@ -76,9 +83,10 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     close: async (timeoutMs) => {
       closed = true;
       const looked = watch.close();
+      const works = [...running.values()].map(({ work }) => work);
       const patience = Promise.withResolvers<void>();
       const limit = setTimeout(patience.resolve, timeoutMs);
-      await Promise.race([Promise.all([looked, ...running.values()]), patience.promise]);
+      await Promise.race([Promise.all([looked, ...works]), patience.promise]);
       clearTimeout(limit);
       // Broken off by us: that is not one of the times that a document took the process with it.
       await Promise.all([...begun.values()].map(handBack)).catch(onProblem);

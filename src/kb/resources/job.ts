@@ -1,14 +1,13 @@
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
 import type { Job } from "../store/jobs.ts";
 import type { ResourceKey } from "../store/store.ts";
+import { ENDS_MAX, isSpent } from "./job-company.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, urlSource } from "./source.ts";
 import { applyUpdate } from "./update.ts";
 
-/** A document that was begun so often and never ended has taken the process with it each time. */
-const BEGUN_MAX = 3;
 /** Times a job waits for what goes by itself: with the growing delays, some two hours. */
 const POSTPONED_MAX = 15;
 const POSTPONED_MS = 2000;
@@ -28,8 +27,8 @@ export async function runFirstJob(
   const begun = await kb.store.beginJob(job.number);
   // Its resource was deleted meanwhile, which waits for nobody's turn.
   if (begun === 0) return "over";
-  if (begun > BEGUN_MAX) {
-    const message = `The service ended ${BEGUN_MAX} times while it took this in, and tries no more.`;
+  if (isSpent(begun)) {
+    const message = `The service ended ${ENDS_MAX} times while it took this in, and tries no more.`;
     await kb.store.failJob(job.number, message, nowIso(kb));
     return "over";
   }
@@ -59,9 +58,10 @@ export async function runFirstJob(
  */
 export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<void> {
   for (;;) {
-    const end = await runFirstJob(kb, at);
-    if (end === "none") return;
-    if (end === "postponed") {
+    const job = await kb.store.jobOf(at);
+    if (job === undefined) return;
+    // One that was under way when the process ended is begun again by the runner alone, which knows beside what.
+    if (job.begun > 0 || (await runFirstJob(kb, at)) === "postponed") {
       throw new Refusal("ingest_busy", "An earlier change of this resource waits to be taken in.", {
         retryAfterSeconds: 5,
       });

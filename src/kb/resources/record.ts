@@ -1,7 +1,7 @@
 import type { Settings, Strategy } from "../../wire/primitives.ts";
 import type { Resource } from "../store/store.ts";
 
-/** A resource as create answers it: without `content` and `metadata`. `url` is present on link and file resources. */
+/** A resource as create answers it: without `content`, and without `metadata` unless there is a warning. `url` is present on link and file resources. */
 export interface CreatedRecord {
   readonly _id: string;
   readonly title: string;
@@ -14,6 +14,7 @@ export interface CreatedRecord {
   readonly settings: Settings;
   readonly createdAt: string;
   readonly updatedAt: string;
+  readonly metadata?: RecordMetadata;
 }
 
 /** A resource as update, delete, list and get answer it. */
@@ -59,6 +60,8 @@ export function createdRecord(resource: Resource): CreatedRecord {
     settings: { strategy, chunkSize, chunkOverlap },
     createdAt: resource.createdAt,
     updatedAt: resource.updatedAt,
+    // Nobody would ask a second time whether all of a document was read.
+    ...(resource.warning === null ? {} : { metadata: metadataOf(resource) }),
   };
 }
 

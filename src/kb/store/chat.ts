@@ -130,6 +130,8 @@ export interface ChatJob extends Omit<NewChatJob, "nowMs"> {
   readonly number: number;
   /** When it was put in. */
   readonly createdMs: number;
+  /** How often it has begun and not ended. */
+  readonly begun: number;
 }
 
 export interface ChatJobFigures {

@@ -51,6 +51,8 @@ export interface DueJob extends ResourceKey {
   readonly number: number;
   /** Bytes of its body, as the store keeps it. */
   readonly bodyBytes: number;
+  /** How often it has begun and not ended. */
+  readonly begun: number;
 }
 
 export interface Job {
@@ -58,6 +60,8 @@ export interface Job {
   readonly kind: JobKind;
   readonly body: string;
   readonly dueMs: number;
+  /** How often it has begun and not ended. */
+  readonly begun: number;
   /** Times postponed. */
   readonly postponed: number;
 }

@@ -18,9 +18,9 @@ export interface CappedPool<Request, Part> {
   /**
    * Waits for a free process; a request at which it falls is given to a fresh one, once: what an earlier document left
    * behind may be to blame. Gives the parts of its answer in order. Rejects with what the kind's `failure` makes, with
-   * the signal's reason, with `busyCode` and, once closed, with `closed`.
+   * the signal's reason, with `busyCode` and, once closed, with `closed`. `onTurn` is called once, when the wait is over.
    */
-  ask(request: Request, signal?: AbortSignal): Promise<readonly Part[]>;
+  ask(request: Request, signal?: AbortSignal, onTurn?: () => void): Promise<readonly Part[]>;
   /** Ends all processes; what is under way fails. */
   close(): void;
 }
@@ -64,7 +64,7 @@ export function openCappedPool<Request extends object, Part, Failure extends str
   };
 
   return {
-    ask: async (request, signal) => {
+    ask: async (request, signal, onTurn) => {
       assertOpen(closed);
       if (queue.size >= WAITING_MAX) {
         throw new KbsyncError(`${queue.size} documents are waiting to be read`, {
@@ -85,7 +85,11 @@ export function openCappedPool<Request extends object, Part, Failure extends str
         }
         return attempt(true);
       };
-      return await queue.add(() => attempt(false), signal === undefined ? {} : { signal });
+      const work = async (): Promise<readonly Part[]> => {
+        onTurn?.();
+        return await attempt(false);
+      };
+      return await queue.add(work, signal === undefined ? {} : { signal });
     },
     close: () => {
       closed = true;

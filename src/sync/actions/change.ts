@@ -47,7 +47,11 @@ export async function sendChange(
     switch (reply.kind) {
       case "done": {
         const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
-        ledger.note(() => ledger.files.agree(row.id, docId, { ...observed, fileUrl }));
+        ledger.note(() => {
+          ledger.files.agree(row.id, docId, { ...observed, fileUrl });
+          // Another title leaves the text as it is.
+          if (full) ledger.files.warn(docId, reply.value.warning);
+        });
         tell(context, source, look, action, departure.startedMs, docId);
         return;
       }

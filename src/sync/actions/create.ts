@@ -106,7 +106,7 @@ export async function sendCreate(
 
 /** How a create ended that the service took. */
 type CreateEnd =
-  | { readonly kind: "made"; readonly docId: string; readonly exact: boolean }
+  | ({ readonly kind: "made"; readonly docId: string; readonly exact: boolean } & Pick<Taken, "warning">)
   | { readonly kind: "failed"; readonly docId: string; readonly code: string; readonly message: string }
   | Later;
 
@@ -119,16 +119,16 @@ async function endOf(
 ): Promise<CreateEnd> {
   const { _id: docId, collectionId } = made;
   if (collectionId !== undefined) context.collections.learn(recipe.tier, collectionId);
-  if (!made.isUnderWay) return { kind: "made", docId, exact: true };
+  if (!made.isUnderWay) return { kind: "made", docId, exact: true, warning: made.warning };
   // The resource that it replaces goes when it is made: that must be found until the other one is.
   const replaces = row !== undefined && row.docId !== null;
   const end = await follow(context, docId, () => !replaces && source.isStale(look.entry.path));
   switch (end.kind) {
     case "done":
-      return { kind: "made", docId, exact: true };
+      return { kind: "made", docId, exact: true, warning: end.value.warning };
     case "outdated":
       // The next look changes it, or deletes it: the service does that behind what it does now.
-      return { kind: "made", docId, exact: false };
+      return { kind: "made", docId, exact: false, warning: undefined };
     case "refused":
       return { ...end, kind: "failed", docId };
     case "gone":
@@ -151,7 +151,7 @@ function finishCreate(
   source: ActionSource,
   departure: Departure,
   intent: CreateIntent,
-  { docId, exact }: { readonly docId: string; readonly exact: boolean },
+  { docId, exact, warning }: Extract<CreateEnd, { readonly kind: "made" }>,
 ): void {
   const { ledger } = context;
   ledger.note(() => {
@@ -160,7 +160,11 @@ function finishCreate(
       ledger.intents.remove(intent.id);
       const message = `the service answered with the resource ${docId}, which is another file's`;
       noteTrouble(context, source, departure, { state: "failed", sure: true, code: "not_its_own", message });
-    } else if (left !== undefined) source.deleteLater(left);
+      return;
+    }
+    // A new row has none.
+    if (warning !== undefined || departure.row !== undefined) ledger.files.warn(docId, warning);
+    if (left !== undefined) source.deleteLater(left);
   });
   if (intent.attempts > 1) source.doubt();
   tell(context, source, departure.look, departure.action, departure.startedMs, docId);

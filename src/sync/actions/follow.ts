@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Later } from "../remote/answer.ts";
+import { warningOf, type Taken } from "../remote/remote.ts";
 import type { ActionContext } from "./context.ts";
 
 /** How the service's work on a resource that it took ended. */
 export type Followed =
-  | { readonly kind: "done" }
+  | { readonly kind: "done"; readonly value: Pick<Taken, "warning"> }
   /** It cannot take it in; what was there before stays as it was. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** The resource was deleted meanwhile. */
@@ -18,10 +19,11 @@ export type Followed =
 const ASK_MS_MIN = 250;
 const ASK_MS_MAX = 5000;
 /**
- * Longest that the service is believed to work on one document. Its own bound for one is half an hour, and others may be
- * before it in the line; what takes longer is put aside, asked for by the list and sent again.
+ * Longest that the service is believed to work on one document. It gives half an hour of its own time to each, and takes their
+ * pages in turn: 128 of them, as many as are on their way at once, may end together after three days. What takes longer is
+ * put aside, asked for by the list and sent again.
  */
-const FOLLOW_MS_MAX = 24 * 3_600_000;
+const FOLLOW_MS_MAX = 4 * 24 * 3_600_000;
 /** Failures to tell of a state, one after another, that may be this resource's own. */
 const FAILURES_MAX = 3;
 
@@ -56,7 +58,7 @@ export async function follow(
       const message = metadata.message ?? "the service could not take it in";
       return { kind: "refused", code: "not_taken_in", message };
     }
-    if (metadata?.status !== "queued") return { kind: "done" };
+    if (metadata?.status !== "queued") return { kind: "done", value: { warning: warningOf(reply.value) } };
   }
 }
 

@@ -63,6 +63,7 @@ const SourceStatus = z.object({
   waiting: z.number(),
   failed: z.number(),
   skipped: z.number(),
+  readInPart: z.number().default(0),
   held: z.number(),
   holdReason: z.string().nullable(),
   halted: z.boolean(),

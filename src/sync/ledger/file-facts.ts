@@ -15,6 +15,8 @@ export interface FileFacts {
   readonly fileUrl: string | null;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly tries: number;
+  /** What of the document the service could not read; null where it read all of it. */
+  readonly warning: string | null;
   /** When a file that was put aside is tried again. */
   readonly retryAtMs: number | null;
 }
@@ -35,7 +37,8 @@ export function fileFacts(db: Sqlite, source: number, path: RelativePath): FileF
   const rows = db
     .prepare<[number, string], FactsRow>(
       `SELECT id, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, hash, title,
-         file_url AS fileUrl, error_code AS code, error_message AS message, tries, retry_at_ms AS retryAtMs
+         file_url AS fileUrl, error_code AS code, error_message AS message, tries, warning,
+         retry_at_ms AS retryAtMs
        FROM files WHERE source = ? AND path = ? ORDER BY state IN ('held', 'doomed'), id`,
     )
     .all(source, path);

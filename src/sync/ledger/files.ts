@@ -60,6 +60,8 @@ export interface Files {
   insertFree(source: number, docId: string, observed: Observed): boolean;
   /** The service acknowledged this: the row says so. */
   agree(id: number, docId: string, observed: Observed): void;
+  /** What of a resource's document the service could not read, in its words; undefined where it read all of it. */
+  warn(docId: string, warning: string | undefined): void;
   setState(id: number, state: FileState): void;
   /**
    * Sets a row aside whose file is gone. One that was not in agreement must be read if its file comes back, whatever its
@@ -148,6 +150,7 @@ export function openFiles(db: Sqlite): Files {
        hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, error_code = NULL,
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
+  const warn = db.prepare("UPDATE files SET warning = ? WHERE doc_id = ?");
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
   const hold = db.prepare(
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
@@ -247,6 +250,9 @@ export function openFiles(db: Sqlite): Files {
     },
     agree: (id, docId, observed) => {
       agree.run(docId, ...observedColumns(observed, shapes), id);
+    },
+    warn: (docId, warning) => {
+      warn.run(warning ?? null, docId);
     },
     setState: (id, state) => {
       setState.run(state, id);

@@ -214,4 +214,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE sources ADD COLUMN found INTEGER NOT NULL DEFAULT 0;
   UPDATE sources SET found = agreed + failed + parked + unsure - backlog_agreed + backlog;
   `,
+  `
+  -- What of a document the service could not read, in its words: the file is in agreement, and not all of it is found.
+  ALTER TABLE files ADD COLUMN warning TEXT;
+  CREATE INDEX files_warned ON files (source) WHERE warning IS NOT NULL;
+  `,
 ];

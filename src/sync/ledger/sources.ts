@@ -45,6 +45,8 @@ export interface SourceRow {
   readonly degraded: string | null;
   /** Deletes that the service will not do. */
   readonly deletesRefused: number;
+  /** Files in agreement that the service read in part. */
+  readonly readInPart: number;
   /** What the service has lost of this source, so that nothing is sent for it; null when it has lost nothing. */
   readonly lost: string | null;
 }
@@ -113,7 +115,16 @@ type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active"> & {
 
 /** The row of a folder that was never synced, as it would be before its first pass. */
 export function freshRow(id: number, path: string, ownerId: string, tier: Tier): SourceRow {
-  const files = { agreed: 0, unsure: 0, failed: 0, skipped: 0, parked: 0, held: 0, deletesRefused: 0 };
+  const files = {
+    agreed: 0,
+    unsure: 0,
+    failed: 0,
+    skipped: 0,
+    parked: 0,
+    held: 0,
+    deletesRefused: 0,
+    readInPart: 0,
+  };
   const work = { backlog: 0, backlogAgreed: 0, found: 0, unreadable: 0 };
   const words = { halted: null, holdReason: null, degraded: null, lost: null };
   const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
@@ -125,7 +136,9 @@ export function openSources(db: Sqlite): Sources {
   const columns = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, hold_reason AS holdReason,
     approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, unreadable, degraded,
     (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
-      AS deletesRefused, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost`;
+      AS deletesRefused,
+    (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
+      AS readInPart, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost`;
   const upsert = db.prepare<[string, string, string], Row>(
     `INSERT INTO sources (path, owner_id, tier, active) VALUES (?, ?, ?, 1)
      -- One that is put back into the configuration goes on as if nothing had happened: a word on its end is void.

@@ -31,6 +31,8 @@ export interface ListedResource {
   readonly label: string;
   /** The service has not taken in its text, or not yet. Default: it has. */
   readonly isUnfinished?: boolean;
+  /** What of its document the service could not read. */
+  readonly warning?: string | undefined;
 }
 
 export interface Adoption {
@@ -38,6 +40,8 @@ export interface Adoption {
   readonly docId: string;
   /** Whether it is what was sent, and searchable; if not, the file is to be sent again. */
   readonly exact: boolean;
+  /** What of its document the service could not read. */
+  readonly warning?: string | undefined;
 }
 
 export interface Settlement {
@@ -111,7 +115,10 @@ function settleGroup(
       ({ label, isUnfinished }) => !exact || (label === create.label && isUnfinished !== true),
     );
     const [resource] = index === -1 ? [] : candidates.splice(index, 1);
-    if (resource !== undefined) out.adopted.push({ id: create.id, docId: resource.docId, exact });
+    if (resource !== undefined) {
+      const { docId, warning } = resource;
+      out.adopted.push({ id: create.id, docId, exact, ...(warning !== undefined && { warning }) });
+    }
     return resource !== undefined;
   };
   const inexact = open.filter((create) => !take(create, true));

@@ -49,6 +49,16 @@ export interface ResourceChange {
 export interface Taken {
   /** It has it durably and works on it still: the state of the resource tells the end. */
   readonly isUnderWay: boolean;
+  /** What of the document it could not read, in its words, as far as it tells. */
+  readonly warning: string | undefined;
+}
+
+/** Longest warning that is kept: it names pages, of which it names a few. */
+const WARNING_CHARS_MAX = 2000;
+
+/** What of a resource's document the service could not read. */
+export function warningOf({ metadata }: Pick<ResourceRecord, "metadata">): string | undefined {
+  return metadata?.warning?.slice(0, WARNING_CHARS_MAX);
 }
 
 export interface UploadSource extends FilePlace {
@@ -164,6 +174,8 @@ const ACCEPTED_STATUS = 202;
 
 const RecordAnswer = z.object({ data: ResourceRecord });
 const Done = z.object({});
+/** Another service may answer a change without the record. */
+const Changed = z.object({ data: ResourceRecord.pick({ metadata: true }).catch({}).optional() });
 
 /** Requests that change something at the service. What became of one may be asked whenever. */
 const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
@@ -265,7 +277,7 @@ export function openRemote({
         const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
         const reply = readAnswer(answer, RecordAnswer, "address", now());
         return reply.kind === "done"
-          ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer) } }
+          ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
           : reply;
       }),
 
@@ -277,8 +289,10 @@ export function openRemote({
           content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
         const headers = change.url === undefined ? json : patient;
         const answer = await send(db, { method: "PUT", path, headers, body }, signal);
-        const reply = readAnswer(answer, Done, "resource", now());
-        return reply.kind === "done" ? { kind: "done", value: takenOf(answer) } : reply;
+        const reply = readAnswer(answer, Changed, "resource", now());
+        return reply.kind === "done"
+          ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
+          : reply;
       }),
 
     read: (docId, signal) =>
@@ -406,7 +420,8 @@ export function openRemote({
 }
 
 /** Only a service that says that it follows the preference shows how far it is. */
-function takenOf(answer: RawAnswer): Taken {
+function takenOf(answer: RawAnswer, record: Pick<ResourceRecord, "metadata">): Taken {
   const applied = header(answer, APPLIED_HEADER) ?? "";
-  return { isUnderWay: answer.status === ACCEPTED_STATUS && /(^|[\s,])respond-async\b/i.test(applied) };
+  const isUnderWay = answer.status === ACCEPTED_STATUS && /(^|[\s,])respond-async\b/i.test(applied);
+  return { isUnderWay, warning: warningOf(record) };
 }

@@ -189,6 +189,24 @@ describe("Prefer: respond-async", () => {
     });
   });
 
+  it("begins a change that was under way at an end of the process by itself, not for a later one", async () => {
+    const { json } = await create({ content: "Patient words." });
+    const id = json.data._id;
+    await settled(id);
+    diskIsFull = true;
+    await update(id, { content: "Later words." });
+    const job = await vi.waitFor(async () => {
+      const found = await running.store.jobOf({ accountId: await account(), id });
+      expect(found?.postponed).toBe(1);
+      return found;
+    }, WAIT);
+    await running.store.beginJob(job?.number ?? 0);
+    diskIsFull = false;
+    const later = await update(id, { title: "Now" }, {});
+    expect(later).toMatchObject({ status: 429, json: { error: { code: "ingest_busy" } } });
+    expect((await at("DELETE", id)).status).toBe(200);
+  });
+
   it("gives up a document with which the process ended again and again", async () => {
     const { json } = await create({ content: "First words." });
     const id = json.data._id;
@@ -196,7 +214,8 @@ describe("Prefer: respond-async", () => {
     await holding(async () => {
       await update(id, { content: "Deadly words." });
       const job = await running.store.jobOf({ accountId: await account(), id });
-      for (let times = 0; times < 3; times++) await running.store.beginJob(job?.number ?? 0);
+      // The first end tells nothing of it: others may have been under way.
+      for (let times = 0; times < 4; times++) await running.store.beginJob(job?.number ?? 0);
     });
     const failed = await settled(id);
     expect(failed.json.data).toMatchObject({

@@ -6,9 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Pool } from "undici";
+import { Pool, request } from "undici";
 import { generateKey } from "../../../src/kb/resources/keys.ts";
+import { openWeb, type Page } from "../fetch/web.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running } from "./running.ts";
@@ -34,8 +36,9 @@ afterEach(async () => {
   await rm(stateDir, { recursive: true });
 });
 
-async function startService(): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [PROGRAM, stateDir, key], { stdio: ["ignore", "pipe", "inherit"] });
+async function startService(modelUrl?: string): Promise<{ child: ChildProcess; url: string }> {
+  const given = modelUrl === undefined ? [stateDir, key] : [stateDir, key, modelUrl];
+  const child = spawn(process.execPath, [PROGRAM, ...given], { stdio: ["ignore", "pipe", "inherit"] });
   const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
   return { child, url };
 }
@@ -116,6 +119,72 @@ describe("kill -9, then a start", () => {
     for (const { _id } of resources) {
       const chunks = await running.send("GET", `/api/rag/resource/${_id}/chunks`, { key });
       expect([chunks.json.data.version, chunks.json.data.chunks.length]).toEqual([1, 1]);
+    }
+  });
+
+  it("gives up the document that ends the process, and none of those that were under way beside it", async () => {
+    let service = await startService();
+    let isDeadly = false;
+    let ends = 0;
+    const startNext = async (): Promise<void> => {
+      ends += 1;
+      service = await startService();
+      if (isDeadly) service.child.once("exit", startAgain);
+      else service.child.kill("SIGKILL");
+    };
+    const startAgain = (): void => void startNext();
+    const over = Promise.withResolvers<void>();
+    // A document is under way for as long as its host says nothing.
+    const deadlyPage: Page = () => {
+      if (isDeadly) service.child.kill("SIGKILL");
+    };
+    const soundPage: Page = (_request, response) => {
+      void over.promise.then(() =>
+        response.writeHead(200, { "content-type": "text/plain" }).end("Sound words."),
+      );
+    };
+    const web = await openWeb({
+      "/deadly": deadlyPage,
+      "/one": soundPage,
+      "/two": soundPage,
+      "/three": soundPage,
+    });
+    const call = async <T>(path: string, body?: object): Promise<T> => {
+      const answer = await request(service.url + path, {
+        method: body === undefined ? "GET" : "POST",
+        headers: { pauthkey: key, "content-type": "application/json", prefer: "respond-async" },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      return ((await answer.body.json()) as { data: T }).data; // all of these answer so
+    };
+    const create = async (path: string): Promise<string> => {
+      const body = createBody({ content: undefined, url: web.url(path).href });
+      return (await call<{ _id: string }>("/api/rag/resource", body))._id;
+    };
+    const stateOf = async (id: string) =>
+      (await call<{ metadata: { status: string; message?: string } }>(`/api/rag/resource/${id}`)).metadata;
+    try {
+      const deadly = await create("/deadly");
+      const sound = [await create("/one"), await create("/two"), await create("/three")];
+      const db = new Database(join(stateDir, "kb.sqlite"), { readonly: true });
+      await vi.waitFor(() => {
+        expect(db.prepare("SELECT begun FROM ingest_job").pluck().all()).toEqual([1, 1, 1, 1]);
+      }, WAIT);
+      db.close();
+      isDeadly = true;
+      service.child.once("exit", startAgain).kill("SIGKILL");
+      await vi.waitFor(async () => expect((await stateOf(deadly)).status).toBe("error"), WAIT);
+      expect((await stateOf(deadly)).message).toContain("ended 3 times");
+      expect(ends).toBe(4);
+      over.resolve();
+      await vi.waitFor(async () => {
+        const states = await Promise.all(sound.map(stateOf));
+        expect(states.map(({ status }) => status)).toEqual(["chunked", "chunked", "chunked"]);
+      }, WAIT);
+    } finally {
+      isDeadly = false;
+      service.child.off("exit", startAgain).kill("SIGKILL");
+      await web.close();
     }
   });
 

@@ -12,6 +12,7 @@ const service = await openService({
   store: await openSqliteStore({ path: join(stateDir, "kb.sqlite") }),
   port: 0,
   webhookAllow: ["127.0.0.1"],
+  fetchAllow: ["127.0.0.1"],
   ...(modelUrl !== undefined && {
     languageModel: { baseUrl: modelUrl, model: "seeing", apiKey: ENDPOINT_KEY },
   }),

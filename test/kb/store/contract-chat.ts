@@ -222,6 +222,7 @@ export function chatContract(fixture: StoreFixture): void {
           messageId: "first",
           body: "{}",
           createdMs: expect.any(Number),
+          begun: 0,
         });
         expect(await store.chatJobFigures(accountId())).toEqual({ waiting: 2, oldestMs: first?.createdMs });
         expect(await store.chatJobFigures(undefined)).toEqual({ waiting: 2, oldestMs: first?.createdMs });
@@ -231,6 +232,7 @@ export function chatContract(fixture: StoreFixture): void {
         expect((await store.chatJobs(1)).map(({ messageId }) => messageId)).toEqual(["first"]);
         const { number = 0 } = first ?? {};
         expect([await store.beginChatJob(number), await store.beginChatJob(number)]).toEqual([1, 2]);
+        expect((await store.chatJobs(10)).map(({ begun }) => begun)).toEqual([2, 0]);
         await store.handBackChatJob(number);
         expect(await store.beginChatJob(number)).toBe(2);
         const ended = turn("a", { job: number, delivery: delivery("msg_first") });

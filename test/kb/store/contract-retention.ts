@@ -103,6 +103,8 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(first).toMatchObject({ kind: "update", body: '{"n":1}', postponed: 0 });
         const number = first?.number ?? 0;
         expect([await store.beginJob(number), await store.beginJob(number)]).toEqual([1, 2]);
+        expect((await store.dueJobs(1000, 10)).map(({ begun }) => begun)).toEqual([2, 0]);
+        expect(await store.jobOf(at(one.id))).toMatchObject({ begun: 2 });
         await store.postponeJob(number, 5000);
         // The second job of the resource does not pass the first one.
         expect((await store.dueJobs(1000, 10)).map(({ id }) => id)).toEqual([two.id]);

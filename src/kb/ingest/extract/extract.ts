@@ -3,10 +3,11 @@ import { openPageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
 import type { MediaType } from "./media-type.ts";
 import { holdsText, ocrText } from "./ocr-layout.ts";
-import { openOcr, type Ocr, type OcrOptions } from "./ocr.ts";
+import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "./ocr.ts";
 import { openPdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
+import { unreadWords } from "./unread-words.ts";
 
 /** A file on disk and what `detectMediaType` found it to be. */
 export interface ExtractableFile {
@@ -90,7 +91,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const extractPdf = async (path: string, signal: AbortSignal | undefined): Promise<Extraction> => {
     const texts = [...(await pool.extract({ path, charsMax }, signal))];
     const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
-    let unread: readonly number[] = [];
+    let unread: readonly UnreadPage[] = [];
     if (pictures.length > 0 && ocr.pagesMax > 0) {
       const read = await ocr.readPages(path, pictures, signal);
       unread = read.unread;
@@ -99,8 +100,11 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       }
     }
     const text = bounded(texts.filter((page) => page !== "").join(PAGE_BREAK), charsMax, path);
-    const warning = unread.length === 0 ? {} : { warning: unreadWords(pictures, unread) };
-    if (text !== "") return { text, pages: texts.length, ...warning };
+    const words = `${pictures.length} pages have no text layer`;
+    const warning = unreadWords(unread, { count: pictures.length, words });
+    if (text !== "") return { text, pages: texts.length, ...(warning !== undefined && { warning }) };
+    const failure = failureOf({ unread });
+    if (failure !== undefined) throw failure;
     const looked = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
     const sought = ocr.pagesMax > 0 ? `, and none was recognised in ${looked}` : "";
     throw new KbsyncError(
@@ -129,9 +133,15 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       });
     }
     const read = await ocr.readImage(path, mediaType, signal);
-    const texts = read.filter(({ lines }) => holdsText(lines)).map(ocrText);
-    if (texts.length > 0)
-      return { text: bounded(texts.join(PAGE_BREAK), charsMax, path), pages: read.length };
+    const texts = read.pages.filter(({ lines }) => holdsText(lines)).map(ocrText);
+    const count = read.pages.length + read.unread.length;
+    const warning = unreadWords(read.unread, { count, words: `it has ${count} pages` });
+    if (texts.length > 0) {
+      const text = bounded(texts.join(PAGE_BREAK), charsMax, path);
+      return { text, pages: count, ...(warning !== undefined && { warning }) };
+    }
+    const failure = failureOf(read);
+    if (failure !== undefined) throw failure;
     throw new KbsyncError("no text was recognised in the image", {
       code: "image_without_text",
       subject: path,
@@ -189,23 +199,6 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       ocr.close();
     },
   };
-}
-
-/** Runs of pages that a sentence names; a document of more has mostly every other page without text. */
-const RUNS_NAMED = 10;
-
-function unreadWords(pictures: readonly number[], unread: readonly number[]): string {
-  const runs: { first: number; last: number }[] = [];
-  for (const page of unread) {
-    const run = runs.at(-1);
-    if (run?.last === page - 1) run.last = page;
-    else runs.push({ first: page, last: page });
-  }
-  const named = runs
-    .slice(0, RUNS_NAMED)
-    .map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`));
-  const more = runs.length > RUNS_NAMED ? " and later ones" : "";
-  return `${unread.length === 1 ? "Page" : "Pages"} ${named.join(", ")}${more} ${unread.length === 1 ? "was" : "were"} not read: ${pictures.length} pages have no text layer, and text was recognised on the first ${pictures.length - unread.length} of them, as many as one document may take (kb.ocr.pagesMax, or its time).`;
 }
 
 function bounded(text: string, charsMax: number, subject: string): string {

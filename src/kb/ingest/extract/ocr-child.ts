@@ -5,7 +5,7 @@ import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "..
 import { messageOf } from "../../../lib/failure.ts";
 import { linesOf, readingQuality, readingScore, type OcrLine, type OcrPage } from "./ocr-layout.ts";
 import { openDrawnPdf } from "./ocr-page-image.ts";
-import { openPicture } from "./ocr-picture.ts";
+import { openPicture, type Picture } from "./ocr-picture.ts";
 
 /** The languages, and the folder of their data: `CODE.traineddata`, or with `.gz` where it is packed. */
 export interface OcrData {
@@ -14,17 +14,20 @@ export interface OcrData {
   readonly packed: boolean;
 }
 
-/** What the parent asks: pages (from 1) of a PDF, or an image whole. */
+/** What the parent asks: a page (from 1), or of an image how many there are. */
 export interface OcrRequest {
   readonly path: string;
   readonly mediaType: string;
-  /** Of a PDF only. */
-  readonly pages?: readonly number[];
+  /** Undefined: how many there are. */
+  readonly page?: number;
   readonly pixelsMax: number;
   /** Most pages of one image file. */
   readonly pagesMax: number;
   readonly data: OcrData;
 }
+
+/** What the parent is told. */
+export type OcrPart = OcrPage | { readonly pageCount: number };
 
 /** Why nothing was read. */
 export type OcrFailure =
@@ -51,12 +54,17 @@ setPriority(constants.priority.PRIORITY_LOW);
 
 let recogniser: Promise<Worker> | undefined;
 
-answerRequests<OcrRequest, OcrPage, OcrFailure>(async (request, give) => {
+answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give) => {
+  const { page } = request;
+  if (page === undefined) {
+    give({ pageCount: (await openImage(request)).pages });
+    return;
+  }
   // Loading takes a second, and the data is the same for all requests of a process.
   recogniser ??= startRecogniser(request.data);
   const worker = await recogniser;
-  if (request.mediaType === "application/pdf") await readPdf(request, worker, give);
-  else await readImage(request, worker, give);
+  const read = request.mediaType === "application/pdf" ? readPdfPage : readImagePage;
+  give(await read(request, page, worker));
 }, codeFor);
 
 async function startRecogniser({ languages, folder, packed }: OcrData): Promise<Worker> {
@@ -68,33 +76,26 @@ async function startRecogniser({ languages, folder, packed }: OcrData): Promise<
   });
 }
 
-async function readImage(
-  { path, mediaType, pixelsMax, pagesMax }: OcrRequest,
-  worker: Worker,
-  give: (page: OcrPage) => void,
-): Promise<void> {
+async function openImage({ path, mediaType, pixelsMax, pagesMax }: OcrRequest): Promise<Picture> {
   const picture = await openPicture(path, mediaType, pixelsMax);
   if (picture.pages > pagesMax)
     throw new CappedRefusal<OcrFailure>("too_many_pages", `${picture.pages} pages`);
-  for (let page = 0; page < picture.pages; page++) {
-    const isScreen =
-      picture.widthPx * picture.heightPx < SCREEN_PIXELS && (picture.density ?? 72) < SCAN_DENSITY;
-    give({ page: page + 1, ...(await recognise(worker, picture.decode(page), isScreen ? 2 : 1)) });
-  }
+  return picture;
 }
 
-async function readPdf(
-  { path, pages = [], pixelsMax }: OcrRequest,
-  worker: Worker,
-  give: (page: OcrPage) => void,
-): Promise<void> {
+async function readImagePage(request: OcrRequest, page: number, worker: Worker): Promise<OcrPage> {
+  const picture = await openImage(request);
+  const isScreen =
+    picture.widthPx * picture.heightPx < SCREEN_PIXELS && (picture.density ?? 72) < SCAN_DENSITY;
+  return { page, ...(await recognise(worker, picture.decode(page - 1), isScreen ? 2 : 1)) };
+}
+
+async function readPdfPage({ path, pixelsMax }: OcrRequest, page: number, worker: Worker): Promise<OcrPage> {
   const pdf = await openDrawnPdf(path, Math.min(pixelsMax, READ_PIXELS_MAX));
   try {
-    for (const page of pages) {
-      const picture = await pdf.draw(page);
-      if (picture === undefined) give({ page, widthPx: 0, heightPx: 0, turned: 0, lines: [] });
-      else give({ page, ...(await recognise(worker, picture, 1)) });
-    }
+    const picture = await pdf.draw(page);
+    if (picture === undefined) return { page, widthPx: 0, heightPx: 0, turned: 0, lines: [] };
+    return { page, ...(await recognise(worker, picture, 1)) };
   } finally {
     await pdf.close();
   }

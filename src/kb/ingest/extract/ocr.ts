@@ -5,7 +5,7 @@ import { openCappedPool } from "../../../lib/capped/pool.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
 import type { MediaType } from "./media-type.ts";
-import type { OcrData, OcrFailure, OcrRequest } from "./ocr-child.ts";
+import type { OcrData, OcrFailure, OcrPart, OcrRequest } from "./ocr-child.ts";
 import { ocrError } from "./ocr-error.ts";
 import type { OcrPage } from "./ocr-layout.ts";
 
@@ -29,35 +29,55 @@ export interface OcrOptions {
    * 1500 MB. Default 3584: a page takes 600 MB in truth, the largest picture 1 GB.
    */
   readonly memoryMb?: number;
-  /** Time for an image, or for one page of a PDF. Default 180 s: ten times what it takes where nothing else runs. */
+  /** Time for one page. Default 180 s: ten times what it takes where nothing else runs. */
   readonly timeoutMs?: number;
-  /** Time for one document as a whole: no page of it is begun after that. Default 30 min. */
+  /**
+   * Time for one document as a whole: no page of it is begun after that. Its pages wait for those of all others, which does
+   * not count. Default 30 min.
+   */
   readonly documentMs?: number;
   /** How long a process waits for the next picture. Default 30 s: starting one takes a second. */
   readonly idleMs?: number;
 }
 
-/** What was read of a PDF's pages. */
+/** What was read of a document's pages. */
 export interface ReadPages {
-  /** Those in which there is anything, in order. */
   readonly pages: readonly OcrPage[];
-  /** Numbers of those that the bounds left out, in order. */
-  readonly unread: readonly number[];
+  /** In order. */
+  readonly unread: readonly UnreadPage[];
 }
+
+/** A page that was not read: it failed, the bounds of one document left it out, or it came after too many that failed. */
+export interface UnreadPage {
+  readonly page: number;
+  readonly why: "bound" | "failures" | KbsyncError;
+}
+
+/** Pages of one document that may fail: each may take all the time of a page, and most often all fail for one reason. */
+const FAILURES_MAX = 3;
+
+/** What a page may fail of, which others of its document need not. */
+const PAGE_FAILURES: ReadonlySet<string> = new Set([
+  "damaged_image",
+  "damaged_pdf",
+  "extraction_memory",
+  "extraction_timeout",
+  "extraction_crashed",
+]);
 
 /** Recognises text in pictures. */
 export interface Ocr {
   /** Most pages of one document; 0: it is switched off. */
   readonly pagesMax: number;
   /**
-   * Reads an image: each page of a TIFF, the first picture of an animation. Rejects with `image_too_large`,
-   * `damaged_image`, `too_many_pages`, `extraction_memory`, `extraction_timeout`, `extraction_failed`,
-   * `extractor_busy`, or the signal's reason.
+   * Reads an image: each page of a TIFF as `readPages` does, the first picture of an animation. Rejects with
+   * `image_too_large`, `too_many_pages`, `extraction_failed`, `extractor_busy`, or the signal's reason, and where no page was
+   * read with `damaged_image`, `extraction_memory`, `extraction_timeout` or `extraction_crashed`.
    */
-  readImage(path: string, mediaType: MediaType, signal?: AbortSignal): Promise<readonly OcrPage[]>;
+  readImage(path: string, mediaType: MediaType, signal?: AbortSignal): Promise<ReadPages>;
   /**
-   * Reads these pages (from 1) of a PDF, in order, as far as the bounds of one document allow, and the first in any case;
-   * rejects further with `damaged_pdf`.
+   * Reads these pages (from 1) of a PDF, in order, as far as the bounds of one document allow, and the first in any case.
+   * Rejects with `extraction_failed`, `extractor_busy`, or the signal's reason; what single pages failed of is in `unread`.
    */
   readPages(path: string, pages: readonly number[], signal?: AbortSignal): Promise<ReadPages>;
   close(): void;
@@ -73,7 +93,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   const documentMs = options.documentMs ?? 30 * 60_000;
   const limits = { memoryMb: options.memoryMb ?? 3584, timeoutMs: options.timeoutMs ?? 180_000 };
   const data = dataAt(options.languages ?? ["eng"], options.dataDir);
-  const pool = openCappedPool<OcrRequest, OcrPage, OcrFailure>(
+  const pool = openCappedPool<OcrRequest, OcrPart, OcrFailure>(
     {
       module: siblingModule(import.meta.url, "ocr-child"),
       // The decoders are native, and the recogniser keeps a thread.
@@ -89,24 +109,56 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   );
   const ask = { pixelsMax, pagesMax, data };
 
+  /** One by one, so that another document's pages and images take their turn in between. */
+  const readEach = async (
+    request: OcrRequest,
+    pages: readonly number[],
+    signal: AbortSignal | undefined,
+  ): Promise<ReadPages> => {
+    const read: OcrPage[] = [];
+    const unread: UnreadPage[] = [];
+    let workedMs = 0;
+    for (const [at, page] of pages.entries()) {
+      const isBound = at >= pagesMax || (at > 0 && workedMs > documentMs);
+      if (isBound || unread.length >= FAILURES_MAX) {
+        const why = isBound ? "bound" : "failures";
+        unread.push(...pages.slice(at).map((left) => ({ page: left, why }) as const));
+        break;
+      }
+      let turnMs = performance.now();
+      try {
+        const parts = await pool.ask({ ...request, page }, signal, () => (turnMs = performance.now()));
+        read.push(...parts.filter((part) => "page" in part));
+      } catch (error) {
+        if (!(error instanceof KbsyncError && PAGE_FAILURES.has(error.code))) throw error;
+        unread.push({ page, why: error });
+      }
+      workedMs += performance.now() - turnMs;
+    }
+    return { pages: read, unread };
+  };
+
   return {
     pagesMax,
-    readImage: (path, mediaType, signal) => pool.ask({ ...ask, path, mediaType }, signal),
-    readPages: async (path, pages, signal) => {
-      const request = { ...ask, path, mediaType: "application/pdf" };
-      const endMs = performance.now() + documentMs;
-      const read: OcrPage[] = [];
-      let asked = 0;
-      // One by one, so that another document's pages and images take their turn in between.
-      for (const page of pages.slice(0, pagesMax)) {
-        if (asked > 0 && performance.now() > endMs) break;
-        read.push(...(await pool.ask({ ...request, pages: [page] }, signal)));
-        asked += 1;
-      }
-      return { pages: read, unread: pages.slice(asked) };
+    readImage: async (path, mediaType, signal) => {
+      const request = { ...ask, path, mediaType };
+      const counted = mediaType === "image/tiff" ? await pool.ask(request, signal) : [];
+      const count = counted.find((part) => "pageCount" in part)?.pageCount ?? 1;
+      const numbers = Array.from({ length: count }, (_, at) => at + 1);
+      const read = await readEach(request, numbers, signal);
+      const failure = failureOf(read);
+      if (read.pages.length === 0 && failure !== undefined) throw failure;
+      return read;
     },
+    readPages: (path, pages, signal) =>
+      readEach({ ...ask, path, mediaType: "application/pdf" }, pages, signal),
     close: () => pool.close(),
   };
+}
+
+/** What the first page that failed failed of. */
+export function failureOf({ unread }: Pick<ReadPages, "unread">): KbsyncError | undefined {
+  return unread.map(({ why }) => why).find((why) => typeof why !== "string");
 }
 
 /** Where the languages' data lies: in the given folder, or of English in the package. */

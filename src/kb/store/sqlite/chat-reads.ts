@@ -48,7 +48,7 @@ export function prepareChatReads(db: Connection): ChatReads {
     FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
     WHERE thread = ? AND linked_at >= ? ORDER BY linked_at DESC, stored_file.token LIMIT ?`);
   const selectJobs = db.prepare<[string, number], ChatJob>(`
-    SELECT number, account_id AS accountId, message_id AS messageId, body, created_ms AS createdMs FROM chat_job
+    SELECT number, account_id AS accountId, message_id AS messageId, body, created_ms AS createdMs, begun FROM chat_job
     WHERE number NOT IN (SELECT value FROM json_each(?)) ORDER BY number LIMIT ?`);
   const selectJobFigures = db.prepare<[string | null, string | null], ChatJobFigures>(`
     SELECT count(*) AS waiting, min(created_ms) AS oldestMs FROM chat_job WHERE ? IS NULL OR account_id = ?`);

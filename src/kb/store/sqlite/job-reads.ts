@@ -16,7 +16,8 @@ export function prepareJobReads(db: Connection): JobReads {
   const isFirst = `NOT EXISTS (
     SELECT 1 FROM ingest_job AS before WHERE before.resource = job.resource AND before.number < job.number)`;
   const selectDue = db.prepare<[number, number], DueJob>(`
-    SELECT job.number, id, account_id AS accountId, octet_length(body) AS bodyBytes FROM ingest_job AS job
+    SELECT job.number, id, account_id AS accountId, octet_length(body) AS bodyBytes, begun
+      FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
     WHERE due_ms <= ? AND ${isFirst}
     ORDER BY job.number LIMIT ?`);
@@ -24,7 +25,7 @@ export function prepareJobReads(db: Connection): JobReads {
     .prepare<[], number>(`SELECT due_ms FROM ingest_job AS job WHERE ${isFirst} ORDER BY due_ms LIMIT 1`)
     .pluck();
   const selectFirst = db.prepare<[string, string], Job>(`
-    SELECT job.number, job.kind, body, due_ms AS dueMs, postponed FROM ingest_job AS job
+    SELECT job.number, job.kind, body, due_ms AS dueMs, begun, postponed FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
     WHERE id = ? AND account_id = ? ORDER BY job.number LIMIT 1`);
   const selectFigures = db.prepare<[string | null, string | null], Omit<JobFigures, "failed">>(`

@@ -66,7 +66,8 @@ describe("text in pictures", SLOW, () => {
 
   it("is read as lines of words with their places and how sure it is", async () => {
     const path = await write(await drawn.clone().withMetadata({ density: 300 }).png().toBuffer());
-    const [page] = await ocr.readImage(path, "image/png");
+    const { pages } = await ocr.readImage(path, "image/png");
+    const [page] = pages;
     const { width, height } = await sharp(path).metadata();
     expect(page).toMatchObject({ page: 1, widthPx: width, heightPx: height, turned: 0 });
     const [first, second] = page?.lines ?? [];
@@ -121,6 +122,45 @@ describe("scanned PDFs", SLOW, () => {
     hasty.close();
     expect(text).toBe(TEXT);
     expect(warning).toContain("Page 2 was not read");
+  });
+
+  it("wait for one another in nobody's time", async () => {
+    const scan = await scannedPage(drawn);
+    const paths = await Promise.all(Array.from({ length: 6 }, () => write(buildPdf([scan, scan]))));
+    const [first = ""] = paths;
+    await ocr.readPages(first, [1]); // starts the process
+    const startMs = performance.now();
+    await ocr.readPages(first, [1]);
+    const pageMs = performance.now() - startMs;
+    // Enough for the first page of each, and not for the first pages of all of them.
+    const brief = openOcr({ documentMs: 4 * pageMs });
+    await brief.readPages(first, [1]);
+    const read = await Promise.all(paths.map((path) => brief.readPages(path, [1, 2])));
+    brief.close();
+    expect(read.map(({ pages }) => pages.length)).toEqual(paths.map(() => 2));
+  });
+
+  it("are read but for the page that fails, which is told", async () => {
+    const hasty = openExtractor({ ocr: { timeoutMs: 100 } });
+    const scan = await scannedPage(drawn);
+    const { warning, ...read } = await extract(
+      buildPdf([textPage(["typed"]), scan, textPage(["again"])]),
+      hasty,
+    );
+    expect(read).toEqual({ text: "typed\n\nagain", pages: 3 });
+    expect(warning).toBe("Page 2 was not read: recognising text takes longer than the limit of 0.1 s.");
+    // Each of them would take its time.
+    const many = await extract(
+      buildPdf([textPage(["typed"]), ...Array.from({ length: 9 }, () => scan)]),
+      hasty,
+    );
+    expect(many.warning).toBe(
+      "Pages 2–4 were not read: recognising text takes longer than the limit of 0.1 s. Pages 5–10 were not tried after these.",
+    );
+    await expect(extract(buildPdf([scan, scan]), hasty)).rejects.toMatchObject({
+      code: "extraction_timeout",
+    });
+    hasty.close();
   });
 
   it("of a thousand pages without any text cost no more than those that are looked at", async () => {
@@ -191,6 +231,24 @@ describe("pictures that are none, or too much", SLOW, () => {
     expect((await extract(await drawn.clone().png().toBuffer())).text).toBe(TEXT);
   });
 
+  it("of a TIFF are read page by page, each in a time of its own", async () => {
+    const page = await drawn.clone().resize({ width: 2400 }).png().toBuffer();
+    const bytes = await sharp([page, page, page], { join: { animated: true } })
+      .tiff({ compression: "none" })
+      .toBuffer();
+    const path = await write(bytes);
+    const brief = openOcr({ documentMs: 0 });
+    const { pages, unread } = await brief.readImage(path, "image/tiff");
+    brief.close();
+    expect([pages.length, unread]).toEqual([
+      1,
+      [
+        { page: 2, why: "bound" },
+        { page: 3, why: "bound" },
+      ],
+    ]);
+  });
+
   it("take no longer than they may", async () => {
     const hasty = openExtractor({ ocr: { timeoutMs: 200 } });
     await expect(extract(await drawn.clone().png().toBuffer(), hasty)).rejects.toMatchObject({
@@ -223,7 +281,7 @@ describe.skipIf(!existsSync(samples))(
     ])("%s: at least %d of the known words", async (name, least) => {
       const path = join(samples, name);
       const truth = readFileSync(path.replace(/\.\w+$/, ".truth.txt"), "utf8");
-      const pages = await ocr.readImage(path, await detectMediaType(path));
+      const { pages } = await ocr.readImage(path, await detectMediaType(path));
       expect(recall(truth, pages.map(ocrText).join("\n"))).toBeGreaterThanOrEqual(least);
     });
 

@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, vi } from "vitest";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+import { openModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { openReceiver } from "../webhooks/receiver.ts";
+import { ask, openAsking } from "./asking.ts";
+
+/** For a machine with other work. */
+const WAIT = { timeout: 60_000, interval: 20 };
+
+it("questions that were under way when the process ended are asked again one at a time, a new one beside them", async () => {
+  const stateDir = await mkdtemp(join(tmpdir(), "kbsync-ends-"));
+  const endpoint = await openModelEndpoint();
+  const receiver = await openReceiver();
+  const goOn = Promise.withResolvers<void>();
+  endpoint.behave = async () => {
+    await goOn.promise;
+    return { kind: "answer", text: "Well." };
+  };
+  const asked = (): string[] =>
+    endpoint.requests.map(({ messages }) => JSON.stringify(messages.at(-1)?.content));
+  const send = async (service: Awaited<ReturnType<typeof openAsking>>, user: string): Promise<void> => {
+    const webhook = { url: `${receiver.url}/${user}` };
+    expect((await ask(service, { user, thread_id: user, webhook })).status).toBe(202);
+  };
+  try {
+    const first = await openAsking(endpoint, {}, { stateDir });
+    for (const user of ["deadly", "one", "two"]) await send(first, user);
+    await vi.waitFor(() => expect(asked()).toHaveLength(3), WAIT);
+    await first.close();
+
+    const store = await openSqliteStore({ path: join(stateDir, "kb.sqlite") });
+    const jobs = await store.chatJobs(10);
+    expect(jobs.map(({ begun }) => begun)).toEqual([0, 0, 0]);
+    // As an end leaves them, and three more with the first alone.
+    for (const { number } of jobs) await store.beginChatJob(number);
+    for (let ends = 0; ends < 3; ends++) await store.beginChatJob(jobs[0]?.number ?? 0);
+    await store.close();
+
+    const running = await openAsking(endpoint, {}, { stateDir });
+    try {
+      await vi.waitFor(() => expect(receiver.messages).toHaveLength(1), WAIT);
+      expect(receiver.messages[0]).toMatchObject({ path: "/deadly", json: { success: false } });
+      await send(running, "new");
+      await vi.waitFor(() => expect(asked().slice(3).toSorted()).toEqual(['"new"', '"one"']), WAIT);
+      goOn.resolve();
+      await vi.waitFor(() => expect(receiver.messages).toHaveLength(4), WAIT);
+      expect(receiver.messages.slice(1).every(({ json }) => json.success === true)).toBe(true);
+      expect(asked().at(-1)).toBe('"two"');
+    } finally {
+      await running.close();
+    }
+  } finally {
+    await endpoint.close();
+    await receiver.close();
+    await rm(stateDir, { recursive: true });
+  }
+});
