@@ -38,14 +38,11 @@ const embedder = (fingerprint: string, gate?: Promise<void>) => {
 
 /** Lets a process bring the new model in for two steps, and kills it in the third. */
 async function bringInAndKill(stateDir: string): Promise<void> {
-  const child = spawn(process.execPath, [PROGRAM, stateDir], { stdio: ["ignore", "pipe", "inherit"] });
-  const gone = once(child, "exit");
-  const lines = createInterface(child.stdout);
-  let asked = 0;
-  lines.on("line", (texts) => {
-    asked += Number(texts);
-    if (asked > KILLED_AFTER_TEXTS) child.kill("SIGKILL");
+  const child = spawn(process.execPath, [PROGRAM, stateDir, String(KILLED_AFTER_TEXTS)], {
+    stdio: ["ignore", "pipe", "inherit"],
   });
+  const gone = once(child, "exit");
+  createInterface(child.stdout).once("line", () => child.kill("SIGKILL"));
   expect(await gone).toEqual([null, "SIGKILL"]);
 }
 

@@ -1,6 +1,6 @@
 /**
  * A service of its own process whose embedding model is another one than its vectors are of, for tests that kill it.
- * Argument: state folder. Prints a line whenever the new model is asked for documents' vectors.
+ * Arguments: state folder, and how many texts the new model embeds: asked for more, it prints a line and hangs.
  */
 import { join } from "node:path";
 import { pino } from "pino";
@@ -8,7 +8,8 @@ import { openService } from "../../../src/kb/service.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
-const [stateDir = ""] = process.argv.slice(2);
+const [stateDir = "", textsMax = ""] = process.argv.slice(2);
+let asked = 0;
 const real = hashedEmbedder("two/64");
 const close = async (): Promise<void> => undefined;
 const service = await openService({
@@ -19,8 +20,11 @@ const service = await openService({
     ...real,
     close,
     embed: async (texts, signal) => {
-      process.stdout.write(`${texts.length}\n`);
-      return real.embed(texts, signal);
+      asked += texts.length;
+      if (asked <= Number(textsMax)) return real.embed(texts, signal);
+      // Hanging: whoever kills it late finds no more done than whoever is quick.
+      process.stdout.write("under way\n");
+      return Promise.withResolvers<never>().promise;
     },
   }),
   openEarlierEmbedder: async () => ({ ...hashedEmbedder("one/64"), close }),
