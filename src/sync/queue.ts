@@ -27,6 +27,11 @@ export interface WorkQueueOptions<Job> {
 export interface WorkQueue<Job> {
   push(jobs: Iterable<Job>, options?: { readonly last?: boolean }): void;
   setWidth(width: number): void;
+  /**
+   * Called by a piece of work that only waits: as long as `wait` runs, others are sent in its place. `wait` is told how many
+   * wait so at the moment for each piece of work that the width allows, at least 1.
+   */
+  aside<T>(wait: (crowd: () => number) => Promise<T>): Promise<T>;
   /** Starts nothing more; resolves when what was started has ended. */
   stop(): Promise<void>;
 }
@@ -40,12 +45,19 @@ const BATCH_JOBS = 128;
 const AHEAD_JOBS = 512;
 /** Bytes in memory of all that is prepared or on its way; one larger file goes alone. */
 const BYTES_MAX = 64 * 1024 * 1024;
+/**
+ * Pieces of work in whose place others are sent, some kilobytes each: more that wait keep their own places. When they come
+ * back they are more than the width until as many others have ended; their connections are no more for that.
+ */
+const ASIDE_MAX = 1000;
 
 /**
  * Opens an empty queue. What runs side by side are lanes, each a task of p-queue that sends one piece of work after
  * another: a task of its own for every file would cost as much as writing it to the ledger.
  */
-export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOptions<Job>): WorkQueue<Job> {
+export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
+  const { bytesOf, prepare, onError } = options;
+  let { width } = options;
   const lanes = new PQueue({ concurrency: width });
   const first = fifo<Job>();
   const last = fifo<Job>();
@@ -53,24 +65,26 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
   const ready = fifo<Send>();
   /** Lanes that were added and have not left. */
   let lanesOpen = 0;
+  /** Pieces of work that only wait. */
+  let waiting = 0;
   /** Jobs being read, or whose intents are on their way to the disk. */
   let preparing = 0;
   let bytes = 0;
   let stopped = false;
   let pump: Promise<void> | undefined;
-  let waiting: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
+  let waiter: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
 
   /** Resolves when the condition holds; the pump alone waits here, and who stops it once it has ended. */
   const until = async (isOver: () => boolean): Promise<void> => {
     if (isOver()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    waiting = { isOver, resolve };
+    waiter = { isOver, resolve };
     await promise;
   };
   const wake = (): void => {
-    if (waiting === undefined || !waiting.isOver()) return;
-    waiting.resolve();
-    waiting = undefined;
+    if (waiter === undefined || !waiter.isOver()) return;
+    waiter.resolve();
+    waiter = undefined;
   };
   const takeBatch = (): { jobs: Job[]; need: number } => {
     const jobs: Job[] = [];
@@ -110,6 +124,10 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
   const openLanes = (): void => {
     const wanted = Math.min(lanes.concurrency, lanesOpen + ready.length());
     for (; lanesOpen < wanted; lanesOpen++) lanes.add(lane).catch(onError);
+  };
+  const setConcurrency = (): void => {
+    lanes.concurrency = width + Math.min(waiting, ASIDE_MAX);
+    openLanes();
   };
   const waits = (): boolean => !stopped && first.length() + last.length() > 0;
   const hasRoom = (need: number): boolean => stopped || bytes === 0 || bytes + need <= BYTES_MAX;
@@ -155,8 +173,18 @@ export function openQueue<Job>({ bytesOf, prepare, onError, width }: WorkQueueOp
       ensureWork();
     },
     setWidth: (next) => {
-      lanes.concurrency = next;
-      openLanes();
+      width = next;
+      setConcurrency();
+    },
+    aside: async (wait) => {
+      waiting += 1;
+      setConcurrency();
+      try {
+        return await wait(() => Math.max(1, waiting / width));
+      } finally {
+        waiting -= 1;
+        setConcurrency();
+      }
     },
     stop: async () => {
       stopped = true;

@@ -17,7 +17,7 @@ export interface Progress {
 }
 
 /** The daemon's queue: jobs of all sources, read and written down together, then sent side by side. */
-export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {
+export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "aside" | "stop"> {
   progress(): Progress;
   /** What became of a job, as it is reported before the job ends. */
   reported(activity: Pick<Activity, "source" | "path" | "docId" | "action" | "outcome">): void;
@@ -91,6 +91,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
 
   return {
     setWidth: (next) => queue.setWidth(next),
+    aside: (wait) => queue.aside(wait),
     stop: () => queue.stop(),
     push: (jobs, how) => {
       const list = [...jobs];

@@ -191,3 +191,37 @@ describe("a document that takes the service longer than a request may", () => {
     expect(await told()).toEqual(ofPart);
   });
 });
+
+describe("documents that the service works on", () => {
+  it("hold back no other file, however few are sent at once", async () => {
+    world.write("a.pdf", pdf("first words"));
+    world.write("b.pdf", pdf("second words"));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    const daemon = world.daemon(options({ ...TIMEOUT, concurrency: 2, settleMs: 5 }));
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => begun === 2);
+    world.write("note.txt", "sent meanwhile");
+    await until(
+      () => world.activity.length > 0,
+      () => "the third file",
+      30_000,
+    );
+    expect(world.activity).toMatchObject([{ path: "note.txt", action: "create", outcome: "done" }]);
+    resolve();
+    await until(
+      () => world.activity.length === 3,
+      () => "all files",
+      30_000,
+    );
+    stop.abort();
+    await ended;
+    expect((await listed()).map(({ content }) => content).toSorted()).toEqual([
+      "first words",
+      "second words",
+      "sent meanwhile",
+    ]);
+    expect(begun).toBe(2);
+  });
+});

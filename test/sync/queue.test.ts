@@ -161,3 +161,68 @@ it("tells what a job threw, and goes on with the others", async () => {
   await runUntilBegun(world, 4);
   expect(world.errors).toEqual([new Error("job -1"), new Error("job -2")]);
 });
+
+it("sends others in the place of what only waits, as many as that are and no more", async () => {
+  const waits = range(4).map(() => Promise.withResolvers<void>());
+  const seen: number[] = [];
+  const begun: number[] = [];
+  const queue: WorkQueue<number> = openQueue<number>({
+    width: 2,
+    bytesOf: () => 1,
+    prepare: async (jobs) => {
+      await Promise.resolve();
+      return jobs.map((job) => ({
+        bytes: 1,
+        run: async () => {
+          begun.push(job);
+          const end = waits[job];
+          if (end === undefined) return Promise.race([]);
+          return queue.aside((crowd) => end.promise.then(() => void seen.push(crowd())));
+        },
+        drop: () => undefined,
+      }));
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  queue.push(range(8));
+  // Four that wait beside two that do not.
+  await until(() => begun.length === 6);
+  waits[0]?.resolve();
+  waits[1]?.resolve();
+  await until(() => seen.length === 2);
+  queue.setWidth(2);
+  expect(begun).toEqual(range(6));
+  expect(seen).toEqual([2, 2]);
+  queue.setWidth(3);
+  await until(() => begun.length === 7);
+  expect(begun).toEqual(range(7));
+});
+
+it("lends the places of a thousand, and waits at its stop for all that only wait", async () => {
+  const end = Promise.withResolvers<void>();
+  let begun = 0;
+  const queue: WorkQueue<number> = openQueue<number>({
+    width: 2,
+    bytesOf: () => 1,
+    prepare: async (jobs) => {
+      await Promise.resolve();
+      const run = (): Promise<void> => queue.aside(() => ((begun += 1), end.promise));
+      return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  queue.push(range(1100));
+  await until(() => begun === 1002);
+  let stopped = false;
+  const stopping = queue.stop().then(() => (stopped = true));
+  queue.setWidth(2);
+  await new Promise(setImmediate);
+  expect([begun, stopped]).toEqual([1002, false]);
+  end.resolve();
+  await stopping;
+  expect(begun).toBe(1002);
+});

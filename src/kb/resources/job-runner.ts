@@ -3,18 +3,19 @@ import type { DueJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 import { admit } from "./job-company.ts";
 import { jobKey } from "./job-ends.ts";
+import { ASIDE_MAX, openJobPlaces } from "./job-places.ts";
 import { runFirstJob } from "./job.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
 /**
- * Documents taken in at once. What is heavy about it has bounds of its own, and more in flight share their transactions;
- * with fewer a handful of long scans, which are read one page after another, would hold up all that takes a moment.
+ * Documents taken in at once, beside those in the recogniser. What is heavy about it has bounds of its own, and more in flight
+ * share their transactions; but each may hold a text of 32 MB.
  */
 const WIDTH = 32;
 /** Bytes of the requests' bodies at once, which are in memory then. A longer one goes alone. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
-/** Jobs read at once: those under way, as many that have to wait for one of them, and as many behind those. */
-const READ_MAX = 3 * WIDTH;
+/** Most jobs read at once: those under way, as many that have to wait for one of them, and as many behind those. */
+const READ_MAX = 3 * (WIDTH + ASIDE_MAX);
 
 /** Takes in, in the background, the documents whose requests were answered before. */
 export interface JobRunner {
@@ -29,6 +30,12 @@ export interface JobRunner {
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
   const running = new Map<string, { readonly due: DueJob; readonly work: Promise<void> }>();
   const begun = new Map<string, DueJob>();
+  const places = openJobPlaces(() => watch.wake());
+  const ingest: KnowledgeBase["ingest"] = {
+    ...kb.ingest,
+    textOf: (path, mediaType, asWritten) => kb.ingest.textOf(path, mediaType, asWritten, places.aside),
+  };
+  const kbOfJobs: KnowledgeBase = { ...kb, ingest };
   let bodyBytes = 0;
   let closed = false;
 
@@ -41,7 +48,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
         // A close or another change of the resource may have come first.
         if (closed) return;
         begun.set(key, due);
-        await runFirstJob(kb, { accountId, id });
+        await runFirstJob(kbOfJobs, { accountId, id });
       })
       .catch(watch.fail)
       .finally(() => {
@@ -53,20 +60,27 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       });
     running.set(key, { due, work });
   };
-  const look = async (): Promise<void> => {
-    // Those under way stand in the queue still, before all others.
-    const due = await kb.store.dueJobs(kb.nowMs(), READ_MAX);
+  /** Begins what may be begun among the first so many that are due. False: one behind them may be as well. */
+  const begin = async (limit: number): Promise<boolean> => {
+    const due = await kb.store.dueJobs(kb.nowMs(), limit);
+    const lent = places.lent();
     for (const job of due) {
-      if (closed || running.size >= WIDTH) return;
+      if (closed || running.size >= WIDTH + lent) return true;
       if (running.has(jobKey(job))) continue;
       const underWay = [...running.values()].map(({ due: { begun: before } }) => before);
       const admission = admit(job.begun, underWay);
-      if (admission === "next") return;
+      if (admission === "next") return true;
       if (admission === "later") continue;
       // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
-      if (running.size > 0 && bodyBytes + job.bodyBytes > BODY_BYTES_MAX) return;
+      if (running.size > 0 && bodyBytes + job.bodyBytes > BODY_BYTES_MAX) return true;
       start(job);
     }
+    return due.length < limit;
+  };
+  const look = async (): Promise<void> => {
+    // Those under way stand in the queue still, before all others; mostly none behind them has to wait for another.
+    if (!(await begin(running.size + 2 * WIDTH))) await begin(READ_MAX);
+    if (closed) return;
     const nextMs = await kb.store.nextJobMs();
     // While jobs are under way, the end of each looks again.
     if (nextMs !== undefined && running.size === 0) watch.sleep(nextMs - kb.nowMs());

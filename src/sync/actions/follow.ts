@@ -15,27 +15,39 @@ export type Followed =
   /** Nobody tells how it goes. */
   | Later;
 
-/** First wait before the state is asked for again; then an eighth of the time since, so that the end is seen in time. */
+/**
+ * First wait before the state is asked for again; then an eighth of the time since, so that the end is seen in time. Where more
+ * are followed than may be sent at once, each waits longer by so much: together they ask no more often than those would.
+ */
 const ASK_MS_MIN = 250;
 const ASK_MS_MAX = 5000;
 /**
  * Longest that the service is believed to work on one document. It gives half an hour of its own time to each, and takes their
- * pages in turn: 128 of them, as many as are on their way at once, may end together after three days. What takes longer is
- * put aside, asked for by the list and sent again.
+ * pages in turn: the thousand that are followed aside and the 128 that are on their way at once may end together after 24 days.
+ * What takes longer is put aside, asked for by the list and sent again.
  */
-const FOLLOW_MS_MAX = 4 * 24 * 3_600_000;
+const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
 /** Failures to tell of a state, one after another, that may be this resource's own. */
 const FAILURES_MAX = 3;
 
 /**
- * Follows a resource that the service took and answered for before its work on it (202), until that work has ended. To be
- * called with the create's intent, or the row of the update, as they were: nothing is settled by what is only begun.
- * Throws the signal's reason, and what the gate throws.
+ * Follows a resource that the service took and answered for before its work on it (202), until that work has ended; other
+ * files are sent meanwhile. To be called with the create's intent, or the row of the update, as they were: nothing is settled by
+ * what is only begun. Throws the signal's reason, and what the gate throws.
  */
 export async function follow(
+  context: Pick<ActionContext, "remote" | "signal" | "aside">,
+  docId: string,
+  isOutdated: () => boolean,
+): Promise<Followed> {
+  return context.aside((crowd) => askUntilEnd(context, docId, isOutdated, crowd));
+}
+
+async function askUntilEnd(
   { remote, signal }: Pick<ActionContext, "remote" | "signal">,
   docId: string,
   isOutdated: () => boolean,
+  crowd: () => number,
 ): Promise<Followed> {
   // By a clock that nobody sets.
   const startedMs = performance.now();
@@ -43,8 +55,12 @@ export async function follow(
   for (;;) {
     const sinceMs = performance.now() - startedMs;
     if (sinceMs > FOLLOW_MS_MAX) return unclear(`the service has worked on it for ${hours(sinceMs)}`);
-    await sleep(Math.min(ASK_MS_MAX, Math.max(ASK_MS_MIN, sinceMs / 8)), undefined, { signal });
-    if (isOutdated()) return { kind: "outdated" };
+    const restMs = Math.min(ASK_MS_MAX, Math.max(ASK_MS_MIN, sinceMs / 8));
+    // Looked at again after each rest: others may have ended, or something happened to the file.
+    for (let rests = 0; rests < crowd(); rests++) {
+      await sleep(restMs, undefined, { signal });
+      if (isOutdated()) return { kind: "outdated" };
+    }
     const reply = await remote.read(docId, signal);
     if (reply.kind === "gone") return reply;
     // The gate waits before the next where the service is to blame.

@@ -15,7 +15,15 @@ export interface ExtractableFile {
   readonly mediaType: MediaType;
   /** Leave text as it is, even where it is a page or a table. Default false. */
   readonly asWritten?: boolean;
+  /** Runs the recogniser's part. Without it that is part of the rest. */
+  readonly aside?: Aside | undefined;
 }
+
+/**
+ * Runs `work`, in which a document waits for the recogniser or is read by it, mostly the former and perhaps for hours: its
+ * caller may do others meanwhile. `heldChars`: those of the document's text that are in memory until then.
+ */
+export type Aside = <T>(work: () => Promise<T>, heldChars: number) => Promise<T>;
 
 /** The text of a file, well-formed UTF-16 without NUL characters. */
 export interface Extraction {
@@ -71,6 +79,8 @@ const PAGE_HEAD_BYTES = 1024;
 /** What stands between two pages: the boundary at which every chunker likes best to cut. */
 const PAGE_BREAK = "\n\n";
 
+const notAside: Aside = (work) => work();
+
 /**
  * Makes an extractor. It starts no process before the first file that needs one, and never keeps this process alive by
  * itself. Throws `ocr_data_missing` as `openOcr` does.
@@ -88,12 +98,17 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const structured = openStructuredReader();
   const ocr = openOcr(options.ocr);
 
-  const extractPdf = async (path: string, signal: AbortSignal | undefined): Promise<Extraction> => {
+  const extractPdf = async (
+    path: string,
+    aside: Aside,
+    signal: AbortSignal | undefined,
+  ): Promise<Extraction> => {
     const texts = [...(await pool.extract({ path, charsMax }, signal))];
     const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
     let unread: readonly UnreadPage[] = [];
     if (pictures.length > 0 && ocr.pagesMax > 0) {
-      const read = await ocr.readPages(path, pictures, signal);
+      const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
+      const read = await aside(() => ocr.readPages(path, pictures, signal), heldChars);
       unread = read.unread;
       for (const page of read.pages) {
         if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
@@ -123,6 +138,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const extractImage = async (
     path: string,
     mediaType: MediaType,
+    aside: Aside,
     signal: AbortSignal | undefined,
   ): Promise<Extraction> => {
     if (ocr.pagesMax === 0) {
@@ -132,7 +148,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
         hint: "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send the text as content",
       });
     }
-    const read = await ocr.readImage(path, mediaType, signal);
+    const read = await aside(() => ocr.readImage(path, mediaType, signal), 0);
     const texts = read.pages.filter(({ lines }) => holdsText(lines)).map(ocrText);
     const count = read.pages.length + read.unread.length;
     const warning = unreadWords(read.unread, { count, words: `it has ${count} pages` });
@@ -170,7 +186,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   };
 
   return {
-    extractText: async ({ path, mediaType, asWritten = false }, signal) => {
+    extractText: async ({ path, mediaType, asWritten = false, aside = notAside }, signal) => {
       signal?.throwIfAborted();
       // Work that one caller may break off is shared with nobody.
       const share =
@@ -181,14 +197,14 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
           if (looksLikePage(await readHead(path, PAGE_HEAD_BYTES))) return await extractPage(path);
           return { text: await structured.layOut(await readText(path, charsMax, signal)) };
         case "application/pdf":
-          return await share(path, () => extractPdf(path, signal));
+          return await share(path, () => extractPdf(path, aside, signal));
         case "image/png":
         case "image/jpeg":
         case "image/webp":
         case "image/gif":
         case "image/bmp":
         case "image/tiff":
-          return await share(path, () => extractImage(path, mediaType, signal));
+          return await share(path, () => extractImage(path, mediaType, aside, signal));
       }
     },
     ocr,

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
+import { createBody, fileForm, openRunning, type Running } from "../service/running.ts";
+
+const WAIT = { timeout: 20_000, interval: 20 };
+/** More than the places of documents that are taken in. */
+const SCANS = 40;
+
+/** The recogniser: it has begun with so many documents, and is done with none before `released`. */
+const recogniser = vi.hoisted(() => ({ begun: 0, ...Promise.withResolvers<void>() }));
+vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
+  const read = async (): Promise<object> => {
+    recogniser.begun += 1;
+    await recogniser.promise;
+    return { pages: [], unread: [] };
+  };
+  const fake = { pagesMax: 100, readImage: read, readPages: read, close: () => undefined };
+  return { ...(await original<object>()), openOcr: () => fake };
+});
+
+let running: Running;
+beforeAll(async () => {
+  running = await openRunning();
+});
+afterAll(() => running.close());
+
+/** Takes in a file after its answer; the id of its resource. */
+async function queue(bytes: string | Uint8Array, name: string): Promise<string> {
+  const upload = await running.send("POST", "/image/processing/upload", { body: fileForm(bytes, name) });
+  const made = await running.send("POST", "/api/rag/resource", {
+    body: createBody({ owner_id: "scans", content: undefined, url: upload.json.file_url }),
+    headers: { prefer: "respond-async" },
+  });
+  expect(made.status).toBe(202);
+  return made.json.data._id;
+}
+
+async function statusOf(id: string): Promise<string> {
+  return (await running.send("GET", `/api/rag/resource/${id}`)).json.data.metadata.status;
+}
+
+it("documents that wait for the recogniser hold up no other", async () => {
+  const image = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
+  const scans = [await queue(buildPdf([textPage(["typed"]), textPage([])]), "scan.pdf")];
+  for (let at = 1; at < SCANS; at++) scans.push(await queue(image, `${at}.png`));
+  await vi.waitFor(() => expect(recogniser.begun).toBe(SCANS), WAIT);
+  const note = await queue("Typed words.", "note.txt");
+  await vi.waitFor(async () => expect(await statusOf(note)).toBe("chunked"), WAIT);
+  expect(await Promise.all(scans.map(statusOf))).toEqual(scans.map(() => "queued"));
+  recogniser.resolve();
+  await vi.waitFor(async () => expect(await statusOf(scans[0] ?? "")).toBe("chunked"), WAIT);
+  // Nothing was recognised in these.
+  await vi.waitFor(
+    async () => expect(new Set(await Promise.all(scans.slice(1).map(statusOf)))).toEqual(new Set(["error"])),
+    WAIT,
+  );
+});
