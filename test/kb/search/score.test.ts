@@ -1,6 +1,12 @@
 import { array, assert, double, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fallingScores, fusedEvidence, lexicalEvidence, scoreOf } from "../../../src/kb/search/score.ts";
+import {
+  fallingScores,
+  fusedEvidence,
+  lexicalEvidence,
+  probabilityOf,
+  scoreOf,
+} from "../../../src/kb/search/score.ts";
 import type { FusedWitness } from "../../../src/kb/search/score.ts";
 
 const share = double({ min: 0, max: 1, noNaN: true });
@@ -17,11 +23,24 @@ describe("scoreOf", () => {
     );
   });
 
-  it("calls next to nothing what has next to no evidence, and half of it well under a half", () => {
+  it("calls next to nothing what has next to no evidence, and half of it under a half", () => {
     expect(scoreOf(0)).toBeLessThan(0.01);
-    expect(scoreOf(0.5)).toBeLessThan(0.2);
+    expect(scoreOf(0.5)).toBeLessThan(0.5);
     expect(scoreOf(0.8)).toBeGreaterThan(0.75);
     expect(scoreOf(1)).toBeGreaterThan(0.95);
+  });
+
+  it("stands for a probability, which is lower, and 0.18 at a half", () => {
+    expect(probabilityOf(0.5)).toBeCloseTo(0.18, 10);
+    expect(probabilityOf(0)).toBe(0);
+    expect(probabilityOf(1)).toBe(1);
+    assert(
+      property(share, (score) => {
+        expect(probabilityOf(score)).toBeLessThanOrEqual(score + 1e-12);
+      }),
+    );
+    // As it was fitted.
+    expect(probabilityOf(scoreOf(0.6))).toBeCloseTo(1 / (1 + Math.exp(7 - 10.4 * 0.6)), 10);
   });
 });
 
@@ -54,7 +73,7 @@ describe("evidence", () => {
 
   const SCORES: readonly [name: string, witness: FusedWitness, from: number, to: number][] = [
     ["best by words and meaning", { mix: 1, cosine: 0.8, lexicalBest: 0.9, cosineBest: 0.8 }, 0.85, 1],
-    ["middling by both", { mix: 1, cosine: 0.5, lexicalBest: 0.5, cosineBest: 0.5 }, 0.03, 0.25],
+    ["middling by both", { mix: 1, cosine: 0.5, lexicalBest: 0.5, cosineBest: 0.5 }, 0.1, 0.4],
     ["the same in other words", { mix: 1, cosine: 0.85, lexicalBest: 0, cosineBest: 0.85 }, 0.5, 0.9],
     ["far from everything", { mix: 1, cosine: 0.3, lexicalBest: 0, cosineBest: 0.3 }, 0, 0.02],
     [
