@@ -18,6 +18,7 @@ const LONG = [
 /** What puts a module in another one's place, or counts what the whole process does. */
 const ALONE = [
   "test/cli/doctor-folders.test.ts",
+  "test/kb/resources/job-runner.test.ts",
   "test/sync/{degraded,renames,rescans,scan-faults,trouble,watch-network}.test.ts",
   "test/sync/audit/schedule.test.ts",
   "test/sync/control/control.test.ts",
