@@ -32,6 +32,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/ingest",
     "kb/ingest/chunk",
     "kb/resources",
+    "kb/search",
     "kb/webhooks",
   ],
   "kb/http": [

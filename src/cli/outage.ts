@@ -1,4 +1,4 @@
-import type { PaceState } from "../sync/remote/pacer.ts";
+import { outageWords, type PaceState } from "../sync/remote/pacer.ts";
 import { localTime } from "./activity.ts";
 import type { Context } from "./context.ts";
 
@@ -24,13 +24,13 @@ export function tellOutages(context: Context, state: () => PaceState): () => voi
     sinceMs ??= context.nowMs();
     if (told || context.nowMs() - sinceMs < TELL_AFTER_MS) return;
     told = true;
-    context.stderr.write(outageWords(now));
+    context.stderr.write(outageLine(now));
   }, LOOK_EVERY_MS);
   return () => clearInterval(timer);
 }
 
 /** `the service does not answer: connect ECONNREFUSED …; trying again until 17:12:05`. */
-export function outageWords({ reason, givesUpMs }: Extract<PaceState, { kind: "waiting" }>): string {
+export function outageLine({ reason, hint, givesUpMs }: Extract<PaceState, { kind: "waiting" }>): string {
   const until = givesUpMs === undefined ? "" : ` until ${localTime(givesUpMs).slice(-8)}`;
-  return `kbsync: the service does not answer: ${reason}; trying again${until}\n`;
+  return `kbsync: ${outageWords({ reason, hint })}; trying again${until}\n`;
 }

@@ -1,4 +1,5 @@
 import type { DaemonStatus } from "../sync/daemon.ts";
+import { outageWords } from "../sync/remote/pacer.ts";
 import { counted, thousands } from "./progress.ts";
 
 /**
@@ -32,7 +33,7 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
     if (halted) return [`${path} halted: ${holdReason ?? "nothing is sent"}`];
     return paused ? [`${path} paused`] : [];
   });
-  if (service.kind === "waiting") troubles.push(`the service does not answer: ${service.reason}`);
+  if (service.kind === "waiting") troubles.push(outageWords(service));
   if (service.kind === "key_refused") troubles.push(`the service refuses the key: ${service.reason}`);
   return [counts.join(", "), ...troubles].join("; ");
 }

@@ -9,6 +9,7 @@ import {
   type TroubledFile,
 } from "../sync/status.ts";
 import type { ResultOf } from "../sync/control/protocol.ts";
+import { outageWords } from "../sync/remote/pacer.ts";
 import { localTime } from "./activity.ts";
 import { nothingSynced, type Operator, openOperator } from "./ask.ts";
 import { findService } from "./compose.ts";
@@ -193,5 +194,5 @@ export function paceWords(service: ResultOf<"status">["service"]): string {
   const until = `trying again at ${localTime(service.untilMs).slice(-8)}`;
   return service.kind === "key_refused"
     ? `the service refuses the key: ${service.reason}; ${until}`
-    : `the service does not answer: ${service.reason}; ${until}`;
+    : `${outageWords(service)}; ${until}`;
 }

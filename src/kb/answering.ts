@@ -8,6 +8,7 @@ import type { Fetcher } from "./fetch/fetcher.ts";
 import { openRateLimiter, type RateRule } from "./http/rate.ts";
 import type { ModelFacts } from "./models/price.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
+import { saysDamaged } from "./store/damage.ts";
 
 /** How questions are answered. */
 export interface ChatOptions {
@@ -107,7 +108,10 @@ export function openAnswering(parts: AnsweringParts): Answering {
     },
     onFull: (error) =>
       log.error({ err: error }, "questions wait for room on the disk; each for a day at most"),
-    onProblem: (error) => log.error({ err: error }, "the queue of questions stands still, tries again"),
+    onProblem: (error) => {
+      // Of a damaged store the service tells when it is first met.
+      if (!saysDamaged(error)) log.error({ err: error }, "the queue of questions stands still, tries again");
+    },
   });
   return {
     chat,

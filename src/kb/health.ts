@@ -12,6 +12,7 @@ export interface HealthParts {
   readonly reranker: Reranker | undefined;
   readonly language: LanguageService | undefined;
   readonly isBackfilling: boolean;
+  readonly isDamaged: boolean;
 }
 
 /** Of the parts as they are now. */
@@ -22,14 +23,16 @@ export function healthOf({
   reranker,
   language,
   isBackfilling,
+  isDamaged,
 }: HealthParts): Health {
+  const state = admission.state();
   const embedder = model.state();
   const judge = reranker?.state() ?? {
     state: "off",
     message: "No reranker is configured; high_accuracy reranks by sentences.",
   };
   return {
-    status: admission.state(),
+    status: isDamaged && state === "ready" ? "damaged" : state,
     version,
     embedder,
     reranker: judge,

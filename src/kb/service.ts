@@ -45,6 +45,7 @@ import { Refusal } from "./resources/refusal.ts";
 import { timeWrites } from "./observer.ts";
 import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openReranker } from "./search/reranker.ts";
+import { noticeDamage, saysDamaged } from "./store/damage.ts";
 import type { KeyRecord } from "./store/store.ts";
 import { noticeMessages } from "./webhooks/courier.ts";
 import { logDelivery } from "./webhooks/report.ts";
@@ -78,8 +79,20 @@ export interface Service {
 }
 
 /** Composes the service. It answers after `start`. */
-export async function openService(options: ServiceOptions): Promise<Service> {
-  const { log, observer } = options;
+export async function openService(given: ServiceOptions): Promise<Service> {
+  const { log, observer } = given;
+  let isDamaged = false;
+  const options = {
+    ...given,
+    store: noticeDamage(given.store, ({ message, hint }) => {
+      isDamaged = true;
+      log.error({ hint }, message);
+    }),
+  };
+  /** Tells of a failure that no caller hears of; of a damaged store that was done when it was first met. */
+  const fail = (words: string) => (error: unknown) => {
+    if (!saysDamaged(error)) log.error({ err: error }, words);
+  };
   const host = options.host ?? "127.0.0.1";
   const nowMs = options.nowMs ?? Date.now;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -173,9 +186,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     nowMs,
     ...(observer && { onSearched: (tier, seconds) => observer.search(tier, seconds) }),
   };
-  const jobs = openJobRunner(kb, (error) =>
-    log.error({ err: error }, "the queue of documents stands still, tries again"),
-  );
+  const jobs = openJobRunner(kb, fail("the queue of documents stands still, tries again"));
   const reachable = addressRules(options.webhookAllow ?? []);
   const webhooks = openWebhooks({
     store,
@@ -186,8 +197,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
     report: (report) => logDelivery(log, report),
-    onProblem: (error) =>
-      log.error({ err: error }, "the queue of webhook messages stands still, tries again"),
+    onProblem: fail("the queue of webhook messages stands still, tries again"),
   });
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
   const isReachedByOthers = isExposed({ host, publicUrl: options.resourcesUrl });
@@ -214,7 +224,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     retention,
     nowMs,
     onSwept: (swept) => log.debug(swept, "housekeeping"),
-    onProblem: (error) => log.error({ err: error }, "housekeeping failed, tries again later"),
+    onProblem: fail("housekeeping failed, tries again later"),
   });
   const health = (): Health =>
     healthOf({
@@ -224,6 +234,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       reranker,
       language,
       isBackfilling: backfill.isRunning(),
+      isDamaged,
     });
   const server = await buildServer(
     {
@@ -365,5 +376,6 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
 
 function logBackfill(log: Logger, { chunks, error }: BackfillReport): void {
   if (error === undefined) log.info({ chunks }, "gave vectors to chunks stored without");
-  else log.warn({ chunks, err: error }, "stopped giving vectors to chunks stored without; tries again later");
+  else if (!saysDamaged(error))
+    log.warn({ chunks, err: error }, "stopped giving vectors to chunks stored without; tries again later");
 }

@@ -22,6 +22,8 @@ export const BulkSummary = z.object({
   summary: z.object({
     lines: z.number(),
     created: z.number(),
+    /** Lines answered from the note of an earlier one with their key: nothing was made. */
+    repeated: z.number(),
     failed: z.number(),
     /** Why no further line was read, where the body did not end well. */
     message: z.string().optional(),

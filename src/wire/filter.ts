@@ -56,7 +56,8 @@ export function readFilter(given: unknown, context: z.RefinementCtx): Filter {
   const readEntry = (path: Path, key: string, value: unknown, level: number): Filter => {
     if (key === "not") return { kind: "not", of: readObject(path, value, level + 1) };
     if (key === "and" || key === "or") {
-      if (!Array.isArray(value) || value.length === 0) return refuse(path, "expected a list of filters");
+      if (!Array.isArray(value)) return refuse(path, "expected a list of filters");
+      if (value.length === 0) return refuse(path, "expected at least one filter");
       return { kind: key, of: value.map((item, at) => readObject([...path, at], item, level + 1)) };
     }
     conditions += 1;
@@ -71,7 +72,8 @@ export function readFilter(given: unknown, context: z.RefinementCtx): Filter {
     if (operators.length === 1 && operators[0] === "in") {
       const values = value["in"];
       const at = [...path, "in"];
-      if (!Array.isArray(values) || values.length === 0) return refuse(at, "expected a list of values");
+      if (!Array.isArray(values)) return refuse(at, "expected a list of values");
+      if (values.length === 0) return refuse(at, "expected at least one value");
       if (values.length > FILTER_VALUES_MAX)
         return refuse(at, `expected at most ${FILTER_VALUES_MAX} values`);
       return { kind: "in", path: key, values: values.map((item, index) => readScalar([...at, index], item)) };

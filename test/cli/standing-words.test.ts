@@ -65,6 +65,12 @@ it.each<[string, readonly Source[], DaemonStatus["service"], string]>([
     "0 files in agreement, 4 waiting; the service does not answer: connect ECONNREFUSED 127.0.0.1:9",
   ],
   [
+    "a service whose trouble a person has to end",
+    [source({ waiting: 4 })],
+    { kind: "waiting", untilMs: 0, reason: "The store is damaged.", hint: "Restore it." },
+    "0 files in agreement, 4 waiting; the service cannot work: The store is damaged. Restore it",
+  ],
+  [
     "a key that is refused",
     [source({ inAgreement: 4 })],
     { kind: "key_refused", untilMs: 0, reason: "unknown key" },

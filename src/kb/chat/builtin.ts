@@ -4,6 +4,7 @@ import type { OcrPage } from "../ingest/extract/ocr-layout.ts";
 import { holdsText } from "../ingest/extract/ocr-layout.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
 import { unreadWords } from "../ingest/extract/unread-words.ts";
+import { probabilityOf } from "../search/score.ts";
 import type { ChatImage } from "./images.ts";
 import { layoutText } from "./layout-text.ts";
 import { citationOf, type Passage } from "./passage.ts";
@@ -17,8 +18,13 @@ const LINES_MAX = 5;
 const QUOTES_MAX = 5;
 /** Share of the question's terms that a line or sentence has to hold to be shown. */
 const FITTING = 0.3;
-/** A passage of this score is quoted whatever its words: meaning found it. */
-const SCORE_SURE = 0.3;
+/**
+ * A passage that is less probably relevant is never quoted: of fifty such passages one would be. The words that it shares
+ * with the question then stand in it by chance.
+ */
+const PROBABILITY_MIN = 0.02;
+/** A passage that is relevant with this probability is quoted whatever its words: meaning found it. */
+const PROBABILITY_SURE = 0.3;
 /** Lines with places given to programs; all of an A4 page in small type. */
 const PLACED_LINES_MAX = 500;
 
@@ -180,16 +186,26 @@ function fittingLines(question: string, read: readonly ReadImage[]): string[] {
   );
 }
 
-/** Of each of the best passages, the sentence that says most to the question. */
+/** Of each of the best passages, the sentence that says most to the question: each once, numbered as they are quoted. */
 function quotes(question: string, passages: readonly Passage[]): Citation[] {
   const wanted = termsOf(question);
-  return passages
+  const fitting = passages
     .filter(({ score, text, title }) => {
+      const probability = probabilityOf(score);
+      if (probability < PROBABILITY_MIN) return false;
       const share = bestSentence(text, wanted, title)?.share ?? 0;
-      return score >= SCORE_SURE || share >= FITTING;
+      return probability >= PROBABILITY_SURE || share >= FITTING;
     })
-    .slice(0, QUOTES_MAX)
     .map((passage) => citationOf(passage, question));
+  // Copies of a document say the same: the best one's stays.
+  const unique = new Map<string, Citation>();
+  for (const citation of fitting) {
+    const words = citation.span.text.replaceAll(/\s+/g, " ");
+    if (!unique.has(words)) unique.set(words, citation);
+  }
+  return [...unique.values()]
+    .slice(0, QUOTES_MAX)
+    .map((citation, at) => Object.assign(citation, { number: at + 1 }));
 }
 
 function knowledgeWords({ hasKnowledge }: BuiltinRequest, citations: readonly Citation[]): string {

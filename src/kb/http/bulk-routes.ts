@@ -141,10 +141,11 @@ async function* answerLines(
     weigh: ({ bytes }: Line) => bytes?.length ?? 0,
     weightMax: BULK_BYTES_UNDER_WAY,
   };
-  const count = { lines: 0, created: 0, failed: 0 };
-  const text = (outcome: BulkOutcome): string => {
+  const count = { lines: 0, created: 0, repeated: 0, failed: 0 };
+  const text = ({ isRepeated, outcome }: Answered): string => {
     count.lines += 1;
-    if (outcome.success) count.created += 1;
+    if (isRepeated) count.repeated += 1;
+    else if (outcome.success) count.created += 1;
     else count.failed += 1;
     return `${JSON.stringify(outcome)}\n`;
   };
@@ -163,19 +164,25 @@ async function* answerLines(
   }
 }
 
+/** What a line is answered, and whether that came from the note of an earlier one. */
+interface Answered {
+  readonly isRepeated: boolean;
+  readonly outcome: BulkOutcome;
+}
+
 /** What comes of a line; never rejects. */
 async function outcomeOf(
   { log }: HttpParts,
   { number: line }: Line,
   create: () => Promise<Made>,
-): Promise<BulkOutcome> {
+): Promise<Answered> {
   try {
-    const { status, id: _id, collectionId, ownerId } = await create();
-    return { line, success: true, status, data: { _id, collectionId, ownerId } };
+    const { status, isRepeated = false, id: _id, collectionId, ownerId } = await create();
+    return { isRepeated, outcome: { line, success: true, status, data: { _id, collectionId, ownerId } } };
   } catch (error) {
     const { status, body } = refusalAnswer(error);
     if (status === 500 && !hasLeft(error)) log.error({ err: error, line }, "a line of a bulk create failed");
-    return { line, status, ...body };
+    return { isRepeated: false, outcome: { line, status, ...body } };
   }
 }
 
@@ -201,6 +208,7 @@ async function createLine(
 
 interface Made {
   readonly status: number;
+  readonly isRepeated?: boolean;
   readonly id: string;
   readonly collectionId: string;
   readonly ownerId: string;
@@ -230,7 +238,7 @@ async function once(
             ? await kb.store.resource({ accountId, id: kept.resourceId })
             : undefined;
       if (resource === undefined) throw new Refusal("resource_not_found", "The resource was deleted since.");
-      return { ...resource, status: noted.status };
+      return { ...resource, status: noted.status, isRepeated: true };
     },
   );
 }

@@ -11,7 +11,7 @@ export const HEALTH_PATH = "/v1/health";
 
 const Answer = z.object({
   success: z.literal(true),
-  status: z.enum(["starting", "ready", "draining"]),
+  status: z.enum(["starting", "ready", "draining", "damaged"]),
   version: z.string(),
   embedder: z.object({ state: z.string(), message: z.string() }),
   reranker: z.object({ state: z.string(), message: z.string() }),
@@ -21,7 +21,8 @@ const Answer = z.object({
 
 /** What the service tells everybody about itself. */
 export interface Health {
-  readonly status: ServiceState;
+  /** `damaged`: an operation found the store file damaged; what its damage does not touch is answered still. */
+  readonly status: ServiceState | "damaged";
   readonly version: string;
   /** The state of the embedding model, in words. */
   readonly embedder: ModelState;

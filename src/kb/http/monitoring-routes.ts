@@ -1,9 +1,10 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { Refusal } from "../resources/refusal.ts";
-import type { Admission } from "./admission.ts";
 import { HEALTH_PATH } from "./health-route.ts";
+import type { Health } from "./health-route.ts";
 import { routeConfig, sendJson } from "./operation.ts";
+import { storeDamaged } from "./status.ts";
 
 /** Metrics as they are served. */
 export interface MetricsText {
@@ -28,7 +29,7 @@ export function isMonitoring(url: string | undefined): boolean {
 /** `GET /healthz`, `/readyz` and, where there are metrics, `/metrics`: additions. */
 export function addMonitoringRoutes(
   server: FastifyInstance,
-  admission: Pick<Admission, "state">,
+  statusNow: () => Health["status"],
   metrics: (() => Promise<MetricsText>) | undefined,
 ): void {
   const docOf = (summary: string, status: string) => ({
@@ -40,11 +41,15 @@ export function addMonitoringRoutes(
   server.get(LIVE_PATH, { config: routeConfig("none", live) }, async (_request, reply) =>
     sendJson(reply, 200, JSON.stringify({ success: true, status: "alive" })),
   );
-  const ready = docOf("Whether requests are taken; 503 while the service starts or shuts down.", "ready");
+  const ready = docOf(
+    "Whether requests are taken; 503 while the service starts or shuts down, or its store is damaged.",
+    "ready",
+  );
   server.get(READY_PATH, { config: routeConfig("none", ready) }, async (_request, reply) => {
-    const state = admission.state();
+    const state = statusNow();
     if (state === "starting") throw new Refusal("starting", "The service is starting.");
     if (state === "draining") throw new Refusal("draining", "The service is shutting down.");
+    if (state === "damaged") throw storeDamaged(undefined);
     return sendJson(reply, 200, JSON.stringify({ success: true, status: "ready" }));
   });
   if (metrics === undefined) return;

@@ -115,7 +115,7 @@ export async function buildServer(
   });
 
   addHealthRoute(server, health);
-  addMonitoringRoutes(server, parts.admission, metrics);
+  addMonitoringRoutes(server, () => health().status, metrics);
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
   addFileRoutes(server, parts);
@@ -258,7 +258,8 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
   if (hasLeft(error)) log.debug({ ...line, status: undefined }, "the client went away before its answer");
   else if (body.error.code === "disk_full") tellFullDisk(log, line);
-  else if (status >= 500 && body.error.code !== "draining")
+  // A damaged store was told of when it was first met, and each request would tell the same.
+  else if (status >= 500 && body.error.code !== "draining" && body.error.code !== "store_damaged")
     log.error({ ...line, err: error }, "request failed");
   else log.debug({ ...line, code: body.error.code }, "request refused");
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));

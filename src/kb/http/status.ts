@@ -2,6 +2,7 @@ import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { saysFull } from "../../lib/full-disk.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { RefusalCode } from "../resources/refusal.ts";
+import { DAMAGE_HINT, saysDamaged } from "../store/damage.ts";
 
 /** The HTTP status of every refusal: the one place where the two meet. */
 export const STATUS: Readonly<Record<RefusalCode, number>> = {
@@ -70,6 +71,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   overloaded: 503,
   extraction_failed: 503,
   store_busy: 503,
+  store_damaged: 503,
   disk_full: 503,
 };
 
@@ -83,6 +85,8 @@ const RETRY_AFTER_SECONDS: Readonly<Partial<Record<RefusalCode, number>>> = {
   overloaded: 1,
   extraction_failed: 10,
   store_busy: 1,
+  // A person has to act: who asks on meanwhile need not ask often.
+  store_damaged: 60,
   disk_full: 60,
 };
 
@@ -122,6 +126,7 @@ function refusalOf(error: unknown): Refusal {
     // The store's own words name a path on this machine: that is for the log.
     return new Refusal("disk_full", "No space is left to store this.", { cause: error });
   }
+  if (saysDamaged(error)) return storeDamaged(error);
   if (code === "store_busy") return new Refusal("store_busy", "The store is busy.", { cause: error });
   if (error instanceof KbsyncError && code !== undefined && FOR_THE_CALLER.has(code)) {
     const hint = error.hint === undefined ? {} : { hint: sentence(error.hint) };
@@ -129,6 +134,14 @@ function refusalOf(error: unknown): Refusal {
     return new Refusal(code as RefusalCode, sentence(error.message), { ...hint, cause: error });
   }
   return fastifyRefusal(error, code) ?? internal(error);
+}
+
+/** What is answered where the store is damaged. Its own words name a path on this machine, which is for the log. */
+export function storeDamaged(cause: unknown): Refusal {
+  return new Refusal("store_damaged", "The store of the knowledge base is damaged.", {
+    hint: DAMAGE_HINT,
+    cause,
+  });
 }
 
 /** Codes of the extractor, of the store, and of the worker that parses large bodies, whose words are meant for the caller. */

@@ -87,7 +87,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 function came(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
   if (typeof value === "object") return "an object";
   if (typeof value !== "string") return JSON.stringify(value);
   return value.length > 60 ? `${value.length} characters` : shown(value);

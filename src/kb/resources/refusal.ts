@@ -70,6 +70,7 @@ export type RefusalCode =
   | "draining"
   | "overloaded"
   | "store_busy"
+  | "store_damaged"
   | "disk_full";
 
 /** What a refusal tells besides its sentence. */

@@ -50,7 +50,12 @@ export type CommandName = Request["command"];
 
 const PaceState = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("open") }),
-  z.object({ kind: z.literal("waiting"), untilMs: z.number(), reason: z.string() }),
+  z.object({
+    kind: z.literal("waiting"),
+    untilMs: z.number(),
+    reason: z.string(),
+    hint: z.string().optional(),
+  }),
   z.object({ kind: z.literal("key_refused"), untilMs: z.number(), reason: z.string() }),
 ]);
 

@@ -102,6 +102,7 @@ export function openDeletes(options: {
       missingNew,
       filesBefore: row.agreed + row.unsure + row.held,
       deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
+      heldBefore: row.held,
       holdDeletesOver: sync.holdDeletesOver,
       holdDeletesPercent: sync.holdDeletesPercent,
       holdReason: row.holdReason ?? undefined,

@@ -12,6 +12,8 @@ export interface BrakeFacts {
   readonly missingNew: number;
   /** Deletes of this source done within the last minutes: many small batches are one large one. */
   readonly deletedLately: number;
+  /** Rows of the source that are held, wherever they lie: a look at a part of it sees those of that part alone. */
+  readonly heldBefore: number;
   readonly holdDeletesOver: number;
   readonly holdDeletesPercent: number;
   /** Why rows are held already. */
@@ -93,7 +95,8 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
   if (isMass(open.length, facts)) {
-    const reason = told ?? rulesReason(open, facts) ?? massReason(open.length, facts);
+    const reason =
+      told ?? rulesReason(open, facts) ?? massReason(heldWith(scan, open, isNew.length, facts), facts);
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
   // What is held stays so until a person agrees, also when it has become few.
@@ -174,6 +177,11 @@ function isMass(count: number, facts: LimitFacts): boolean {
 /** Part of the source that goes, with what went lately. */
 function percentOf(count: number, { deletedLately, filesBefore }: LimitFacts): number {
   return (100 * (count + deletedLately)) / (filesBefore + deletedLately);
+}
+
+/** How many are held after this look, which adds so many. */
+function heldWith(scan: Scan, open: readonly KnownFile[], added: number, { heldBefore }: BrakeFacts): number {
+  return scan.scope === undefined ? open.length : Math.max(open.length, heldBefore + added);
 }
 
 function massReason(count: number, facts: LimitFacts): string {

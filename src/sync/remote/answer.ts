@@ -20,6 +20,8 @@ export interface Later {
   readonly blame: "request" | "service" | "key";
   /** Nobody was there to send it to. */
   readonly unreached?: boolean;
+  /** What a person can do, in the service's words: given where waiting alone does not end the trouble. */
+  readonly hint?: string | undefined;
   /** The service's wish. */
   readonly retryAfterMs?: number | undefined;
 }
@@ -34,8 +36,11 @@ export interface RawAnswer {
 const Envelope = z.object({
   success: z.boolean(),
   message: z.string().optional(),
-  error: z.object({ code: z.string().optional() }).optional(),
+  error: z.object({ code: z.string().optional(), hint: z.string().optional() }).optional(),
 });
+
+/** The one trouble of a service as a whole that stays until a person acts. */
+const STORE_DAMAGED = "store_damaged";
 
 /** Longest piece of a foreign answer that is repeated to a person. */
 const WORDS_CHARS_MAX = 500;
@@ -91,7 +96,10 @@ export function readAnswer<T>(
     );
   }
   if (status === 429) return later("no", "service");
-  if (status === 503) return later(envelope.success ? "no" : "maybe", "service");
+  if (status === 503) {
+    const unwilling = later(envelope.success ? "no" : "maybe", "service");
+    return code === STORE_DAMAGED ? { ...unwilling, hint: envelope.data?.error?.hint } : unwilling;
+  }
   if (status === 408 || status === 425) return later("maybe", "request");
   // The first request under this Idempotency-Key is still being worked on; a conflict that stays names no time.
   if (status === 409 && header(answer, "retry-after") !== undefined) return later("maybe", "request");

@@ -2,17 +2,31 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";
 
+/** The service does not answer, or not as it should. */
+interface Outage {
+  readonly kind: "waiting";
+  readonly untilMs: number;
+  readonly reason: string;
+  /** What a person can do, where waiting alone does not end it. */
+  readonly hint?: string | undefined;
+  /** When it is given up, by the same clock; undefined: never. */
+  readonly givesUpMs?: number;
+}
+
 /** How sending goes, for status. */
 export type PaceState =
   | { readonly kind: "open" }
-  | {
-      readonly kind: "waiting";
-      readonly untilMs: number;
-      readonly reason: string;
-      /** When it is given up, by the same clock; undefined: never. */
-      readonly givesUpMs?: number;
-    }
+  | Outage
   | { readonly kind: "key_refused"; readonly untilMs: number; readonly reason: string };
+
+/** What keeps the gate closed, for a person, with what can be done where the service tells. */
+export function outageWords({ reason, hint }: Pick<Outage, "reason" | "hint">): string {
+  return `${outageOf({ hint })}: ${reason}${hint === undefined ? "" : ` ${hint.replace(/\.$/, "")}`}`;
+}
+
+function outageOf({ hint }: Pick<Outage, "hint">): string {
+  return hint === undefined ? "the service does not answer" : "the service cannot work";
+}
 
 /** Which failure of the service a request left after: what an older one tells is old news. */
 export type Ticket = number;
@@ -97,10 +111,10 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
           code: "key_refused",
           hint: "check pauthkeyFile or KBSYNC_PAUTHKEY",
         })
-      : new KbsyncError(`the service does not answer: ${state.reason}`, {
+      : new KbsyncError(`${outageOf(state)}: ${state.reason}`, {
           code: "service_unreachable",
-          retryable: true,
-          hint: "check that the service runs and its address is right",
+          retryable: state.hint === undefined,
+          hint: state.hint ?? "check that the service runs and its address is right",
         });
   };
   /** When it is given up; infinite: never. */
@@ -111,7 +125,7 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
   const giveUpIfHopeless = (): void => {
     const error = trouble();
     if (error === undefined || patienceMs() === Infinity) return;
-    if (error.code === "key_refused" || now() >= givesUpMs()) throw error;
+    if (!error.retryable || now() >= givesUpMs()) throw error;
   };
 
   return {
@@ -155,7 +169,7 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       timer = undefined;
       wake();
     },
-    failed: (ticket, { blame, reason, retryAfterMs, unreached: nobody = false }) => {
+    failed: (ticket, { blame, reason, hint, retryAfterMs, unreached: nobody = false }) => {
       const nowMs = now();
       // Requests that left together fail together: that is one failure of the service, not one of each. But whichever
       // of them brings the service's wish, it holds.
@@ -173,11 +187,16 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       const delay = blame === "key" ? KEY_RETRY_MS : delayMs(failures, retryAfterMs, random());
       // A wish that came while the probe was on its way holds, whatever became of the probe.
       const untilMs = Math.max(nowMs + delay, state.kind === "open" ? 0 : state.untilMs);
-      state = { kind: blame === "key" ? "key_refused" : "waiting", untilMs, reason };
+      const isNews =
+        blame === "key" || (hint !== undefined && !(state.kind === "waiting" && state.hint === hint));
+      state =
+        blame === "key"
+          ? { kind: "key_refused", untilMs, reason }
+          : { kind: "waiting", untilMs, reason, hint };
       clearTimeout(timer);
       timer = undefined;
       const error = trouble();
-      if (error !== undefined && (failures === WARN_FAILURES || blame === "key")) onTrouble(error);
+      if (error !== undefined && (failures === WARN_FAILURES || isNews)) onTrouble(error);
       wake();
     },
     left: (ticket) => {

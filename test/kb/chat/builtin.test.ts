@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { answerBuiltin, type BuiltinAnswer } from "../../../src/kb/chat/builtin.ts";
+import type { Passage } from "../../../src/kb/chat/passage.ts";
 import { createBody } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 import { ask, eventsOf, openAsking, remember } from "./asking.ts";
@@ -32,6 +34,49 @@ describe("without a model", () => {
     expect(json.response.data.content).toBe(
       "No language model answered this.\n\nThe knowledge base holds nothing that fits the question.",
     );
+  });
+
+  const passage = (number: number, score: number, text: string): Passage => ({
+    number,
+    resourceId: `r${number}`,
+    title: "Harbour",
+    chunkId: `c${number}`,
+    score,
+    start: 0,
+    text,
+  });
+  const answered = (passages: readonly Passage[]): Promise<BuiltinAnswer> =>
+    answerBuiltin(
+      { pagesMax: 0, readImage: () => Promise.reject(new Error("no image")) },
+      {
+        question: "What does the crane lift?",
+        images: [],
+        passages,
+        hasKnowledge: true,
+        asJson: false,
+        signal: new AbortController().signal,
+      },
+    );
+
+  it("no passage is quoted whose score is next to nothing, whatever words it shares", async () => {
+    const { text, citations } = await answered([passage(1, 0.004, "The crane may lift its head.")]);
+    expect(citations).toEqual([]);
+    expect(text).toContain("The knowledge base holds nothing that fits the question.");
+  });
+
+  it("each sentence is quoted once, under numbers without gaps", async () => {
+    const { text, citations } = await answered([
+      passage(1, 0.9, "The crane lifts forty tons."),
+      passage(2, 0.8, "The crane  lifts\nforty tons."),
+      passage(3, 0.2, "Waves."),
+      passage(4, 0.1, "A crane lifts boats."),
+    ]);
+    expect(citations.map(({ number, resource_id }) => [number, resource_id])).toEqual([
+      [1, "r1"],
+      [2, "r4"],
+    ]);
+    expect(text.match(/forty tons/g)).toHaveLength(1);
+    expect(text).toContain("“A crane lifts boats.” [2]");
   });
 
   it("comes in pieces as it is made, and as JSON where that was asked for", async () => {

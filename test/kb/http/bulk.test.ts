@@ -55,7 +55,7 @@ describe("bulk create", () => {
     const sent = Array.from({ length: 200 }, (_, at) => createBody({ owner_id: "bulk", title: `T${at}` }));
     const { status, lines } = await bulk(sent);
     expect(status).toBe(200);
-    expect(lines.at(-1)).toEqual({ summary: { lines: 200, created: 200, failed: 0 } });
+    expect(lines.at(-1)).toEqual({ summary: { lines: 200, created: 200, repeated: 0, failed: 0 } });
     expect(lines.slice(0, -1).map(({ line, status: each }) => [line, each])).toEqual(
       sent.map((_, at) => [at + 1, 201]),
     );
@@ -90,7 +90,7 @@ describe("bulk create", () => {
       [9, 400, "invalid_field", "idempotency_key"],
       [10, 201, undefined, undefined],
     ]);
-    expect(lines.at(-1)).toEqual({ summary: { lines: 9, created: 2, failed: 7 } });
+    expect(lines.at(-1)).toEqual({ summary: { lines: 9, created: 2, repeated: 0, failed: 7 } });
   });
 
   it("honours a key for each line, within a request and across", async () => {
@@ -100,6 +100,10 @@ describe("bulk create", () => {
     const ids = ({ lines }: { lines: Outcome[] }): string[] => lines.slice(0, -1).map(({ data }) => data._id);
     expect(ids(first)[0]).toBe(ids(first)[2]);
     expect(ids(again)).toEqual(ids(first));
+    expect([first, again].map(({ lines }) => lines.at(-1)?.summary)).toEqual([
+      { lines: 3, created: 2, repeated: 1, failed: 0 },
+      { lines: 3, created: 0, repeated: 3, failed: 0 },
+    ]);
     expect(await list(first.lines[0].data.collectionId, "keys")).toHaveLength(2);
     const other = await bulk([createBody({ owner_id: "keys", idempotency_key: "a", title: "Other" })]);
     expect(other.lines[0]).toMatchObject({ status: 409, error: { code: "idempotency_conflict" } });
@@ -155,7 +159,7 @@ describe("bulk create", () => {
       })(),
     );
     const { lines } = await bulk(body);
-    expect(lines.at(-1)?.summary).toEqual({ lines: 3000, created: 3000, failed: 0 });
+    expect(lines.at(-1)?.summary).toEqual({ lines: 3000, created: 3000, repeated: 0, failed: 0 });
   }, 60_000);
 
   it("refuses another type of body, none at all, and a key that may not write", async () => {
@@ -248,7 +252,7 @@ describe("the time a bulk create may take", () => {
         }
       })(),
     );
-    expect(lines.at(-1)).toEqual({ summary: { lines: 12, created: 12, failed: 0 } });
+    expect(lines.at(-1)).toEqual({ summary: { lines: 12, created: 12, repeated: 0, failed: 0 } });
   });
 
   it("does not count what the service holds the client back", async () => {
@@ -259,7 +263,7 @@ describe("the time a bulk create may take", () => {
         for (let at = 0; at < 70; at += 1) yield line(`T${at}`, "wave ".repeat(25_000));
       })(),
     ).finally(() => (createMs = 0));
-    expect(lines.at(-1)).toEqual({ summary: { lines: 70, created: 70, failed: 0 } });
+    expect(lines.at(-1)).toEqual({ summary: { lines: 70, created: 70, repeated: 0, failed: 0 } });
   });
 
   it("ends when nothing comes, with a summary that says so; every line that was made is answered", async () => {
@@ -274,7 +278,7 @@ describe("the time a bulk create may take", () => {
     never.resolve();
     expect(lines.slice(0, -1).map(({ status }) => status)).toEqual([201, 201]);
     const message = expect.stringContaining("nothing more of it came");
-    expect(lines.at(-1)).toEqual({ summary: { lines: 2, created: 2, failed: 0, message } });
+    expect(lines.at(-1)).toEqual({ summary: { lines: 2, created: 2, repeated: 0, failed: 0, message } });
   });
 
   it("is that of any request for other bodies", async () => {

@@ -62,6 +62,13 @@ describe("metadata", () => {
     expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });
   });
 
+  it.each([
+    ["values", { year: { in: [] } }, "filter.year.in: expected at least one value, got an empty array"],
+    ["filters", { or: [] }, "filter.or: expected at least one filter, got an empty array"],
+  ])("without %s in a list is told what is lacking", async (_name, filter, message) => {
+    expect((await search(filter)).json.message).toBe(message);
+  });
+
   it("is refused with a number that is too large to be kept", async () => {
     const body = JSON.stringify(createBody({ metadata: { a: 0 } })).replace('{"a":0}', '{"a":1e400}');
     const answer = await running.send("POST", "/api/rag/resource", { body });

@@ -278,6 +278,30 @@ describe("failures inside", () => {
   });
 });
 
+describe("a damaged store", () => {
+  it("is told of as such by answers, health and readiness, with what helps, and logged once", async () => {
+    const damaged = Object.assign(new Error("database disk image is malformed"), {
+      code: "SQLITE_CORRUPT_VTAB",
+    });
+    const running = await open({
+      wrapStore: (store) => ({ ...store, createResource: async () => Promise.reject(damaged) }),
+    });
+    for (let count = 0; count < 3; count += 1) {
+      const answer = await create(running);
+      expect(answer).toMatchObject({ status: 503, json: { error: { code: "store_damaged" } } });
+      expect(answer.json.error.hint).toMatch(/`kbsync doctor`.*`kbsync restore`/);
+    }
+    expect(await running.send("GET", "/readyz", { key: null })).toMatchObject({
+      status: 503,
+      json: { error: { code: "store_damaged" } },
+    });
+    const health = await running.send("GET", "/v1/health", { key: null });
+    expect(health).toMatchObject({ status: 200, json: { status: "damaged" } });
+    const lines = running.log().split("\n");
+    expect(lines.filter((line) => line.includes('"level":50'))).toHaveLength(1);
+  });
+});
+
 describe("what is not HTTP", () => {
   it.each([
     { name: "nonsense", bytes: "hello\r\n\r\n", status: 400, code: "invalid_request" },

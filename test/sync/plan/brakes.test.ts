@@ -29,6 +29,7 @@ const facts = (more: Partial<BrakeFacts> = {}): BrakeFacts => ({
   missingBusy: 0,
   missingNew: 0,
   deletedLately: 0,
+  heldBefore: 0,
   holdDeletesOver: 50,
   holdDeletesPercent: 20,
   holdReason: undefined,
@@ -326,6 +327,13 @@ describe("brakes", () => {
       scan: { ...scan(), entries: rows(1) },
       facts: { leftOut: all(1) },
       words: "the rules leave out 1 file that was in agreement, and 59 files more are gone",
+    },
+    {
+      name: "a part of the folder was looked at, and more is held elsewhere",
+      scan: { ...scan(), scope: ["sub"] },
+      gone: rows(19),
+      facts: { filesBefore: 100, deletedLately: 37, heldBefore: 51 },
+      words: "70 deletes after 37 within 10 minutes, 78 % of the source",
     },
     {
       name: "held before, nothing new",

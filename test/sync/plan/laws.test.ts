@@ -441,6 +441,7 @@ describe("laws of the brakes", () => {
     missingBusy: fc.constant(0),
     missingNew: fc.constant(0),
     deletedLately: fc.integer({ min: 0, max: 20 }),
+    heldBefore: fc.integer({ min: 0, max: 10 }),
     holdDeletesOver: fc.integer({ min: 0, max: 12 }),
     holdDeletesPercent: fc.constantFrom(0, 20, 60, 100),
     holdReason: fc.constantFrom(undefined, "held before"),

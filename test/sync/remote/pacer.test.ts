@@ -122,6 +122,15 @@ describe("patience", () => {
     expect(ended).toMatchObject({ code: "service_unreachable" });
   });
 
+  it("ends at once where a person has to act first, in the service's words", async () => {
+    const gate = patient();
+    gate.failed(await gate.enter(signal), failure({ reason: "The store is damaged.", hint: "Restore it." }));
+    await expect(gate.enter(signal)).rejects.toMatchObject({
+      message: "the service cannot work: The store is damaged.",
+      hint: "Restore it.",
+    });
+  });
+
   it("has no end for a daemon that runs", async () => {
     pacer.failed(await pacer.enter(signal), failure({ unreached: true, retryAfterMs: 1000 }));
     expect(pacer.state()).toEqual({ kind: "waiting", untilMs: 1000, reason: "busy" });

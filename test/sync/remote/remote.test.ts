@@ -135,6 +135,11 @@ describe("what an answer to a create means", () => {
       fault: answer(503, words),
       expected: { kind: "later", acted: "no", blame: "service" },
     },
+    {
+      name: "a 503 for a damaged store, which a person has to mend",
+      fault: answer(503, '{"success":false,"message":"m","error":{"code":"store_damaged","hint":"h"}}'),
+      expected: { kind: "later", acted: "no", blame: "service", reason: "m", hint: "h" },
+    },
     { name: "a 503 of a proxy", fault: answer(503, "<html>"), expected: { kind: "later", acted: "maybe" } },
     {
       name: "a 500",

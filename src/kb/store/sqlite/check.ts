@@ -127,7 +127,7 @@ export function checkStore(path: string, { quick = false }: StoreCheckOptions = 
   } catch (error) {
     const failure = storeFailure(error, path);
     if (!(failure instanceof KbsyncError) || failure.code !== "store_damaged") throw failure;
-    return { resources: 0, chunks: 0, findings: [damaged(path, failure.message)] };
+    return { resources: 0, chunks: 0, findings: [{ ...damaged(path, ""), message: failure.message }] };
   } finally {
     db?.close();
   }

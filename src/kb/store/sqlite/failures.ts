@@ -1,4 +1,5 @@
 import { codeOf, KbsyncError, messageOf } from "../../../lib/failure.ts";
+import { DAMAGE_HINT } from "../damage.ts";
 
 /** What SQLite threw, in words for a person; a KbsyncError stays as it is. `path` is the database file. */
 export function storeFailure(error: unknown, path: string): KbsyncError {
@@ -25,7 +26,7 @@ const FACTS: readonly (readonly [
     {
       what: "the store file is no SQLite database",
       code: "store_damaged",
-      hint: "It was left as it is. Move it away to start with an empty store, or restore a backup.",
+      hint: DAMAGE_HINT,
     },
   ],
   [
@@ -33,7 +34,7 @@ const FACTS: readonly (readonly [
     {
       what: "the store file is damaged",
       code: "store_damaged",
-      hint: "It was left as it is. Restore a backup, or move it away to start with an empty store.",
+      hint: DAMAGE_HINT,
     },
   ],
   [

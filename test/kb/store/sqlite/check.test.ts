@@ -181,6 +181,7 @@ describe("a store with", () => {
     const cut = damagedBy("VACUUM");
     truncateSync(cut, 8192);
     expect(checkStore(cut)?.findings[0]).toMatchObject({ check: "store-structure", level: "damage" });
+    expect(checkStore(cut)?.findings[0]?.message.split("damaged:")).toHaveLength(2);
     const page = join(folder, "page.sqlite");
     writeFileSync(page, "<html>".repeat(1000));
     expect(checkStore(page)?.findings[0]?.message).toContain("no SQLite database");
