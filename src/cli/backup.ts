@@ -15,7 +15,7 @@ interface BackupCommandOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** Missing files that are named. */
+/** Files left out that are named. */
 const NAMED = 10;
 
 /** `kbsync backup TO`: a copy of the state folder, while it is used. */
@@ -54,10 +54,16 @@ async function backup(context: Context, to: string, options: BackupCommandOption
 /** The result for a person. */
 export function backupText({ path, files, bytes, missing }: BackupReport): string {
   const lines = [`backed up ${thousands(files)} files, ${megabytes(bytes)}, to ${path}`];
-  for (const { path: lost, reason } of missing.slice(0, NAMED)) lines.push(`not in it: ${lost} (${reason})`);
-  if (missing.length > NAMED) lines.push(`… and ${thousands(missing.length - NAMED)} more`);
+  lines.push(...namedLines("not in it", missing));
   if (missing.length > 0) lines.push("`kbsync doctor` says more of them.");
   return `${lines.join("\n")}\n`;
+}
+
+/** The first of the files that were left out, and how many more there are. */
+export function namedLines(what: string, files: BackupReport["missing"]): string[] {
+  const lines = files.slice(0, NAMED).map(({ path, reason }) => `${what}: ${path} (${reason})`);
+  if (files.length > NAMED) lines.push(`… and ${thousands(files.length - NAMED)} more`);
+  return lines;
 }
 
 /** Bytes for a person. */

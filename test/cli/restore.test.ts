@@ -24,6 +24,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
+/** How the last command ended. */
+let exitCode: number;
+
 /** Runs a command over the state folder; what it printed. */
 async function run(...args: readonly string[]): Promise<string> {
   let out = "";
@@ -42,6 +45,7 @@ async function run(...args: readonly string[]): Promise<string> {
   addKey(program, context);
   addRestore(program, context);
   await program.parseAsync(args, { from: "user" });
+  exitCode = context.exitCode;
   return out;
 }
 
@@ -79,6 +83,24 @@ describe("kbsync restore", () => {
     expect(await statuses(kept.key, revoked.key)).toEqual([200, 401]);
     const json = JSON.parse(await run("restore", "backup", "--force", "--json"));
     expect(json.keys).toEqual({ problem: null, revoked: 1, endEarlier: 0, narrowed: 0, valid: 1 });
+  });
+
+  it("names an upload that the backup has no more, and ends as a backup does that leaves one out", async () => {
+    await makeKey("first");
+    await run("backup", "backup");
+    expect(await run("restore", "backup", "--force")).not.toContain("not restored");
+    expect(exitCode).toBe(0);
+    const manifest = join(folder, "backup", "manifest.json");
+    const told = JSON.parse(await readFile(manifest, "utf8")) as { files: object[] };
+    told.files.push({ path: "service/uploads/gone", bytes: 3, sha256: "0".repeat(64) });
+    await writeFile(manifest, JSON.stringify(told));
+    expect(await run("restore", "backup", "--force")).toContain(
+      "not restored: service/uploads/gone (it is missing)\n",
+    );
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(await run("restore", "backup", "--force", "--json"))).toMatchObject({
+      notRestored: [{ path: "service/uploads/gone", reason: "it is missing" }],
+    });
   });
 
   it("does not let a key be taken anew from its file that was made and revoked since", async () => {
