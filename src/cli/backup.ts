@@ -1,10 +1,12 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { BackupReport } from "../backup/make.ts";
-import { loadConfig } from "../config/load.ts";
+import { loadConfig, sourceAround } from "../config/load.ts";
+import { KbsyncError } from "../lib/failure.ts";
 import { printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
+import { ledgerFolders } from "./ledger-folders.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { finishRestore } from "./pending-restore.ts";
 import { thousands } from "./progress.ts";
@@ -31,7 +33,9 @@ export function addBackup(program: Command, context: Context): void {
 }
 
 async function backup(context: Context, to: string, options: BackupCommandOptions): Promise<void> {
-  const { stateDir } = loadConfig(configRequest(context, options));
+  const { stateDir, sources } = loadConfig(configRequest(context, options));
+  const target = resolve(context.cwd, to);
+  refuseWatched(target, [...sources.map(({ absolutePath }) => absolutePath), ...ledgerFolders(stateDir)]);
   finishRestore(stateDir);
   // Loaded here: no other command pays for the code of the store.
   const [{ makeBackup }, { backupParts }] = await Promise.all([
@@ -41,7 +45,7 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   const report = await makeBackup({
     stateDir,
     parts: backupParts(stateFolder(stateDir)),
-    target: resolve(context.cwd, to),
+    target,
     version: programVersion(),
     now: new Date(context.nowMs()),
     signal: context.signal,
@@ -49,6 +53,17 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   if (options.json === true) printJson(context, report);
   else context.stdout.write(backupText(report));
   context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;
+}
+
+/** In a watched folder a backup would become documents, with the addresses at which uploads are open to whoever knows them. */
+function refuseWatched(target: string, folders: readonly string[]): void {
+  const source = sourceAround(target, folders);
+  if (source === undefined) return;
+  throw new KbsyncError(`the backup ${target} would lie inside the source ${source}`, {
+    code: "backup_in_source",
+    subject: target,
+    hint: "It would be sent to the service as documents. Name a place elsewhere, best on another disk.",
+  });
 }
 
 /** The result for a person. */

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
@@ -71,6 +71,42 @@ async function statuses(...keys: readonly string[]): Promise<number[]> {
     await service.close();
   }
 }
+
+describe("kbsync backup", () => {
+  const watch = (path: string): Promise<void> =>
+    writeFile(
+      join(folder, "kbsync.config.json"),
+      JSON.stringify({
+        service: { embedded: true, port: 0 },
+        stateDir: state,
+        sources: [{ path }],
+      }),
+    );
+
+  it.each([["docs"], ["docs/backups/new"], ["link/backups"]])(
+    "into a watched folder is refused by name: %s",
+    async (to) => {
+      await makeKey("first");
+      await mkdir(join(folder, "docs"));
+      await symlink("docs", join(folder, "link"));
+      await watch("docs");
+      await expect(run("backup", to)).rejects.toMatchObject({
+        code: "backup_in_source",
+        message: expect.stringContaining(join(folder, "docs")) as string,
+      });
+      expect(await readdir(join(folder, "docs"))).toEqual([]);
+    },
+  );
+
+  it("beside it, or in a hidden folder of it, is made", async () => {
+    await makeKey("first");
+    await mkdir(join(folder, "docs", ".backups"), { recursive: true });
+    await watch("docs");
+    await run("backup", "docs/.backups");
+    await run("backup", "beside");
+    expect(exitCode).toBe(0);
+  });
+});
 
 describe("kbsync restore", () => {
   it("leaves keys revoked that were revoked since the backup, and says so", async () => {
