@@ -1,17 +1,16 @@
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   closeSync,
   constants,
+  copyFileSync,
   fsyncSync,
-  linkSync,
   mkdirSync,
   openSync,
   readSync,
   writeFileSync,
-  writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf } from "../lib/failure.ts";
 
 /** Bytes read at once. */
 const PIECE_BYTES = 1024 * 1024;
@@ -22,39 +21,25 @@ export interface Digest {
   readonly sha256: string;
 }
 
-/** Copies a file to a new one, for this user alone, and flushes it; tells what was copied. Throws the disk's own errors. */
+/**
+ * Copies a file to a new one, for this user alone, and flushes it; tells what the copy holds. Where the disk can, both share
+ * their blocks until one of them is written to. Throws the disk's own errors.
+ */
 export function copyDurably(from: string, to: string): Digest {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-  const out = openSync(to, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  chmodSync(to, 0o600);
+  const file = openSync(to, constants.O_RDWR);
   try {
-    const digest = digestOf(from, (piece) => {
-      for (let at = 0; at < piece.length;) at += writeSync(out, piece, at);
-    });
-    fsyncSync(out);
-    return digest;
+    fsyncSync(file);
   } finally {
-    closeSync(out);
+    closeSync(file);
   }
-}
-
-/**
- * Puts a file under a second name where both lie on one disk, else copies it. For files that are never written to again.
- * Tells what it read either way.
- */
-export function linkOrCopy(from: string, to: string): Digest {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-  try {
-    linkSync(from, to);
-  } catch (error) {
-    // Another disk, or one that knows no second names, or a file that is not ours.
-    if (!["EXDEV", "EPERM", "EMLINK", "ENOTSUP", "EOPNOTSUPP"].includes(codeOf(error) ?? "")) throw error;
-    return copyDurably(from, to);
-  }
-  return digestOf(to, () => undefined);
+  return digestOf(to);
 }
 
 /** Reads a file to its end. */
-export function digestOf(path: string, onPiece: (piece: Buffer) => void): Digest {
+export function digestOf(path: string): Digest {
   const file = openSync(path, "r");
   try {
     const hash = createHash("sha256");
@@ -65,7 +50,6 @@ export function digestOf(path: string, onPiece: (piece: Buffer) => void): Digest
       if (read === 0) return { bytes, sha256: hash.digest("hex") };
       const piece = buffer.subarray(0, read);
       hash.update(piece);
-      onPiece(piece);
       bytes += read;
     }
   } finally {

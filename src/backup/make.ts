@@ -4,7 +4,7 @@ import { codeOf, KbsyncError } from "../lib/failure.ts";
 import type { Finding } from "../lib/finding.ts";
 import { shortageAt, shortageWords } from "../lib/full-disk.ts";
 import { isAlive } from "../lib/process-alive.ts";
-import { linkOrCopy, syncFolder, writeDurably } from "./durable.ts";
+import { copyDurably, syncFolder, writeDurably } from "./durable.ts";
 import { BACKUP_FORMAT, type BackupFile, MANIFEST_NAME, type Manifest } from "./manifest.ts";
 import { snapshotDatabase } from "./snapshot.ts";
 
@@ -145,7 +145,7 @@ function takeFile(
   const path = relative(stateDir, join(places[0] ?? "", name));
   for (const place of places) {
     try {
-      const digest = linkOrCopy(join(place, name), join(partial, path));
+      const digest = copyDurably(join(place, name), join(partial, path));
       if (digest.sha256 === sha256) return { path, ...digest };
       rmSync(join(partial, path));
       return { path, reason: "it has other bytes than were received" };

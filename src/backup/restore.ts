@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
 import type { Finding } from "../lib/finding.ts";
@@ -24,6 +24,8 @@ export interface RestoreOptions<Prepared> {
 /** A backup that was restored. */
 export interface RestoreReport<Prepared> {
   readonly manifest: Manifest;
+  /** Files that a database of the backup names and that were left out, for the backup has them damaged or not at all. */
+  readonly notRestored: Manifest["missing"];
   readonly files: number;
   readonly bytes: number;
   /** Folder with what was there before; null: nothing was. */
@@ -32,9 +34,13 @@ export interface RestoreReport<Prepared> {
   readonly prepared: Prepared;
 }
 
+/** Without them, whole, nothing is restored: they say what the other files are. */
+const DATABASES: ReadonlySet<string> = new Set(["ledger.db", "service/kb.sqlite"]);
+
 /**
  * Restores a backup: copies it beside, checks every hash and everything in it, and only then exchanges it for what is
- * there. A crash leaves the old state, or the new one once the exchange is decided, which the next start completes.
+ * there. A crash leaves the old state, or the new one once the exchange is decided, which the next start completes. Of the
+ * files that a database names, a damaged one is left out: the rest is not to be lost for it.
  * Throws `backup_invalid`, `backup_newer`, `backup_damaged`, `restore_occupied`, `disk_full`.
  */
 export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): RestoreReport<Prepared> {
@@ -49,12 +55,17 @@ export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): Rest
     });
   }
   let prepared: Prepared;
+  const restored: BackupFile[] = [];
+  const notRestored: Manifest["missing"] = [];
   try {
     clearStage(stateDir);
     const stage = stageFolder(stateDir);
     for (const file of manifest.files) {
       signal.throwIfAborted();
-      takeBack(from, stage, file);
+      const fault = takeBack(from, stage, file);
+      if (fault === undefined) restored.push(file);
+      else if (DATABASES.has(file.path)) throw damaged(from, `its file ${file.path} ${fault}`);
+      else notRestored.push({ path: file.path, reason: `it ${fault}` });
     }
     // An empty folder of uploads or trash is the state of a backup that has none: the old one must not stay.
     if (manifest.files.some(({ path }) => path === "service/kb.sqlite"))
@@ -71,8 +82,8 @@ export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): Rest
   }
   decideExchange(stateDir, `before-restore-${options.now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`);
   const aside = finishExchange(stateDir) ?? null;
-  const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
-  return { manifest, files: manifest.files.length, bytes, aside, prepared };
+  const bytes = restored.reduce((sum, file) => sum + file.bytes, 0);
+  return { manifest, notRestored, files: restored.length, bytes, aside, prepared };
 }
 
 function isThere(path: string): boolean {
@@ -86,19 +97,22 @@ function isThere(path: string): boolean {
   }
 }
 
-function takeBack(from: string, stage: string, { path, bytes, sha256 }: BackupFile): void {
+/** Copies a file of the backup; what is wrong with it there, and then nothing of it stays. */
+function takeBack(from: string, stage: string, { path, bytes, sha256 }: BackupFile): string | undefined {
   const to = join(stage, path);
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   let found;
   try {
     found = copyDurably(join(from, path), to);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") throw damaged(from, `its file ${path} is missing`);
+    if (codeOf(error) === "ENOENT") return "is missing";
     throw error;
   }
-  if (found.bytes !== bytes)
-    throw damaged(from, `its file ${path} has ${found.bytes} bytes, expected ${bytes}`);
-  if (found.sha256 !== sha256) throw damaged(from, `its file ${path} has other bytes than were written`);
+  if (found.bytes === bytes && found.sha256 === sha256) return undefined;
+  rmSync(to);
+  return found.bytes === bytes
+    ? "has other bytes than were written"
+    : `has ${found.bytes} bytes, expected ${bytes}`;
 }
 
 function damaged(from: string, words: string): KbsyncError {

@@ -28,5 +28,5 @@ export async function snapshotDatabase(from: string, to: string): Promise<Digest
   } finally {
     closeSync(file);
   }
-  return digestOf(to, () => undefined);
+  return digestOf(to);
 }

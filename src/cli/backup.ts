@@ -1,10 +1,12 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { BackupReport } from "../backup/make.ts";
-import { loadConfig } from "../config/load.ts";
+import { loadConfig, sourceAround } from "../config/load.ts";
+import { KbsyncError } from "../lib/failure.ts";
 import { printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
+import { ledgerFolders } from "./ledger-folders.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { finishRestore } from "./pending-restore.ts";
 import { thousands } from "./progress.ts";
@@ -15,7 +17,7 @@ interface BackupCommandOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** Missing files that are named. */
+/** Files left out that are named. */
 const NAMED = 10;
 
 /** `kbsync backup TO`: a copy of the state folder, while it is used. */
@@ -31,7 +33,9 @@ export function addBackup(program: Command, context: Context): void {
 }
 
 async function backup(context: Context, to: string, options: BackupCommandOptions): Promise<void> {
-  const { stateDir } = loadConfig(configRequest(context, options));
+  const { stateDir, sources } = loadConfig(configRequest(context, options));
+  const target = resolve(context.cwd, to);
+  refuseWatched(target, [...sources.map(({ absolutePath }) => absolutePath), ...ledgerFolders(stateDir)]);
   finishRestore(stateDir);
   // Loaded here: no other command pays for the code of the store.
   const [{ makeBackup }, { backupParts }] = await Promise.all([
@@ -41,7 +45,7 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   const report = await makeBackup({
     stateDir,
     parts: backupParts(stateFolder(stateDir)),
-    target: resolve(context.cwd, to),
+    target,
     version: programVersion(),
     now: new Date(context.nowMs()),
     signal: context.signal,
@@ -51,13 +55,30 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;
 }
 
+/** In a watched folder a backup would become documents, with the addresses at which uploads are open to whoever knows them. */
+function refuseWatched(target: string, folders: readonly string[]): void {
+  const source = sourceAround(target, folders);
+  if (source === undefined) return;
+  throw new KbsyncError(`the backup ${target} would lie inside the source ${source}`, {
+    code: "backup_in_source",
+    subject: target,
+    hint: "It would be sent to the service as documents. Name a place elsewhere, best on another disk.",
+  });
+}
+
 /** The result for a person. */
 export function backupText({ path, files, bytes, missing }: BackupReport): string {
   const lines = [`backed up ${thousands(files)} files, ${megabytes(bytes)}, to ${path}`];
-  for (const { path: lost, reason } of missing.slice(0, NAMED)) lines.push(`not in it: ${lost} (${reason})`);
-  if (missing.length > NAMED) lines.push(`… and ${thousands(missing.length - NAMED)} more`);
+  lines.push(...namedLines("not in it", missing));
   if (missing.length > 0) lines.push("`kbsync doctor` says more of them.");
   return `${lines.join("\n")}\n`;
+}
+
+/** The first of the files that were left out, and how many more there are. */
+export function namedLines(what: string, files: BackupReport["missing"]): string[] {
+  const lines = files.slice(0, NAMED).map(({ path, reason }) => `${what}: ${path} (${reason})`);
+  if (files.length > NAMED) lines.push(`… and ${thousands(files.length - NAMED)} more`);
+  return lines;
 }
 
 /** Bytes for a person. */

@@ -78,6 +78,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   control_slow: EXIT.service,
   daemon_stopping: EXIT.service,
   backup_exists: EXIT.usage,
+  backup_in_source: EXIT.usage,
   backup_nothing: EXIT.usage,
   backup_invalid: EXIT.usage,
   backup_newer: EXIT.usage,

@@ -3,8 +3,9 @@ import type { Command } from "commander";
 import type { RestoreReport } from "../backup/restore.ts";
 import { loadConfig } from "../config/load.ts";
 import { printJson } from "./ask.ts";
-import { megabytes } from "./backup.ts";
+import { megabytes, namedLines } from "./backup.ts";
 import type { Context } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { lockState } from "./pending-restore.ts";
 import { thousands } from "./progress.ts";
@@ -50,6 +51,8 @@ async function restore(context: Context, from: string, options: RestoreCommandOp
       const { manifest, prepared: keys, ...rest } = report;
       printJson(context, { ...rest, madeAt: manifest.madeAt, keys });
     } else context.stdout.write(restoreText(report));
+    // As `backup` ends that leaves damaged files out.
+    context.exitCode = report.notRestored.length === 0 ? EXIT.done : EXIT.filesFailed;
   } finally {
     lock.release();
   }
@@ -57,8 +60,14 @@ async function restore(context: Context, from: string, options: RestoreCommandOp
 
 /** The result for a person. */
 export function restoreText(report: RestoreReport<RestoredKeys | null>): string {
-  const { manifest, files, bytes, aside, prepared: keys } = report;
+  const { manifest, notRestored, files, bytes, aside, prepared: keys } = report;
   const lines = [`restored ${thousands(files)} files, ${megabytes(bytes)}, of ${manifest.madeAt}`];
+  if (notRestored.length > 0) {
+    lines.push(
+      `${counted(notRestored.length, "file")} not restored, damaged or missing in the backup:`,
+      ...namedLines("not restored", notRestored),
+    );
+  }
   if (aside !== null) lines.push(`what was there is kept in ${aside}`);
   if (manifest.missing.length > 0)
     lines.push(`${thousands(manifest.missing.length)} files were missing already when the backup was made`);
@@ -76,14 +85,14 @@ function keyLines({ problem, revoked, endEarlier, narrowed, valid }: RestoredKey
     ];
   }
   const withdrawn = [
-    ...(revoked > 0 ? [`${counted(revoked)} revoked`] : []),
-    ...(endEarlier > 0 ? [`${counted(endEarlier)} with an earlier end`] : []),
-    ...(narrowed > 0 ? [`${counted(narrowed)} with fewer scopes`] : []),
+    ...(revoked > 0 ? [`${counted(revoked, "key")} revoked`] : []),
+    ...(endEarlier > 0 ? [`${counted(endEarlier, "key")} with an earlier end`] : []),
+    ...(narrowed > 0 ? [`${counted(narrowed, "key")} with fewer scopes`] : []),
   ];
   if (withdrawn.length === 0) return [];
   return [`what was withdrawn since the backup was made stays so: ${withdrawn.join(", ")}`];
 }
 
-function counted(keys: number): string {
-  return keys === 1 ? "1 key" : `${thousands(keys)} keys`;
+function counted(count: number, what: string): string {
+  return `${thousands(count)} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -124,13 +124,7 @@ function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir"
         hint: "List the outer folder alone, or exclude the inner one there and watch it from another configuration.",
       });
     }
-    // A hidden folder is never synced, so the state may lie in one.
-    if (
-      isBelow(realState, real) &&
-      !relative(real, realState)
-        .split(sep)
-        .some((part) => part.startsWith("."))
-    ) {
+    if (liesIn(realState, real)) {
       throw new KbsyncError(`the state folder ${stateDir} lies inside the source ${path}`, {
         code: "source_overlap",
         subject: stateDir,
@@ -138,6 +132,21 @@ function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir"
       });
     }
   }
+}
+
+/**
+ * The source folder in which a path lies, whether it is there yet or not, so that what is written there becomes documents;
+ * undefined: none, or below a hidden folder, which is never synced. All absolute.
+ */
+export function sourceAround(path: string, folders: readonly string[]): string | undefined {
+  const real = realPath(path);
+  return folders.find((folder) => liesIn(real, realPath(folder)));
+}
+
+/** Whether a folder's scan comes to a path: in it, and not in a hidden folder there. Both without symbolic links. */
+function liesIn(path: string, folder: string): boolean {
+  const parts = relative(folder, path).split(sep);
+  return isBelow(path, folder) && !parts.some((part) => part.startsWith("."));
 }
 
 /** The path without symbolic links, as far as it exists: two spellings of one folder become the same. */

@@ -38,6 +38,7 @@ export const ReadOutput = z.object({
     .string()
     .nullable()
     .describe("chunked: searchable; queued: not yet; error: its text could not be read."),
+  message: z.string().nullable().describe("Why its text could not be read; null where it was."),
   text: z.string(),
   offset: z.number(),
   total_chars: z.number(),
@@ -78,6 +79,7 @@ export async function readDocument(
     url: record.url ?? null,
     updated_at: record.updatedAt ?? null,
     status: record.metadata?.status ?? null,
+    message: record.metadata?.status === "error" ? (record.metadata.message ?? null) : null,
     text: content.slice(from, end),
     offset: from,
     total_chars: content.length,
@@ -115,10 +117,13 @@ function wholeCharacter(text: string, at: number): number {
   return parts ? at - 1 : at;
 }
 
-function readText({ title, path, document_id, text, offset, total_chars, next_offset }: ReadOutput): string {
+function readText(read: ReadOutput): string {
+  const { title, path, document_id, status, message, text, offset, total_chars, next_offset } = read;
   const name = `${title} (${path === null ? "" : `${path}, `}document ${document_id})`;
   const whole = offset === 0 && next_offset === null;
   const part = whole ? "" : `, characters ${offset} to ${offset + text.length} of ${total_chars}`;
   const more = next_offset === null ? "" : `\n\n[It goes on at offset ${next_offset}.]`;
-  return `${name}${part}\n\n${text}${more}`;
+  const failed =
+    status === "error" ? `[Its text could not be read${message === null ? "" : `: ${message}`}]\n\n` : "";
+  return `${name}${part}\n\n${failed}${text}${more}`;
 }

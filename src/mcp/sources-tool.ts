@@ -37,7 +37,12 @@ export async function tellSources(
 }
 
 function lineOf({ folder, owner_id, collection, collection_id, documents, chunks }: McpSource): string {
-  const counts = documents === null ? "" : `: ${documents} documents, ${chunks ?? 0} chunks`;
+  const counts =
+    documents === null ? "" : `: ${counted(documents, "document")}, ${counted(chunks ?? 0, "chunk")}`;
   const name = folder === null ? `owner ${owner_id}` : `${folder} (owner ${owner_id})`;
   return `${name}, collection ${collection ?? collection_id}${counts}`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

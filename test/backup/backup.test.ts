@@ -1,6 +1,7 @@
 import Database from "better-sqlite3";
 import { createHash } from "node:crypto";
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -41,6 +42,14 @@ describe("a backup", () => {
       expect([found.length, createHash("sha256").update(found).digest("hex")]).toEqual([bytes, sha256]);
     }
     expect(statSync(target).mode & 0o077).toBe(0);
+  });
+
+  it("shares no bytes with what it was made of", async () => {
+    ground.fill("first", ["a"]);
+    await ground.backup(target);
+    appendFileSync(join(ground.stateDir, "service", "uploads", "a"), " and more");
+    expect(readFileSync(join(target, "service", "uploads", "a"), "utf8")).toBe("bytes of a");
+    expect(statSync(join(target, "service", "uploads", "a")).mode & 0o777).toBe(0o600);
   });
 
   it("is of one moment, while another connection writes", async () => {

@@ -53,19 +53,40 @@ describe("a restore", () => {
     expect(readFileSync(join(ground.stateDir, "pauthkey"), "utf8")).toBe("kb_key");
   });
 
-  it.each([
-    ["a file is missing", (path: string) => rmSync(path)],
-    ["a file is cut short", (path: string) => truncateSync(path, 3)],
+  const DAMAGES: readonly (readonly [string, (path: string) => void, string])[] = [
+    ["a file is missing", (path) => rmSync(path), "missing"],
+    ["a file is cut short", (path) => truncateSync(path, 3), "3 bytes, expected 10"],
     [
       "a byte is another one",
-      (path: string) => {
+      (path) => {
         const bytes = readFileSync(path);
         bytes.writeUInt8(bytes.readUInt8(5) ^ 1, 5);
         writeFileSync(path, bytes);
       },
+      "other bytes",
     ],
-  ])("changes nothing when in the backup %s", (_name, damage) => {
-    for (const name of ["ledger.db", "service/kb.sqlite", "service/uploads/a"]) {
+  ];
+
+  it.each(DAMAGES)(
+    "leaves an upload out and says so where in the backup %s",
+    async (_name, damage, words) => {
+      ground.fill("first", ["a", "b"]);
+      await ground.backup(join(ground.base, "two"));
+      damage(join(ground.base, "two", "service", "uploads", "a"));
+      const { files, bytes, notRestored, manifest } = ground.restore(join(ground.base, "two"), {
+        force: true,
+      });
+      expect(notRestored).toEqual([
+        { path: "service/uploads/a", reason: expect.stringContaining(words) as string },
+      ]);
+      expect(ground.words()).toEqual({ ledger: "first", store: "first", uploads: ["b"] });
+      const rest = manifest.files.filter(({ path }) => path !== "service/uploads/a");
+      expect([files, bytes]).toEqual([3, rest.reduce((sum, file) => sum + file.bytes, 0)]);
+    },
+  );
+
+  it.each(DAMAGES)("changes nothing when in the backup, of a database, %s", (_name, damage) => {
+    for (const name of ["ledger.db", "service/kb.sqlite"]) {
       const saved = readFileSync(join(target, name));
       damage(join(target, name));
       const before = contentsOf(ground.stateDir);

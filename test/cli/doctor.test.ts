@@ -66,7 +66,13 @@ it.each([
 ])("a restore says what became of keys: %o", (told, words) => {
   const manifest = { format: 1, kbsync: "1", madeAt: "2026-01-02T03:04:05Z", stateDir: "/s" } as const;
   const keys = { problem: null, revoked: 0, endEarlier: 0, narrowed: 0, valid: 3, ...told };
-  const report = { manifest: { ...manifest, files: [], missing: [] }, files: 3, bytes: 10, aside: null };
+  const report = {
+    manifest: { ...manifest, files: [], missing: [] },
+    notRestored: [],
+    files: 3,
+    bytes: 10,
+    aside: null,
+  };
   const text = restoreText({ ...report, prepared: keys });
   expect(text.split("\n").find((line) => line.includes("key"))).toEqual(words);
 });
@@ -82,6 +88,7 @@ it("a restore says of when it is and where the old files are", () => {
   } as const;
   const report = {
     manifest: { ...manifest, files: [], missing: [] },
+    notRestored: [],
     files: 3,
     bytes: 10,
     aside: "/s/before",
@@ -92,4 +99,8 @@ it("a restore says of when it is and where the old files are", () => {
   );
   expect(restoreText({ ...report, aside: null })).not.toContain("kept in");
   expect(restoreText(report)).not.toContain("key");
+  const lost = { path: "service/uploads/a", reason: "it is missing" };
+  expect(restoreText({ ...report, notRestored: [lost] })).toContain(
+    "1 file not restored, damaged or missing in the backup:\nnot restored: service/uploads/a (it is missing)\n",
+  );
 });

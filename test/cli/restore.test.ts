@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
@@ -24,6 +24,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
+/** How the last command ended. */
+let exitCode: number;
+
 /** Runs a command over the state folder; what it printed. */
 async function run(...args: readonly string[]): Promise<string> {
   let out = "";
@@ -42,6 +45,7 @@ async function run(...args: readonly string[]): Promise<string> {
   addKey(program, context);
   addRestore(program, context);
   await program.parseAsync(args, { from: "user" });
+  exitCode = context.exitCode;
   return out;
 }
 
@@ -68,6 +72,42 @@ async function statuses(...keys: readonly string[]): Promise<number[]> {
   }
 }
 
+describe("kbsync backup", () => {
+  const watch = (path: string): Promise<void> =>
+    writeFile(
+      join(folder, "kbsync.config.json"),
+      JSON.stringify({
+        service: { embedded: true, port: 0 },
+        stateDir: state,
+        sources: [{ path }],
+      }),
+    );
+
+  it.each([["docs"], ["docs/backups/new"], ["link/backups"]])(
+    "into a watched folder is refused by name: %s",
+    async (to) => {
+      await makeKey("first");
+      await mkdir(join(folder, "docs"));
+      await symlink("docs", join(folder, "link"));
+      await watch("docs");
+      await expect(run("backup", to)).rejects.toMatchObject({
+        code: "backup_in_source",
+        message: expect.stringContaining(join(folder, "docs")) as string,
+      });
+      expect(await readdir(join(folder, "docs"))).toEqual([]);
+    },
+  );
+
+  it("beside it, or in a hidden folder of it, is made", async () => {
+    await makeKey("first");
+    await mkdir(join(folder, "docs", ".backups"), { recursive: true });
+    await watch("docs");
+    await run("backup", "docs/.backups");
+    await run("backup", "beside");
+    expect(exitCode).toBe(0);
+  });
+});
+
 describe("kbsync restore", () => {
   it("leaves keys revoked that were revoked since the backup, and says so", async () => {
     const [kept, revoked] = [await makeKey("kept"), await makeKey("revoked")];
@@ -79,6 +119,24 @@ describe("kbsync restore", () => {
     expect(await statuses(kept.key, revoked.key)).toEqual([200, 401]);
     const json = JSON.parse(await run("restore", "backup", "--force", "--json"));
     expect(json.keys).toEqual({ problem: null, revoked: 1, endEarlier: 0, narrowed: 0, valid: 1 });
+  });
+
+  it("names an upload that the backup has no more, and ends as a backup does that leaves one out", async () => {
+    await makeKey("first");
+    await run("backup", "backup");
+    expect(await run("restore", "backup", "--force")).not.toContain("not restored");
+    expect(exitCode).toBe(0);
+    const manifest = join(folder, "backup", "manifest.json");
+    const told = JSON.parse(await readFile(manifest, "utf8")) as { files: object[] };
+    told.files.push({ path: "service/uploads/gone", bytes: 3, sha256: "0".repeat(64) });
+    await writeFile(manifest, JSON.stringify(told));
+    expect(await run("restore", "backup", "--force")).toContain(
+      "not restored: service/uploads/gone (it is missing)\n",
+    );
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(await run("restore", "backup", "--force", "--json"))).toMatchObject({
+      notRestored: [{ path: "service/uploads/gone", reason: "it is missing" }],
+    });
   });
 
   it("does not let a key be taken anew from its file that was made and revoked since", async () => {

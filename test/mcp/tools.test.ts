@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KnownFiles } from "../../src/mcp/known-files.ts";
+import { readDocument } from "../../src/mcp/read-tool.ts";
+import type { KnowledgeService } from "../../src/mcp/service.ts";
+import type { ResourceRecord } from "../../src/wire/resource.ts";
 import { openFakeService } from "../fakes/knowledge-service.ts";
 import { createBody, openRunning, type Running } from "../kb/service/running.ts";
 import { AGES, openMcpGround, type McpGround } from "./fixture.ts";
@@ -74,13 +77,15 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
     expect(read.data).toMatchObject({ title: "Tides", path: "tides.md", offset: 0, next_offset: null });
     expect(read.data.text).toContain("Twice a day");
 
-    const { data: listed } = await call("list_sources");
+    const { data: listed, text: sources } = await call("list_sources");
     const counts = listed.sources.map((one: Record<string, unknown>) => [
       one["owner_id"],
       one["collection"],
       one["folder"],
       one["documents"],
     ]);
+    expect(sources).toMatch(/: 1 document, 1 chunk$/m);
+    expect(sources).toMatch(/: 2 documents, /);
     expect(counts.toSorted()).toEqual([
       ["kitchen", "moderate", null, 1],
       ["sea", "fastest", "/srv/sea", 2],
@@ -187,6 +192,32 @@ describe("the tool read_document", () => {
     const { isError, text } = await call("read_document", { document });
     expect(isError).toBe(true);
     expect(text).toMatch(words);
+  });
+
+  it("says of a document that failed why, in place of its text", async () => {
+    const record = {
+      _id: "a".repeat(24),
+      title: "Scan",
+      description: "",
+      content: "",
+      metadata: { status: "error", message: "the PDF is damaged" },
+    } as unknown as ResourceRecord;
+    const shown = { resource: () => Promise.resolve(record) } as unknown as KnowledgeService;
+    const files: KnownFiles = {
+      sources: [],
+      fileOf: () => undefined,
+      documentsOf: () => [],
+      close: () => undefined,
+    };
+    const asked = { document: record._id, offset: 0, limit: 100 };
+    const { data, text } = await readDocument(
+      { service: shown, ownsLedger: true },
+      files,
+      asked,
+      AbortSignal.timeout(5000),
+    );
+    expect(data).toMatchObject({ status: "error", text: "" });
+    expect(text).toContain("the PDF is damaged");
   });
 
   it("does not give a deleted document", async () => {

@@ -30,6 +30,8 @@ describe("names that are never documents", () => {
     ["Vim's swap file without a dot", "notes.md.swo", "Vim"],
     ["Vim's probe", "4913", "Vim"],
     ["a backup", "notes.md~", "backup"],
+    ["a backup of kbsync's", "old/kbsync-20260102T030405Z/service/uploads/a", "kbsync's"],
+    ["an unfinished one", "kbsync-20260102T030405Z.partial-4711/manifest.json", "kbsync's"],
     ["Emacs' autosave", "#notes.md#", "Emacs"],
     ["Emacs' lock", ".#notes.md", "hidden"],
     ["LibreOffice's lock", ".~lock.report.odt#", "hidden"],

@@ -40,7 +40,7 @@ export function tellsOfMachine(error: unknown): boolean {
 
 /**
  * The child's side: works on each request that comes, one at a time, giving away parts as it has them. `codeFor` names
- * what was thrown.
+ * what was thrown. The process ends with its parent, however that ends.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- they hold a child to what its parent asks for
 export function answerRequests<Request, Part, Failure extends string>(
@@ -62,5 +62,9 @@ export function answerRequests<Request, Part, Failure extends string>(
   process.on("message", (request: Request) => {
     void answer(request);
   });
+  // The parent is gone. What a library has running, as a thread that waits for its next picture, would keep the process
+  // for ever, and a thread amid its work would hold up a polite end: it takes nothing along that anybody needs.
+  process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
+  if (!process.connected) process.kill(process.pid, "SIGKILL");
   reply({ kind: "ready" });
 }

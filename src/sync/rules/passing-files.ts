@@ -1,4 +1,4 @@
-/** One family of files that programs leave for a moment: never documents. */
+/** One family of files that programs leave beside the documents: never documents themselves. */
 interface PassingFile {
   readonly reason: string;
   readonly pattern: RegExp;
@@ -13,6 +13,8 @@ const PASSING_FILES: readonly PassingFile[] = [
   // Vim tests whether it may write a folder with a file named 4913, or a number a little higher.
   { reason: "a temporary file of Vim", pattern: /^(?:4913|5036|5159|.+\.sw[a-z]|.+\.un~)$/ },
   { reason: "a temporary file of Emacs", pattern: /^#.*#$/ },
+  // As `kbsync backup` names it in a folder that is there: its manifest holds the addresses of uploads.
+  { reason: "a backup of kbsync's", pattern: /^kbsync-\d{8}T\d{6}Z(?:\.partial-\d+)?$/ },
   { reason: "a lock file of an office program", pattern: /^~\$|^~WRL\d+\.tmp$|^~WRD\d+\.tmp$/i },
   { reason: "a temporary file of a JetBrains editor", pattern: /___jb_(?:tmp|old|bak)___$/ },
   { reason: "a temporary file of Kate", pattern: /\.kate-swp$/ },

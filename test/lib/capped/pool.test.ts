@@ -1,6 +1,10 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { tellsOfMachine } from "../../../src/lib/capped/child.ts";
 import { openCappedPool, type CappedPool } from "../../../src/lib/capped/pool.ts";
+import { isAlive } from "../../../src/lib/process-alive.ts";
 import type { OddRequest } from "./odd-child.ts";
 
 const MODULE = new URL("odd-child.ts", import.meta.url);
@@ -33,6 +37,22 @@ describe("a process that works on requests", () => {
   it("that cannot be started tells nothing of the request", async () => {
     await expect(open(new URL("absent.ts", MODULE)).ask({ deed: "answer" })).rejects.toThrow("unable");
   });
+
+  it("does not outlive a parent that is killed, whatever a library left running in it", async () => {
+    const module = fileURLToPath(new URL("abandoning-parent.ts", MODULE));
+    const parent = spawn(process.execPath, ["--no-warnings", module], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [told] = (await once(parent.stdout, "data")) as [Buffer];
+    const child = Number(told.toString());
+    expect(isAlive(child)).toBe(true);
+    parent.kill("SIGKILL");
+    try {
+      await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 8000 });
+    } finally {
+      if (isAlive(child)) process.kill(child, "SIGKILL");
+    }
+  }, 15_000);
 });
 
 describe("what a failure tells of", () => {

@@ -1,0 +1,11 @@
+import { openCappedPool } from "../../../src/lib/capped/pool.ts";
+import type { OddRequest } from "./odd-child.ts";
+
+/** Says its child's process id, and lives until somebody ends it. */
+const pool = openCappedPool<OddRequest, string, "broken">(
+  { module: new URL("odd-child.ts", import.meta.url), failure: (code) => new Error(code) },
+  { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 3_600_000 },
+);
+const [pid] = await pool.ask({ deed: "stay" });
+process.stdout.write(`${pid}\n`);
+setInterval(() => undefined, 1000);
