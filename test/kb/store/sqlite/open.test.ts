@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openForWriting } from "../../../../src/kb/store/sqlite/connection.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
+import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
+import { NOW, wordsOnly } from "../store-fixture.ts";
 
 describe("openSqliteStore", () => {
   let folder: string;
@@ -24,6 +26,41 @@ describe("openSqliteStore", () => {
     const second = await openSqliteStore({ path });
     expect(await second.ensureAccount("local")).toEqual(account);
     await second.close();
+  });
+
+  it("keeps nothing of a text that was deleted or replaced in the file, once the log is folded in", async () => {
+    const store = await openSqliteStore({ path });
+    const account = await store.ensureAccount("local");
+    const make = async (id: number, content: string): Promise<string> => {
+      const at = { accountId: account.id, id: String(id).padStart(24, "0") };
+      const fields = {
+        tier: "fastest",
+        ownerId: "ann",
+        origin: "content",
+        title: "T",
+        description: "",
+        url: null,
+      } as const;
+      await store.createResource(
+        { ...at, ...fields, content, settings: DEFAULT_SETTINGS, createdAt: NOW },
+        wordsOnly(content),
+      );
+      return at.id;
+    };
+    // Short, of pages of its own, and of a row that stays: each leaves another kind of free space.
+    const SECRET = "The heron of Zarnegin stood";
+    const short = await make(1, `${SECRET} short.`);
+    const long = await make(2, `${SECRET} long. `.repeat(2000));
+    const changed = await make(3, `${SECRET} changed.`);
+    await make(4, "It stays.");
+    await store.deleteResource({ accountId: account.id, id: short, nowIso: NOW });
+    await store.deleteResource({ accountId: account.id, id: long, nowIso: NOW });
+    const at = { accountId: account.id, id: changed, nowIso: NOW };
+    await store.updateResource({ ...at, content: "Calm." }, wordsOnly("Calm."));
+    await store.close();
+    const bytes = readFileSync(path, "latin1");
+    expect(bytes).toContain("It stays.");
+    expect(bytes.split(SECRET).length - 1).toBe(0);
   });
 
   const refusals: [name: string, make: (at: string) => void, code: string][] = [
