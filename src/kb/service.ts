@@ -350,6 +350,7 @@ function timeFetches(observer: ServiceObserver | undefined, options: FetcherOpti
   const fetcher = openFetcher(options);
   if (observer === undefined) return fetcher;
   return {
+    refuse: (url) => fetcher.refuse(url),
     fetch: async (url, known, take, signal) => {
       const startMs = performance.now();
       const fetched = await fetcher.fetch(url, known, take, signal);

@@ -12,7 +12,7 @@ export const METADATA_KEY_CHARS_MAX = 64;
 export const METADATA_STRING_CHARS_MAX = 1024;
 
 /** The service's own words in a record's `metadata`, beside the user's keys. */
-const OWN_KEYS: ReadonlySet<string> = new Set(["status", "message", "strategyUsed", "warning"]);
+const OWN_KEYS: ReadonlySet<string> = new Set(["status", "error", "message", "strategyUsed", "warning"]);
 /** What a filter says with these keys could not be told from a condition on them. */
 const FILTER_WORDS: ReadonlySet<string> = new Set(["and", "or", "not"]);
 

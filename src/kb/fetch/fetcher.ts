@@ -3,7 +3,7 @@ import { Agent, request } from "undici";
 import type { Dispatcher } from "undici";
 import { openGate } from "../../lib/gate.ts";
 import { answerBytes, ENCODINGS } from "./body.ts";
-import { guardedConnector } from "./guarded-dial.ts";
+import { guardedConnector, notPublic } from "./guarded-dial.ts";
 import type { ResolveAll } from "./guarded-dial.ts";
 import { inWords, linkFailure } from "./link-failure.ts";
 import { readLink } from "./link.ts";
@@ -41,6 +41,11 @@ export interface LinkAnswer {
 /** Fetches public addresses for people who are not trusted with this machine's place in the network. */
 export interface Fetcher {
   /**
+   * Throws `link_refused` for an address whose name or literal tells, without a look-up, that it may not be asked. What
+   * passes is decided at the dial.
+   */
+  refuse(url: URL): void;
+  /**
    * Hands the answer to `take` and resolves with what that does; with "unchanged" when the server says that nothing
    * changed since `known`. Throws `link_refused` for what may not be asked, and `link_failed` with the cause in words;
    * what `busy` makes when too much is under way; what `take` throws; and the reason of `signal`, when nobody wants it
@@ -71,7 +76,8 @@ export interface FetcherOptions {
 /** Makes a fetcher. It keeps no connection between fetches, takes no proxy from the environment, and has no cookies. */
 export function openFetcher(options: FetcherOptions): Fetcher {
   const { allow, agent, busy, bytesMax = FETCH_BYTES_MAX, timeoutMs = FETCH_TIMEOUT_MS } = options;
-  const connect = guardedConnector(addressRules(allow), options.resolve);
+  const rules = addressRules(allow);
+  const connect = guardedConnector(rules, options.resolve);
   const gate = openGate(FETCHES_MAX, WAITING_MAX, busy);
 
   const run = async <T>(
@@ -120,6 +126,9 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     }
   };
   return {
+    refuse: ({ hostname }) => {
+      if (!rules.mayAllow(hostname)) throw notPublic(hostname);
+    },
     fetch: (url, known, take, signal) => gate.run(() => run(url, known, take, signal), signal),
   };
 }

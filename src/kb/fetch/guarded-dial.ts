@@ -32,7 +32,7 @@ export function guardedConnector(
       if (error !== null) return done(error, []);
       const refused =
         addresses.length === 0 || addresses.some(({ address }) => !rules.allowsAddress(address));
-      if (refused) return done(refusal(host), []);
+      if (refused) return done(notPublic(host), []);
       if (options.all === true) return done(null, addresses);
       const [first] = addresses;
       return done(null, first?.address ?? "", first?.family ?? 4);
@@ -44,20 +44,20 @@ export function guardedConnector(
     const { hostname } = options;
     if (rules.allowsName(hostname)) return anything(options, done);
     // The system dials a literal without asking the lookup.
-    if (isLiteral(hostname) && !rules.allowsAddress(hostname)) return done(refusal(hostname), null);
+    if (isLiteral(hostname) && !rules.allowsAddress(hostname)) return done(notPublic(hostname), null);
     return checked(options, (error, socket) => {
       if (error !== null) return done(error, null);
       // The lookup has answered for it already; this is for ways of naming an address that nobody here knows of.
       const peer = socket.remoteAddress;
       if (peer !== undefined && rules.allowsAddress(peer)) return done(null, socket);
       socket.destroy();
-      return done(refusal(hostname), null);
+      return done(notPublic(hostname), null);
     });
   };
 }
 
-/** The words name the host alone: an address that it resolves to inside of this network is nobody's business. */
-function refusal(host: string): KbsyncError {
+/** The refusal of a host. It names that alone: an address that it resolves to inside of this network is nobody's business. */
+export function notPublic(host: string): KbsyncError {
   return new KbsyncError(`${host} is not a public address`, {
     code: "link_refused",
     subject: host,

@@ -21,7 +21,8 @@ type Issue = z.core.$ZodIssue;
 function refusalOf(issue: Issue | undefined, input: unknown): Refusal {
   if (issue === undefined) return new Refusal("invalid_body", "The body is not what this operation takes.");
   const field = jsonPath(issue.path);
-  const message = `${field}: expected ${expected(issue)}, got ${came(valueAt(input, issue.path))}`;
+  const value = valueAt(input, issue.path);
+  const message = `${field}: expected ${expected(issue)}, got ${isEmptyList(value) ? "an empty array" : came(value)}`;
   return new Refusal("invalid_field", message, { field });
 }
 
@@ -83,11 +84,15 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
 /** What came, short enough for a message whatever it was. */
 function came(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
-  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
+  if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
   if (typeof value !== "string") return JSON.stringify(value);
   return value.length > 60 ? `${value.length} characters` : shown(value);

@@ -29,7 +29,7 @@ export async function runFirstJob(
   if (begun === 0) return "over";
   if (isSpent(begun)) {
     const message = `The service ended ${ENDS_MAX} times while it took this in, and tries no more.`;
-    await kb.store.failJob(job.number, message, nowIso(kb));
+    await kb.store.failJob(job.number, { code: "internal", message }, nowIso(kb));
     return "over";
   }
   try {
@@ -38,7 +38,7 @@ export async function runFirstJob(
   } catch (error) {
     // What reads documents goes when the service ends: that is no fault of this one, and the next start begins it anew.
     if (kb.isEnding()) return "postponed";
-    const { message, retryAfterSeconds } = kb.explain(error);
+    const { code, message, hint, retryAfterSeconds } = kb.explain(error);
     if (retryAfterSeconds !== undefined && job.postponed < POSTPONED_MAX) {
       const delayMs = Math.min(POSTPONED_MS_MAX, POSTPONED_MS * 2 ** job.postponed);
       await kb.store.postponeJob(
@@ -47,7 +47,8 @@ export async function runFirstJob(
       );
       return "postponed";
     }
-    await kb.store.failJob(job.number, message, nowIso(kb));
+    const words = hint === undefined ? message : `${message} ${hint}`;
+    await kb.store.failJob(job.number, { code, message: words }, nowIso(kb));
     return "over";
   }
 }

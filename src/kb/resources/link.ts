@@ -61,9 +61,9 @@ export async function linkText(
 }
 
 /** Throws `link_refused` for an address that is never fetched, whatever it leads to: it is not even kept. */
-export function refuseLink(given: string): void {
+export function refuseLink(kb: Pick<KnowledgeBase, "fetcher">, given: string): void {
   try {
-    readLink(given);
+    kb.fetcher.refuse(readLink(given));
   } catch (error) {
     throw asRefusal(error);
   }

@@ -26,7 +26,9 @@ export interface FullRecord extends CreatedRecord {
 /** The service's own words on a resource beside the user's data, whose keys are other ones. */
 export interface RecordMetadata {
   readonly status: string;
-  /** Why, where the status is `error`. */
+  /** The code of the failure, where the status is `error`. */
+  readonly error?: string;
+  /** Why, where the status is `error`, and what can be done about it. */
   readonly message?: string;
   /** How the text was split, where another strategy than `recursive` was asked for. */
   readonly strategyUsed?: Strategy;
@@ -88,6 +90,7 @@ function metadataOf({
   metadata,
   status,
   statusMessage,
+  statusError,
   strategyUsed,
   warning,
   settings,
@@ -99,6 +102,7 @@ function metadataOf({
     status,
     ...(isTold ? { strategyUsed } : {}),
     ...(warning === null ? {} : { warning }),
+    ...(statusError === null ? {} : { error: statusError }),
     ...(statusMessage === null ? {} : { message: statusMessage }),
   };
 }

@@ -66,7 +66,7 @@ export async function changedSource(
 /** Throws, with field `url`, for an address that can be told to be refused without asking anybody for it. */
 export async function refuseAddress(kb: KnowledgeBase, accountId: string, given: string): Promise<void> {
   const place = kb.addresses.place(parseUrl(given));
-  if (place.kind === "elsewhere") refuseLink(given);
+  if (place.kind === "elsewhere") refuseLink(kb, given);
   if (place.kind === "inside") throw notIssued(given);
   if (place.kind === "token") await issuedFile(kb, accountId, given, place.token);
 }

@@ -28,7 +28,11 @@ export interface JobStore {
   /** Lets a job wait, for a failure that goes by itself; that does not count as begun. */
   postponeJob(number: number, dueMs: number): Promise<void>;
   /** Ends a job that cannot be done: its resource has the state `error`, and what it was before stays searchable. */
-  failJob(number: number, message: string, nowIso: string): Promise<void>;
+  failJob(
+    number: number,
+    failure: { readonly code: string; readonly message: string },
+    nowIso: string,
+  ): Promise<void>;
   /** Of one account, or of all. */
   jobFigures(accountId: string | undefined): Promise<JobFigures>;
 }

@@ -234,6 +234,8 @@ export interface Resource extends Omit<NewResource, "fileToken"> {
   readonly status: ResourceStatus;
   /** Why the last text could not be taken in; null unless the status is `error`. */
   readonly statusMessage: string | null;
+  /** The code of that, one of those in docs/API.md; null too where it was before codes were kept. */
+  readonly statusError: string | null;
   /** How the chunks came about; null where there are none yet. */
   readonly strategyUsed: Strategy | null;
   /** What of the document the text that is there does not hold, in words; null: nothing that is known. */

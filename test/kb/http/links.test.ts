@@ -61,6 +61,7 @@ beforeAll(async () => {
         .writeHead(unchanged ? 304 : 200, { etag: news.etag, "content-type": "text/plain" })
         .end(unchanged ? undefined : news.text);
     },
+    "/inwards": (_request, response) => void response.writeHead(302, { location: "http://10.0.0.1/" }).end(),
     "/dated": dated,
     "/dated-copy": dated,
   });
@@ -167,6 +168,20 @@ describe("a link resource taken in after the answer", () => {
     });
   });
 
+  it.each(["http://10.0.0.1/", "http://[fe80::1]/x", "http://169.254.169.254/"])(
+    "is refused at once where %s itself tells that it is no public address, as an update to it is",
+    async (url) => {
+      const headers = { prefer: "respond-async" };
+      const body = createBody({ content: undefined, url });
+      const made = await running.send("POST", "/api/rag/resource", { headers, body });
+      expect(made).toMatchObject({ status: 422, json: { error: { code: "link_refused", field: "url" } } });
+      const { json } = await create("/text");
+      const path = `/api/rag/resource/${json.data._id}`;
+      const changed = await running.send("PUT", path, { headers, body: { url } });
+      expect(changed).toMatchObject({ status: 422, json: { error: { code: "link_refused" } } });
+    },
+  );
+
   it("is refused at once where its address holds a password, which is kept nowhere", async () => {
     const url = "http://ada:secret@example.com/";
     const headers = { prefer: "respond-async" };
@@ -178,7 +193,7 @@ describe("a link resource taken in after the answer", () => {
 
   it.each([
     ["/none", "the server answered 404 Not Found"],
-    ["http://10.0.0.1/", "10.0.0.1 is not a public address"],
+    ["/inwards", "10.0.0.1 is not a public address"],
   ])("or tells why not: %s", async (path, words) => {
     expect((await settled(path)).metadata).toMatchObject({
       status: "error",

@@ -26,6 +26,7 @@ function resource(content: string): Resource {
     revision: 1,
     status: "chunked",
     statusMessage: null,
+    statusError: null,
     strategyUsed: "recursive",
     warning: null,
   };

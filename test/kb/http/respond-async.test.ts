@@ -140,7 +140,11 @@ describe("Prefer: respond-async", () => {
     const { json } = await create({ content: undefined, url: upload.json.file_url });
     const id = json.data._id;
     const failed = await settled(id);
-    expect(failed.json.data.metadata).toEqual({ status: "error", message: expect.stringContaining("PDF") });
+    expect(failed.json.data.metadata).toEqual({
+      status: "error",
+      error: "damaged_pdf",
+      message: expect.stringContaining("PDF"),
+    });
     const good = await running.send("POST", "/image/processing/upload", { body: fileForm("Good words.") });
     await update(id, { url: good.json.file_url });
     expect((await settled(id)).json.data).toMatchObject({
@@ -220,7 +224,7 @@ describe("Prefer: respond-async", () => {
     const failed = await settled(id);
     expect(failed.json.data).toMatchObject({
       content: "First words.",
-      metadata: { status: "error", message: expect.stringContaining("ended 3 times") },
+      metadata: { status: "error", error: "internal", message: expect.stringContaining("ended 3 times") },
     });
   });
 

@@ -134,6 +134,7 @@ export function resourceContract(fixture: StoreFixture): void {
         revision: 1,
         status: "chunked",
         statusMessage: null,
+        statusError: null,
         strategyUsed: "recursive",
         warning: null,
       });

@@ -123,21 +123,26 @@ export function retentionContract(fixture: StoreFixture): void {
         await put();
         await put();
         const first = (await store.jobOf(at(id)))?.number ?? 0;
-        await store.failJob(first, "it is broken", LATER);
+        await store.failJob(first, { code: "damaged_pdf", message: "it is broken" }, LATER);
         // Another one waits, so that nothing is settled yet.
         expect(await store.resource(at(id))).toMatchObject({ status: "queued", statusMessage: null });
         const second = (await store.jobOf(at(id)))?.number ?? 0;
-        await store.failJob(second, "it is broken", LATER);
+        await store.failJob(second, { code: "damaged_pdf", message: "it is broken" }, LATER);
         expect(await store.resource(at(id))).toMatchObject({
           status: "error",
           statusMessage: "it is broken",
+          statusError: "damaged_pdf",
           content: "old words",
           version: 1,
         });
         await store.updateResource({ ...at(id), title: "x", nowIso: LATER }, undefined);
         expect(await store.resource(at(id))).toMatchObject({ status: "error" });
         await store.updateResource({ ...at(id), clearsError: true, nowIso: LATER }, undefined);
-        expect(await store.resource(at(id))).toMatchObject({ status: "chunked", statusMessage: null });
+        expect(await store.resource(at(id))).toMatchObject({
+          status: "chunked",
+          statusMessage: null,
+          statusError: null,
+        });
         await put();
         const third = (await store.jobOf(at(id)))?.number ?? 0;
         const change = { ...at(id), content: "new words", nowIso: LATER };

@@ -29,6 +29,7 @@ export interface ResourceRow {
   readonly revision: number;
   readonly status: ResourceStatus;
   readonly status_message: string | null;
+  readonly status_error: string | null;
   readonly metadata: string;
   readonly file_token: string | null;
   readonly strategy_used: Strategy | null;
@@ -39,8 +40,8 @@ export interface ResourceRow {
 export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
-    version, first_row, resource.chunks, revision, status, status_message, resource.metadata, file_token,
-    strategy_used, warning
+    version, first_row, resource.chunks, revision, status, status_message, status_error, resource.metadata,
+    file_token, strategy_used, warning
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
 /** The resource of a row; its content is put together by the caller. */
@@ -67,6 +68,7 @@ export function resourceOf(row: ResourceRow, content: string): Resource {
     revision: row.revision,
     status: row.status,
     statusMessage: row.status === "error" ? row.status_message : null,
+    statusError: row.status === "error" ? row.status_error : null,
     strategyUsed: row.version === 0 ? null : (row.strategy_used ?? settings.strategy),
     warning: row.warning,
     metadata: JSON.parse(row.metadata) as UserMetadata, // written by this store from such an object

@@ -323,4 +323,8 @@ export const MIGRATIONS: readonly string[] = [
   ) END;
   CREATE INDEX kept_answer_of_text ON kept_answer (text_of) WHERE text_of IS NOT NULL;
   `,
+  // The code of what a document could not be taken in for, beside the words in status_message.
+  `
+  ALTER TABLE resource ADD COLUMN status_error TEXT;
+  `,
 ];

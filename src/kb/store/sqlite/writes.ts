@@ -32,7 +32,12 @@ export interface ResourceWrites {
   /** Ends a job with its reason. Does nothing when the job or its resource is gone. */
   fail(
     this: void,
-    argument: { readonly number: number; readonly message: string; readonly nowIso: string },
+    argument: {
+      readonly number: number;
+      readonly code: string;
+      readonly message: string;
+      readonly nowIso: string;
+    },
   ): void;
   remove(at: ChangeKey): Resource | undefined;
 }
@@ -60,12 +65,16 @@ export function prepareResourceWrites(
   const updateResource = db.prepare(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
-      status = @status, status_message = @statusMessage, metadata = @metadata, file_token = @fileToken,
+      status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_token = @fileToken,
       strategy_used = @strategyUsed, warning = @warning,
       revision = revision + 1
     WHERE number = @number`);
-  const setStatus = db.prepare(`
-    UPDATE resource SET status = ?, status_message = ?, updated_at = ?, revision = revision + 1 WHERE number = ?`);
+  const setQueued = db.prepare(
+    "UPDATE resource SET status = 'queued', updated_at = ?, revision = revision + 1 WHERE number = ?",
+  );
+  const setFailed = db.prepare(`
+    UPDATE resource SET status = ?, status_message = ?, status_error = ?, updated_at = ?, revision = revision + 1
+    WHERE number = ?`);
   const markDeleted = db.prepare(`
     UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, revision = revision + 1
     WHERE number = ?`);
@@ -194,6 +203,7 @@ export function prepareResourceWrites(
         isDeleted: false,
         status,
         statusMessage: null,
+        statusError: null,
         strategyUsed: chunking === undefined ? null : (chunking.strategyUsed ?? resource.settings.strategy),
         warning: chunking?.warning ?? null,
       },
@@ -231,6 +241,7 @@ export function prepareResourceWrites(
         metadata: change.metadata === undefined ? before.metadata : JSON.stringify(change.metadata),
         status: jobs.statusOf(before.number, statusMessage),
         statusMessage,
+        statusError: isRight ? null : before.status_error,
         fileToken,
         strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
         warning: chunking === undefined ? before.warning : (chunking.warning ?? null),
@@ -277,16 +288,16 @@ export function prepareResourceWrites(
       const before = readExpected(at);
       if (before === undefined) return undefined;
       jobs.add(before.number, job);
-      setStatus.run("queued", before.status_message, at.nowIso, before.number);
+      setQueued.run(at.nowIso, before.number);
       return resourceOf(existing(read(at)), "");
     },
 
-    fail({ number, message, nowIso }) {
+    fail({ number, code, message, nowIso }) {
       const at = jobs.resourceOf(number);
       const before = at === undefined ? undefined : read(at);
       if (before === undefined) return;
       jobs.remove(number);
-      setStatus.run(jobs.statusOf(before.number, message), message, nowIso, before.number);
+      setFailed.run(jobs.statusOf(before.number, message), message, code, nowIso, before.number);
       // The event tells of this job, whatever waits behind it.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       deliveries.publish("resource.error", failed, nowIso);
