@@ -42,7 +42,8 @@ async function raw(text: string): Promise<string> {
   let answer = "";
   for await (const piece of socket) {
     answer += String(piece);
-    if (answer.endsWith("}")) break;
+    // The connection stays open behind an answer that came whole or in pieces.
+    if (/\}(\r\n0\r\n\r\n)?$/.test(answer)) break;
   }
   return answer;
 }
