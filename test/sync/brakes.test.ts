@@ -122,7 +122,7 @@ describe("a person's word", () => {
     expect(await sync()).toMatchObject({ held: 10 });
     expect(approveHeld(world.stateDir, undefined)).toMatchObject([{ held: 10 }]);
     drop(10, 20);
-    expect(await sync()).toMatchObject({ held: 10, holdReason: "10 deletes at once, 25 % of the source" });
+    expect(await sync()).toMatchObject({ held: 10, holdReason: "10 deletes at once, 33 % of the source" });
     expect(live()).toBe(30);
     expect(world.service.live().map(({ title }) => title)).toContain("10.txt");
   });
@@ -219,6 +219,49 @@ describe("what is held", () => {
     expect(await sync()).toMatchObject({ held: 0, inAgreement: 6 });
     expect(world.service.live().map(({ content }) => content)).toContain("edited, and never sent");
     expect(world.service.count("create")).toBe(6);
+  });
+});
+
+describe("files in trouble whose resources are there", () => {
+  it("count as files of an emptied folder when their last update was refused", async () => {
+    fill(8);
+    await sync();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 422, body: "{}" } : undefined;
+    for (let index = 0; index < 8; index += 1) world.write(`${index}.txt`, `edited ${index}`);
+    expect(await sync()).toMatchObject({ failed: 8 });
+    world.service.fault = () => undefined;
+    drop(0, 8);
+    expect(await sync({ settings: {} })).toMatchObject({ held: 8, holdReason: "the folder was emptied" });
+    expect([live(), deletes()]).toEqual([8, 0]);
+  });
+
+  it("count as files of an emptied folder when they are parked", async () => {
+    await world.end();
+    world = await openWorld({ collections: true });
+    fill(2);
+    await sync();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 500, body: "oops" } : undefined;
+    for (let index = 0; index < 2; index += 1) world.write(`${index}.txt`, `edited ${index}`);
+    await sync();
+    expect(world.activity.filter(({ outcome }) => outcome === "parked")).toHaveLength(2);
+    world.service.fault = () => undefined;
+    drop(0, 2);
+    expect(await sync({ settings: {} })).toMatchObject({ held: 2, holdReason: "the folder was emptied" });
+    expect([live(), deletes()]).toEqual([2, 0]);
+  });
+
+  it("keep a folder of which some failed from passing for one that is hardly touched", async () => {
+    fill(20);
+    await sync();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 422, body: "{}" } : undefined;
+    for (let index = 0; index < 15; index += 1) world.write(`${index}.txt`, `edited ${index}`);
+    await sync();
+    world.service.fault = () => undefined;
+    drop(0, 8);
+    expect(await sync()).toMatchObject({ held: 8, holdReason: "8 deletes at once, 40 % of the source" });
   });
 });
 

@@ -82,6 +82,11 @@ export interface Sources {
   setBacklog(id: number, backlog: number, backlogAgreed: number): void;
   setUnreadable(id: number, count: number): void;
   setDegraded(id: number, reason: string | null): void;
+  /**
+   * Files of a source that have a resource, whatever state they are in: failed, parked and held ones count, those whose
+   * delete a person agreed to do not.
+   */
+  withResource(id: number): number;
   /** Deletes begun since a time. */
   deletedSince(id: number, sinceMs: number): number;
   /** Counts deletes that begin, and forgets those from before `sinceMs` or from the future of a clock that was wrong. */
@@ -184,6 +189,12 @@ export function openSources(db: Sqlite): Sources {
     "UPDATE losses SET agreed = 1 WHERE source = ? AND EXISTS (SELECT 1 FROM sources WHERE id = source AND active = 1)",
   );
   const approvalUsed = db.prepare("UPDATE sources SET approved = 0 WHERE id = ?");
+  const withResource = db
+    .prepare<[number], number>(
+      `SELECT agreed + (SELECT count(*) FROM files WHERE source = sources.id AND state <> 'agreed'
+         AND state <> 'doomed' AND doc_id IS NOT NULL) FROM sources WHERE id = ?`,
+    )
+    .pluck();
   const deletedSince = db
     .prepare<[number, number], number>(
       "SELECT coalesce(sum(files), 0) FROM deletes_lately WHERE source = ? AND at_ms > ?",
@@ -254,6 +265,7 @@ export function openSources(db: Sqlite): Sources {
     setDegraded: (id, reason) => {
       setDegraded.run(reason, id);
     },
+    withResource: (id) => withResource.get(id) ?? 0,
     deletedSince: (id, sinceMs) => deletedSince.get(id, sinceMs) ?? 0,
     countDeletes: (id, atMs, files, sinceMs) => {
       forgetDeletes.run(id, sinceMs, atMs);

@@ -100,7 +100,7 @@ export function openDeletes(options: {
       rootBefore: row.root,
       missingBusy,
       missingNew,
-      filesBefore: row.agreed + row.unsure + row.held,
+      filesBefore: ledger.sources.withResource(source),
       deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
       heldBefore: row.held,
       holdDeletesOver: sync.holdDeletesOver,

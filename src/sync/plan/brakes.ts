@@ -4,7 +4,7 @@ import type { KnownFile, RootIdentity, Scan } from "./model.ts";
 export interface BrakeFacts {
   /** Identity of the root when it was last agreed; undefined before the first pass. */
   readonly rootBefore: RootIdentity | undefined;
-  /** Files with a resource, before this pass. */
+  /** Files with a resource before this pass, those that failed or are parked included. */
   readonly filesBefore: number;
   /** How many of these have work under way and are gone as well: their deletes are decided when that ends. */
   readonly missingBusy: number;
