@@ -15,8 +15,10 @@ import type { CreateIntent } from "./ledger/intents.ts";
 import { applyMoves, findMovesByHash, type Place } from "./pass/moved-files.ts";
 import { inSlices } from "./pass/slices.ts";
 import {
+  isWithin,
   leaveTravelling,
   matchFiles,
+  unsearchedParts,
   uploadGroups,
   type Match,
   type TravellingCreate,
@@ -24,7 +26,7 @@ import {
 import { alterationsOf, lossReason, type AuditedResource } from "./plan/audit.ts";
 import { isSameRoot } from "./plan/brakes.ts";
 import { sameShape } from "./plan/decide.ts";
-import type { KnownFile, Scan, ScanEntry } from "./plan/model.ts";
+import type { KnownFile, RelativePath, Scan, ScanEntry } from "./plan/model.ts";
 import { followMoves, sameIdentity } from "./plan/moves.ts";
 import { reconcileInSteps } from "./plan/reconcile.ts";
 import type { Rules } from "./rules.ts";
@@ -55,10 +57,18 @@ export interface AdoptReport {
   readonly surplus: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
 }
 
-/** The same, for who has it done again. */
+/** The same, for the source that does it again. */
 export interface SourceAdoption extends AdoptReport {
-  /** False: a part of the folder could not be looked at or read, so that its files must look for theirs another time. */
-  readonly complete: boolean;
+  /** Parts of the folder that could not be read, so that their files must look for their resources another time. */
+  readonly unsearched: readonly RelativePath[];
+}
+
+export interface AdoptSourceOptions {
+  /** The ledger may be an old one, so its rows are compared with the list as well. */
+  readonly whole: boolean;
+  readonly signal: AbortSignal;
+  /** Whether a file is being read or sent: then it looks for nothing. Default: none is. */
+  readonly isBusy?: (path: RelativePath) => boolean;
 }
 
 /** A file that looks for its resource. */
@@ -85,32 +95,38 @@ const SURPLUS_NAMED = 20;
  * what is equal is not sent. Whatever another row owns is left alone; nothing is deleted but a resource of ours whose
  * file turns out to have an older one. Doing it again, after a crash at any point, comes to the same.
  *
- * `whole`: the ledger may be an old one, so its rows are compared with the list as well.
+ * After the first time only files without a resource look for one, in the parts of the folder that could not be read
+ * before: a file that has its resource must not take one that somebody else makes later.
  */
 export async function adoptSource(
   context: ActionContext,
   source: AdoptingSource,
-  { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
+  { whole, signal, isBusy = () => false }: AdoptSourceOptions,
 ): Promise<SourceAdoption> {
   const { ledger } = context;
   ledger.flush();
   const found = await listFound(context, source, signal);
   if (found === undefined) return { ...NOTHING, source: source.root, listed: false };
   if (found.unowned.length === 0 && !whole) {
-    await ledger.write(() => ledger.drift.setAdopted(source.id, true));
+    await ledger.write(() => {
+      ledger.drift.setAdopted(source.id, true);
+      ledger.drift.setUnsearched(source.id, []);
+    });
     return { ...NOTHING, source: source.root };
   }
-  const { entries, seeking, changed, astray, rows, isWholeFolder } = await whoSeeks(context, source, found, {
-    whole,
-    signal,
-  });
+  const { before, entries, seeking, changed, borne, unmatchedRows, rows, unreadable } = await findCandidates(
+    context,
+    source,
+    found,
+    { whole, signal, isBusy },
+  );
 
   let confirmed = 0;
   let differing = 0;
   const candidates: Candidate[] = [];
   const read = new Set<number>();
-  let unread = 0;
-  const readAllHere = readAll(source, entries, () => (unread += 1), context.moved, signal);
+  const unread = [...unreadable];
+  const readAllHere = readAll(source, entries, (path) => unread.push(path), context.moved, signal);
   for await (const candidate of readAllHere) {
     const row = seeking.get(candidate.path);
     if (row !== undefined) read.add(row.id);
@@ -128,7 +144,7 @@ export async function adoptSource(
       else ledger.files.setState(row.id, "unsure");
     });
   }
-  const unseen = whole ? [...astray, ...[...seeking.values()].filter(({ id }) => !read.has(id))] : [];
+  const unseen = whole ? [...unmatchedRows, ...[...seeking.values()].filter(({ id }) => !read.has(id))] : [];
   for (let at = 0; at < unseen.length; at += WRITE_ROWS) {
     const group = unseen.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
@@ -138,19 +154,34 @@ export async function adoptSource(
 
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
   const hashes = await hashUploads(context, uploadGroups(candidates, found.unowned, hostsFile), signal);
-  const { matches, files, resources } = matchFiles(candidates, found.unowned, hashes, hasSettings);
-  for (let at = 0; at < matches.length; at += WRITE_ROWS) {
-    const group = matches.slice(at, at + WRITE_ROWS);
+  const { matches, files, resources } = matchFiles(candidates, found.unowned, hashes, {
+    fits: hasSettings,
+    isBorne: (label) => borne.has(label),
+  });
+  // Rows of a new ledger are few, and look for another resource once only. So theirs come first, with the note that the
+  // comparison has begun: after a crash in between only files without a resource look for one.
+  const ofRows = new Set(whole ? [] : matches.filter(({ file }) => seeking.has(file.path)));
+  if (!whole) {
+    await ledger.write(() => {
+      for (const match of ofRows) adopt(context, source, match);
+      if (before.length === 0) ledger.drift.setUnsearched(source.id, WHOLE_FOLDER);
+    });
+    for (const { file, resource } of ofRows) reportAdopted(context, source, file, resource);
+  }
+  const ofFiles = matches.filter((match) => !ofRows.has(match));
+  for (let at = 0; at < ofFiles.length; at += WRITE_ROWS) {
+    const group = ofFiles.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
       for (const match of group) adopt(context, source, match);
     });
-    for (const { file, resource } of group) tell(context, source, file, resource);
+    for (const { file, resource } of group) reportAdopted(context, source, file, resource);
   }
   const missing = files.flatMap(({ path }) => (whole ? (seeking.get(path) ?? []) : []));
   const isAgreedTo = ledger.drift.loss(source.id)?.agreed === true;
   const lost = isAgreedTo
     ? undefined
     : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
+  const unsearched = unsearchedParts(unread, before.length === 0 ? WHOLE_FOLDER : before);
   await ledger.write(() => {
     if (lost !== undefined) {
       // The service was reset as well. When that is settled, the rows are compared once more.
@@ -161,13 +192,15 @@ export async function adoptSource(
     // Only the service's word on the one resource says that it is gone: sending the file finds that out.
     for (const { id } of missing) ledger.files.setState(id, "unsure");
     ledger.drift.setLoss(source.id, undefined);
-    ledger.drift.setAdopted(source.id, isWholeFolder && unread === 0);
+    // A folder that was not there, was empty or is another one has yet to be compared; so have the rows of an old ledger.
+    ledger.drift.setAdopted(source.id, !unread.includes(""));
+    ledger.drift.setUnsearched(source.id, unsearched);
   });
   const exact = matches.filter(isEqualMatch).length;
   return {
     source: source.root,
     listed: true,
-    complete: isWholeFolder && unread === 0,
+    unsearched,
     adopted: confirmed + exact,
     differing: differing + matches.length - exact,
     missing: missing.length,
@@ -176,9 +209,12 @@ export async function adoptSource(
   };
 }
 
+/** As parts of a folder: all of it. */
+const WHOLE_FOLDER: readonly RelativePath[] = [""];
+
 const NOTHING: Omit<SourceAdoption, "source"> = {
   listed: true,
-  complete: true,
+  unsearched: [],
   adopted: 0,
   differing: 0,
   missing: 0,
@@ -227,11 +263,14 @@ async function listFound(
   ledger.note(() => ledger.intents.setClockOffset(listed.clockOffsetMs));
   ledger.flush();
   const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
-  const unowned = leaveTravelling(found.unowned, others.map(travellingOf), listed.clockOffsetMs);
+  // The first time, nothing of this source is on its way; what a former process left is for its files to find.
+  const own = ledger.drift.unsearched(id).length > 0 ? ledger.intents.creates(id) : [];
+  const unanswered = found.unowned.filter(({ docId }) => !ledger.files.ownsDoc(docId));
+  const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), listed.clockOffsetMs);
   return { ...found, unowned };
 }
 
-/** What another source is making; its answer may be on its way. */
+/** What is being made; its answer may be on its way. */
 function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCreate {
   const { label, digest, fileUrl: url, shape } = observed;
   return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };
@@ -239,14 +278,17 @@ function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCre
 
 /**
  * Files that look for a resource: those without one, and rows whose own is in question. Of a ledger that is new those are
- * all it has, for it made them before it knew of any list; of an old one, rows whose resource is missing or altered.
+ * all it has, for it made them before it knew of any list; of an old one, rows whose resource is missing or altered. When
+ * it is done again, none of either is in question that is in agreement by now.
  */
-async function whoSeeks(
+async function findCandidates(
   context: ActionContext,
   source: AdoptingSource,
   { unowned, sound, altered }: Found,
-  { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
+  { whole, signal, isBusy }: Required<AdoptSourceOptions>,
 ): Promise<{
+  /** Parts that were not searched before; none: this is the first time. */
+  readonly before: readonly RelativePath[];
   readonly entries: readonly ScanEntry[];
   readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
   /**
@@ -254,12 +296,14 @@ async function whoSeeks(
    * when they became of another kind.
    */
   readonly changed: ReadonlySet<string>;
+  /** Titles and descriptions of rows that keep their resource, those that a resource without a row has as well. */
+  readonly borne: ReadonlySet<string>;
   /** Rows whose resource is not as they say and that have no file at their path to look for another. */
-  readonly astray: readonly AcknowledgedFile[];
+  readonly unmatchedRows: readonly AcknowledgedFile[];
   /** How many rows the ledger has of files that are not to be deleted. */
   readonly rows: number;
-  /** Whether every part of the folder could be looked at. */
-  readonly isWholeFolder: boolean;
+  /** Parts of the folder that could not be looked at; "" is all of it. */
+  readonly unreadable: readonly RelativePath[];
 }> {
   const { ledger } = context;
   const scan = await scanSource(source.root, source.rules, { signal, onSlice: context.moved });
@@ -267,10 +311,15 @@ async function whoSeeks(
   const { root } = ledger.sources.get(source.id);
   const isAgreed = root === undefined || isSameRoot(root, scan.root);
   if (whole && isAgreed) await followFiles(context, source, scan, signal);
-  const entries = new Map(scan.entries.map((entry) => [entry.path, entry]));
+  const before = ledger.drift.unsearched(source.id);
+  const isAgain = before.length > 0;
+  const mayLook = ({ path }: ScanEntry): boolean => (!isAgain || isWithin(path, before)) && !isBusy(path);
+  const entries = new Map(scan.entries.filter(mayLook).map((entry) => [entry.path, entry]));
+  const labels = new Set(unowned.map(({ label }) => label));
+  const borne = new Set<string>();
   const seeking = new Map<string, AcknowledgedFile>();
   const changed = new Set<string>();
-  const astray: AcknowledgedFile[] = [];
+  const unmatchedRows: AcknowledgedFile[] = [];
   let rows = 0;
   const { collection: tier, ownerId } = source.rules.source;
   for (let afterId = 0; ;) {
@@ -280,13 +329,17 @@ async function whoSeeks(
       if (row.source !== source.id) continue;
       const isSound = whole && sound.has(row.id);
       if (row.state === "held" || row.state === "doomed") {
-        if (!isSound) astray.push(row);
+        if (!isSound) unmatchedRows.push(row);
         continue;
       }
       rows += 1;
-      const isKept = isSound || (whole && altered.has(row.id) && row.state !== "agreed");
+      const isKept =
+        isSound ||
+        (isAgain && (!whole || row.state === "agreed")) ||
+        (whole && altered.has(row.id) && row.state !== "agreed");
+      if (isKept && labels.has(row.label)) borne.add(row.label);
       if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
-      else if (!isSound) astray.push(row);
+      else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
       if (isSound && unowned.length > 0 && hasChanged(entries.get(row.path), ledger.files.get(row.id)))
         changed.add(row.path);
       else if (isKept) entries.delete(row.path);
@@ -295,8 +348,10 @@ async function whoSeeks(
     if (last === undefined || page.length < PAGE_ROWS) {
       // Files may be taken away for some time, as they are when a disk is not mounted: then they look for theirs when they are back.
       const isEmptied = scan.entries.length === 0 && unowned.length > 0;
-      const isWholeFolder = scan.root !== undefined && isAgreed && scan.unreadable.length === 0 && !isEmptied;
-      return { entries: [...entries.values()], seeking, changed, astray, rows, isWholeFolder };
+      const isThere = scan.root !== undefined && isAgreed && !isEmptied;
+      const unreadable = isThere ? scan.unreadable.map(({ path }) => path) : WHOLE_FOLDER;
+      const found = { entries: [...entries.values()], seeking, changed, borne, unmatchedRows, rows };
+      return { before, unreadable, ...found };
     }
     afterId = last.id;
     await nextTurn();
@@ -332,7 +387,7 @@ async function followFiles(
 async function* readAll(
   { root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
-  onUnread: () => void,
+  onUnread: (path: RelativePath) => void,
   moved: () => void,
   signal: AbortSignal,
 ): AsyncGenerator<Candidate> {
@@ -341,7 +396,7 @@ async function* readAll(
     const read = await readDocument(join(root, entry.path), entry, rules, { signal });
     moved();
     // What cannot be read, or changes now, looks for its resource another time.
-    if (read.kind === "unreadable" || read.kind === "torn") onUnread();
+    if (read.kind === "unreadable" || read.kind === "torn") onUnread(entry.path);
     if (read.kind === "document" && read.document.sizeBytes > 0)
       yield candidateOf(observe(read.document, rulesKey));
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
@@ -453,7 +508,7 @@ function firstOf(resources: readonly Adoptable[]): AdoptReport["surplus"]["first
     .map(({ docId, title }) => ({ docId, title }));
 }
 
-function tell(
+function reportAdopted(
   context: ActionContext,
   source: AdoptingSource,
   { path }: Candidate,

@@ -2,8 +2,10 @@ import { KbsyncError } from "../lib/failure.ts";
 import type { ActionContext } from "./actions/context.ts";
 import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
 import { kindOfName } from "./document/kinds.ts";
-import type { Look } from "./plan/model.ts";
+import { isWithin } from "./plan/adoption.ts";
+import type { Look, RelativePath } from "./plan/model.ts";
 import { parkMs } from "./plan/retry.ts";
+import type { UnderWay } from "./under-way.ts";
 
 /**
  * Before a source of a new ledger makes its first resources, its place at the service is listed once: the ledger may be
@@ -15,16 +17,19 @@ import { parkMs } from "./plan/retry.ts";
  * If the file turns out to have a resource already, the older one stays its resource and the new one is deleted.
  */
 export interface Adoption {
-  /** Whether the place is still to be listed. */
+  /** Whether the place is still to be listed for the first time. */
   isPending(): boolean;
-  /** Whether files may still look for their resources: it is pending, or a part of the folder could not be read then. */
+  /** Whether any file may still look for its resource: it is pending, or the folder could not be read at all then. */
   isSeeking(): boolean;
   /** The folder is another one: its place is to be listed once more. */
   again(): void;
-  /** Files that are to be sent and are kept back until the place is listed. */
+  /** Files that are to be sent and wait until the place is listed. */
   waiting(): number;
-  /** Of the files to be sent those that may be sent now; the others come again by a look at the whole source. */
-  admit(looks: readonly Look[]): Promise<readonly Look[]>;
+  /**
+   * Of the files to be sent those that may be sent now; the others come again by a look at the whole source. `isWhole`
+   * says that these are the files of such a look.
+   */
+  admit(looks: readonly Look[], isWhole: boolean): Promise<readonly Look[]>;
 }
 
 export interface AdoptionOptions {
@@ -33,8 +38,7 @@ export interface AdoptionOptions {
   /** One pass: a list that the service refuses ends it. */
   readonly once: boolean;
   readonly signal: AbortSignal;
-  /** Whether something of the source is on its way. */
-  readonly isBusy: () => boolean;
+  readonly underWay: Pick<UnderWay, "isEmpty" | "has">;
   /** Most of what an old ledger knows is gone from the service: nothing may be sent until a person agrees. */
   readonly onLoss: (reason: string) => void;
   /** Has the whole source looked at. */
@@ -47,28 +51,30 @@ const UNANSWERED_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
-  const { context, source, once, signal, isBusy, onLoss, lookAt, onWarning } = options;
+  const { context, source, once, signal, underWay, onLoss, lookAt, onWarning } = options;
   const { ledger, collections, now } = context;
-  let isPending = !ledger.drift.isAdopted(source.id);
-  /**
-   * How often in a row a part of the folder could not be read when the place was listed: what is made after that may be
-   * there already.
-   */
-  let partials = 0;
+  /** Parts of the folder that could not be read when the place was listed: what is made of them may be there already. */
+  let unsearched = ledger.drift.unsearched(source.id);
+  let isPending = !ledger.drift.isAdopted(source.id) && unsearched.length === 0;
+  /** How often in a row nothing of the folder could be read when the place was listed. */
+  let failures = 0;
   /** When it is worth another try though no file asks for it. */
-  let partialUntilMs = 0;
+  let failedUntilMs = 0;
   let refusals = 0;
 
-  let waiting = 0;
+  const waiting = new Set<RelativePath>();
 
-  const adopt = async (looks: readonly Look[]): Promise<readonly Look[]> => {
+  /** Of `others` nothing depends on the list. */
+  const adopt = async (looks: readonly Look[], others: readonly Look[]): Promise<readonly Look[]> => {
     // Of an old ledger the rows are in question as well.
     const whole = ledger.drift.isDistrusted(source.id);
-    const found = await adoptSource(context, source, { whole, signal });
-    const { adopted, differing, missing, lost, complete } = found;
+    const isBusy = (path: RelativePath): boolean => underWay.has(path);
+    const found = await adoptSource(context, source, { whole, signal, isBusy });
+    const { adopted, differing, missing, lost } = found;
     isPending = lost !== null;
-    partials = complete ? 0 : partials + 1;
-    partialUntilMs = now() + parkMs(partials);
+    unsearched = found.unsearched;
+    failures = isSeeking() ? failures + 1 : 0;
+    failedUntilMs = now() + parkMs(failures);
     if (lost !== null) {
       onLoss(lost);
       return [];
@@ -76,51 +82,58 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     if (adopted + differing + missing === 0) return looks;
     if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
     lookAt(now());
-    return [];
+    return others;
   };
+  const isSeeking = (): boolean => isPending || unsearched.includes("");
   /** What may be too many is looked at only when nothing looks for its resource any more. */
-  const isAwaited = (): boolean => now() >= partialUntilMs && ledger.intents.doubts(source.id).length > 0;
+  const isAwaited = (): boolean =>
+    isSeeking() && now() >= failedUntilMs && ledger.intents.doubts(source.id).length > 0;
+  /** Whether a file may have a resource that no row knows. */
+  const isSearching = (look: Look): boolean =>
+    isMade(look) && (isPending || isWithin(look.entry.path, unsearched));
   const choose = async (looks: readonly Look[]): Promise<readonly Look[]> => {
     ledger.flush();
-    const makes = looks.filter(isMade);
+    const makes = looks.filter(isSearching);
+    const others = isPending ? [] : looks.filter((look) => !isSearching(look));
     const { agreed, unsure } = ledger.sources.get(source.id);
-    if (makes.length === 0 && (partials > 0 ? !isAwaited() : agreed + unsure === 0)) return looks;
+    if (makes.length === 0 && (isPending ? agreed + unsure === 0 : !isAwaited())) return looks;
     // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
-    if (isBusy()) return [];
+    if (isPending && !underWay.isEmpty()) return [];
     const { collection } = source.rules.source;
     const asked = await collections.ask(collection, signal);
     if (asked.id === undefined && asked.why === "unanswered") {
       // The gate waits before the next. What is looked at later is no work of one pass, which would end as if all were done.
       lookAt(once ? now() : now() + UNANSWERED_MS);
-      return [];
+      return others;
     }
     if (asked.id === undefined) {
       const alone = cheapestOf(makes);
-      return looks.filter((look) => look === alone || !isMade(look));
+      return looks.filter((look) => look === alone || !isSearching(look));
     }
     try {
-      return await adopt(looks);
+      return await adopt(looks, others);
     } catch (error) {
       if (once || !(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
       onWarning(error);
       refusals += 1;
       lookAt(now() + parkMs(refusals));
-      return [];
+      return others;
     }
   };
   return {
     isPending: () => isPending,
-    isSeeking: () => isPending || partials > 0,
+    isSeeking,
     again: () => {
       isPending = true;
+      unsearched = [];
     },
-    waiting: () => waiting,
-    admit: async (looks) => {
-      waiting = 0;
-      if (!isPending && partials === 0) return looks;
-      waiting = looks.length;
-      const admitted = await choose(looks);
-      waiting = isPending ? waiting - admitted.length : 0;
+    waiting: () => waiting.size,
+    admit: async (looks, isWhole) => {
+      if (isWhole) waiting.clear();
+      const isDone = !isPending && unsearched.length === 0;
+      if (!isDone) for (const { entry } of looks) waiting.add(entry.path);
+      const admitted = isDone ? looks : await choose(looks);
+      for (const { entry } of admitted) waiting.delete(entry.path);
       return admitted;
     },
   };

@@ -192,6 +192,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
         // A ledger that is new has made what it knows before it could see any list; an old one knows what is no more.
         const whole = ledger.drift.isAdopted(id) || ledger.drift.isDistrusted(id);
+        if (whole) await ledger.write(() => ledger.drift.setUnsearched(id, []));
         reports.push(await adoptSource(context, source, { whole, signal }));
       }
       await context.trash?.restore(signal);

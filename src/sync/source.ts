@@ -186,7 +186,7 @@ export function openSource(options: SourceOptions): SourceSync {
     source,
     once,
     signal: stopping.signal,
-    isBusy: () => !underWay.isEmpty(),
+    underWay,
     onLoss: (reason) => guard.hold(reason),
     lookAt,
     onWarning: options.onWarning,
@@ -280,7 +280,7 @@ export function openSource(options: SourceOptions): SourceSync {
       return;
     }
     if (plan.newRoot) adoption.again();
-    const admitted = await adoption.admit(plan.looks);
+    const admitted = await adoption.admit(plan.looks, due.all);
     adoptingSinceMs = admitted.length < plan.looks.length ? (adoptingSinceMs ?? startMs) : undefined;
     beginLooks(admitted);
     deletes.begin(plan.deletions);

@@ -16,6 +16,8 @@ export interface FakeResource {
   isDeleted: boolean;
   createdAt: string;
   updatedAt: string;
+  /** How far the service is with its text. Default: \`chunked\`. */
+  status?: "queued" | "error";
 }
 
 /** A request as the fake saw it. */
@@ -157,8 +159,8 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     { success: false, message, error: { code: `refused_${status}` } },
   ];
   const record = (resource: FakeResource, whole: boolean): unknown => {
-    const { content, ...rest } = resource;
-    return whole ? { ...rest, content: content ?? "", metadata: { status: "chunked" } } : rest;
+    const { content, status = "chunked", ...rest } = resource;
+    return whole ? { ...rest, content: content ?? "", metadata: { status } } : rest;
   };
 
   const act = (request: FakeRequest, target: URL, bytes: Buffer): [number, unknown] => {

@@ -95,22 +95,27 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no-adoption",
     does: "a new ledger makes resources without looking for those that are there",
     patches: [
-      patch("adopt.ts", "let isPending = !ledger.drift.isAdopted(source.id);", "let isPending = false;"),
+      patch(
+        "adopt.ts",
+        "let isPending = !ledger.drift.isAdopted(source.id) && unsearched.length === 0;",
+        "let isPending = false;",
+      ),
     ],
   },
   {
     name: "adoption-once",
     does: "files that cannot be read when a new ledger looks for resources never look for theirs",
     patches: [
+      patch("adopt.ts", "unsearched = found.unsearched;", "unsearched = [];"),
       patch(
-        "adopt.ts",
-        "partials = complete ? 0 : partials + 1;",
-        "partials = complete === undefined ? 1 : 0;",
+        "adopt-source.ts",
+        'ledger.drift.setAdopted(source.id, !unread.includes(""));',
+        "ledger.drift.setAdopted(source.id, true);",
       ),
       patch(
         "adopt-source.ts",
-        "ledger.drift.setAdopted(source.id, isWholeFolder && unread === 0);",
-        "ledger.drift.setAdopted(source.id, true);",
+        "ledger.drift.setUnsearched(source.id, unsearched);",
+        "ledger.drift.setUnsearched(source.id, []);",
       ),
     ],
   },

@@ -7,6 +7,7 @@ import { readStatus } from "../../src/sync/status.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
 import type { FakeOptions } from "../fakes/knowledge-service.ts";
+import { openSqlite } from "../../src/sync/ledger/open.ts";
 import { openWorld, type World } from "./harness.ts";
 
 const PDF = Buffer.from("%PDF-1.4\nsome pages");
@@ -264,6 +265,42 @@ describe("recover", () => {
     renameSync(`${world.root}-a.txt`, join(world.root, "a.txt"));
     await world.sync();
     expect(ids()).toEqual(before);
+  });
+
+  it("leaves a row its name when another folder with an equal file is in the source's place", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("b.txt", "text b");
+    await world.sync();
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    renameSync(world.root, `${world.root}-away`);
+    mkdirSync(world.root);
+    world.write("stranger.txt", "text a");
+    await recover();
+    const db = openSqlite(join(world.stateDir, "ledger.db"));
+    expect(db.prepare("SELECT path FROM files").pluck().all()).toContain("a.txt");
+    db.close();
+  });
+
+  it("sends a file again whose document the service has not taken in", async () => {
+    world.write("d.pdf", PDF);
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("b.txt", "text b");
+    await world.sync();
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    const resource = world.service.live().find(({ title }) => title === "d.pdf");
+    if (resource === undefined) throw new Error("nothing was made");
+    resource.status = "error";
+    expect(await recover()).toMatchObject({ sources: [{ adopted: 1, differing: 1 }] });
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(sentSince(number)).toEqual(["upload", "update"]);
   });
 
   it("compares a row with its own file, also when another one has taken its name since", async () => {

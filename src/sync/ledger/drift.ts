@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Tier } from "../../wire/primitives.ts";
 import type { DocumentKind, FileState, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
@@ -52,6 +53,12 @@ export interface Drift {
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
   /**
+   * Parts of a source's folder that could not be read when its files were compared with the service's list: "" is all of
+   * it, empty means that nothing is left or that there was no comparison yet.
+   */
+  unsearched(source: number): readonly RelativePath[];
+  setUnsearched(source: number, parts: readonly RelativePath[]): void;
+  /**
    * The ledger is an old one, or a source's folder is another: the rows of all adopted sources, or of that one, are to be
    * compared with the service's list, as `recover` does.
    */
@@ -62,6 +69,8 @@ export interface Drift {
   auditedMs(): number | undefined;
   setAuditedMs(atMs: number): void;
 }
+
+const Paths = z.array(z.string());
 
 /** Names a path of a source in one word. */
 export function placeKey(source: number, path: RelativePath): string {
@@ -109,12 +118,17 @@ export function openDrift(db: Sqlite): Drift {
   const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
   const unadopt = db.prepare("DELETE FROM adopted WHERE source = ?");
   const distrust = db.prepare(
-    `INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM adopted WHERE coalesce(source = @source, true)
-     ON CONFLICT DO NOTHING`,
+    `INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM
+       (SELECT source FROM adopted UNION SELECT sources.id FROM sources JOIN meta ON name = 'unsearched ' || sources.id)
+     WHERE coalesce(source = @source, true) ON CONFLICT DO NOTHING`,
+  );
+  const forgetUnsearched = db.prepare(
+    "DELETE FROM meta WHERE coalesce(name = 'unsearched ' || CAST(@source AS INTEGER), name GLOB 'unsearched *')",
   );
   const unadoptAll = db.prepare("DELETE FROM adopted WHERE coalesce(source = @source, true)");
   const trust = db.prepare("DELETE FROM meta WHERE name = 'distrusted ' || CAST(? AS INTEGER)");
   const meta = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck();
+  const removeMeta = db.prepare("DELETE FROM meta WHERE name = ?");
   const setMeta = db.prepare(
     "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
   );
@@ -148,9 +162,18 @@ export function openDrift(db: Sqlite): Drift {
       (adopted ? adopt : unadopt).run(source);
       if (adopted) trust.run(source);
     },
+    unsearched: (source) => {
+      const text = meta.get(`unsearched ${source}`);
+      return text === undefined ? [] : Paths.parse(JSON.parse(text));
+    },
+    setUnsearched: (source, parts) => {
+      if (parts.length === 0) removeMeta.run(`unsearched ${source}`);
+      else setMeta.run(`unsearched ${source}`, JSON.stringify(parts));
+    },
     distrust: (source) => {
       distrust.run({ source: source ?? null });
       unadoptAll.run({ source: source ?? null });
+      forgetUnsearched.run({ source: source ?? null });
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
     bornMs: () => Number(meta.get("born_ms") ?? 0),

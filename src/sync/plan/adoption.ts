@@ -9,6 +9,53 @@ import { CLOCK_SLACK_MS } from "./settlement.ts";
  * is no proof.
  */
 
+/** More parts than this are joined to the folders above them. */
+export const UNSEARCHED_MAX = 100;
+
+/**
+ * Parts of a folder whose files must still look for their resources: those of `unread` at or below a part of `before`, as
+ * few as name them all, without any below another. "" is the whole folder.
+ */
+export function unsearchedParts(
+  unread: readonly RelativePath[],
+  before: readonly RelativePath[],
+): readonly RelativePath[] {
+  const within = unread.flatMap((path) =>
+    isWithin(path, before) ? [path] : before.filter((part) => isWithin(part, [path])),
+  );
+  let parts = outermost(within);
+  while (parts.length > UNSEARCHED_MAX) {
+    const depth = Math.max(...parts.map(depthOf));
+    parts = outermost(parts.map((path) => (depthOf(path) === depth ? folderOf(path) : path)));
+  }
+  return parts;
+}
+
+/** Whether a path is at or below one of the parts. */
+export function isWithin(path: RelativePath, parts: readonly RelativePath[]): boolean {
+  return parts.some((part) => part === "" || path === part || path.startsWith(`${part}/`));
+}
+
+function outermost(paths: readonly RelativePath[]): readonly RelativePath[] {
+  const all = new Set(paths);
+  const isBelowAnother = (path: RelativePath): boolean => {
+    for (let at = path; at !== "";) {
+      at = folderOf(at);
+      if (all.has(at)) return true;
+    }
+    return false;
+  };
+  return [...all].filter((path) => !isBelowAnother(path));
+}
+
+function depthOf(path: RelativePath): number {
+  return path === "" ? 0 : path.split("/").length;
+}
+
+function folderOf(path: RelativePath): RelativePath {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}
+
 /** A file as it was read, without a resource or with one that it may have left. */
 export interface AdoptingFile {
   readonly path: RelativePath;
@@ -74,13 +121,19 @@ export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource
 /**
  * Matches files with resources. `hashes` are those of uploads' bytes by resource, as far as they were fetched. Of several
  * that are equal as many are paired as there are files, the oldest first; but those first that `fits` says need not be
- * replaced.
+ * replaced. `isBorne` says that a file that is not among these has that title and description, and a resource.
  */
 export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   files: readonly F[],
   resources: readonly R[],
   hashes: ReadonlyMap<string, string>,
-  fits: (file: F, resource: R) => boolean = () => true,
+  {
+    fits = () => true,
+    isBorne = () => false,
+  }: {
+    readonly fits?: (file: F, resource: R) => boolean;
+    readonly isBorne?: (label: string) => boolean;
+  } = {},
 ): Matches<F, R> {
   const matches: Match<F, R>[] = [];
   const taken = new Set<string>();
@@ -102,7 +155,8 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   const rest: F[] = [];
   for (const file of left) {
     const [resource, ...others] = bearing.get(file.label) ?? [];
-    const isOnly = others.length === 0 && !file.hasOther && labelled.get(file.label)?.length === 1;
+    const isOnly =
+      others.length === 0 && !file.hasOther && labelled.get(file.label)?.length === 1 && !isBorne(file.label);
     if (resource === undefined || !isOnly || taken.has(resource.docId) || !isSameSort(file, resource)) {
       rest.push(file);
       continue;
@@ -113,7 +167,7 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   return { matches, files: rest, resources: resources.filter(({ docId }) => !taken.has(docId)) };
 }
 
-/** A create of another source that has no answer yet. */
+/** A create that has no answer yet. */
 export interface TravellingCreate {
   /** When its intent was written, by our clock. */
   readonly atMs: number;
@@ -126,7 +180,7 @@ export interface TravellingCreate {
 }
 
 /**
- * Resources without those that creates of other sources may just have made: of equal ones the newest, as many as
+ * Resources without those that creates may just have made: of equal ones the newest, as many as
  * attempts were made, and none from before the first of them. `clockOffsetMs` is the service's clock minus ours.
  */
 export function leaveTravelling<R extends AdoptableResource>(

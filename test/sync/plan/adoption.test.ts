@@ -1,7 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  isWithin,
   matchFiles,
+  UNSEARCHED_MAX,
+  unsearchedParts,
   uploadGroups,
   type AdoptableResource,
   type AdoptingFile,
@@ -54,6 +57,19 @@ describe("which resource is whose", () => {
       files: [file("a"), file("b")],
       resources: [resource("x", { digest: "e" })],
       expected: [],
+    },
+    {
+      name: "none by the label where the file has another one",
+      files: [file("a", { hasOther: true })],
+      resources: [resource("x", { digest: "e" })],
+      expected: [],
+    },
+    {
+      name: "none by the label where two files bear it and one of them has an equal one",
+      files: [file("a", { ...UPLOAD, hash: "h" }), file("b")],
+      resources: [resource("x", { url: "https://kb/f", digest: "" }), resource("y", { label: "m" })],
+      hashes: { x: "h" },
+      expected: [["a", "x", true]],
     },
     {
       name: "none by the label where two resources bear it",
@@ -177,6 +193,57 @@ it("groups uploads by title and description, and leaves out addresses of other h
 it("of equal resources that is taken first which need not be replaced", () => {
   const old = resource("old", { createdMs: 1 });
   const wanted = resource("wanted", { createdMs: 2 });
-  const { matches } = matchFiles([file("a")], [old, wanted], new Map(), (_, { docId }) => docId === "wanted");
+  const { matches } = matchFiles([file("a")], [old, wanted], new Map(), {
+    fits: (_, { docId }) => docId === "wanted",
+  });
   expect(matches.map(({ resource: { docId } }) => docId)).toEqual(["wanted"]);
+});
+
+it("takes no resource by the label where a file that has its own bears it", () => {
+  const found = matchFiles([file("a")], [resource("x", { digest: "e" })], new Map(), {
+    isBorne: (label) => label === "l",
+  });
+  expect(found.matches).toEqual([]);
+});
+
+describe("the parts of a folder whose files must still look for their resources", () => {
+  it.each<{ name: string; unread: string[]; before: string[]; expected: string[] }>([
+    {
+      name: "all that could not be read, the first time",
+      unread: ["a", "b/c"],
+      before: [""],
+      expected: ["a", "b/c"],
+    },
+    { name: "nothing below another part", unread: ["a/b", "a", "ab"], before: [""], expected: ["a", "ab"] },
+    { name: "nothing that was read before", unread: ["a", "b"], before: ["b"], expected: ["b"] },
+    {
+      name: "less than before, where more of it can be read",
+      unread: ["a/b"],
+      before: ["a"],
+      expected: ["a/b"],
+    },
+    {
+      name: "no more than before, where less can be read",
+      unread: ["a"],
+      before: ["a/b"],
+      expected: ["a/b"],
+    },
+    { name: "as before, where nothing can be read", unread: [""], before: ["a", "b"], expected: ["a", "b"] },
+    { name: "the whole folder", unread: ["", "a"], before: [""], expected: [""] },
+  ])("are $name", ({ unread, before, expected }) => {
+    expect(unsearchedParts(unread, before).toSorted()).toEqual(expected);
+  });
+
+  it("are never more than a bound, and name every path all the same", () => {
+    const segment = fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h");
+    const path = fc.array(segment, { minLength: 1, maxLength: 5 }).map((names) => names.join("/"));
+    fc.assert(
+      fc.property(fc.array(path, { maxLength: 400 }), (unread) => {
+        const parts = unsearchedParts(unread, [""]);
+        expect(parts.length).toBeLessThanOrEqual(UNSEARCHED_MAX);
+        expect(unread.every((each) => isWithin(each, parts))).toBe(true);
+      }),
+      { numRuns: 50 },
+    );
+  });
 });
