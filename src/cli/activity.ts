@@ -4,7 +4,7 @@ import { LOG_LINES_MAX, type WireActivity } from "../sync/control/protocol.ts";
 import { readActivity } from "../sync/read-activity.ts";
 import { absolute, nothingSynced, openOperator } from "./ask.ts";
 import type { Context } from "./context.ts";
-import { oneLine } from "./one-line.ts";
+import { oneLine } from "./visible.ts";
 import { type CommonOptions, wholeNumber } from "./options.ts";
 
 interface LogOptions extends CommonOptions {

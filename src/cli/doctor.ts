@@ -5,7 +5,7 @@ import { printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import type { Check, Checked, DoctorGround } from "./doctor-checks.ts";
 import { EXIT } from "./exit-code.ts";
-import { oneLine } from "./one-line.ts";
+import { oneLine } from "./visible.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { stateFolder } from "./state-folder.ts";
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Daemon, DaemonStatus } from "../sync/daemon.ts";
 import type { RemovedStatus, SourceStatus, TroubledFile } from "../sync/status.ts";
 import type { Context } from "./context.ts";
-import { oneLine } from "./one-line.ts";
+import { oneLine } from "./visible.ts";
 import { counted, duration, startProgress, thousands } from "./progress.ts";
 
 /** How often progress is looked at, in milliseconds. */

@@ -3,6 +3,7 @@ import { type DestinationStream, type Logger, pino } from "pino";
 import { KbsyncError } from "../lib/failure.ts";
 import { lazyModule } from "../lib/lazy-module.ts";
 import { KEY_HEADER } from "../wire/routes.ts";
+import { visible } from "./visible.ts";
 
 /** For terminals alone. */
 const pretty = lazyModule((load) => load("pino-pretty") as typeof import("pino-pretty"));
@@ -33,7 +34,14 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
   if (isTTY) {
     return pino(
       options,
-      pretty()({ destination: 2, sync: true, hideObject: true, translateTime: "HH:MM:ss" }),
+      pretty()({
+        destination: 2,
+        sync: true,
+        hideObject: true,
+        translateTime: "HH:MM:ss",
+        // A message names files, and a file name may hold what a terminal obeys.
+        messageFormat: (line, key) => visible(String(line[key])),
+      }),
     );
   }
   const output = pino.destination({ fd: 2, sync: false });

@@ -34,6 +34,7 @@ import { addWait } from "./wait.ts";
 import { addWebhooks } from "./webhooks.ts";
 import { addWhy } from "./why.ts";
 import { programVersion } from "./version.ts";
+import { visible } from "./visible.ts";
 
 /** Runs the program on its arguments (without node and script) and resolves with the exit status. Never rejects. */
 export async function runProgram(args: readonly string[]): Promise<number> {
@@ -51,7 +52,8 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   const hangups = openHangups(process);
   const context: Context = {
     stdout: {
-      write: (text) => void process.stdout.write(text),
+      write: (text) => void process.stdout.write(visible(text)),
+      draw: (text) => void process.stdout.write(text),
       isTTY: isatty(1),
       get columns() {
         return process.stdout.columns ?? 80;
@@ -60,7 +62,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
         return process.stdout.rows;
       },
     },
-    stderr: { write: (text) => void process.stderr.write(text) },
+    stderr: { write: (text) => void process.stderr.write(visible(text)) },
     stderrIsTTY: isatty(2),
     env: process.env,
     cwd: process.cwd(),
@@ -75,7 +77,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     return context.exitCode;
   } catch (error) {
     const { code, words } = endOf(error, stopping.signal);
-    process.stderr.write(words);
+    context.stderr.write(words);
     return code;
   } finally {
     process.off("SIGINT", onSignal);

@@ -7,7 +7,10 @@ export interface ProgressState {
 
 /** What progress is written to; a terminal gets a bar that redraws itself, anything else plain lines. */
 export interface ProgressOutput {
+  /** Writes text of any origin: what a terminal would obey is escaped. */
   write(text: string): void;
+  /** Writes the program's own control sequences; text of other origins must be escaped before (`visible`). */
+  draw(text: string): void;
   readonly isTTY: boolean;
   readonly columns: number;
   /** Lines that a terminal has room for; undefined: it does not tell. */
@@ -36,10 +39,11 @@ export function startProgress(output: ProgressOutput, startMs: number): Progress
       lastMs = nowMs;
       const line = progressLine(state, nowMs - startMs, output.isTTY);
       drawn = output.isTTY;
-      output.write(output.isTTY ? `\r\u001b[K${line.slice(0, output.columns - 1)}` : `${line}\n`);
+      if (output.isTTY) output.draw(`\r\u001b[K${line.slice(0, output.columns - 1)}`);
+      else output.write(`${line}\n`);
     },
     finish: () => {
-      if (drawn) output.write("\r\u001b[K");
+      if (drawn) output.draw("\r\u001b[K");
       drawn = false;
     },
   };

@@ -20,6 +20,7 @@ import { openLog } from "./log.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { onAnyPort } from "./search.ts";
 import { makeStateFolder } from "./state-folder.ts";
+import { oneLine } from "./visible.ts";
 
 interface AskOptions extends CommonOptions {
   readonly image: readonly string[];
@@ -69,8 +70,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-    const show =
-      options.json === true ? () => undefined : (piece: string) => context.stdout.write(printable(piece));
+    const show = options.json === true ? () => undefined : (piece: string) => context.stdout.write(piece);
     const response = await readChatAnswer(answer, show).catch((error: unknown) => {
       // Broken off by whoever asked, not by the service.
       context.signal.throwIfAborted();
@@ -182,23 +182,14 @@ export function endText({ data }: ChatResponse, places: Pick<Places, "fileOf"> |
   if (data.finish_reason === "content_filter") notes.push("the model's provider held back the answer");
   const cited = sources.map((source) => `  ${sourceText(source, places)}\n`).join("");
   const said = notes.map((note) => `  ${note}\n`).join("");
-  return printable(`\n${cited === "" ? "" : `\nSources\n${cited}`}${said === "" ? "" : `\nNotes\n${said}`}`);
-}
-
-/**
- * Text of models, images and documents as it is shown to people: without what would move the cursor, colour the screen or
- * write to the clipboard. `--json` gives it as it came, escaped. Pure.
- */
-export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- they are what must not reach the terminal
-  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+  return `\n${cited === "" ? "" : `\nSources\n${cited}`}${said === "" ? "" : `\nNotes\n${said}`}`;
 }
 
 function sourceText(
   { number, resource_id, title, score, span }: Citation,
   places: Pick<Places, "fileOf"> | undefined,
 ): string {
-  const name = places?.fileOf(resource_id)?.path ?? title;
+  const name = oneLine(places?.fileOf(resource_id)?.path ?? title);
   const line = span.text.replaceAll(/\s+/g, " ");
   const quote = line.length <= QUOTE_CHARS_MAX ? line : `${line.slice(0, QUOTE_CHARS_MAX)}…`;
   return `[${number}] ${score.toFixed(2)}  ${name}  “${quote}”`;

@@ -1,3 +1,4 @@
+import { visible } from "./visible.ts";
 import type { ProgressOutput } from "./progress.ts";
 
 /** A page of a terminal's own, beside what was on it, that is drawn over and over. */
@@ -21,19 +22,19 @@ export function openScreen(output: ProgressOutput): Screen {
     if (!open) return;
     open = false;
     process.off("exit", close);
-    output.write(LEAVE);
+    output.draw(LEAVE);
   };
   // A second Ctrl-C ends the process at once.
   process.on("exit", close);
-  output.write(ENTER);
+  output.draw(ENTER);
   return {
     show: (text) => {
-      const lines = text.replace(/\n$/, "").split("\n");
+      const lines = visible(text).replace(/\n$/, "").split("\n");
       const rows = Math.max(1, output.rows ?? lines.length);
       const fitting = lines.length <= rows ? lines : [...lines.slice(0, rows - 1), moreLine(lines, rows)];
       // Line by line over what is there, which does not flicker as an emptied screen does.
       const drawn = fitting.map((line) => `${line.slice(0, output.columns)}${CLEAR_LINE}`).join("\r\n");
-      output.write(`${HOME}${drawn}${CLEAR_BELOW}`);
+      output.draw(`${HOME}${drawn}${CLEAR_BELOW}`);
     },
     close,
   };

@@ -13,6 +13,7 @@ import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "./options.ts";
 import { makeStateFolder } from "./state-folder.ts";
+import { oneLine } from "./visible.ts";
 
 interface SearchOptions extends CommonOptions {
   readonly topK: number;
@@ -129,7 +130,7 @@ function foundText(found: readonly Found[]): string {
   return found
     .map(({ score, path, docId, content }) => {
       const text = content.trim().replaceAll(/^(?=.)/gm, "      ");
-      return `${score.toFixed(2)}  ${path ?? `resource ${docId}`}\n${text}\n`;
+      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : oneLine(path)}\n${text}\n`;
     })
     .join("\n");
 }

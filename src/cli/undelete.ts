@@ -7,6 +7,7 @@ import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { thousands } from "./progress.ts";
+import { oneLine } from "./visible.ts";
 
 interface UndeleteOptions extends CommonOptions {
   readonly list?: boolean;
@@ -85,7 +86,7 @@ function noteOf({ isExact, kind }: KeptText): string {
 
 function shortest(path: string, cwd: string): string {
   const way = relative(cwd, path);
-  return way !== "" && !way.startsWith("..") ? way : path;
+  return oneLine(way !== "" && !way.startsWith("..") ? way : path);
 }
 
 /** Parses a point in time; milliseconds since 1970. */

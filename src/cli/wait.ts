@@ -7,6 +7,7 @@ import { EXIT } from "./exit-code.ts";
 import type { CommonOptions } from "./options.ts";
 import { counted, thousands } from "./progress.ts";
 import { paceWords } from "./status.ts";
+import { oneLine } from "./visible.ts";
 
 interface WaitOptions extends CommonOptions {
   readonly timeout?: number;
@@ -65,7 +66,9 @@ export function waitWords({ end, reasons, troubled, service }: ResultOf<"wait">)
     const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
     return `not in time${left}${why}\n`;
   }
-  const lines = reasons.map(({ source, path, message }) => `${path === "" ? source : path}: ${message}\n`);
+  const lines = reasons.map(
+    ({ source, path, message }) => `${oneLine(path === "" ? source : path)}: ${oneLine(message)}\n`,
+  );
   const more = troubled - reasons.length;
   return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (kbsync status names them)\n` : ""}`;
 }

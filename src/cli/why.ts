@@ -14,6 +14,7 @@ import { openOperator, printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { thousands } from "./progress.ts";
+import { oneLine } from "./visible.ts";
 import { paceWords } from "./status.ts";
 
 interface WhyOptions extends CommonOptions {
@@ -102,7 +103,7 @@ export function whyText(found: Explanation, live: Live): string {
   if (found.state.paused) lines.push(["paused", "the source is paused: `kbsync resume` goes on"]);
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
   lines.push(["daemon", liveWords(live)]);
-  const told = lines.map(([name, words]) => `${name.padEnd(9)} ${words}\n`).join("");
+  const told = lines.map(([name, words]) => `${name.padEnd(9)} ${oneLine(words)}\n`).join("");
   const lately = found.activity
     .map((activity) => activityLine({ ...activity, source }))
     .map((line) => `  ${line}`)

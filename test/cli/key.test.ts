@@ -22,7 +22,7 @@ const env = (): NodeJS.ProcessEnv => ({ STATE_DIRECTORY: folder });
 async function key(...args: readonly string[]): Promise<{ out: string; err: string }> {
   const told = { out: "", err: "" };
   const context: Context = {
-    stdout: { write: (text) => void (told.out += text), isTTY: false, columns: 80 },
+    stdout: { write: (text) => void (told.out += text), draw: () => undefined, isTTY: false, columns: 80 },
     stderr: { write: (text) => void (told.err += text) },
     stderrIsTTY: false,
     env: env(),

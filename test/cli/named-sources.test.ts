@@ -24,7 +24,7 @@ beforeEach(async () => {
   await world.sync();
   told = "";
   context = {
-    stdout: { write: () => undefined, isTTY: false, columns: 80 },
+    stdout: { write: () => undefined, draw: () => undefined, isTTY: false, columns: 80 },
     stderr: { write: (text) => void (told += text) },
     stderrIsTTY: false,
     env: {},

@@ -19,7 +19,8 @@ describe("the line of progress", () => {
 
 function record(isTTY: boolean) {
   const written: string[] = [];
-  return { written, output: { isTTY, columns: 80, write: (text: string) => void written.push(text) } };
+  const write = (text: string): void => void written.push(text);
+  return { written, output: { isTTY, columns: 80, write, draw: write } };
 }
 
 it("writes plain lines seldom where there is no terminal, and nothing for an empty pass", () => {

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { readChatAnswer } from "../../src/cli/chat-events.ts";
-import { endText, printable } from "../../src/cli/question.ts";
+import { endText } from "../../src/cli/question.ts";
 import type { ChatResponse } from "../../src/wire/chat.ts";
 
 const CITATION = {
@@ -68,14 +68,6 @@ describe("below an answer stand", () => {
   ])("%s", (_name, answer, words) => {
     expect(endText(answer, { fileOf })).toBe(words);
   });
-});
-
-it("text that is shown moves no cursor and writes to no clipboard; lines and tabs stay", () => {
-  expect(printable("a\tb\nc\r\u001b[2Jd\u001b]52;c;eA==\u0007e\u009b1mf\u007f ü…")).toBe(
-    "a\tb\nc[2Jd]52;c;eA==e1mf ü…",
-  );
-  const answer = response({ annotations: [{ ...CITATION, resource_id: "r2", title: "\u001b[31mRed" }] });
-  expect(endText(answer, undefined)).toContain("  [31mRed  ");
 });
 
 describe("an answer is read", () => {

@@ -31,6 +31,7 @@ async function run(args: readonly string[], onOutput: () => void = () => undefin
         said += text;
         onOutput();
       },
+      draw: () => undefined,
       isTTY: false,
       columns: 80,
     },

@@ -11,7 +11,8 @@ function terminal(isTTY: boolean, rows: number | undefined = 10) {
     isTTY,
     columns: 20,
     rows,
-    write: (text: string) => {
+    write: (text: string) => void (pages[page] += text),
+    draw: (text: string) => {
       // oxlint-disable-next-line no-control-regex -- they are what is looked for
       for (const part of text.split(/(\u001b\[\?(?:1049|25)[hl])/)) {
         if (part === "\u001b[?1049h") page = "other";

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { TroubledFile } from "../../src/sync/status.ts";
 import { doctorText } from "../../src/cli/doctor.ts";
 import { troubleLines, unreadableLine } from "../../src/cli/follow.ts";
-import { oneLine } from "../../src/cli/one-line.ts";
+import { oneLine } from "../../src/cli/visible.ts";
 
 const HOSTILE = "a\u001b[2J\nok\u009b1m\u007f.md";
 const SHOWN = String.raw`a\u001b[2J\nok\u009b1m\u007f.md`;

@@ -1,0 +1,27 @@
+/**
+ * Shows control characters instead of sending them to a terminal, which would obey them: it moves the cursor, clears the
+ * screen, writes to the clipboard. Covers C0 and C1 (ECMA-48), and the bidirectional controls that make a name read
+ * differently from what it is (https://trojansource.codes). Line feeds and tabs stay. Each becomes `\uXXXX`, which in a JSON
+ * string is the same character, so JSON may pass through. Pure.
+ */
+export function visible(text: string): string {
+  return text.replaceAll("\r\n", "\n").replaceAll(OBEYED, escaped);
+}
+
+/** The same on one line: line feeds and tabs are shown too. Pure. */
+export function oneLine(text: string): string {
+  return text.replaceAll(/[\n\r\t]/g, (char) => NAMED.get(char) ?? char).replaceAll(OBEYED, escaped);
+}
+
+// oxlint-disable-next-line no-control-regex -- they are what must not reach the terminal
+const OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ["\n", String.raw`\n`],
+  ["\r", String.raw`\r`],
+  ["\t", String.raw`\t`],
+]);
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
