@@ -3,7 +3,7 @@ import { diskCheck, nodeCheck } from "./doctor-checks/machine.ts";
 import { modelCheck } from "./doctor-checks/model.ts";
 import { clockCheck, keyCheck, serviceCheck } from "./doctor-checks/service.ts";
 import { sourcesCheck } from "./doctor-checks/sources.ts";
-import { ledgerCheck, storeCheck, uploadsCheck } from "./doctor-checks/state.ts";
+import { accessCheck, ledgerCheck, storeCheck, uploadsCheck } from "./doctor-checks/state.ts";
 import { watchesCheck } from "./doctor-checks/watches.ts";
 
 export type { Check, Checked, DoctorGround } from "./doctor-checks/check.ts";
@@ -14,6 +14,7 @@ export const CHECKS: readonly Check[] = [
   diskCheck,
   sourcesCheck,
   watchesCheck,
+  accessCheck,
   ledgerCheck,
   storeCheck,
   uploadsCheck,

@@ -5,6 +5,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -16,6 +17,7 @@ import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { stateUnusable } from "../lib/folder-lock.ts";
 import { shortageAt } from "../lib/full-disk.ts";
+import { closeToOthers, isOpenToOthers } from "../lib/private-path.ts";
 import { finishRestore } from "./pending-restore.ts";
 
 /** Where everything lies below the state folder. */
@@ -55,8 +57,31 @@ export function makeStateFolder(path: string): StateFolder {
       cause: error,
     });
   }
+  closeFolder(path);
   finishRestore(path);
   return stateFolder(path);
+}
+
+/** What kbsync itself puts into a state folder, by the beginning of its name; and what a disk's root has. */
+const OWN_NAMES =
+  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|restore|before-restore-|\.c|lost\+found)/;
+
+/**
+ * Closes a state folder that was there before to everyone but its owner. One that holds files of others stays as it is:
+ * kbsync's own files in it are closed one by one. Throws `state_unusable` where every user may put files into it.
+ */
+function closeFolder(path: string): void {
+  if (!isOpenToOthers(path)) return;
+  usable(path, () => {
+    if (readdirSync(path).every((name) => OWN_NAMES.test(name)) && closeToOthers(path)) return;
+    for (const name of ["service", "trash", "restore"]) closeToOthers(join(path, name));
+  });
+  if ((statSync(path).mode & 0o002) === 0) return;
+  throw new KbsyncError(`every user of this machine may write to the state folder ${path}`, {
+    code: "state_unusable",
+    subject: path,
+    hint: `Name a folder of its own with --state-dir, or run: chmod go-rwx ${JSON.stringify(path)}`,
+  });
 }
 
 /**

@@ -4,6 +4,7 @@ import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "./failure.ts";
 import { isAlive } from "./process-alive.ts";
 import { shortageAt, shortageWords } from "./full-disk.ts";
+import { makePrivate } from "./private-path.ts";
 
 /** The right to be the only process that does something in a folder. */
 export interface Lock {
@@ -36,13 +37,18 @@ export function lockFolder(folder: string, name: string): Lock {
     held.close();
     throw stateUnusable(folder, error);
   }
+  HELD.add(held);
   return {
     release: () => {
+      HELD.delete(held);
       rmSync(pidFile, { force: true });
       held.close();
     },
   };
 }
+
+/** A connection that nothing refers to is collected and closed, and the lock with it. */
+const HELD = new Set<Database.Database>();
 
 /** The connection whose open transaction is the lock. */
 function take(folder: string, file: string, pidFile: string): Database.Database {
@@ -50,6 +56,7 @@ function take(folder: string, file: string, pidFile: string): Database.Database 
     let db: Database.Database | undefined;
     try {
       // No timeout: one that waits for the lock holds a part of it, and so others off.
+      makePrivate(join(folder, file));
       db = new Database(join(folder, file), { timeout: 0 });
       db.exec("BEGIN EXCLUSIVE");
       return db;

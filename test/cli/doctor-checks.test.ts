@@ -53,6 +53,16 @@ it("every check has a name of its own that fits its column", () => {
   for (const name of names) expect(name).toMatch(/^[a-z-]{1,8}$/);
 });
 
+it("reports what other users can read of the state folder", async () => {
+  const state = join(base, "state");
+  expect(levels(await check("access", {}))).toEqual([]);
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(join(state, "ledger.db"), "", { mode: 0o644 });
+  expect(levels(await check("access", {}))).toEqual([]);
+  chmodSync(state, 0o755);
+  expect(levels(await check("access", {}))).toEqual(["warning access-folder", "failure access-file"]);
+});
+
 describe("the disk", () => {
   const room = { freeBytes: 80e9, totalBytes: 271e9, freeFiles: 1e6, totalFiles: 1e7 };
   it.each([

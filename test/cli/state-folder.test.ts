@@ -12,7 +12,9 @@ import {
   type StateFolder,
   writeServiceAddress,
 } from "../../src/cli/state-folder.ts";
+import { openSqliteStore } from "../../src/kb/store/sqlite/open.ts";
 import { lockFolder } from "../../src/lib/folder-lock.ts";
+import { openSqlite } from "../../src/sync/ledger/open.ts";
 
 let parent: string;
 let state: StateFolder;
@@ -24,6 +26,53 @@ afterEach(() => rmSync(parent, { recursive: true }));
 
 it("is open to its owner alone", () => {
   expect(statSync(state.path).mode & 0o777).toBe(0o700);
+});
+
+it("closes a folder of its own that was open to others", () => {
+  chmodSync(state.path, 0o755);
+  writeFileSync(join(state.path, "ledger.mark"), "{}");
+  makeStateFolder(state.path);
+  expect(statSync(state.path).mode & 0o777).toBe(0o700);
+});
+
+it("leaves a folder with other files as it is, closes what is its own in it, and keeps its databases to its owner", () => {
+  const shared = join(parent, "shared");
+  mkdirSync(shared);
+  writeFileSync(join(shared, "index.html"), "a page that others read");
+  mkdirSync(join(shared, "service"));
+  for (const path of [shared, join(shared, "service")]) chmodSync(path, 0o755);
+  makeStateFolder(shared);
+  expect(statSync(shared).mode & 0o777).toBe(0o755);
+  expect(statSync(join(shared, "service")).mode & 0o777).toBe(0o700);
+
+  lockFolder(shared, "daemon").release();
+  const ledger = openSqlite(join(shared, "ledger.db"));
+  ledger.pragma("user_version");
+  for (const name of ["daemon.lock", "ledger.db", "ledger.db-wal", "ledger.db-shm"])
+    expect([name, statSync(join(shared, name)).mode & 0o777]).toEqual([name, 0o600]);
+  ledger.close();
+});
+
+it("refuses a folder with other files that every user may write to", () => {
+  const shared = join(parent, "shared");
+  mkdirSync(shared);
+  writeFileSync(join(shared, "notes.txt"), "");
+  chmodSync(shared, 0o777);
+  expect(() => makeStateFolder(shared)).toThrow(
+    expect.objectContaining({ code: "state_unusable", subject: shared }),
+  );
+  expect(statSync(shared).mode & 0o777).toBe(0o777);
+});
+
+it("closes a ledger and a store that were readable by others", async () => {
+  const ledger = join(state.path, "ledger.db");
+  openSqlite(ledger).close();
+  const store = join(state.path, "kb.sqlite");
+  await (await openSqliteStore({ path: store })).close();
+  for (const file of [ledger, store]) chmodSync(file, 0o644);
+  openSqlite(ledger).close();
+  await (await openSqliteStore({ path: store })).close();
+  for (const file of [ledger, store]) expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
 it("makes a key once, mode 0600, and mends a mode that was opened", () => {

@@ -1,13 +1,46 @@
 import { checkUploads } from "../../kb/resources/check-files.ts";
 import { checkStore } from "../../kb/store/sqlite/check.ts";
 import { knownUploads } from "../../kb/store/sqlite/known-uploads.ts";
+import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
+import { isOpenToOthers } from "../../lib/private-path.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
+import { ledgerFile } from "../../sync/ledger/ledger.ts";
+import { trashFolder } from "../../sync/trash/kept-file.ts";
 import { thousands } from "../progress.ts";
 import { storeFile, uploadsFolder } from "../state-parts.ts";
 import type { Check, Checked } from "./check.ts";
 
 const NONE: Checked = { seen: "none yet", findings: [] };
+
+/** Whether other users of the machine can read the key, the ledger, the store, the uploads or the texts of deleted files. */
+export const accessCheck: Check = {
+  name: "access",
+  run: ({ state }) => {
+    if (!isThere(state.path)) return NONE;
+    if (!isOpenToOthers(state.path)) return { seen: "open to its owner alone", findings: [] };
+    const open = [state.keyFile, ledgerFile(state.path), storeFile(state), uploadsFolder(state)]
+      .concat(trashFolder(state.path))
+      .filter(isOpenToOthers);
+    const remedy =
+      "The next start of `kbsync up`, `run` or `serve` closes what belongs to its user; `chmod 700` closes the folder.";
+    const folder: Finding = {
+      check: "access-folder",
+      level: "warning",
+      subject: state.path,
+      message: "other users of this machine may enter the state folder",
+      remedy,
+    };
+    const files = open.map((subject): Finding => ({
+      check: "access-file",
+      level: "failure",
+      subject,
+      message: `other users of this machine may read ${subject}`,
+      remedy,
+    }));
+    return { seen: "open to other users", findings: [folder, ...files] };
+  },
+};
 
 /** The ledger's own consistency. */
 export const ledgerCheck: Check = {

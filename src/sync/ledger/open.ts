@@ -13,6 +13,7 @@ import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { shortageAt, shortageWords } from "../../lib/full-disk.ts";
+import { makePrivate } from "../../lib/private-path.ts";
 import { upgrade, type UpgradeEar, versionOf } from "../../lib/upgrade.ts";
 import { MIGRATIONS } from "./schema.ts";
 
@@ -55,6 +56,7 @@ export function openSqlite(
     refuseEmpty(file);
     db = new Database(file, { readonly, fileMustExist: true });
     const version = recognise(db, file);
+    if (!readonly) makePrivate(file);
     if (readonly && !asItIs && version < MIGRATIONS.length) {
       // An older version wrote it, and no daemon of this one has been on it yet; one of that version may be.
       const copy = upgradedCopy(db);
@@ -83,6 +85,7 @@ export function openSqlite(
 function create(file: string): void {
   const beside = `${file}.new`;
   for (const left of [beside, `${beside}-journal`]) rmSync(left, { force: true });
+  makePrivate(beside);
   const db = new Database(beside);
   try {
     upgrade(db, { file: beside, what: "the ledger", steps: MIGRATIONS });

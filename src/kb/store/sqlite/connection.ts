@@ -1,5 +1,6 @@
 import Database from "better-sqlite3";
 import { KbsyncError } from "../../../lib/failure.ts";
+import { makePrivate } from "../../../lib/private-path.ts";
 import { upgrade, type UpgradeEar, versionOf } from "../../../lib/upgrade.ts";
 import { storeFailure } from "./failures.ts";
 import { MIGRATIONS } from "./schema.ts";
@@ -27,6 +28,7 @@ export type Connection = Database.Database;
 export function openForWriting(path: string, ear: UpgradeEar = {}): Connection {
   return guarded(path, {}, (db) => {
     refuseForeign(db, path);
+    makePrivate(path);
     db.pragma("journal_mode = WAL");
     db.pragma("synchronous = FULL");
     db.pragma("foreign_keys = ON");
