@@ -5,7 +5,7 @@ const FOLDERS = ["", "", "a/", "b/", "a/c/"];
 const NAMES = ["x.txt", "y.txt", "z.txt", "Y.txt", "n.md", "m.md", "p.pdf", "q.pdf", "l.url"];
 const MINUTE_MS = 60_000;
 
-/** Draws a history from a seed. */
+/** Draws a history in a kind world from a seed. */
 export function drawHistory(seed: number): History {
   const random = openRandom(`history ${seed}`);
   const conditions = { ...drawConditions(random), workMs: drawWork(openRandom(`work ${seed}`)) };
@@ -71,12 +71,13 @@ function drawWork(random: Random): number {
   return random.pick([0, 0, 500, 20_000, 300_000]);
 }
 
-function drawPath(random: Random): string {
+/** A path that other draws are likely to name as well. */
+export function drawPath(random: Random): string {
   return random.pick(FOLDERS) + random.pick(NAMES);
 }
 
 /** Few texts, mostly of one length, so that equal texts, titles and sizes are ordinary. */
-function drawText(random: Random, path: string): string {
+export function drawText(random: Random, path: string): string {
   const number = random.chance(0.7) ? random.below(4) : random.below(1000);
   if (random.chance(0.05)) return "";
   if (path.endsWith(".pdf") || random.chance(0.03))

@@ -42,7 +42,18 @@ export type FaultKind =
   /** The connection breaks; the service acts some time later. */
   | "acts-late"
   /** A proxy sends the request on twice; the second answer comes. */
-  | "twice";
+  | "twice"
+  /** The service does not act and says in its own words that there is no such resource. */
+  | "404-false"
+  /** The service acts and says all the same that there is no such resource. */
+  | "404-acted"
+  | "403"
+  /** Of a list: status 200 with a part of the resources. */
+  | "list-short"
+  /** Of a list: in another order. */
+  | "list-reordered"
+  /** Of a list: as it was some time ago. */
+  | "list-stale";
 
 /** What goes wrong for some time. */
 export type StormKind =
@@ -51,7 +62,19 @@ export type StormKind =
   /** A part of all requests meets this fault. */
   | Extract<
       FaultKind,
-      "request-lost" | "answer-lost" | "500" | "502" | "429" | "429-date" | "503" | "401" | "answer-page"
+      | "request-lost"
+      | "answer-lost"
+      | "500"
+      | "502"
+      | "429"
+      | "429-date"
+      | "503"
+      | "401"
+      | "answer-page"
+      | "404-false"
+      | "list-short"
+      | "list-reordered"
+      | "list-stale"
     >
   /** The list shows what was written so long ago. */
   | "list-lags";
@@ -88,6 +111,8 @@ export type Happening = { readonly atMs: number } & (
       readonly restMs: number;
       readonly next: Mode;
     }
+  /** Processes die one after another, each at its nth effect; nothing of the ledger is lost. */
+  | { readonly kind: "kills"; readonly effects: readonly number[]; readonly restMs: number }
   /** The daemon is stopped in an orderly way. */
   | { readonly kind: "stop"; readonly restMs: number; readonly next: Mode }
   /** The configuration is another one from the next start on. */
@@ -147,11 +172,41 @@ export interface Conditions {
   readonly mode: Mode;
   /** Resources of others, some of them in the daemon's own collection and under its owner. */
   readonly strangers: boolean;
+
+  /** What follows is missing in a kind world. */
+
+  /** Each create, update and delete becomes visible to lists after a delay of its own, up to this. */
+  readonly listLagMs?: number;
+  /** What the service changes in the texts and titles that it stores. */
+  readonly normalisation?: Normalisation;
+  /** The service shows a resource by its id, though it does not answer before its work. */
+  readonly reads?: boolean;
+  /** A new resource is unknown to requests by its id for some time, up to this. */
+  readonly lateMs?: number;
+  /** There is a second source: of another owner, or of the same. Its paths begin with `SECOND`. */
+  readonly second?: "other-owner" | "same-owner";
+  /** How often somebody asks for the status. */
+  readonly statusEveryMs?: number;
 }
+
+/** What a service changes in what it stores. */
+export interface Normalisation {
+  /** Blanks at the ends of lines go. */
+  readonly trims: boolean;
+  /** Unicode is composed. */
+  readonly composes: boolean;
+  /** Longest title; 0: any. */
+  readonly titleChars: number;
+}
+
+/** Begins the paths of the second source. */
+export const SECOND = "@2/";
 
 /** A whole history: everything that a simulation does follows from it. */
 export interface History {
   readonly seed: number;
+  /** Names of the unkind worlds that it takes place in. */
+  readonly worlds?: readonly string[];
   readonly conditions: Conditions;
   /** By time. */
   readonly happenings: readonly Happening[];

@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { MUTANTS } from "./mutants.ts";
+import { worldsNamed } from "./worlds.ts";
 import type { Order, Report } from "./worker.ts";
 
 const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
@@ -20,6 +21,8 @@ const { values } = parseArgs({
     seeds: { type: "string", default: "300" },
     from: { type: "string", default: "1" },
     seed: { type: "string" },
+    /** Unkind worlds by name, with commas; `all`, or `none`. Default: those that are known to pass. */
+    worlds: { type: "string" },
     replay: { type: "string" },
     workers: { type: "string", default: "2" },
     twice: { type: "boolean", default: false },
@@ -27,6 +30,9 @@ const { values } = parseArgs({
     mutant: { type: "string" },
   },
 });
+
+/** What every order says of the worlds. */
+const inWorlds = values.worlds === undefined ? {} : { worlds: worldsNamed(values.worlds) };
 
 const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
@@ -106,7 +112,10 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
   };
   await Promise.all(
     Array.from({ length: workers }, (_, at) =>
-      work({ from: from + at, count: count - at, stride: workers, twice: values.twice }, onReport),
+      work(
+        { from: from + at, count: count - at, stride: workers, twice: values.twice, ...inWorlds },
+        onReport,
+      ),
     ),
   );
   showProgress("");
@@ -139,7 +148,14 @@ async function findMutant(name: string, does: string): Promise<boolean> {
   }
   let seeds = 0;
   let found: { readonly seed: number; readonly words: string } | undefined;
-  const order = { from: 1, count: MUTANT_SEEDS_MAX, stride: 1, mutant: name, stopAtFailure: true };
+  const order = {
+    from: 1,
+    count: MUTANT_SEEDS_MAX,
+    stride: 1,
+    mutant: name,
+    stopAtFailure: true,
+    ...inWorlds,
+  };
   try {
     await work(order, (report) => {
       if (report.kind === "line") return true;
@@ -182,14 +198,17 @@ if (values.mutants || values.mutant !== undefined) {
   const verbose = replays === undefined || replays.length === 1;
   const chosen = replays === undefined ? {} : { replays };
   const count = replays?.length ?? 1;
-  await work({ from: Number(values.seed ?? 0), count, stride: 1, verbose, ...chosen }, (report) => {
-    if (report.kind === "line") say(report.text);
-    if (report.kind === "failed") {
-      failed += 1;
-      say(`seed ${report.seed} failed: ${report.words.join("\n  ")}`);
-    }
-    return true;
-  });
+  await work(
+    { from: Number(values.seed ?? 0), count, stride: 1, verbose, ...chosen, ...inWorlds },
+    (report) => {
+      if (report.kind === "line") say(report.text);
+      if (report.kind === "failed") {
+        failed += 1;
+        say(`seed ${report.seed} failed: ${report.words.join("\n  ")}`);
+      }
+      return true;
+    },
+  );
   if (!verbose) say(`${count} histories, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 } else {

@@ -2,6 +2,7 @@ import type { Happening, History } from "./history.ts";
 import { realTurn } from "./virtual/globals.ts";
 import { hashOf } from "./virtual/random.ts";
 import type { Failure } from "./world/judge.ts";
+import { askForStatus } from "./world/honesty.ts";
 import { wordsOf } from "./world/runner.ts";
 import { approve, happen, openWorld, type World } from "./world/world.ts";
 
@@ -16,10 +17,13 @@ export interface Outcome {
 const MINUTE_MS = 60_000;
 /** When, after the storm, agreement is looked for; the last is the bound: two parks of an hour and a rescan. */
 const LOOKS_AFTER_MS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 190].map((minutes) => minutes * MINUTE_MS);
+/** Once the storm is over the status is asked for so long. */
+const ASKED_MS = 10 * MINUTE_MS;
 /** For so long everything must stay as it is once it agrees: later than the last look for extra resources. */
 const STAY_MS = 5 * MINUTE_MS;
 /** Requests of one audit over some dozen resources, in pages of seven. */
 const RESTING_REQUESTS_MAX = 12;
+const SOURCES_MAX = 2;
 
 /** PDFs and links that may be there at once: the service works on each after its answer, and concurrency counts them. */
 const ADDRESSED_FILES = 15;
@@ -58,15 +62,18 @@ export async function simulate(
 }
 
 /** Lets everything of the history happen. */
-async function storm(world: World, { conditions, happenings }: History): Promise<void> {
+async function storm(world: World, history: History): Promise<void> {
+  const { conditions, happenings } = history;
   const { clock, runner, network, note } = world;
+  const overMs = happenings.reduce((end, each) => Math.max(end, endOf(each)), 0) + 1;
   runner.start(conditions.mode);
+  askForStatus(world, history, overMs + ASKED_MS);
   for (const happening of happenings) {
     const run = (): void => happen(world, happening);
     if (ON_DISK.has(happening.kind)) clock.onDisk(happening.atMs, run);
     else clock.at(happening.atMs, { alive: true }, run);
   }
-  await pass(world, happenings.reduce((end, each) => Math.max(end, endOf(each)), 0) + 1);
+  await pass(world, overMs);
   runner.spare();
   network.calm();
   note(() => "the storm is over");
@@ -119,8 +126,9 @@ async function rest(world: World, { conditions }: History): Promise<void> {
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;
+  const resting = RESTING_REQUESTS_MAX * (conditions.second === undefined ? 1 : SOURCES_MAX);
   // An audit or a look for extra resources lists, and deletes what a lost ledger left; nothing else is to be asked.
-  if (judge.changes() > changes + judge.leftovers() || sent > RESTING_REQUESTS_MAX + judge.leftovers()) {
+  if (judge.changes() > changes + judge.leftovers() || sent > resting + judge.leftovers()) {
     judge.fail("restless", `${sent} requests after a restart, with nothing to be done`);
   }
   const later = judge.differences();

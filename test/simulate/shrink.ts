@@ -4,7 +4,7 @@ import type { Conditions, Happening, History } from "./history.ts";
 const RUNS_MAX = 600;
 
 /** The calmest conditions: what a history fails without does not matter for its failure. */
-const CALM: Conditions = {
+const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   collections: true,
   pages: false,
   keys: false,
@@ -20,6 +20,12 @@ const CALM: Conditions = {
   auditHours: 0,
   mode: "run",
   strangers: false,
+  listLagMs: 0,
+  normalisation: undefined,
+  reads: undefined,
+  lateMs: 0,
+  second: undefined,
+  statusEveryMs: undefined,
 };
 
 /**
@@ -51,19 +57,23 @@ export async function shrink(
     if (!removed || size > 1) size = size === 1 ? 0 : Math.ceil(size / 2);
   }
   for (const name of Object.keys(CALM) as (keyof Conditions)[]) {
-    if (least.conditions[name] === CALM[name]) continue;
+    // Paths of a second source mean nothing without it.
+    if (isCalm(least.conditions, name) || name === "second") continue;
     await attempt({ ...least, conditions: { ...least.conditions, [name]: CALM[name] } });
   }
   return least;
 }
 
+/** What is missing is as what stands for it: nothing, or none. */
+function isCalm(conditions: Conditions, name: keyof Conditions): boolean {
+  return conditions[name] === CALM[name] || (conditions[name] === undefined && CALM[name] === 0);
+}
+
 /** A history in lines for a person: what differs from calm conditions, then what happens when. */
-export function wordsOfHistory({ seed, conditions, happenings }: History): readonly string[] {
-  const strange = (Object.keys(CALM) as (keyof Conditions)[]).filter(
-    (name) => conditions[name] !== CALM[name],
-  );
+export function wordsOfHistory({ seed, worlds = [], conditions, happenings }: History): readonly string[] {
+  const strange = (Object.keys(CALM) as (keyof Conditions)[]).filter((name) => !isCalm(conditions, name));
   return [
-    `seed ${seed}, ${strange.length === 0 ? "calm conditions" : strange.map((name) => `${name} ${String(conditions[name])}`).join(", ")}`,
+    `seed ${seed} in ${worlds.length === 0 ? "a kind world" : worlds.join(", ")}, ${strange.length === 0 ? "calm conditions" : strange.map((name) => `${name} ${JSON.stringify(conditions[name])}`).join(", ")}`,
     ...happenings.map(({ atMs, kind, ...facts }) => {
       const words = Object.entries(facts).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
       return `${(atMs / 1000).toFixed(3).padStart(12)} s  ${kind} ${words.join(" ")}`;

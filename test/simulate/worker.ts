@@ -12,6 +12,8 @@ export interface Order {
   readonly count: number;
   /** Of `count` seeds every so many-th. */
   readonly stride: number;
+  /** The unkind worlds that histories are drawn from. Default: see `drawIn`. */
+  readonly worlds?: readonly string[];
   /** Name of the deliberate bug to run with. */
   readonly mutant?: string;
   /** Ends at the first failure, without looking for its least history. */
@@ -35,7 +37,7 @@ const mutant = MUTANTS.find(({ name }) => name === order.mutant);
 if (order.mutant !== undefined && mutant === undefined) throw new Error(`no mutant ${order.mutant}`);
 installHooks(mutant?.patches);
 // What is imported from here on is the daemon in the simulation's world.
-const { drawHistory } = await import("./draw.ts");
+const { drawIn } = await import("./worlds.ts");
 const { simulate } = await import("./run.ts");
 
 const report = (what: Report): void => {
@@ -45,7 +47,7 @@ const report = (what: Report): void => {
 for (let seed = order.from; seed < order.from + order.count; seed += order.stride) {
   const replay = order.replays?.[seed];
   const history =
-    replay === undefined ? drawHistory(seed) : (JSON.parse(readFileSync(replay, "utf8")) as History);
+    replay === undefined ? drawIn(seed, order.worlds) : (JSON.parse(readFileSync(replay, "utf8")) as History);
   const tell = order.verbose === true ? (text: string) => report({ kind: "line", text }) : undefined;
   const { failure, trace, requests } = await simulate(history, tell);
   if (failure === undefined && order.twice === true) {

@@ -2,11 +2,14 @@ import { dirname } from "node:path";
 import { Volume } from "memfs";
 import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
+import { SECOND } from "../history.ts";
 
 /** Everything below it lies on the simulation's disk. */
 const VIRTUAL_ROOT = "/simulated";
 /** Folder of the source. */
 export const SOURCE_ROOT = `${VIRTUAL_ROOT}/docs`;
+/** Folder of the second source, where there is one. */
+export const SECOND_ROOT = `${VIRTUAL_ROOT}/more`;
 const AWAY_ROOT = `${VIRTUAL_ROOT}/away`;
 /** memfs counts its descriptors down from 2^31. */
 export const VIRTUAL_FD_MIN = 2 ** 30;
@@ -18,7 +21,7 @@ export type RootState = "here" | "missing" | "emptied" | "other";
 export interface Disk {
   /** A synchronous call of `node:fs` by the daemon. Takes time, in which others may change the disk. */
   call(name: string, facts: readonly unknown[]): unknown;
-  /** Told of every path below the source that changed; "" is the root. */
+  /** Told of every path below a source that changed; "" is the first one's root. */
   onChange: (path: string) => void;
   /** Told of every call by the daemon. */
   onLook: () => void;
@@ -48,14 +51,18 @@ export function isVirtualPath(path: unknown): path is string {
   return typeof path === "string" && path.startsWith(VIRTUAL_ROOT);
 }
 
-/** Opens an empty disk. `slowMs` is the longest time of one call. */
-export function openDisk(clock: Clock, random: Random, slowMs: number): Disk {
+/** Opens an empty disk. `slowMs` is the longest time of one call; `isDouble`: there is a second source. */
+export function openDisk(clock: Clock, random: Random, slowMs: number, isDouble = false): Disk {
   const volume = new Volume();
   volume.mkdirSync(SOURCE_ROOT, { recursive: true });
+  if (isDouble) volume.mkdirSync(SECOND_ROOT, { recursive: true });
   const spoilt = new Map<string, string>();
   let root: RootState = "here";
   const base = (): string => (root === "here" ? SOURCE_ROOT : AWAY_ROOT);
-  const at = (path: string): string => (path === "" ? base() : `${base()}/${path}`);
+  const at = (path: string): string => {
+    if (isDouble && path.startsWith(SECOND)) return `${SECOND_ROOT}/${path.slice(SECOND.length)}`;
+    return path === "" ? base() : `${base()}/${path}`;
+  };
   const exists = (path: string): boolean => volume.existsSync(at(path));
   const isFile = (path: string): boolean => exists(path) && volume.statSync(at(path)).isFile();
 
@@ -77,8 +84,10 @@ export function openDisk(clock: Clock, random: Random, slowMs: number): Disk {
   };
 
   const codeFor = (name: string, absolutePath: string): string | undefined => {
-    if (spoilt.size === 0 || !absolutePath.startsWith(SOURCE_ROOT)) return undefined;
-    const path = absolutePath.slice(SOURCE_ROOT.length + 1);
+    if (spoilt.size === 0) return undefined;
+    const path = absolutePath.startsWith(`${SECOND_ROOT}/`)
+      ? SECOND + absolutePath.slice(SECOND_ROOT.length + 1)
+      : absolutePath.slice(SOURCE_ROOT.length + 1);
     const own = spoilt.get(path);
     // A file that may not be read can be looked at all the same; a sick one cannot.
     const looks = name === "lstatSync" || name === "statSync";
@@ -178,12 +187,13 @@ export function openDisk(clock: Clock, random: Random, slowMs: number): Disk {
       const found: string[] = [];
       const walk = (folder: string): void => {
         for (const name of volume.readdirSync(at(folder)) as string[]) {
-          const path = folder === "" ? name : `${folder}/${name}`;
+          const path = folder === "" || folder.endsWith("/") ? folder + name : `${folder}/${name}`;
           if (volume.statSync(at(path)).isDirectory()) walk(path);
           else found.push(path);
         }
       };
       walk("");
+      if (isDouble) walk(SECOND);
       return found.sort();
     },
     bytes: (path) => (isFile(path) ? (volume.readFileSync(at(path)) as Buffer) : undefined),

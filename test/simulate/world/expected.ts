@@ -2,53 +2,114 @@ import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import ignore from "ignore";
 import type { Clock } from "../virtual/clock.ts";
+import { SECOND } from "../history.ts";
 import type { Disk } from "./disk.ts";
+import type { Normaliser } from "./normalise.ts";
 import type { Resource, Service } from "./service.ts";
 
-/** Name of the ignore file; the simulation has one at the root alone. */
+/** Name of the ignore file; the simulation has one at each root alone. */
 export const IGNORE_FILE = ".kbsyncignore";
 
 /** What a file should be at the service. */
 export interface Expected {
+  /** On the simulation's disk: of the second source with `SECOND` before it. */
   readonly path: string;
+  /** Owner and description, which tell resources of files from each other: see `placeOf`. */
+  readonly place: string;
+  readonly ownerId: string;
   readonly title: string;
   /** Text, address or hash of the bytes; undefined where the file may be whatever it was before, or nothing. */
   readonly body: string | undefined;
+  /** Since when it is so, by the simulation's clock. */
+  readonly changedMs: number;
 }
 
-/** What the folder should be at the service, and since when each file was as it is. */
+/** What the folders should be at the service, and since when each file was as it is. */
 export interface Expectations {
   /** Something changed on the disk. */
   refresh(): void;
   /** All wanted files, by path. */
   all(): readonly Expected[];
-  /** Since when there has been this wanted file at a path; undefined: there is none. */
-  thereSinceMs(path: string): number | undefined;
-  /** What the wanted file at a path should be; undefined where it may be anything or nothing, or is none. */
-  bodyAt(path: string): string | undefined;
+  /** How many wanted files there are at a place: two at most, where two sources have one owner. */
+  countAt(place: string): number;
+  /** Since when all wanted files at a place have been there; undefined: there is none. */
+  thereSinceMs(place: string): number | undefined;
+  /** What the wanted file at a place should be; undefined where one may be anything or nothing, or is none. */
+  bodyAt(place: string): string | undefined;
+}
+
+/** Who owns the resources of which source. */
+export interface Owners {
+  readonly first: string;
+  /** Undefined: there is no second source. */
+  readonly second: string | undefined;
+}
+
+/** Where a resource belongs: what its files' `Expected.place` is. */
+export function placeOf({ ownerId, description }: Pick<Resource, "ownerId" | "description">, owners: Owners) {
+  const isSecond = owners.second === ownerId && owners.second !== owners.first;
+  return isSecond ? SECOND + description : description;
 }
 
 /** Watches a disk's files. The rules are told here once more, without the daemon's own code. */
-export function openExpectations(clock: Clock, disk: Disk): Expectations {
-  let known = new Map<string, { expected: Expected; sinceMs: number; inode: number | undefined }>();
+export function openExpectations(
+  clock: Clock,
+  disk: Disk,
+  owners: Owners,
+  normaliser: Normaliser,
+): Expectations {
+  interface Known {
+    readonly expected: Expected;
+    readonly sinceMs: number;
+    readonly inode: number | undefined;
+  }
+  let known = new Map<string, Known>();
+  let places = new Map<string, readonly Known[]>();
+  const ignoresOf = (prefix: string): ((path: string) => boolean) => {
+    const text = disk.bytes(`${prefix}${IGNORE_FILE}`)?.toString("utf8") ?? "";
+    const ignored = ignore({ ignorecase: false }).add(text);
+    return (path) => ignored.ignores(path.slice(prefix.length));
+  };
   return {
     refresh: () => {
-      const ignored = ignore({ ignorecase: false }).add(disk.bytes(IGNORE_FILE)?.toString("utf8") ?? "");
-      const wanted = disk.files().filter((path) => isDocument(path) && !ignored.ignores(path));
+      const [first, second] = [ignoresOf(""), ignoresOf(SECOND)];
+      const isIgnored = (path: string): boolean => (path.startsWith(SECOND) ? second : first)(path);
+      const wanted = disk.files().filter((path) => isDocument(path) && !isIgnored(path));
       known = new Map(
         wanted.map((path) => {
           const before = known.get(path);
           // Renamed over: the name is another file's now.
           const inode = disk.inode(path);
-          const sinceMs = before !== undefined && before.inode === inode ? before.sinceMs : clock.nowMs();
-          const expected = expectedOf(path, disk.bytes(path) ?? Buffer.alloc(0));
+          const isSame = before !== undefined && before.inode === inode;
+          const sinceMs = isSame ? before.sinceMs : clock.nowMs();
+          const isSecond = path.startsWith(SECOND);
+          const description = isSecond ? path.slice(SECOND.length) : path;
+          const ownerId = (isSecond ? owners.second : undefined) ?? owners.first;
+          const { title, body } = contentOf(description, disk.bytes(path) ?? Buffer.alloc(0), normaliser);
+          const isAsBefore = isSame && before.expected.title === title && before.expected.body === body;
+          const expected = {
+            path,
+            place: placeOf({ ownerId, description }, owners),
+            ownerId,
+            title,
+            body,
+            changedMs: isAsBefore ? before.expected.changedMs : clock.nowMs(),
+          };
           return [path, { expected, sinceMs, inode }];
         }),
       );
+      places = Map.groupBy(known.values(), ({ expected }) => expected.place);
     },
     all: () => [...known.values()].map(({ expected }) => expected),
-    thereSinceMs: (path) => known.get(path)?.sinceMs,
-    bodyAt: (path) => known.get(path)?.expected.body,
+    countAt: (place) => places.get(place)?.length ?? 0,
+    thereSinceMs: (place) => {
+      const files = places.get(place);
+      return files === undefined ? undefined : Math.max(...files.map(({ sinceMs }) => sinceMs));
+    },
+    bodyAt: (place) => {
+      const bodies = places.get(place)?.map(({ expected }) => expected.body) ?? [];
+      return bodies.includes(undefined) ? undefined : bodies[0];
+    },
   };
 }
 
@@ -57,14 +118,18 @@ function isDocument(path: string): boolean {
   return !basename(path).startsWith(".") && !path.endsWith(".tmp");
 }
 
-function expectedOf(path: string, bytes: Buffer): Expected {
-  if (bytes.length === 0) return { path, title: path, body: undefined };
+function contentOf(path: string, bytes: Buffer, normaliser: Normaliser): Pick<Expected, "title" | "body"> {
+  const named = normaliser.title(path);
+  if (bytes.length === 0) return { title: named, body: undefined };
   const text = bytes.toString("utf8");
-  if (path.endsWith(".url")) return { path, title: path, body: /^URL=(.*)$/m.exec(text)?.[1] };
-  if (text.startsWith("%PDF-")) return { path, title: path, body: sha256(bytes) };
-  if (path.endsWith(".pdf")) return { path, title: path, body: undefined };
-  const title = path.endsWith(".md") ? (/^# (.+)$/m.exec(text)?.[1] ?? path) : path;
-  return { path, title, body: text };
+  if (path.endsWith(".url")) return { title: named, body: /^URL=(.*)$/m.exec(text)?.[1] };
+  if (text.startsWith("%PDF-")) return { title: named, body: sha256(bytes) };
+  if (path.endsWith(".pdf")) return { title: named, body: undefined };
+  const heading = path.endsWith(".md") ? /^# (.+)$/m.exec(text)?.[1] : undefined;
+  return {
+    title: heading === undefined ? named : normaliser.title(heading.trim()),
+    body: normaliser.text(text),
+  };
 }
 
 /** What a resource holds, as `Expected.body` tells it. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../virtual/clock.ts";
-import { bodyOf, type Expectations } from "./expected.ts";
+import { bodyOf, placeOf, type Expectations, type Expected, type Owners } from "./expected.ts";
 import type { Answer, Resource, SentRequest, Service } from "./service.ts";
 
 /** What must not happen, by kind, and what happened. */
@@ -37,6 +37,8 @@ export interface Judge {
   paused(isPaused: boolean): void;
   /** What differs between folder and service; empty when they agree. */
   differences(): readonly string[];
+  /** What differs of the files that count, whatever else there is at the service. */
+  wrong(isCounted: (file: Expected) => boolean): readonly string[];
   /** Resources that no file has and that may stay, as `differences` saw them last: an audit may find and delete them. */
   leftovers(): number;
   requests(): number;
@@ -51,13 +53,13 @@ export interface JudgeOptions {
   /** So many deletes of `files` are no mass. */
   readonly freeDeletes: (files: number) => number;
   readonly concurrency: number;
-  readonly ownerId: string;
+  readonly owners: Owners;
   readonly chunkSize: () => number;
   readonly isDown: () => boolean;
   /** Whether a resource that is there can be found by the list, now and at every time of this history. */
   readonly isListTrue: () => boolean;
-  /** The resource that the daemon's ledger has for a path. */
-  readonly ownedBy: (path: string) => string | undefined;
+  /** The resources that the daemon's ledger has for the files of a place. */
+  readonly ownedBy: (place: string) => readonly string[];
   /** Whether the daemon's ledger has something to do with a resource. */
   readonly isOwned: (docId: string) => boolean;
 }
@@ -128,36 +130,36 @@ export function openJudge(options: JudgeOptions): Judge {
     `${method} ${path} ${body.toString("latin1")}`;
   const ours = (): readonly Resource[] =>
     service.resources().filter(({ foreign, deleted }) => !foreign && !deleted);
+  const placeIn = (resource: Resource): string => placeOf(resource, options.owners);
   const isSame = (a: Resource, b: Resource): boolean =>
-    a.title === b.title && a.description === b.description && bodyOf(a, service) === bodyOf(b, service);
+    a.title === b.title && placeIn(a) === placeIn(b) && bodyOf(a, service) === bodyOf(b, service);
 
   service.onWrite = (what, resource) => {
-    const { title, description, id } = resource;
+    const { title, id } = resource;
     if (resource.foreign) fail("foreign", `${what} of ${id}, a resource of others: ${title}`);
     if (what !== "delete") return;
-    const left = ours().filter((each) => each.description === description && each.id !== id);
-    if (left.length > 0) return;
-    const sinceMs = expectations.thereSinceMs(description);
+    const place = placeIn(resource);
+    const left = ours().filter((each) => placeIn(each) === place && each.id !== id);
+    const wanted = Math.max(1, expectations.countAt(place));
+    if (left.length >= wanted) return;
+    const sinceMs = expectations.thereSinceMs(place);
     // No answer ever told of it, and the file is about to be sent again: nobody took it for the file's.
     if (!told.has(id) && clock.nowMs() - resource.createdMs < UNTOLD_MS) return;
     // A create acted late whose file was emptied meanwhile: the file is no document any more.
-    if (resource.late && expectations.bodyAt(description) === undefined) return;
+    if (resource.late && expectations.bodyAt(place) === undefined) return;
     // A resource that was made and changed before the file came was another file's of that name.
     // A person agreed to the end of what was held; a file that could not be looked at then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
     const isKnown =
       sinceMs !== undefined && clock.nowMs() - sinceMs > KNOWN_AFTER_MS && service.writtenMs(id) >= sinceMs;
     // Renamed over: the file's own resource is another one, which still goes by its old name.
-    const owned = isKnown ? options.ownedBy(description) : undefined;
+    const owned = isKnown ? options.ownedBy(place).filter((each) => each !== id) : [];
     // A second one is deleted for the sake of one that the service lost meanwhile; the next audit makes it again.
-    const isLost = owned !== undefined && owned !== id && lostIds.has(owned);
-    if (isKnown && !isLost && !ours().some((each) => each.id === owned && each.id !== id)) {
-      fail(
-        "wrong-delete",
-        `the only resource of ${description} is deleted, whose file has been there all along`,
-      );
+    const others = owned.filter((each) => lostIds.has(each) || ours().some((one) => one.id === each));
+    if (isKnown && others.length < wanted) {
+      fail("wrong-delete", `the only resource of ${place} is deleted, whose file has been there all along`);
     }
-    if (!held.has(description)) return;
+    if (!held.has(place)) return;
     heldGone += 1;
     if (heldGone > freeDeletes) {
       fail("unheld", `${heldGone} deletes of one mass delete were not held`);
@@ -166,7 +168,7 @@ export function openJudge(options: JudgeOptions): Judge {
 
   service.onCreate = (resource, { begunMs }) => {
     // What is to be cut in another way is sent anew, and by then nobody knows whether the old one is there.
-    if (lost.has(resource.description) && lost.get(resource.description) === chunkSizeOf(resource)) {
+    if (lost.get(placeIn(resource)) === chunkSizeOf(resource)) {
       remade += 1;
       if (remade > REMADE_MAX + options.concurrency) {
         fail("refilled", `${remade} of the resources that the service lost were made again unasked`);
@@ -205,7 +207,7 @@ export function openJudge(options: JudgeOptions): Judge {
     if (stray.process > forgotten) return false;
     // Made after the loss by a request from before it: no ledger ever knew of it.
     if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
-    const sinceMs = expectations.thereSinceMs(stray.description) ?? Infinity;
+    const sinceMs = expectations.thereSinceMs(placeIn(stray)) ?? Infinity;
     // One with other settings would have been replaced: without its ledger that is nobody's to know.
     const isDouble = (each: Resource): boolean =>
       isSame(each, stray) && JSON.stringify(each.settings) === JSON.stringify(stray.settings);
@@ -214,7 +216,43 @@ export function openJudge(options: JudgeOptions): Judge {
   const strayWords = (strays: readonly Resource[], kept: readonly Resource[]): string[] =>
     strays
       .filter((stray) => !isForgiven(stray, kept))
-      .map(({ id, description }) => `${id} of ${description} is too many`);
+      .map((stray) => `${stray.id} of ${placeIn(stray)} is too many`);
+
+  /** The resource of each file, as far as there is one, and what is left. */
+  const paired = (): {
+    readonly taken: ReadonlyMap<Expected, Resource | undefined>;
+    readonly extra: readonly Resource[];
+  } => {
+    const left = Map.groupBy(ours(), placeIn);
+    // The newest first: it is the one the daemon knows, should a lost ledger have left others.
+    for (const group of left.values()) group.sort((a, b) => b.process - a.process);
+    const taken = new Map<Expected, Resource | undefined>();
+    const all = expectations.all();
+    // Two sources of one owner may have a file at the same place: the one that fits takes its own first.
+    for (const isExact of [true, false]) {
+      for (const file of all) {
+        const here = left.get(file.place) ?? [];
+        if (taken.get(file) !== undefined) continue;
+        const match = isExact
+          ? here.findIndex((each) => each.title === file.title && bodyOf(each, service) === file.body)
+          : 0;
+        taken.set(file, match === -1 ? undefined : here.splice(match, 1)[0]);
+      }
+    }
+    return { taken, extra: [...left.values()].flat() };
+  };
+  const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
+    if (body === undefined) return [];
+    if (only === undefined) return [`${path} has no resource`];
+    const { id } = only;
+    const chunkSize = chunkSizeOf(only);
+    return [
+      ...(bodyOf(only, service) === body ? [] : [`${path} has another text at the service: ${id}`]),
+      ...(only.title === title ? [] : [`${path} is called ${only.title} there, not ${title}: ${id}`]),
+      ...(only.ownerId === ownerId ? [] : [`${path} has the owner ${only.ownerId}: ${id}`]),
+      ...(chunkSize === options.chunkSize() ? [] : [`${path} has chunks of ${chunkSize}: ${id}`]),
+    ];
+  };
 
   const changed = (): void => {
     refusals = new Set();
@@ -293,10 +331,12 @@ export function openJudge(options: JudgeOptions): Judge {
       // Nobody can miss what no ledger knows.
       if (isBlank) return;
       const missed = gone.filter(({ id }) => options.isOwned(id));
+      // Each source judges its own loss; of two that share an owner nobody can say whose resource it was.
+      if (options.owners.second !== undefined) return;
       // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
       if (missed.length >= min && 2 * missed.length > before) {
-        lost = new Map(missed.map((each) => [each.description, chunkSizeOf(each)]));
+        lost = new Map(missed.map((each) => [placeIn(each), chunkSizeOf(each)]));
       }
     },
     agreed: (deletes) => {
@@ -325,37 +365,24 @@ export function openJudge(options: JudgeOptions): Judge {
     differences: () => {
       const words = ours()
         .filter(({ queued }) => queued.length > 0)
-        .map(({ id, description }) => `${id} of ${description} is not taken in yet`);
-      const kept: Resource[] = [];
-      const left = new Map<string, Resource[]>();
+        .map((each) => `${each.id} of ${placeIn(each)} is not taken in yet`);
+      const { taken, extra } = paired();
       /** Files that keep whatever resource they had, under whatever name, and show none of their own name. */
       let keepers = 0;
-      for (const each of ours()) left.set(each.description, [...(left.get(each.description) ?? []), each]);
-      for (const { path, title, body } of expectations.all()) {
-        // The newest first: it is the one the daemon knows, should a lost ledger have left others.
-        const here = left.get(path)?.sort((a, b) => b.process - a.process) ?? [];
-        const match = here.findIndex((each) => each.title === title && bodyOf(each, service) === body);
-        const [only] = here.splice(Math.max(0, match), 1);
+      for (const [file, only] of taken) {
         // What a lost ledger knew of is none that it keeps.
-        if (body === undefined && (only === undefined || only.process <= forgotten)) keepers += 1;
-        if (only !== undefined) kept.push(only);
-        if (body === undefined) continue;
-        if (only === undefined) {
-          words.push(`${path} has no resource`);
-          continue;
-        }
-        const chunkSize = chunkSizeOf(only);
-        if (bodyOf(only, service) !== body) words.push(`${path} has another text at the service: ${only.id}`);
-        if (only.title !== title)
-          words.push(`${path} is called ${only.title} there, not ${title}: ${only.id}`);
-        if (only.ownerId !== options.ownerId) words.push(`${path} has the owner ${only.ownerId}: ${only.id}`);
-        if (chunkSize !== options.chunkSize()) words.push(`${path} has chunks of ${chunkSize}: ${only.id}`);
+        if (file.body === undefined && (only === undefined || only.process <= forgotten)) keepers += 1;
+        words.push(...wordsOf(file, only));
       }
-      const extra = [...left.values()].flat();
-      const strays = strayWords(extra, kept);
+      const strays = strayWords(
+        extra,
+        [...taken.values()].filter((each) => each !== undefined),
+      );
       leftovers = extra.length - strays.length;
       return strays.length > keepers ? [...words, ...strays] : words;
     },
+    wrong: (isCounted) =>
+      [...paired().taken].flatMap(([file, only]) => (isCounted(file) ? wordsOf(file, only) : [])),
     leftovers: () => leftovers,
     requests: () => requests,
     changes: () => changes,

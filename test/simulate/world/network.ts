@@ -1,6 +1,6 @@
 import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
-import type { FaultKind, Happening, Operation, StormKind } from "../history.ts";
+import type { FaultKind, Happening, StormKind } from "../history.ts";
 import type { Delivery, Passage } from "./connection.ts";
 import type { Answer, SentRequest, Service } from "./service.ts";
 
@@ -43,14 +43,16 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
   const wayMs = (): number => random.between(1, slowMs);
   const isDown = (): boolean => storms.some(({ storm }) => storm === "down");
 
-  const faultOf = (operation: Operation): { kind: FaultKind; amount: number } | undefined => {
+  const faultOf = ({ operation, docId }: SentRequest): { kind: FaultKind; amount: number } | undefined => {
+    const isMet = (kind: FaultKind): boolean =>
+      isOfList(kind) ? operation === "list" : kind !== "404-false" || docId !== undefined;
     const next = expected.find((each) => each.operation === "any" || each.operation === operation);
     if (next !== undefined) {
       expected = expected.filter((each) => each !== next);
       return { kind: next.fault, amount: next.amount };
     }
     for (const { storm, share, amount } of storms) {
-      if (isFault(storm) && random.chance(share)) return { kind: storm, amount };
+      if (isFault(storm) && isMet(storm) && random.chance(share)) return { kind: storm, amount };
     }
     return undefined;
   };
@@ -74,8 +76,12 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
         return no(401);
       case "400":
         return no(400);
+      case "403":
+        return no(403);
       case "404-page":
         return service.answer(404, { error: "no such backend" });
+      case "404-false":
+        return no(404);
       case "unsuccess":
         return no(200);
       case "page-alone":
@@ -88,6 +94,10 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
       case "answer-late":
       case "acts-late":
       case "twice":
+      case "404-acted":
+      case "list-short":
+      case "list-reordered":
+      case "list-stale":
         return undefined;
     }
   };
@@ -103,7 +113,7 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
     if (fault?.kind === "acts-late") {
       tell(() => `${words()}: breaks, will act in ${Math.round(fault.amount)} ms`);
       clock.at(clock.nowMs() + fault.amount, { alive: true }, () => {
-        const { status } = service.serve(request, true);
+        const { status } = service.serve(request, { late: true });
         tell(() => `${words()}: acts late, ${status}`);
       });
       return { kind: "broken", afterMs };
@@ -114,7 +124,10 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
       return { kind: "answer", afterMs, answer: refusal, cut: false };
     }
     if (fault?.kind === "twice") service.serve(request);
-    const answer = service.serve(request);
+    const answer = service.serve(
+      request,
+      fault !== undefined && isOfList(fault.kind) ? { list: fault.kind } : {},
+    );
     tell(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
     return deliveryOf(fault?.kind, fault?.amount ?? 0, answer, afterMs);
   };
@@ -130,6 +143,8 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
     if (kind === "answer-late") return { ...whole, afterMs: timeoutMs + amount };
     if (kind === "answer-cut") return { ...whole, cut: true };
     if (kind === "answer-page") return { ...whole, answer: { ...answer, status: 200, text: PAGE } };
+    if (kind === "404-acted" && answer.status < 300)
+      return { ...whole, answer: service.answer(404, { success: false, message: "no such resource" }) };
     return kind === "acted-500" ? { ...whole, answer: service.answer(500, "oops") } : whole;
   };
 
@@ -160,12 +175,16 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
         met += 1;
         return { refused: true, outMs: wayMs(), arrive: () => ({ kind: "broken", afterMs: 0 }) };
       }
-      const fault = faultOf(request.operation);
+      const fault = faultOf(request);
       return { refused: false, outMs: wayMs(), arrive: () => arrive(request, fault) };
     },
     isDown,
     met: () => met,
   };
+}
+
+function isOfList(kind: FaultKind): kind is "list-short" | "list-reordered" | "list-stale" {
+  return kind === "list-short" || kind === "list-reordered" || kind === "list-stale";
 }
 
 function isFault(storm: StormKind): storm is Exclude<StormKind, "down" | "list-lags"> {

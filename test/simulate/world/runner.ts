@@ -5,11 +5,12 @@ import { recoverLedger } from "../../../src/sync/adopt-ledger.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { openLocalReader } from "../../../src/sync/document/reader.ts";
 import type { WatchedSource } from "../../../src/sync/rules.ts";
-import type { Conditions, Kept, Mode } from "../history.ts";
+import { SECOND, type Conditions, type Kept, type Mode } from "../history.ts";
 import type { Clock } from "../virtual/clock.ts";
 import type { SimulatedProcess, Stage } from "../virtual/stage.ts";
 import { SimulatedConnection } from "./connection.ts";
-import { SOURCE_ROOT } from "./disk.ts";
+import { SECOND_ROOT, SOURCE_ROOT } from "./disk.ts";
+import type { Owners } from "./expected.ts";
 import type { Judge } from "./judge.ts";
 import { Crash, type Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
@@ -17,6 +18,7 @@ import { API_URL, DB_URL, RESOURCES_URL, SERVICE_KEY } from "./service.ts";
 import type { Watching } from "./watcher.ts";
 
 export const OWNER_ID = "simulated-owner";
+const SECOND_OWNER_ID = "another-owner";
 export const HOLD_DELETES_OVER = 6;
 export const HOLD_DELETES_PERCENT = 30;
 const MINUTE_MS = 60_000;
@@ -29,6 +31,8 @@ export interface Runner {
   stop(restMs: number, next: Mode): void;
   /** The process that runs dies at its nth effect from now. */
   crash(effects: number, kept: Kept, restMs: number, next: Mode): void;
+  /** Processes die one after another, each at its nth effect. */
+  crashInARow(effects: readonly number[], restMs: number): void;
   /** No crash that was asked for will come any more. */
   spare(): void;
   /** Counts an effect of the process that runs; false: it died of it. */
@@ -58,7 +62,15 @@ export function openRunner(options: RunnerOptions): Runner {
   let current:
     | { process: SimulatedProcess; daemon: Daemon | undefined; stop: AbortController; mode: Mode | "recover" }
     | undefined;
-  let crash: { effects: number; kept: Kept; restMs: number; mode: Mode } | undefined;
+  interface Death {
+    effects: number;
+    readonly kept: Kept;
+    readonly restMs: number;
+    readonly mode: Mode;
+  }
+  let crash: Death | undefined;
+  /** Crashes of the processes after that. */
+  let deaths: readonly Death[] = [];
   /** Processes that ended with an error, one after another. */
   let failed = 0;
   let planned: { readonly restMs: number; readonly mode: Mode } | undefined;
@@ -77,7 +89,7 @@ export function openRunner(options: RunnerOptions): Runner {
     if (crash.effects > 0) return;
     const { kept, restMs, mode } = crash;
     const wasRecovering = current?.mode === "recover";
-    crash = undefined;
+    [crash, ...deaths] = deaths;
     planned = undefined;
     const left = machine.kill(process, kept);
     note(() => `process ${process.number} dies at ${name}, ${left} of the ledger is left`);
@@ -114,7 +126,7 @@ export function openRunner(options: RunnerOptions): Runner {
   const optionsOf = (process: SimulatedProcess): DaemonOptions => ({
     stateDir: machine.stateDir(),
     service: { apiUrl: API_URL, dbUrl: DB_URL, resourcesUrl: RESOURCES_URL, pauthkey: SERVICE_KEY },
-    sources: [sourceOf(chunkSizeNow)],
+    sources: sourcesOf(chunkSizeNow, ownersOf(conditions)),
     sync: {
       ...ConfigFile.parse({
         sync: {
@@ -192,8 +204,12 @@ export function openRunner(options: RunnerOptions): Runner {
     crash: (effects, kept, restMs, mode) => {
       crash = { effects, kept, restMs, mode };
     },
+    crashInARow: (effects, restMs) => {
+      [crash, ...deaths] = effects.map((each) => ({ effects: each, kept: "all", restMs, mode: "run" }));
+    },
     spare: () => {
       crash = undefined;
+      deaths = [];
     },
     survives: () => {
       try {
@@ -225,20 +241,40 @@ async function passOnce(daemon: Daemon, signal: AbortSignal): Promise<void> {
   }
 }
 
-function sourceOf(chunkSize: number): WatchedSource {
-  const [config] = ConfigFile.parse({ sources: [{ path: SOURCE_ROOT, settings: { chunkSize } }] }).sources;
-  if (config === undefined) throw new Error("no source");
-  return { ...config, absolutePath: SOURCE_ROOT, ownerId: OWNER_ID };
+/** Who owns the resources of the daemon's sources. */
+export function ownersOf({ second }: Conditions): Owners {
+  if (second === undefined) return { first: OWNER_ID, second: undefined };
+  return { first: OWNER_ID, second: second === "same-owner" ? OWNER_ID : SECOND_OWNER_ID };
 }
 
-/** What the ledger of a process says of a path; undefined also when it is closed or has no row. */
-export function ownedBy(process: SimulatedProcess, path: string): string | undefined {
-  return ledgerOf(process)
-    ?.prepare<[string], string | undefined>(
-      "SELECT doc_id FROM files WHERE path = ? AND state NOT IN ('held', 'doomed')",
+function sourcesOf(chunkSize: number, { first, second }: Owners): WatchedSource[] {
+  const settings = { chunkSize };
+  const paths = [SOURCE_ROOT, ...(second === undefined ? [] : [SECOND_ROOT])];
+  const { sources } = ConfigFile.parse({ sources: paths.map((path) => ({ path, settings })) });
+  return sources.map((config) => {
+    const { path } = config;
+    return Object.assign(config, {
+      absolutePath: path,
+      ownerId: path === SOURCE_ROOT ? first : (second ?? first),
+    });
+  });
+}
+
+/** What the ledger of a process says of the files at a place; nothing when it is closed or has no row. */
+export function ownedBy(
+  process: SimulatedProcess,
+  place: string,
+  { first, second }: Owners,
+): readonly string[] {
+  const isSecond = place.startsWith(SECOND);
+  const roots = second === first ? [SOURCE_ROOT, SECOND_ROOT] : [isSecond ? SECOND_ROOT : SOURCE_ROOT];
+  const query = ledgerOf(process)
+    ?.prepare<[string, string], string>(
+      `SELECT doc_id FROM files JOIN sources ON sources.id = files.source
+       WHERE sources.path = ? AND files.path = ? AND files.state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
     )
-    .pluck()
-    .get(path);
+    .pluck();
+  return roots.flatMap((root) => query?.all(root, isSecond ? place.slice(SECOND.length) : place) ?? []);
 }
 
 /** Whether the daemon can ask for the list: the ledger of a process has the collection's id. */

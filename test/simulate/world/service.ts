@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../virtual/clock.ts";
-import type { Random } from "../virtual/random.ts";
+import { openRandom, type Random } from "../virtual/random.ts";
 import type { Conditions, Operation } from "../history.ts";
+import { normaliserOf } from "./normalise.ts";
 
 /** A resource as the service keeps it. A deleted one stays, to be told of at the end. */
 export interface Resource {
@@ -52,10 +53,18 @@ export interface Answer {
   readonly text: string;
 }
 
+/** How a request is served. */
+export interface Manner {
+  /** Long after the connection broke. */
+  readonly late?: boolean;
+  /** What is wrong with a list. */
+  readonly list?: "list-short" | "list-reordered" | "list-stale";
+}
+
 /** An in-memory service that obeys the bare specification to the letter, with the additions that the conditions give it. */
 export interface Service {
-  /** Acts on a request and answers. `late`: long after the connection broke. */
-  serve(request: SentRequest, late?: boolean): Answer;
+  /** Acts on a request and answers. */
+  serve(request: SentRequest, manner?: Manner): Answer;
   /** Loses a part of the daemon's resources; returns them. */
   lose(share: number): readonly Resource[];
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer;
@@ -87,6 +96,8 @@ const FILES_URL = `${RESOURCES_URL}/`;
 
 interface Version {
   readonly atMs: number;
+  /** From when on lists show it. */
+  readonly listedMs: number;
   readonly resource: Resource;
 }
 
@@ -98,6 +109,10 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   const uploads = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
   const answered = new Map<string, { body: string; answer: Answer }>();
   let lagMs = 0;
+  const normalise = normaliserOf(conditions.normalisation);
+  const lagRandom = (conditions.listLagMs ?? 0) > 0 ? openRandom(`lag ${random.hex(8)}`) : undefined;
+  /** From when on requests by its id find a resource. */
+  const knownFromMs = new Map<string, number>();
   const collections: Readonly<Record<string, string>> = {
     fastest: "c".repeat(23) + "1",
     moderate: "c".repeat(23) + "2",
@@ -107,7 +122,9 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   const newest = (id: string): Resource | undefined => versions.get(id)?.at(-1)?.resource;
   const put = (resource: Resource): void => {
     const before = versions.get(resource.id) ?? [];
-    versions.set(resource.id, [...before, { atMs: clock.nowMs(), resource }]);
+    const atMs = clock.nowMs();
+    const listedMs = lagRandom === undefined ? atMs : atMs + lagRandom.between(0, conditions.listLagMs ?? 0);
+    versions.set(resource.id, [...before, { atMs, listedMs, resource }]);
   };
   const refuse = (status: number, message: string): Answer =>
     service.answer(status, { success: false, message, error: { code: `refused_${status}` } });
@@ -155,11 +172,11 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     const resource: Resource = {
       id: random.hex(24),
       foreign: false,
-      title,
+      title: normalise.title(title),
       description,
       settings,
       url: typeof url === "string" ? url : undefined,
-      content: typeof content === "string" ? content : undefined,
+      content: typeof content === "string" ? normalise.text(content) : undefined,
       tier,
       collectionId,
       ownerId: typeof owner === "string" ? owner : "account",
@@ -171,6 +188,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       queued: [],
     };
     service.onCreate(resource, request);
+    if ((conditions.lateMs ?? 0) > 0)
+      knownFromMs.set(resource.id, clock.nowMs() + random.between(0, conditions.lateMs ?? 0));
     if (isPatient(request) && resource.url !== undefined) return begin({ ...resource, queued: [{}] });
     put(resource);
     return service.answer(201, { success: true, message: "created", data: record(resource, false) });
@@ -204,7 +223,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   const change = (request: SentRequest): Answer => {
     const { operation, docId, body } = request;
     const before = newest(docId ?? "");
-    if (before === undefined || before.deleted) return refuse(404, "no such resource");
+    if (before === undefined || before.deleted || !isKnown(before.id)) return refuse(404, "no such resource");
     const updatedMs = Math.max(service.wallMs(), before.createdMs + 1);
     if (operation === "delete") {
       service.onWrite("delete", before);
@@ -221,7 +240,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       if (isPatient(request) && typeof url === "string") {
         const work: Work = {
           url,
-          ...(typeof title === "string" && { title }),
+          ...(typeof title === "string" && { title: normalise.title(title) }),
           ...(typeof description === "string" && { description }),
         };
         return begin({ ...before, updatedMs, queued: [...before.queued, work] });
@@ -229,9 +248,9 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const done = finished(before, before.queued.length);
       put({
         ...done,
-        title: typeof title === "string" ? title : done.title,
+        title: typeof title === "string" ? normalise.title(title) : done.title,
         description: typeof description === "string" ? description : done.description,
-        content: typeof content === "string" ? content : done.content,
+        content: typeof content === "string" ? normalise.text(content) : done.content,
         url: typeof url === "string" ? url : done.url,
         updatedMs,
       });
@@ -240,19 +259,21 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     return service.answer(200, { success: true, message: operation, data: after && record(after, true) });
   };
 
-  const list = ({ query, process }: SentRequest): Answer => {
+  const list = ({ query, process }: SentRequest, wrong: Manner["list"]): Answer => {
     listed.set(process, clock.nowMs());
     if (conditions.strictList && (query.has("limit") || query.has("cursor"))) {
       return refuse(400, "unknown parameter");
     }
-    const asOfMs = clock.nowMs() - lagMs;
-    const found = [...versions.values()]
-      .map((each) => each.findLast(({ atMs }) => atMs <= asOfMs)?.resource)
+    const asOfMs = clock.nowMs() - (wrong === "list-stale" ? Math.max(lagMs, STALE_MS) : lagMs);
+    const all = [...versions.values()]
+      .map((each) => each.findLast(({ listedMs }) => listedMs <= asOfMs)?.resource)
       .filter((resource) => resource !== undefined)
       .filter(
         ({ deleted, ownerId, collectionId }) =>
           !deleted && ownerId === query.get("ownerId") && collectionId === query.get("collectionId"),
       );
+    const some = wrong === "list-short" ? all.filter(() => random.chance(SHORT_SHARE)) : all;
+    const found = wrong === "list-reordered" ? some.toSorted(() => random.next() - 0.5) : some;
     if (!conditions.pages) {
       const resources = found.map((each) => record(each, true));
       return service.answer(200, { success: true, message: "listed", data: { resources, created: 0 } });
@@ -271,7 +292,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     });
   };
 
-  const act = (request: SentRequest, late: boolean): Answer => {
+  const isKnown = (id: string): boolean => clock.nowMs() >= (knownFromMs.get(id) ?? 0);
+  const act = (request: SentRequest, { late = false, list: wrong }: Manner): Answer => {
     switch (request.operation) {
       case "upload":
         return upload(request);
@@ -282,12 +304,13 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         return change(request);
       case "read": {
         const resource = newest(request.docId ?? "");
-        if ((conditions.workMs ?? 0) === 0) return refuse(404, "no such address");
-        if (resource === undefined) return refuse(404, "no such resource");
+        if ((conditions.workMs ?? 0) === 0 && conditions.reads !== true)
+          return refuse(404, "no such address");
+        if (resource === undefined || !isKnown(resource.id)) return refuse(404, "no such resource");
         return service.answer(200, { success: true, message: "read", data: record(resource, true) });
       }
       case "list":
-        return list(request);
+        return list(request, wrong);
       case "collections": {
         if (!conditions.collections) return refuse(404, "no such address");
         const all = Object.entries(collections).map(([details, _id]) => ({
@@ -328,14 +351,14 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       },
       text: typeof body === "string" ? body : JSON.stringify(body),
     }),
-    serve: (request, late = false) => {
+    serve: (request, manner = {}) => {
       if (request.headers["pauthkey"] !== SERVICE_KEY) return refuse(401, "unknown key");
       const key = conditions.keys ? request.headers["idempotency-key"] : undefined;
       const word = `${request.operation} ${key ?? ""}`;
       const body = request.body.toString("latin1");
       const before = key === undefined ? undefined : answered.get(word);
       if (before !== undefined) return before.body === body ? before.answer : refuse(409, "another body");
-      const answer = act(request, late);
+      const answer = act(request, manner);
       if (key !== undefined && answer.status < 300) answered.set(word, { body, answer });
       return answer;
     },
@@ -373,6 +396,10 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   return service;
 }
 
+/** How old a stale list is. */
+const STALE_MS = 60_000;
+/** What a short list shows. */
+const SHORT_SHARE = 0.5;
 /** The service's own clock is right, whatever becomes of the daemon's. */
 const BEGIN_MS = Date.UTC(2026, 0, 1);
 /** What others put there is a day old when the simulation begins. */

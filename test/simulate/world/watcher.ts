@@ -3,10 +3,12 @@ import type { Watch, WatchOptions } from "../../../src/sync/watch.ts";
 import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
 import type { SimulatedProcess } from "../virtual/stage.ts";
+import { SECOND } from "../history.ts";
+import { SECOND_ROOT } from "./disk.ts";
 
 /** Turns what happens on the disk into hints, as badly as a real watcher at its worst. */
 export interface Watching {
-  /** Something happened at a path of the source; "" is the root. */
+  /** Something happened at a path of a source; "" is the first one's root. */
   changed(path: string): void;
   /** From now on hints are lost. */
   deafen(): void;
@@ -56,7 +58,8 @@ export function openWatching(clock: Clock, random: Random): Watching {
     },
     watchFor:
       (process) =>
-      async ({ rules, onDirty, onError, onReady }) => {
+      async ({ root, rules, onDirty, onError, onReady }) => {
+        const isSecond = root === SECOND_ROOT;
         let closed = false;
         let complained: string | undefined;
         const later = (ms: number, run: () => void): void => {
@@ -64,7 +67,9 @@ export function openWatching(clock: Clock, random: Random): Watching {
             if (!closed) run();
           });
         };
-        const ear = (path: string | undefined): void => {
+        const ear = (changed: string | undefined): void => {
+          if (changed !== undefined && changed.startsWith(SECOND) !== isSecond) return;
+          const path = isSecond ? changed?.slice(SECOND.length) : changed;
           const whole = path === undefined || rules.isRulesFile(path);
           later(random.between(0, HINT_MS_MAX), () => onDirty(whole ? undefined : path));
         };

@@ -1,4 +1,4 @@
-import type { Happening, History } from "../history.ts";
+import { SECOND, type Happening, type History } from "../history.ts";
 import { openClock, type Clock } from "../virtual/clock.ts";
 import { realTurn } from "../virtual/globals.ts";
 import { openRandom } from "../virtual/random.ts";
@@ -8,6 +8,7 @@ import { openExpectations, type Expectations } from "./expected.ts";
 import { openJudge, type Judge } from "./judge.ts";
 import { openMachine, type Machine } from "./machine.ts";
 import { openNetwork, type Network } from "./network.ts";
+import { normaliserOf } from "./normalise.ts";
 import {
   HOLD_DELETES_OVER,
   HOLD_DELETES_PERCENT,
@@ -16,6 +17,7 @@ import {
   openRunner,
   OWNER_ID,
   ownedBy,
+  ownersOf,
   type Runner,
 } from "./runner.ts";
 import { openService, type Service } from "./service.ts";
@@ -43,11 +45,13 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
   const random = openRandom(`daemon ${seed}`);
   const stage: Stage = { clock, disk: undefined, random, process: machine.boot(() => undefined) };
   enterStage(stage);
-  const disk = openDisk(clock, openRandom(`disk ${seed}`), conditions.slowDiskMs);
+  const owners = ownersOf(conditions);
+  const isDouble = owners.second !== undefined;
+  const disk = openDisk(clock, openRandom(`disk ${seed}`), conditions.slowDiskMs, isDouble);
   stage.disk = disk;
   const service = openService(clock, openRandom(`service ${seed}`), conditions);
   const watching = openWatching(clock, openRandom(`watch ${seed}`));
-  const expectations = openExpectations(clock, disk);
+  const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation));
   const note = (line: () => string): void => tell(`${clock.nowMs().toFixed(3)} ${line()}`);
   const network = openNetwork({
     clock,
@@ -67,17 +71,22 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     note,
     judge: () => judge,
   });
+  const isListTrue =
+    !happenings.some(isListWrong) &&
+    (conditions.listLagMs ?? 0) === 0 &&
+    conditions.normalisation === undefined &&
+    conditions.second !== "same-owner";
   const judge = openJudge({
     clock,
     service,
     expectations,
     freeDeletes: (files) => Math.max(HOLD_DELETES_OVER, Math.floor((files * HOLD_DELETES_PERCENT) / 100)),
     concurrency: conditions.concurrency,
-    ownerId: OWNER_ID,
+    owners,
     chunkSize: () => runner.chunkSize(),
     isDown: () => network.isDown(),
-    isListTrue: () => !happenings.some(isLag) && knowsCollection(stage.process),
-    ownedBy: (path) => ownedBy(stage.process, path),
+    isListTrue: () => isListTrue && knowsCollection(stage.process),
+    ownedBy: (place) => ownedBy(stage.process, place, owners),
     isOwned: (docId) => isOwned(stage.process, docId),
   });
   disk.onLook = () => judge.looks();
@@ -91,8 +100,10 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
   return { clock, stage, disk, service, network, watching, expectations, machine, runner, judge, note };
 }
 
-function isLag(happening: Happening): boolean {
-  return happening.kind === "storm" && happening.storm === "list-lags";
+function isListWrong(happening: Happening): boolean {
+  const name =
+    happening.kind === "storm" ? happening.storm : happening.kind === "fault" ? happening.fault : "";
+  return name.startsWith("list-");
 }
 
 /** What others have there: the same titles and texts, in the daemon's own place and elsewhere. */
@@ -167,6 +178,9 @@ export function happen(world: World, happening: Happening): void {
     case "crash":
       runner.crash(happening.effects, happening.kept, happening.restMs, happening.next);
       break;
+    case "kills":
+      runner.crashInARow(happening.effects, happening.restMs);
+      break;
     case "stop":
       runner.stop(happening.restMs, happening.next);
       break;
@@ -192,14 +206,15 @@ export function happen(world: World, happening: Happening): void {
 }
 
 function remove({ disk, expectations, judge }: World, paths: readonly string[]): void {
-  const before = expectations.all();
+  // The second source is judged by itself, and not for masses.
+  const before = expectations.all().filter(({ path }) => !path.startsWith(SECOND));
   const gone = before.filter(({ path }) =>
     paths.some((each) => path === each || path.startsWith(`${each}/`)),
   );
   const isMass = gone.length > HOLD_DELETES_OVER && gone.length * 100 > before.length * HOLD_DELETES_PERCENT;
   if (isMass && disk.root() === "here")
     judge.massRemoved(
-      gone.map(({ path }) => path),
+      gone.map(({ place }) => place),
       before.length,
     );
   for (const path of paths) disk.remove(path);
@@ -209,10 +224,13 @@ function remove({ disk, expectations, judge }: World, paths: readonly string[]):
 export function approve({ runner, disk, judge, note }: World): void {
   const daemon = runner.running();
   if (daemon === undefined || disk.root() !== "here") return;
-  const [status] = daemon.status().sources;
-  if (status === undefined || (status.held === 0 && status.holdReason === null)) return;
-  note(() => `a person agrees to ${status.held} deletes: ${status.holdReason ?? ""}`);
-  judge.agreed(status.held);
+  const waiting = daemon.status().sources.filter((each) => each.held > 0 || each.holdReason !== null);
+  if (waiting.length === 0) return;
+  const held = waiting.reduce((sum, each) => sum + each.held, 0);
+  note(
+    () => `a person agrees to ${held} deletes: ${waiting.map((each) => each.holdReason ?? "").join(", ")}`,
+  );
+  judge.agreed(held);
   daemon.approve();
 }
 
