@@ -166,7 +166,7 @@ export function openSource(options: SourceOptions): SourceSync {
     isPaused: () => pause.isPaused(),
     lookAgain: (path, atMs) => agenda.lookAgain(path, atMs),
     lookAgainTorn: (path) => agenda.lookAgainTorn(path),
-    mayRemake: () => guard.mayRemake(),
+    mayRemake: (id) => guard.mayRemake(id),
     settle: (intent) => settler.settle(intent),
     doubt: () => {
       if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);

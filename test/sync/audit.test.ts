@@ -18,6 +18,11 @@ afterEach(async () => {
   await world.end();
 });
 
+const EMPTY_LIST = {
+  kind: "answer",
+  status: 200,
+  body: '{"success":true,"message":"","data":{"resources":[],"created":0}}',
+} as const;
 /** A service that lists at once what it acknowledged. */
 const prompt = (more: Partial<DaemonOptions> & { settings?: Record<string, unknown> } = {}) => ({
   service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: world.service.key, listLagMs: 0 },
@@ -374,17 +379,44 @@ describe("a service that lost most of what it had", () => {
   it("is believed only when single resources are gone, too: a list that shows none is no loss", async () => {
     writeFiles(10);
     await world.sync();
-    world.service.fault = ({ operation }) =>
-      operation === "list"
-        ? {
-            kind: "answer",
-            status: 200,
-            body: '{"success":true,"message":"","data":{"resources":[],"created":0}}',
-          }
-        : undefined;
+    world.service.fault = ({ operation }) => (operation === "list" ? EMPTY_LIST : undefined);
     const { sources } = await audit({ repair: true });
     expect(sources[0]).toMatchObject({ missing: 10, lost: null });
     expect(world.service.resources.size).toBe(10);
+  });
+
+  it("is held when most are gone, although the list misses some that are there", async () => {
+    writeFiles(10);
+    await world.sync();
+    const all = world.service.live();
+    for (const resource of all.slice(2)) resource.isDeleted = true;
+    world.service.fault = ({ operation }) => (operation === "list" ? EMPTY_LIST : undefined);
+    const { sources } = await audit({ repair: true });
+    expect(sources[0]?.lost).toContain("has lost");
+    expect(world.service.resources.size).toBe(10);
+  });
+
+  it("is not filled again because a list missed resources that were there at the time", async () => {
+    writeFiles(20);
+    const daemon = world.daemon(prompt());
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => world.service.live().length === 20 && daemon.status().idle);
+    const hidden = world.service.live().slice(0, 8);
+    for (const resource of hidden) resource.ownerId = "not in the list";
+    await daemon.audit({ repair: true });
+    for (const resource of hidden) resource.ownerId = "docs-owner";
+    await until(() => daemon.status().idle);
+    forgetAll();
+    const isHalted = (): boolean => daemon.status().sources[0]?.halted === true;
+    for (let n = 1; n <= 8; n += 1) {
+      world.write(`${21 - n}.txt`, `another text ${n}`);
+      await until(() => isHalted() || world.service.live().some(({ content }) => content?.endsWith(`${n}`)));
+    }
+    expect(isHalted()).toBe(true);
+    expect(world.service.live()).toHaveLength(3);
+    stop.abort();
+    await ended;
   });
 
   it("is filled unasked where that is next to nothing", async () => {

@@ -60,7 +60,7 @@ export async function sendChange(
       case "gone":
         // Somebody deleted it there; the file is here, so it is made again. When many are gone, the row stays unsure
         // until the list has shown whether the service lost them.
-        if (!source.mayRemake()) return;
+        if (!source.mayRemake(row.id)) return;
         ledger.note(() => ledger.files.remove(row.id));
         source.lookAgain(path);
         return;

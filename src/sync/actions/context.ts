@@ -52,10 +52,10 @@ export interface ActionSource {
   /** Looks at a path again whose file changed while it was read; later, if that happens again and again. */
   lookAgainTorn(path: RelativePath): void;
   /**
-   * A resource turned out to be gone. Whether it may be made again at once; if not, the whole source is looked at when the
+   * The resource of a row turned out to be gone. Whether it may be made again at once; if not, the whole source is looked at when the
    * service's list has shown whether most are gone.
    */
-  mayRemake(): boolean;
+  mayRemake(row: number): boolean;
   /** Finds out by the list whether a create acted. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
   /** A create was sent more than once: the list may show an extra resource some time later. */

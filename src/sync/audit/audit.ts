@@ -1,3 +1,4 @@
+import { openNumberSet } from "../../lib/number-set.ts";
 import { openTurns } from "../../lib/turns.ts";
 import type { ActionContext } from "../actions/context.ts";
 import type { DriftPlace } from "../ledger/drift.ts";
@@ -65,7 +66,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       const lost = found && (await judgeLoss(context, found, source.id, signal));
       if (repair && lost !== undefined) source.guard.hold(lost);
       if (repair && lost === undefined) {
-        source.guard.allow(counts.missing);
+        source.guard.allow(found?.missing ?? openNumberSet());
         resending.set(source.id, openResending(context, source));
       }
       const { acknowledged: resources, missing, altered } = counts;
@@ -118,7 +119,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         const found = source && (await sweep(placeOf(source), context.signal));
         if (found === undefined) return undefined;
         return {
-          counts: found.counts.get(id) ?? NO_COUNTS,
+          missing: found.missing,
           reason: await judgeLoss(context, found, id, context.signal),
           refill: async () => {
             const again = openResending(context, source as SourceSync);

@@ -1,6 +1,7 @@
 import type { ActionContext } from "../actions/context.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
-import { lossReason, type DriftCounts } from "../plan/audit.ts";
+import type { NumberSet } from "../../lib/number-set.ts";
+import { lossReason } from "../plan/audit.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { Drifted, Sweep } from "./sweep.ts";
 
@@ -12,14 +13,14 @@ export interface LossGuard {
   /** Whether nothing may be sent: held, or about to be compared with the service's list. */
   isClosed(): boolean;
   /**
-   * A resource turned out to be gone. True: it may be made again. False: these are many, so that the list is to be asked
-   * first; the whole source is looked at then.
+   * The resource of a row turned out to be gone. True: it may be made again. False: these are many, so that the list is to
+   * be asked first; the whole source is looked at then.
    */
-  mayRemake(): boolean;
+  mayRemake(row: number): boolean;
   /** The service answers in a way that lets one doubt that it is what it was. */
   suspect(): void;
-  /** The list showed that so many are missing and no more: these may be made again. */
-  allow(count: number): void;
+  /** The list showed that the resources of these rows are missing and no more: these may be made again. */
+  allow(missing: NumberSet): void;
   hold(reason: string): void;
   /** Before files are compared: asks the list where that is due. False: nothing may be sent before `nextLookMs`. */
   ready(): Promise<boolean>;
@@ -40,7 +41,7 @@ export interface LossGuardOptions {
 
 /** What the list says of a source. */
 export interface Check {
-  readonly counts: DriftCounts;
+  readonly missing: NumberSet;
   /** Why its resources must not simply be sent again; undefined when they may. */
   readonly reason: string | undefined;
   /** Has everything sent again that drifted. */
@@ -50,6 +51,11 @@ export interface Check {
 /** So many resources may turn out to be gone within `GONE_MS` before the list is asked: single ones are ordinary. */
 const GONE_MAX = 3;
 const GONE_MS = 10 * 60_000;
+/**
+ * What a list showed as missing may be made again until none of it was for so long: the list may have lagged, and what is
+ * there after all may be lost much later.
+ */
+const ALLOWED_MS = 10 * 60_000;
 
 /** Opens the guard of a source, held if it was so before. */
 export function openLossGuard(options: LossGuardOptions): LossGuard {
@@ -58,7 +64,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   let held = ledger.drift.loss(source) !== undefined;
   let suspected = false;
   let gone: number[] = [];
-  let allowed = 0;
+  let allowed: { readonly missing: NumberSet; untilMs: number } | undefined;
   let looks = 0;
   let nextMs = 0;
 
@@ -77,6 +83,9 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
     gone = [];
     ledger.note(() => ledger.drift.setLoss(source, undefined));
   };
+  const allow = (missing: NumberSet | undefined): void => {
+    allowed = missing && { missing, untilMs: now() + ALLOWED_MS };
+  };
   const suspect = (): void => {
     if (held || suspected) return;
     suspected = true;
@@ -92,7 +101,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
       return true;
     }
     const found = await check();
-    allowed = found?.counts.missing ?? GONE_MAX;
+    allow(found?.missing);
     if (found?.reason !== undefined && !agreed) {
       hold(found.reason);
       return false;
@@ -104,12 +113,13 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
 
   return {
     isClosed: () => held || suspected,
-    mayRemake: () => {
-      if (allowed > 0) {
-        allowed -= 1;
+    mayRemake: (row) => {
+      const nowMs = now();
+      if (allowed !== undefined && nowMs >= allowed.untilMs) allowed = undefined;
+      if (allowed?.missing.has(row) === true) {
+        allowed.untilMs = nowMs + ALLOWED_MS;
         return true;
       }
-      const nowMs = now();
       gone = gone.filter((atMs) => nowMs - atMs < GONE_MS);
       if (gone.length < GONE_MAX) {
         gone.push(nowMs);
@@ -119,9 +129,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
       return false;
     },
     suspect,
-    allow: (count) => {
-      allowed = count;
-    },
+    allow,
     hold,
     ready: async () => {
       if (!held && !suspected) return true;
@@ -145,13 +153,14 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
 /** Failed questions after one resource before it counts as lost: what is then not sent is only held. */
 const ASK_TRIES = 3;
 
-/** Resources asked for by their id before most are taken for lost. */
+/** Resources asked for by their id before most are taken for lost; more where the answers differ. */
 const SAMPLE = 5;
+const SAMPLE_MIXED = 50;
 
 /**
  * Judges what a sweep found of one source. A list may lag, or name another collection than before, so some of the
  * missing are asked for by their id first: a title that they have already is sent to them, which changes nothing and is
- * the only question after one resource that every service answers.
+ * the only question after one resource that every service answers. Of all as many count as missing as of these are gone.
  */
 export async function judgeLoss(
   context: ActionContext,
@@ -161,18 +170,35 @@ export async function judgeLoss(
 ): Promise<string | undefined> {
   const counts = sweep.counts.get(source);
   if (counts === undefined || lossReason(counts) === undefined) return undefined;
-  const step = Math.max(1, Math.floor(counts.missing / SAMPLE));
+  const judge = async (size: number): Promise<{ readonly gone: number; readonly asked: number }> => {
+    const sample = await sampleOf(sweep, source, counts.missing, size);
+    let gone = 0;
+    for (const row of sample) gone += Number(!(await exists(context, row, signal)));
+    return { gone, asked: sample.length };
+  };
+  const first = await judge(SAMPLE);
+  const isMixed = first.gone > 0 && first.gone < first.asked;
+  const { gone, asked } = isMixed ? await judge(SAMPLE_MIXED) : first;
+  const missing = asked === 0 ? counts.missing : Math.round((counts.missing * gone) / asked);
+  return lossReason({ ...counts, missing });
+}
+
+/** Some of a source's missing resources, evenly from first to last. */
+async function sampleOf(
+  sweep: Sweep,
+  source: number,
+  missing: number,
+  size: number,
+): Promise<readonly AcknowledgedFile[]> {
+  const step = Math.max(1, Math.floor(missing / size));
   const sample: AcknowledgedFile[] = [];
   let index = 0;
   for await (const { row, kind } of sweep.drifted()) {
     if (row.source !== source || kind !== "missing") continue;
-    if (index % step === 0 && sample.length < SAMPLE) sample.push(row);
+    if (index % step === 0 && sample.length < size) sample.push(row);
     index += 1;
   }
-  for (const row of sample) {
-    if (await exists(context, row, signal)) return lossReason({ ...counts, missing: 0 });
-  }
-  return lossReason(counts);
+  return sample;
 }
 
 async function exists(

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { openNumberSet } from "../../lib/number-set.ts";
+import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { spelledAddress } from "../plan/address.ts";
@@ -31,6 +31,8 @@ export interface Sweep {
   readonly place: DriftPlace;
   /** Counts by the source's number. */
   readonly counts: ReadonlyMap<number, DriftCounts>;
+  /** Rows, of all sources, that are counted as missing. */
+  readonly missing: NumberSet;
   /** Rows that were not judged because they were sent so shortly before, by the source's number. */
   readonly unjudged: ReadonlyMap<number, number>;
   /** Rows that drifted, as they are now: those that were changed or sent since are left out. */
@@ -107,11 +109,13 @@ export async function sweepPlace(
   };
   const counts = new Map<number, DriftCounts>();
   const unjudged = new Map<number, number>();
+  const missing = openNumberSet();
   for await (const row of rowsOf(context, place, signal)) {
     unowned.show(row);
     const kind = kindOf(row);
     if (kind === undefined && isAcknowledged(row))
       unjudged.set(row.source, 1 + (unjudged.get(row.source) ?? 0));
+    if (kind === "missing") missing.add(row.id);
     if (kind !== undefined) counts.set(row.source, counted(counts.get(row.source), kind));
   }
   const isTravelling = travellingTest(context);
@@ -121,6 +125,7 @@ export async function sweepPlace(
   return {
     place,
     counts,
+    missing,
     unjudged,
     claims: unowned.finish(drift.bornMs() + listed.clockOffsetMs, isUndecided),
     drifted: async function* () {
