@@ -335,7 +335,11 @@ export function openSource(options: SourceOptions): SourceSync {
         run: () => send(context, source, departure),
         drop: () => {
           // It never left, so the next start need not ask what became of it.
-          if (intent !== undefined) ledger.note(() => ledger.intents.remove(intent.id));
+          // One that was taken up again is in doubt as before.
+          if (intent === undefined) return;
+          ledger.note(() =>
+            intent.attempts > 1 ? ledger.intents.doubt(intent.id, null) : ledger.intents.remove(intent.id),
+          );
         },
       };
     },

@@ -68,6 +68,8 @@ export interface FakeOptions {
   /** Additions of our own service: list of collections, pages. A bare service has neither. */
   readonly collections?: boolean;
   readonly paged?: boolean;
+  /** Honours `Idempotency-Key` on create: the first answer again, and 409 while the first request is being worked on. */
+  readonly keys?: boolean;
   readonly port?: number;
 }
 
@@ -94,6 +96,8 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
   const resources = new Map<string, FakeResource>();
   const uploads = new Map<string, { bytes: number; hash: string; content: Buffer }>();
   const requests: FakeRequest[] = [];
+  /** By key; null while the first request is being worked on. */
+  const answered = new Map<string, readonly [number, unknown] | null>();
   const collections: Record<string, string> = {
     fastest: "c".repeat(23) + "1",
     moderate: "c".repeat(23) + "2",
@@ -128,6 +132,15 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
       outgoing.end(fault.body);
       return;
     }
+    const key = options.keys === true && request.operation === "create" && headerOf(incoming);
+    const before = key ? answered.get(key) : undefined;
+    if (before !== undefined) {
+      const [status, answer] = before ?? UNDER_WAY;
+      outgoing.writeHead(status, { "content-type": "application/json", "retry-after": "0" });
+      outgoing.end(JSON.stringify(answer));
+      return;
+    }
+    if (key) answered.set(key, null);
     if (fault?.kind === "act-late") incoming.socket.destroy();
     if (fault?.kind === "wait" || fault?.kind === "act-late") await fault.until;
     if (request.operation === "download") {
@@ -141,6 +154,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
       incoming.headers["pauthkey"] === fake.key
         ? act(request, target, bytes)
         : ([401, { success: false, message: "unknown key", error: { code: "unauthorized" } }] as const);
+    if (key) answered.set(key, [status, answer]);
     if (fault?.kind === "act-late") return;
     if (fault?.kind === "answer-late") await fault.until;
     const text = JSON.stringify(answer);
@@ -302,6 +316,16 @@ function operationOf(method: string, path: string, docId: string | undefined): F
   if (method === "PUT" && docId !== undefined) return "update";
   if (method === "DELETE" && docId !== undefined) return "delete";
   return "other";
+}
+
+const UNDER_WAY = [
+  409,
+  { success: false, message: "under way", error: { code: "idempotency_in_progress" } },
+] as const;
+
+function headerOf({ headers }: IncomingMessage): string | undefined {
+  const key = headers["idempotency-key"];
+  return Array.isArray(key) ? key[0] : key;
 }
 
 /** The bytes of the form's one file. */

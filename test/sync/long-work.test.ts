@@ -27,6 +27,10 @@ beforeAll(async () => {
     ocr: { pagesMax: 1 },
     wrapStore: (store) => ({
       ...store,
+      createResource: async (...given) => {
+        await held;
+        return store.createResource(...given);
+      },
       beginJob: async (number) => {
         begun += 1;
         await held;
@@ -193,6 +197,19 @@ describe("a document that takes the service longer than a request may", () => {
 });
 
 describe("documents that the service works on", () => {
+  it("are made once each, and none is put aside, where a tier's embedder takes longer than a request may", async () => {
+    const files = Array.from({ length: 40 }, (_, index) => `${index}.md`);
+    for (const file of files) world.write(file, `words of ${file}`);
+    const sources = [world.source({ ownerId: `owner-${owner}`, collection: "moderate" })];
+    await world.sync({ ...options(), sources, observer: holdUntilAsked(200) });
+    const { json } = await running.send("GET", "/api/rag/collections");
+    const collection = json.data.collections.find(
+      ({ details }: { details: string }) => details === "moderate",
+    );
+    expect(collection.resources).toBe(files.length);
+    expect(world.activity.filter(({ outcome }) => outcome !== "done")).toEqual([]);
+  });
+
   it("hold back no other file, however few are sent at once", async () => {
     world.write("a.pdf", pdf("first words"));
     world.write("b.pdf", pdf("second words"));

@@ -11,6 +11,7 @@ import { afterJobs } from "../resources/after-jobs.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { listResources, textBytes } from "../resources/list.ts";
+import { isQuickCreate, isQuickUpdate } from "../resources/quick.ts";
 import { readAnyResource, readChunks, readCollections, readOwners, readResource } from "../resources/read.ts";
 import { createdRecord, deletedRecord, fullRecord, queuedRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
@@ -48,6 +49,10 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     share.keep(textBytes(resource));
     return recordAnswer(message, withReachableUrl(kb, resource));
   };
+  const isQuick = async (accountId: string, id: string, body: UpdateBody): Promise<boolean> => {
+    const before = await kb.store.resource({ accountId, id });
+    return before !== undefined && isQuickUpdate(before, body);
+  };
   const updated = (resource: Resource, share: AnswerShare): Answer => record(UPDATED, resource, share);
   /** The answer of the work where it is done by now; else the one before it, which also tells of work that failed. */
   const later = (resource: Resource, done: (resource: Resource) => Answer): Answer =>
@@ -76,7 +81,8 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     handle: async (request, accountId, asked) => {
       const body = readBody(CreateBody, request.body);
       const preference = asyncPreference(request.headers);
-      if (preference === undefined) return created(await createResource(kb, accountId, body, asked));
+      const isNow = preference === undefined || (preference.waitMs > 0 && isQuickCreate(body));
+      if (isNow) return created(await createResource(kb, accountId, body, asked));
       const made = await queueCreate(kb, accountId, body, asked);
       return later(await afterJobs(kb, made, preference.waitMs), created);
     },
@@ -94,9 +100,9 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
       const id = idOf(request);
       const expected = { ...asked, ...preconditioned(request.headers), ...roomFor(share) };
       const preference = asyncPreference(request.headers);
-      if (preference === undefined) {
-        return updated(await updateResource(kb, accountId, id, body, expected), share);
-      }
+      const isNow =
+        preference === undefined || (preference.waitMs > 0 && (await isQuick(accountId, id, body)));
+      if (isNow) return updated(await updateResource(kb, accountId, id, body, expected), share);
       const changed = await queueUpdate(kb, accountId, id, body, expected);
       return later(await afterJobs(kb, changed, preference.waitMs), (resource) => updated(resource, share));
     },

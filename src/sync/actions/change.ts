@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ResourceChange } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { follow } from "./follow.ts";
+import { follow, openPatience } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
@@ -18,6 +18,7 @@ export async function sendChange(
   if (row === undefined || docId === undefined) throw new Error("an update needs a resource");
   const { path } = look.entry;
   const tries = countTries(context);
+  const patience = openPatience(context);
   const uploadKey = randomUUID();
   // Whether the service surely still has what the row says.
   let sure = row.state !== "unsure";
@@ -73,6 +74,7 @@ export async function sendChange(
         refuse(context, source, departure, reply, sure);
         return;
       case "later":
+        if (await patience.wait(reply)) continue;
         if (reply.acted === "maybe") sure = false;
         if (await tries.isOver(reply)) {
           park(context, source, departure, reply, sure);

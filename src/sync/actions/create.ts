@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto";
 import type { CreateIntent } from "../ledger/intents.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Later } from "../remote/answer.ts";
 import type { NewResource, Taken } from "../remote/remote.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { follow } from "./follow.ts";
+import { follow, openPatience } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, noteTrouble, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
@@ -22,7 +23,9 @@ export async function sendCreate(
   const { ledger, remote } = context;
   const { document } = departure;
   const tries = countTries(context);
+  const patience = openPatience(context);
   let intent = first;
+  let isRenewed = false;
   const drop = (): void => {
     const { id, attempts } = intent;
     if (attempts > 1) {
@@ -54,6 +57,14 @@ export async function sendCreate(
         source.lookAgainTorn(intent.path);
         return;
       case "made":
+        // The service answers as it did under this key, and what it made then is deleted.
+        if (!isRenewed && isPast(context, intent, reply.docId)) {
+          isRenewed = true;
+          intent = { ...intent, key: randomUUID() };
+          const { id, key } = intent;
+          await ledger.write(() => ledger.intents.setKey(id, key));
+          continue;
+        }
         finishCreate(context, source, departure, intent, reply);
         return;
       case "failed": {
@@ -85,6 +96,7 @@ export async function sendCreate(
         return;
       }
       case "later": {
+        if (await patience.wait(reply)) continue;
         if (uploaded.kind === "done" && reply.acted === "maybe") {
           if ((await source.settle(intent)) === "adopted") {
             if (intent.attempts > 1) source.doubt();
@@ -102,6 +114,13 @@ export async function sendCreate(
       }
     }
   }
+}
+
+/** Whether a resource that a create which was sent before is answered with cannot be this file's. */
+function isPast({ ledger }: ActionContext, { attempts, source, path }: CreateIntent, docId: string): boolean {
+  if (attempts === 1) return false;
+  if (ledger.intents.isDeleted(docId)) return true;
+  return ledger.files.ownsDoc(docId) && ledger.files.living(source, path)?.docId !== docId;
 }
 
 /** How a create ended that the service took. */

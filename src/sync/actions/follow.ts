@@ -27,6 +27,10 @@ const ASK_MS_MAX = 5000;
  * What takes longer is put aside, asked for by the list and sent again.
  */
 const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
+/** Wait for an earlier request with the same key, where the service names no time. */
+const UNDER_WAY_MS = 10_000;
+/** Longest wait for one: each ends within the service's own limits on its work. */
+const UNDER_WAY_MS_MAX = 6 * 3_600_000;
 /** Failures to tell of a state, one after another, that may be this resource's own. */
 const FAILURES_MAX = 3;
 
@@ -41,6 +45,27 @@ export async function follow(
   isOutdated: () => boolean,
 ): Promise<Followed> {
   return context.aside((crowd) => askUntilEnd(context, docId, isOutdated, crowd));
+}
+
+/**
+ * Waits for an earlier request with the same key that the service still works on; other files are sent meanwhile. Opened for one
+ * piece of work. False: it was no such answer, or that has gone on for too long to be true.
+ */
+export function openPatience({ aside, signal }: Pick<ActionContext, "aside" | "signal">): {
+  wait(reply: Later): Promise<boolean>;
+} {
+  let sinceMs: number | undefined;
+  return {
+    wait: async ({ isUnderWay, retryAfterMs = UNDER_WAY_MS }) => {
+      if (isUnderWay !== true) return false;
+      const nowMs = performance.now();
+      sinceMs ??= nowMs;
+      if (nowMs - sinceMs > UNDER_WAY_MS_MAX) return false;
+      const restMs = Math.min(UNDER_WAY_MS_MAX, Math.max(ASK_MS_MIN, retryAfterMs));
+      await aside(() => sleep(restMs, undefined, { signal }));
+      return true;
+    },
+  };
 }
 
 async function askUntilEnd(

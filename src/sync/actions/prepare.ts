@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { SourceDocument } from "../document/read.ts";
 import type { Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
+import type { CreateIntent } from "../ledger/intents.ts";
 import { decide } from "../plan/decide.ts";
 import { type ActionKind, EMPTY_FILE, type LedgerFile, type Look } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
@@ -30,8 +31,8 @@ export interface Prepared {
 /** What leaves once its intent is durable. */
 export interface Departure extends Outgoing {
   readonly startedMs: number;
-  /** The intent and its request key, of a create or replace. */
-  readonly intent: { readonly id: number; readonly key: string; readonly atMs: number } | undefined;
+  /** The intent of a create or replace. */
+  readonly intent: CreateIntent | undefined;
 }
 
 /**
@@ -79,9 +80,13 @@ export async function prepareLook(
         if (row !== undefined) ledger.files.setState(row.id, "unsure");
         return { ...departure, intent: undefined };
       }
+      const revived = ledger.intents.revive(source.id, observed);
+      if (revived !== undefined) return { ...departure, intent: revived };
       const key = randomUUID();
       const id = ledger.intents.create(source.id, key, startedMs, observed);
-      return { ...departure, intent: { id, key, atMs: startedMs } };
+      const { path } = look.entry;
+      const fresh = { id, source: source.id, path, key, atMs: startedMs, attempts: 1, docId: null, observed };
+      return { ...departure, intent: fresh };
     },
   };
 }

@@ -1,7 +1,6 @@
 import type { ActionContext, ActionSource } from "./context.ts";
 import { sendChange } from "./change.ts";
 import { sendCreate } from "./create.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
 import type { Departure } from "./prepare.ts";
 
 /** Sends what was prepared, and stays with it until the service has answered or the file is put aside. */
@@ -14,14 +13,7 @@ export async function send(
     await sendChange(context, source, departure);
     return;
   }
-  const intent: CreateIntent = {
-    ...departure.intent,
-    source: source.id,
-    path: departure.look.entry.path,
-    attempts: 1,
-    docId: null,
-    observed: departure.observed,
-  };
+  const { intent } = departure;
   const { shape, title, digest, fileUrl } = departure.observed;
   const create = (): Promise<void> => sendCreate(context, source, departure, intent);
   const guarded = (): Promise<void> => context.collections.guard(shape.tier, context.signal, create);

@@ -42,6 +42,15 @@ export interface Intents {
   /** Returns the intent's id. */
   create(source: number, key: string, atMs: number, observed: Observed): number;
   setFileUrl(id: number, fileUrl: string): void;
+  /**
+   * Takes up the unanswered create of the same file again, if there is one: under its key a service that honours keys
+   * answers what it answered, or would have answered, then. Undefined: there is none.
+   */
+  revive(source: number, observed: Observed): CreateIntent | undefined;
+  /** What was made under the key so far is deleted: the next attempt is another request. */
+  setKey(id: number, key: string): void;
+  /** Whether this ledger deleted a resource, or is about to. */
+  isDeleted(docId: string): boolean;
   /** Another attempt is about to leave although an earlier one may have acted. */
   again(id: number): void;
   /** The create is settled, but an attempt of it may have made, or still make, an extra resource. */
@@ -73,6 +82,10 @@ type Row = Omit<CreateIntent, "observed"> &
   Omit<Observed, "entry" | "shape" | "fileUrl"> &
   Omit<ScanEntry, "path"> & { shapeId: number | null; fileUrl: string | null };
 
+const COLUMNS = `id, source, path, key, at_ms AS atMs, attempts, doc_id AS docId, size_bytes AS sizeBytes,
+  mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
+  extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
+
 /** Prepares the statements over intents. */
 export function openIntents(db: Sqlite): Intents {
   const shapes = openShapes(db);
@@ -82,6 +95,18 @@ export function openIntents(db: Sqlite): Intents {
      VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const setFileUrl = db.prepare("UPDATE intents SET file_url = ? WHERE id = ?");
+  const doubtAt = db.prepare<[number, string], Row>(
+    `SELECT ${COLUMNS} FROM intents WHERE kind = 'doubt' AND source = ? AND path = ? AND doc_id IS NULL
+     ORDER BY id DESC LIMIT 1`,
+  );
+  const setAttempts = db.prepare("UPDATE intents SET attempts = ? WHERE id = ?");
+  const setKey = db.prepare("UPDATE intents SET key = ? WHERE id = ?");
+  const isDeleted = db
+    .prepare<[string, string], number>(
+      `SELECT 1 FROM intents WHERE kind = 'delete' AND doc_id = ?
+       UNION ALL SELECT 1 FROM activity WHERE action = 'delete' AND outcome = 'done' AND doc_id = ? LIMIT 1`,
+    )
+    .pluck();
   const again = db.prepare("UPDATE intents SET attempts = attempts + 1 WHERE id = ?");
   const doubt = db.prepare("UPDATE intents SET kind = 'doubt', doc_id = ? WHERE id = ?");
   const remember = db.prepare(
@@ -89,9 +114,6 @@ export function openIntents(db: Sqlite): Intents {
   );
   const refuse = db.prepare("UPDATE intents SET error_message = ? WHERE id = ?");
   const remove = db.prepare("DELETE FROM intents WHERE id = ?");
-  const columns = `id, source, path, key, at_ms AS atMs, attempts, doc_id AS docId, size_bytes AS sizeBytes,
-    mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
-    extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
   const rememberFile = db.prepare(
     `INSERT INTO intents (kind, source, path, doc_id, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape,
        file_url, keep_tries)
@@ -99,18 +121,18 @@ export function openIntents(db: Sqlite): Intents {
      FROM files WHERE id = ?`,
   );
   const keepOf = db.prepare<[number], Row & { tries: number }>(
-    `SELECT ${columns}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
+    `SELECT ${COLUMNS}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
   );
   const setKeepTries = db.prepare("UPDATE intents SET keep_tries = ? WHERE id = ?");
   const open = db.prepare<[number, string], Row>(
-    `SELECT ${columns} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
+    `SELECT ${COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
   );
   const allCreates = db.prepare<[], Row>(
-    `SELECT ${columns} FROM intents
+    `SELECT ${COLUMNS} FROM intents
      WHERE kind = 'create' AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
   );
   const allOpen = db.prepare<[], Row>(
-    `SELECT ${columns} FROM intents
+    `SELECT ${COLUMNS} FROM intents
      WHERE kind IN ('create', 'doubt') AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
   );
   const deletes = db.prepare<[number], DeleteIntent>(
@@ -149,15 +171,32 @@ export function openIntents(db: Sqlite): Intents {
     },
   });
 
+  const add = (source: number, key: string, atMs: number, observed: Observed): number =>
+    Number(
+      create.run(source, observed.entry.path, key, atMs, ...observedColumns(observed, shapes))
+        .lastInsertRowid,
+    );
+
   return {
-    create: (source, key, atMs, observed) =>
-      Number(
-        create.run(source, observed.entry.path, key, atMs, ...observedColumns(observed, shapes))
-          .lastInsertRowid,
-      ),
+    create: add,
     setFileUrl: (id, fileUrl) => {
       setFileUrl.run(fileUrl, id);
     },
+    revive: (source, now) => {
+      const row = doubtAt.get(source, now.entry.path);
+      if (row === undefined || !isSameRequest(intentOf(row).observed, now)) return undefined;
+      const { key, atMs } = row;
+      const attempts = row.attempts + 1;
+      const observed = { ...now, fileUrl: row.fileUrl ?? undefined };
+      remove.run(row.id);
+      const id = add(source, key, atMs, observed);
+      setAttempts.run(attempts, id);
+      return { id, source, path: now.entry.path, key, atMs, attempts, docId: null, observed };
+    },
+    setKey: (id, key) => {
+      setKey.run(key, id);
+    },
+    isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
     again: (id) => {
       again.run(id);
     },
@@ -195,4 +234,22 @@ export function openIntents(db: Sqlite): Intents {
     doubts: (source) => open.all(source, "doubt").map(intentOf),
     deletes: (source) => deletes.all(source),
   };
+}
+
+/** Whether a create says the same as one before. The address of an upload is taken over, that of a link must be the same. */
+function isSameRequest(before: Observed, now: Observed): boolean {
+  const { shape } = before;
+  return (
+    before.hash === now.hash &&
+    before.digest === now.digest &&
+    before.title === now.title &&
+    before.label === now.label &&
+    shape.kind === now.shape.kind &&
+    shape.tier === now.shape.tier &&
+    shape.ownerId === now.shape.ownerId &&
+    shape.settings.strategy === now.shape.settings.strategy &&
+    shape.settings.chunkSize === now.shape.settings.chunkSize &&
+    shape.settings.chunkOverlap === now.shape.settings.chunkOverlap &&
+    (shape.kind === "file" || before.fileUrl === now.fileUrl)
+  );
 }

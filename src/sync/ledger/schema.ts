@@ -219,4 +219,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE files ADD COLUMN warning TEXT;
   CREATE INDEX files_warned ON files (source) WHERE warning IS NOT NULL;
   `,
+  `
+  -- A create of a file that may have acted before, and what was deleted: both are asked for by every create that is sent again.
+  CREATE INDEX intents_doubt ON intents (source, path) WHERE kind = 'doubt';
+  CREATE INDEX activity_deleted ON activity (doc_id) WHERE action = 'delete' AND outcome = 'done';
+  `,
 ];

@@ -20,6 +20,8 @@ export interface Later {
   readonly blame: "request" | "service" | "key";
   /** Nobody was there to send it to. */
   readonly unreached?: boolean;
+  /** The service still works on an earlier request with the same key: it neither failed nor was lost. */
+  readonly isUnderWay?: boolean;
   /** What a person can do, in the service's words: given where waiting alone does not end the trouble. */
   readonly hint?: string | undefined;
   /** The service's wish. */
@@ -102,10 +104,19 @@ export function readAnswer<T>(
   }
   if (status === 408 || status === 425) return later("maybe", "request");
   // The first request under this Idempotency-Key is still being worked on; a conflict that stays names no time.
-  if (status === 409 && header(answer, "retry-after") !== undefined) return later("maybe", "request");
+  if (isUnderWay(answer)) return later("maybe", "request");
   if (status === 405) return later("no", "service", `${words}; is the address right?`);
   if (status === 501 || (status >= 400 && status < 500)) return { kind: "refused", code, message: words };
   return later("maybe", "request");
+}
+
+/** Marks the answer to a request with an Idempotency-Key as such where an earlier one with that key is being worked on. */
+export function withKey<T>(answer: RawAnswer, reply: Reply<T>): Reply<T> {
+  return reply.kind === "later" && isUnderWay(answer) ? { ...reply, isUnderWay: true } : reply;
+}
+
+function isUnderWay(answer: RawAnswer): boolean {
+  return answer.status === 409 && header(answer, "retry-after") !== undefined;
 }
 
 /** One value of a header. */

@@ -9,7 +9,7 @@ import { UploadAnswer } from "../../wire/upload.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
 import type { FilePlace } from "../document/place.ts";
 import { outcomeOf, type DaemonObserver } from "../observer.ts";
-import { header, readAnswer, type Later, type RawAnswer, type Reply } from "./answer.ts";
+import { header, readAnswer, withKey, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { download, fileAddress, type Sink } from "./download.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
 import { readPage, unexpected } from "./list-page.ts";
@@ -164,8 +164,9 @@ const NOT_SENT = new Set([
 ]);
 
 /**
- * What the service reads from an address may take minutes, as scans do: it may answer before, and a service that does not
- * know this header answers after it as ever (RFC 7240, 2). What it has read within the wait costs no second question.
+ * A scan takes the service minutes, and any document does where many wait for one embedder: it may answer before, and a
+ * service that does not know this header answers after it as ever (RFC 7240, 2). What is done within the wait costs no second
+ * question.
  */
 const PREFER_HEADER = "prefer";
 const PREFER_WAIT_MS_MAX = 10_000;
@@ -253,7 +254,7 @@ export function openRemote({
     onMoved();
     onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
     told(`${name}:answered`);
-    if (reply.kind === "later") pacer.failed(ticket, reply);
+    if (reply.kind === "later" && reply.isUnderWay !== true) pacer.failed(ticket, reply);
     else pacer.succeeded(ticket);
     return reply;
   };
@@ -273,9 +274,9 @@ export function openRemote({
           "url" in resource.body
             ? JSON.stringify({ ...fields, url: resource.body.url })
             : jsonWithText(fields, "content", resource.body.content);
-        const headers = { ...("url" in resource.body ? patient : json), [IDEMPOTENCY_HEADER]: key };
+        const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
         const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
-        const reply = readAnswer(answer, RecordAnswer, "address", now());
+        const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
         return reply.kind === "done"
           ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
           : reply;
@@ -287,8 +288,7 @@ export function openRemote({
         const { content, ...fields } = change;
         const body =
           content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
-        const headers = change.url === undefined ? json : patient;
-        const answer = await send(db, { method: "PUT", path, headers, body }, signal);
+        const answer = await send(db, { method: "PUT", path, headers: patient, body }, signal);
         const reply = readAnswer(answer, Changed, "resource", now());
         return reply.kind === "done"
           ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
@@ -355,7 +355,7 @@ export function openRemote({
           // The connections take any iterable for a body; their types name streams alone.
           const body = form.chunks as never;
           const answer = await send(api, { method: "POST", path, headers, body }, signal);
-          const reply = readAnswer(answer, UploadAnswer, "address", now());
+          const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
           return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
         });
       } catch (error) {

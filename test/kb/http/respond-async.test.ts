@@ -245,7 +245,7 @@ describe("Prefer: respond-async", () => {
 
   it("answers what takes longer than the wait before its end, and what failed within it with the reason", async () => {
     const { slow } = await holding(async () => ({
-      slow: await create({}, { prefer: "respond-async, wait=1" }),
+      slow: await create({ collection_details: "moderate" }, { prefer: "respond-async, wait=1" }),
     }));
     expect(slow).toMatchObject({ status: 202, json: { data: { metadata: { status: "queued" } } } });
     await settled(slow.json.data._id);
@@ -262,8 +262,28 @@ describe("Prefer: respond-async", () => {
     });
   });
 
+  it("does at once what takes a moment, where the caller would wait: no job writes it a second time", async () => {
+    const waits = { prefer: "respond-async, wait=1" };
+    const { made, changed, retitled, behind } = await holding(async () => {
+      const first = await create({ content: "Quick words." }, waits);
+      const id = first.json.data._id;
+      const second = await update(id, { content: "Other words." }, waits);
+      const third = await update(id, { title: "Other title" }, waits);
+      await update(id, { content: "Slow words." });
+      return {
+        made: first,
+        changed: second,
+        retitled: third,
+        behind: await update(id, { title: "Last title" }, waits),
+      };
+    });
+    expect([made.status, changed.status, retitled.status, behind.status]).toEqual([201, 200, 200, 202]);
+    const after = await settled(made.json.data._id);
+    expect(after.json.data).toMatchObject({ title: "Last title", content: "Slow words." });
+  });
+
   it("tells a request that waits that its resource was deleted", async () => {
-    const { json } = await create();
+    const { json } = await create({ collection_details: "moderate" });
     await settled(json.data._id);
     const { waits } = await holding(async () => {
       const change = update(json.data._id, { content: "Never." }, { prefer: "respond-async, wait=50" });

@@ -1,0 +1,27 @@
+import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
+import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
+import type { Resource } from "../store/store.ts";
+
+/** Longest text that counts as quick: splitting and indexing it takes a fraction of a second. */
+const QUICK_CHARS_MAX = 1_000_000;
+
+/**
+ * Whether a create is done in a moment: a text of moderate length in the tier without vectors, split without a model. A job
+ * would write it twice; a caller that would wait for some seconds gets the answer of the work instead.
+ */
+export function isQuickCreate({ content, collection_details: tier, settings }: CreateBody): boolean {
+  const { strategy } = settings ?? DEFAULT_SETTINGS;
+  return content !== undefined && isQuickText(content, tier, strategy);
+}
+
+/** The same of an update. One of a resource whose earlier change still waits is not: it is made behind that. */
+export function isQuickUpdate(before: Resource, { content, url, settings }: UpdateBody): boolean {
+  if (before.status === "queued" || url !== undefined) return false;
+  if (content === undefined && settings === undefined) return true;
+  const { strategy } = { ...before.settings, ...settings };
+  return isQuickText(content ?? before.content, before.tier, strategy ?? before.settings.strategy);
+}
+
+function isQuickText(text: string, tier: Resource["tier"], strategy: string): boolean {
+  return tier === "fastest" && strategy === "recursive" && text.length <= QUICK_CHARS_MAX;
+}
