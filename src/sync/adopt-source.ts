@@ -9,7 +9,7 @@ import { observe } from "./actions/observe.ts";
 import { hashUpload, hashUploads, type SizedFile } from "./adopt-uploads.ts";
 import { auditedOf, listPlace } from "./audit/list.ts";
 import { readDocument } from "./document/read.ts";
-import type { AcknowledgedFile } from "./ledger/drift.ts";
+import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Unsearched } from "./ledger/drift.ts";
 import type { Observed } from "./ledger/files.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { applyMoves, findMovesByHash, type Place } from "./pass/moved-files.ts";
@@ -59,8 +59,8 @@ export interface AdoptReport {
 
 /** The same, for the source that does it again. */
 export interface SourceAdoption extends AdoptReport {
-  /** Parts of the folder that could not be read, so that their files must look for their resources another time. */
-  readonly unsearched: readonly RelativePath[];
+  /** What could not be read, so that its files must look for their resources another time. */
+  readonly unsearched: Unsearched;
 }
 
 export interface AdoptSourceOptions {
@@ -105,12 +105,13 @@ export async function adoptSource(
 ): Promise<SourceAdoption> {
   const { ledger } = context;
   ledger.flush();
+  const startedMs = context.now();
   const found = await listFound(context, source, signal);
   if (found === undefined) return { ...NOTHING, source: source.root, listed: false };
   if (found.unowned.length === 0 && !whole) {
     await ledger.write(() => {
       ledger.drift.setAdopted(source.id, true);
-      ledger.drift.setUnsearched(source.id, []);
+      ledger.drift.setUnsearched(source.id, NOTHING_UNSEARCHED);
     });
     return { ...NOTHING, source: source.root };
   }
@@ -164,7 +165,8 @@ export async function adoptSource(
   if (!whole) {
     await ledger.write(() => {
       for (const match of ofRows) adopt(context, source, match);
-      if (before.length === 0) ledger.drift.setUnsearched(source.id, WHOLE_FOLDER);
+      if (before.parts.length === 0)
+        ledger.drift.setUnsearched(source.id, { parts: WHOLE_FOLDER, sinceMs: startedMs });
     });
     for (const { file, resource } of ofRows) reportAdopted(context, source, file, resource);
   }
@@ -181,7 +183,11 @@ export async function adoptSource(
   const lost = isAgreedTo
     ? undefined
     : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
-  const unsearched = unsearchedParts(unread, before.length === 0 ? WHOLE_FOLDER : before);
+  const isFirst = before.parts.length === 0;
+  const unsearched: Unsearched = {
+    parts: unsearchedParts(unread, isFirst ? WHOLE_FOLDER : before.parts),
+    sinceMs: isFirst ? startedMs : before.sinceMs,
+  };
   await ledger.write(() => {
     if (lost !== undefined) {
       // The service was reset as well. When that is settled, the rows are compared once more.
@@ -214,7 +220,7 @@ const WHOLE_FOLDER: readonly RelativePath[] = [""];
 
 const NOTHING: Omit<SourceAdoption, "source"> = {
   listed: true,
-  unsearched: [],
+  unsearched: NOTHING_UNSEARCHED,
   adopted: 0,
   differing: 0,
   missing: 0,
@@ -264,7 +270,7 @@ async function listFound(
   ledger.flush();
   const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
   // The first time, nothing of this source is on its way; what a former process left is for its files to find.
-  const own = ledger.drift.unsearched(id).length > 0 ? ledger.intents.creates(id) : [];
+  const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
   const unanswered = found.unowned.filter(({ docId }) => !ledger.files.ownsDoc(docId));
   const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), listed.clockOffsetMs);
   return { ...found, unowned };
@@ -288,7 +294,7 @@ async function findCandidates(
   { whole, signal, isBusy }: Required<AdoptSourceOptions>,
 ): Promise<{
   /** Parts that were not searched before; none: this is the first time. */
-  readonly before: readonly RelativePath[];
+  readonly before: Unsearched;
   readonly entries: readonly ScanEntry[];
   readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
   /**
@@ -312,8 +318,9 @@ async function findCandidates(
   const isAgreed = root === undefined || isSameRoot(root, scan.root);
   if (whole && isAgreed) await followFiles(context, source, scan, signal);
   const before = ledger.drift.unsearched(source.id);
-  const isAgain = before.length > 0;
-  const mayLook = ({ path }: ScanEntry): boolean => (!isAgain || isWithin(path, before)) && !isBusy(path);
+  const isAgain = before.parts.length > 0;
+  const mayLook = ({ path }: ScanEntry): boolean =>
+    (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
   const entries = new Map(scan.entries.filter(mayLook).map((entry) => [entry.path, entry]));
   const labels = new Set(unowned.map(({ label }) => label));
   const borne = new Set<string>();

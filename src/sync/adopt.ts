@@ -2,6 +2,8 @@ import { KbsyncError } from "../lib/failure.ts";
 import type { ActionContext } from "./actions/context.ts";
 import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
 import { kindOfName } from "./document/kinds.ts";
+import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
+import type { CreateIntent } from "./ledger/intents.ts";
 import { isWithin } from "./plan/adoption.ts";
 import type { Look, RelativePath } from "./plan/model.ts";
 import { parkMs } from "./plan/retry.ts";
@@ -19,7 +21,10 @@ import type { UnderWay } from "./under-way.ts";
 export interface Adoption {
   /** Whether the place is still to be listed for the first time. */
   isPending(): boolean;
-  /** Whether any file may still look for its resource: it is pending, or the folder could not be read at all then. */
+  /**
+   * Whether a resource that seems too many may be one that a file is yet to find: it is pending, or a part of the folder
+   * could not be read, and there are doubts from before.
+   */
   isSeeking(): boolean;
   /** The folder is another one: its place is to be listed once more. */
   again(): void;
@@ -55,8 +60,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const { ledger, collections, now } = context;
   /** Parts of the folder that could not be read when the place was listed: what is made of them may be there already. */
   let unsearched = ledger.drift.unsearched(source.id);
-  let isPending = !ledger.drift.isAdopted(source.id) && unsearched.length === 0;
-  /** How often in a row nothing of the folder could be read when the place was listed. */
+  let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;
+  /** How often in a row a part of the folder could not be read when the place was listed. */
   let failures = 0;
   /** When it is worth another try though no file asks for it. */
   let failedUntilMs = 0;
@@ -73,7 +78,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const { adopted, differing, missing, lost } = found;
     isPending = lost !== null;
     unsearched = found.unsearched;
-    failures = isSeeking() ? failures + 1 : 0;
+    failures = unsearched.parts.length > 0 ? failures + 1 : 0;
     failedUntilMs = now() + parkMs(failures);
     if (lost !== null) {
       onLoss(lost);
@@ -84,13 +89,15 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     lookAt(now());
     return others;
   };
-  const isSeeking = (): boolean => isPending || unsearched.includes("");
+  /** A resource that a create of that time made may be the one of a file that could not be read since. */
+  const isQuestionable = ({ atMs }: CreateIntent): boolean =>
+    unsearched.parts.includes("") || (unsearched.parts.length > 0 && atMs <= unsearched.sinceMs);
+  const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
   /** What may be too many is looked at only when nothing looks for its resource any more. */
-  const isAwaited = (): boolean =>
-    isSeeking() && now() >= failedUntilMs && ledger.intents.doubts(source.id).length > 0;
+  const isAwaited = (): boolean => now() >= failedUntilMs && isSeeking();
   /** Whether a file may have a resource that no row knows. */
   const isSearching = (look: Look): boolean =>
-    isMade(look) && (isPending || isWithin(look.entry.path, unsearched));
+    isMade(look) && (isPending || isWithin(look.entry.path, unsearched.parts));
   const choose = async (looks: readonly Look[]): Promise<readonly Look[]> => {
     ledger.flush();
     const makes = looks.filter(isSearching);
@@ -125,12 +132,12 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     isSeeking,
     again: () => {
       isPending = true;
-      unsearched = [];
+      unsearched = NOTHING_UNSEARCHED;
     },
     waiting: () => waiting.size,
     admit: async (looks, isWhole) => {
       if (isWhole) waiting.clear();
-      const isDone = !isPending && unsearched.length === 0;
+      const isDone = !isPending && unsearched.parts.length === 0;
       if (!isDone) for (const { entry } of looks) waiting.add(entry.path);
       const admitted = isDone ? looks : await choose(looks);
       for (const { entry } of admitted) waiting.delete(entry.path);

@@ -13,6 +13,7 @@ import { rulesKeyOf } from "./pass/pass.ts";
 import { openTelling, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
+import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
 import type { DaemonFigures } from "./observer.ts";
 import type { PlannedAction } from "./preview.ts";
 import type { PaceState } from "./remote/pacer.ts";
@@ -192,7 +193,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
         // A ledger that is new has made what it knows before it could see any list; an old one knows what is no more.
         const whole = ledger.drift.isAdopted(id) || ledger.drift.isDistrusted(id);
-        if (whole) await ledger.write(() => ledger.drift.setUnsearched(id, []));
+        if (whole) await ledger.write(() => ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED));
         reports.push(await adoptSource(context, source, { whole, signal }));
       }
       await context.trash?.restore(signal);

@@ -97,7 +97,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt.ts",
-        "let isPending = !ledger.drift.isAdopted(source.id) && unsearched.length === 0;",
+        "let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;",
         "let isPending = false;",
       ),
     ],
@@ -106,7 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoption-once",
     does: "files that cannot be read when a new ledger looks for resources never look for theirs",
     patches: [
-      patch("adopt.ts", "unsearched = found.unsearched;", "unsearched = [];"),
+      patch("adopt.ts", "unsearched = found.unsearched;", "unsearched = NOTHING_UNSEARCHED;"),
       patch(
         "adopt-source.ts",
         'ledger.drift.setAdopted(source.id, !unread.includes(""));',
@@ -115,7 +115,7 @@ export const MUTANTS: readonly Mutant[] = [
       patch(
         "adopt-source.ts",
         "ledger.drift.setUnsearched(source.id, unsearched);",
-        "ledger.drift.setUnsearched(source.id, []);",
+        "ledger.drift.setUnsearched(source.id, NOTHING_UNSEARCHED);",
       ),
     ],
   },

@@ -52,12 +52,8 @@ export interface Drift {
   setLoss(source: number, reason: string | undefined): void;
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
-  /**
-   * Parts of a source's folder that could not be read when its files were compared with the service's list: "" is all of
-   * it, empty means that nothing is left or that there was no comparison yet.
-   */
-  unsearched(source: number): readonly RelativePath[];
-  setUnsearched(source: number, parts: readonly RelativePath[]): void;
+  unsearched(source: number): Unsearched;
+  setUnsearched(source: number, unsearched: Unsearched): void;
   /**
    * The ledger is an old one, or a source's folder is another: the rows of all adopted sources, or of that one, are to be
    * compared with the service's list, as `recover` does.
@@ -70,7 +66,17 @@ export interface Drift {
   setAuditedMs(atMs: number): void;
 }
 
-const Paths = z.array(z.string());
+const UnsearchedParts = z.object({ parts: z.array(z.string()), sinceMs: z.number() });
+/**
+ * Parts of a source's folder that could not be read when its files were compared with the service's list, and when that
+ * was first. "" is the whole folder; no part means that nothing is left, or that there was no comparison yet.
+ */
+export interface Unsearched {
+  readonly parts: readonly RelativePath[];
+  readonly sinceMs: number;
+}
+
+export const NOTHING_UNSEARCHED: Unsearched = { parts: [], sinceMs: 0 };
 
 /** Names a path of a source in one word. */
 export function placeKey(source: number, path: RelativePath): string {
@@ -164,11 +170,11 @@ export function openDrift(db: Sqlite): Drift {
     },
     unsearched: (source) => {
       const text = meta.get(`unsearched ${source}`);
-      return text === undefined ? [] : Paths.parse(JSON.parse(text));
+      return text === undefined ? NOTHING_UNSEARCHED : UnsearchedParts.parse(JSON.parse(text));
     },
-    setUnsearched: (source, parts) => {
+    setUnsearched: (source, { parts, sinceMs }) => {
       if (parts.length === 0) removeMeta.run(`unsearched ${source}`);
-      else setMeta.run(`unsearched ${source}`, JSON.stringify(parts));
+      else setMeta.run(`unsearched ${source}`, JSON.stringify({ parts, sinceMs }));
     },
     distrust: (source) => {
       distrust.run({ source: source ?? null });
