@@ -1,5 +1,6 @@
 import { openAlarm } from "./alarm.ts";
 import type { RelativePath } from "./plan/model.ts";
+import type { IgnoreRest } from "./rules/ignore-settling.ts";
 import { openDirtySet, type DirtySet } from "./settle.ts";
 import type { UnderWay } from "./under-way.ts";
 
@@ -10,6 +11,8 @@ export interface Agenda {
   hint(path: RelativePath | undefined): void;
   /** Has the whole source looked at, at a time. */
   lookAt(atMs: number): void;
+  /** A changed ignore file will have settled then: the whole source is looked at, and nothing is idle before. */
+  awaitIgnoreFile(rest: IgnoreRest): void;
   /** Looks at a path again: when it has had time to rest, or at a time. */
   lookAgain(path: RelativePath, atMs?: number): void;
   /** The same for a file that changed while it was read: later, if that happens again and again. */
@@ -70,6 +73,10 @@ export function openAgenda({ settleMs, underWay, now, once }: AgendaOptions): Ag
     hint,
     lookAt: (atMs) => {
       dirty.markAll(atMs, now());
+      alarm.set(atMs);
+    },
+    awaitIgnoreFile: ({ atMs, isOverdue }) => {
+      dirty.markAll(atMs, now(), !isOverdue);
       alarm.set(atMs);
     },
     lookAgain,

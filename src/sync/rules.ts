@@ -5,7 +5,13 @@ import { openRealRoot, type RealRoot } from "./document/place.ts";
 import type { FolderPath } from "./rules/folder-path.ts";
 import { openFollowedLinks, type FollowedLinks } from "./rules/followed-links.ts";
 import { compileGlob } from "./rules/globs.ts";
-import { IGNORE_FILE, openIgnoreFiles } from "./rules/ignore-files.ts";
+import { IGNORE_FILE, openIgnoreFiles, UNSETTLED } from "./rules/ignore-files.ts";
+import {
+  type IgnoreRest,
+  type IgnoreSettlingOptions,
+  openIgnoreSettling,
+  type SettledIgnore,
+} from "./rules/ignore-settling.ts";
 import { passingReason } from "./rules/passing-files.ts";
 
 /** A source as the daemon uses it: its configuration, with the folder's absolute path and its owner settled. */
@@ -25,7 +31,10 @@ export interface RecipeParts {
 
 /** The rules inside one folder that is itself wanted. Both take the full path and the name at its end. */
 export interface FolderRules {
-  /** Set: an ignore file here or above cannot be read, so nothing may be decided at or below its folder. */
+  /**
+   * Set: an ignore file here or above cannot be read, or was changed and has not settled yet (`UNSETTLED`), so nothing may
+   * be decided at or below its folder.
+   */
   readonly unreadable: Unreadable | undefined;
   file(path: RelativePath, name: string): Verdict;
   folder(path: RelativePath, name: string): Verdict;
@@ -52,13 +61,24 @@ export interface Rules {
   isRulesFile(path: RelativePath): boolean;
   /** Has ignore files that changed read again when they are next needed. Every scan begins with it. */
   reload(): void;
+  /** When the changed ignore files will have settled that were met since the last call; undefined: none was. */
+  takeIgnoreRest(): IgnoreRest | undefined;
+  /**
+   * Ignore files that came into force or went out of it since the last call, for the ledger. `whole`: the last scan went
+   * through the whole source, so that rules of folders that are gone are forgotten.
+   */
+  takeSettled(whole: boolean): readonly SettledIgnore[];
 }
 
 const WANTED: Verdict = { wanted: true };
 
-/** Opens the rules of a source. Ignore files are read when first needed. */
-export function openRules(source: WatchedSource): Rules {
-  const ignoreFiles = openIgnoreFiles(source.absolutePath);
+/**
+ * Opens the rules of a source. Ignore files are read when first needed. Whoever sends by these rules says how ignore files
+ * settle; without that each counts as it is read.
+ */
+export function openRules(source: WatchedSource, settle?: IgnoreSettlingOptions): Rules {
+  const settling = settle && openIgnoreSettling(settle);
+  const ignoreFiles = openIgnoreFiles(source.absolutePath, settling);
   const include = source.include.map(compileGlob);
   const exclude = source.exclude.map(compileGlob);
   const rules = source.rules.map((rule) => ({ glob: compileGlob(rule.match), rule }));
@@ -124,7 +144,18 @@ export function openRules(source: WatchedSource): Rules {
       };
     },
     isRulesFile: (path) => path === IGNORE_FILE || path.endsWith(`/${IGNORE_FILE}`),
-    reload: () => ignoreFiles.refresh(),
+    reload: () => {
+      ignoreFiles.refresh();
+      settling?.begin();
+    },
+    takeIgnoreRest: () => settling?.takeRest(),
+    takeSettled: (whole) => {
+      if (settling === undefined) return [];
+      if (whole) {
+        for (const folder of settling.unasked()) if (!ignoreFiles.isFolder(folder)) settling.forget(folder);
+      }
+      return settling.takeSettled();
+    },
   };
 }
 
@@ -133,5 +164,7 @@ function excludedBy(glob: string | undefined): string | undefined {
 }
 
 function cannotTell({ path, code }: Unreadable): string {
-  return `${path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`} cannot be read (${code})`;
+  const file = path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`;
+  if (code === UNSETTLED) return `${file} was changed a moment ago, and counts once it has settled`;
+  return `${file} cannot be read (${code})`;
 }

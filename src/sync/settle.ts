@@ -4,8 +4,8 @@ import type { RelativePath, ScanEntry } from "./plan/model.ts";
 export interface DirtySet {
   /** Something happened at a path: it is due when nothing more has happened for the settle time. */
   mark(path: RelativePath, nowMs: number): void;
-  /** The whole source is due at `atMs`; in the future it is a retry. */
-  markAll(atMs: number, nowMs: number): void;
+  /** The whole source is due at `atMs`; in the future it is a retry, unless it `isWork` that nothing is idle before. */
+  markAll(atMs: number, nowMs: number, isWork?: boolean): void;
   /** Looks at a path again at `atMs`, or sooner if it is marked for that. One further off than the settle time is a retry. */
   again(path: RelativePath, atMs: number, nowMs: number): void;
   /** Takes out what is due. */
@@ -131,8 +131,8 @@ export function openDirtySet(settleMs: number): DirtySet {
       if (mark.retry) begin(mark, nowMs);
       mark.dueMs = Math.min(nowMs + settleMs, mark.firstMs + CEILING_MS);
     },
-    markAll: (atMs, nowMs) => {
-      allRetry = atMs > nowMs && (allAtMs === undefined || allRetry);
+    markAll: (atMs, nowMs, isWork = false) => {
+      allRetry = !isWork && atMs > nowMs && (allAtMs === undefined || allRetry);
       allAtMs = Math.min(allAtMs ?? Infinity, atMs);
     },
     again,

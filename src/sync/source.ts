@@ -253,6 +253,12 @@ export function openSource(options: SourceOptions): SourceSync {
     }
     queue.push(looks.map((look) => ({ kind: "look", source: self, look })));
   };
+  /** Whether a scan met an ignore file that must settle first: then the whole source is looked at again. */
+  const awaitsIgnoreFile = (): boolean => {
+    const rest = rules.takeIgnoreRest();
+    if (rest !== undefined) agenda.awaitIgnoreFile(rest);
+    return rest?.isOverdue === false;
+  };
   const pass = async (): Promise<void> => {
     const due = dirty.take(now());
     if (due === undefined) return;
@@ -260,7 +266,7 @@ export function openSource(options: SourceOptions): SourceSync {
     if (pause.isPaused()) {
       pause.note(await passes.unsent(due));
       if (due.all) looked = true;
-      agenda.answer(answers);
+      if (!awaitsIgnoreFile()) agenda.answer(answers);
       return;
     }
     if (!(await guard.ready())) {
@@ -280,7 +286,9 @@ export function openSource(options: SourceOptions): SourceSync {
       return;
     }
     if (plan.newRoot) adoption.again();
-    const admitted = await adoption.admit(plan.looks, due.all);
+    const isAwaiting = awaitsIgnoreFile();
+    // Files look for their resources all at once, so those that cannot be seen yet are waited for.
+    const admitted = isAwaiting && adoption.isSeeking() ? [] : await adoption.admit(plan.looks, due.all);
     adoptingSinceMs = admitted.length < plan.looks.length ? (adoptingSinceMs ?? startMs) : undefined;
     beginLooks(admitted);
     deletes.begin(plan.deletions);
@@ -288,7 +296,7 @@ export function openSource(options: SourceOptions): SourceSync {
     if (plan.newFiles && periodic && due.all) options.onUnhinted();
     if (due.all) periodic = false;
     // What was not admitted comes again by another look.
-    if (admitted.length === plan.looks.length) agenda.answer(answers);
+    if (admitted.length === plan.looks.length && !isAwaiting) agenda.answer(answers);
   };
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {

@@ -50,7 +50,11 @@ export function openDaemonSources(
     const opened = openSource({
       row,
       paused: ledger.operator.paused().has(row.id),
-      rules: openRules(source),
+      rules: openRules(source, {
+        settleMs: sync.settleMs,
+        now: context.now,
+        inForce: ledger.tree.ignoreFiles(row.id),
+      }),
       sync,
       context: { ...context, signal },
       queue: work,

@@ -13,6 +13,7 @@ import { openSqlite, type Sqlite } from "./open.ts";
 import { openOperator, type Operator } from "./operator.ts";
 import { openTrashRows, type TrashRows } from "./trash.ts";
 import { openSources, type Sources } from "./sources.ts";
+import { openSourceTree, type SourceTree } from "./source-tree.ts";
 
 /**
  * What the service has acknowledged, and what left without an answer. Reads see what was committed: `flush` first
@@ -26,6 +27,7 @@ export interface Ledger extends GroupCommit {
   readonly trash: TrashRows;
   readonly drift: Drift;
   readonly operator: Operator;
+  readonly tree: SourceTree;
   /**
    * Notes that the ledger belongs to the service it was opened for. Done by `openLedger` unless it was told not to. True:
    * it is older than what was last written here, so its sources are to be compared with the service's list before
@@ -102,6 +104,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     trash: openTrashRows(db),
     drift,
     operator: openOperator(db),
+    tree: openSourceTree(db),
     claim,
     close: () => {
       try {

@@ -10,6 +10,7 @@
  * - `shapes`: the parts of a recipe that repeat in every row, once each.
  * - `trash`: texts of deleted files that are kept for some days.
  * - `paused`: sources for which nothing is sent.
+ * - `ignore_files`: ignore files in force.
  * - `losses`, `adopted`: what comparing with the service's own list found, and what it need not look for again.
  */
 export const MIGRATIONS: readonly string[] = [
@@ -223,5 +224,15 @@ export const MIGRATIONS: readonly string[] = [
   -- A create of a file that may have acted before, and what was deleted: both are asked for by every create that is sent again.
   CREATE INDEX intents_doubt ON intents (source, path) WHERE kind = 'doubt';
   CREATE INDEX activity_deleted ON activity (doc_id) WHERE action = 'delete' AND outcome = 'done';
+  `,
+  `
+  -- Ignore files in force, each by a hash of its patterns: one that is missing or another one at the next start may be
+  -- about to be rewritten.
+  CREATE TABLE ignore_files (
+    source INTEGER NOT NULL REFERENCES sources (id),
+    folder TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (source, folder)
+  ) STRICT, WITHOUT ROWID;
   `,
 ];

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
@@ -25,6 +26,7 @@ import {
 } from "../plan/model.ts";
 import { followMoves } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
+import { UNSETTLED } from "../rules/ignore-files.ts";
 import type { Rules } from "../rules.ts";
 import { scanPaths, scanSource } from "../scan.ts";
 import type { DirtySet, Due } from "../settle.ts";
@@ -214,7 +216,8 @@ export function openPasses({
   let unreadable: ReadonlySet<RelativePath> | undefined;
   /** How many places are unreadable as of this scan: a part of the source that is open again counts no longer. */
   const countUnreadable = (scan: Scan): number => {
-    const found = scan.unreadable.map(({ path }) => path);
+    // Where an ignore file is about to settle, nothing is amiss.
+    const found = scan.unreadable.filter(({ code }) => code !== UNSETTLED).map(({ path }) => path);
     if (scan.scope === undefined) unreadable = new Set(found);
     else if (unreadable === undefined) return ledger.sources.get(id).unreadable;
     else {
@@ -284,7 +287,9 @@ export function openPasses({
       const unreadableNow = countUnreadable(scan);
       const { root: identity } = scan;
       const rootIsNew = !isSameRoot(before.root, identity);
+      const settled = rules.takeSettled(whole);
       ledger.note(() => {
+        for (const file of settled) ledger.tree.setIgnoreFile(id, file);
         if (isAnother) ledger.drift.distrust(id);
         // As long as deletes are held because of another root, it is not the agreed one.
         if (rootIsNew && braked.held.length === 0) ledger.sources.setRoot(id, identity);
@@ -306,7 +311,11 @@ export function openPasses({
       return { looks: (await compare(scan, whole, true)).looks, inScope: scopeTest(scan.scope) };
     },
     preview: async (before) => {
-      const scan = await scanSource(root, rules, looking);
+      let scan = await scanSource(root, rules, looking);
+      for (let rest = rules.takeIgnoreRest(); rest?.isOverdue === false; rest = rules.takeIgnoreRest()) {
+        await setTimeout(Math.max(0, rest.atMs - now()), undefined, { signal });
+        scan = await scanSource(root, rules, looking);
+      }
       const difference = await compare(scan, true, true);
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);

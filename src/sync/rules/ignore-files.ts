@@ -1,8 +1,10 @@
+import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import ignore from "ignore";
 import { codeOf } from "../../lib/failure.ts";
 import type { RelativePath, Unreadable } from "../plan/model.ts";
 import type { FolderPath } from "./folder-path.ts";
+import type { IgnoreSettling, IgnoreVersion } from "./ignore-settling.ts";
 
 /** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */
 export const IGNORE_FILE = ".kbsyncignore";
@@ -28,26 +30,54 @@ interface Pattern {
   readonly mark: string;
 }
 
+/** Stands for a system error's code where an ignore file was changed and has not settled yet. */
+export const UNSETTLED = "UNSETTLED";
+/** The same, once that has lasted for so long that a person should know. */
+const UNSETTLED_LONG = "EBUSY";
+
 /** Reads each ignore file when it is first needed and keeps it. */
 export interface IgnoreFiles {
   scopeOf(folder: FolderPath): IgnoreScope;
-  /** Has each file looked at again when it is next needed. One that did not change is not read or compiled again. */
+  /** Has each file looked at again when it is next needed. One that did not change is not compiled again. */
   refresh(): void;
+  /** Whether there is a folder at this path. */
+  isFolder(folder: FolderPath): boolean;
 }
 
-/** What was found in a folder: a scope of its own, or the one of the folder above. */
+/** What rules inside a folder: a scope of its own, or the one of the folder above. */
 interface Known {
-  readonly stamp: string | undefined;
+  readonly hash: string | undefined;
   readonly above: Known | undefined;
   readonly scope: IgnoreScope;
   readonly patterns: readonly Pattern[];
 }
 
-/** Opens the ignore files below `root`. Nothing is read before it is asked for. */
-export function openIgnoreFiles(root: string): IgnoreFiles {
+/** An ignore file as it was read. */
+interface Read {
+  readonly version: IgnoreVersion;
+  readonly own: readonly Pattern[];
+  /** Touched so shortly before it was read that, where file times are coarse, a later change may not show in them. */
+  readonly isFresh: boolean;
+}
+
+/** Times of files are as coarse as this on some file systems (FAT). */
+const COARSE_MS = 2000;
+
+const ABSENT: Read = {
+  version: { hash: undefined, patterns: [], stamp: "" },
+  own: [],
+  isFresh: false,
+};
+
+/**
+ * Opens the ignore files below `root`. Nothing is read before it is asked for. With `settling` a file that was changed
+ * counts once it has settled, and what lies in its folder cannot be decided before; without, as it is.
+ */
+export function openIgnoreFiles(root: string, settling?: IgnoreSettling): IgnoreFiles {
   let known = new Map<string, Known>();
   let earlier = new Map<string, Known>();
-  const outside: Known = { stamp: undefined, above: undefined, scope: NOTHING_IGNORED, patterns: [] };
+  const files = new Map<string, Read>();
+  const outside: Known = { hash: undefined, above: undefined, scope: NOTHING_IGNORED, patterns: [] };
 
   const lookUp = (folder: string): Known => {
     const cached = known.get(folder);
@@ -60,21 +90,57 @@ export function openIgnoreFiles(root: string): IgnoreFiles {
 
   const look = (folder: string, above: Known): Known => {
     if (above.scope.unreadable !== undefined) return above;
-    const file = folder === "" ? IGNORE_FILE : `${folder}/${IGNORE_FILE}`;
+    const read = readIn(folder);
+    if ("code" in read) return closed(folder, above, read.code);
+    const { version, own } = read;
+    if (settling !== undefined) {
+      const isGone = version.hash === undefined && settling.hasRules(folder) && !isFolder(folder);
+      // A folder that is gone has nothing to be let through, and may come back with its rules.
+      if (isGone) return above;
+      if (!settling.counts(folder, version))
+        return closed(folder, above, settling.isOverdue(folder) ? UNSETTLED_LONG : UNSETTLED);
+    }
+    if (version.hash === undefined) return above;
+    const before = earlier.get(folder);
+    if (before?.hash === version.hash && before.above === above) return before;
+    // Git asks the deepest file first; in one list, where the last match decides, that is its end.
+    const patterns = [...above.patterns, ...own];
+    return { hash: version.hash, above, scope: scopeOver(patterns), patterns };
+  };
+
+  const readIn = (folder: string): Read | { readonly code: string } => {
     try {
-      const stats = statSync(`${root}/${file}`, { throwIfNoEntry: false });
-      if (stats?.isFile() !== true) return above;
-      const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
-      const before = earlier.get(folder);
-      if (before?.stamp === stamp && before.above === above) return before;
-      if (stats.size > IGNORE_BYTES_MAX) return closed(folder, above, "EFBIG");
-      const own = parseIgnoreFile(readFileSync(`${root}/${file}`, "utf8"), folder, file);
-      // Git asks the deepest file first; in one list, where the last match decides, that is its end.
-      const patterns = [...above.patterns, ...own];
-      return { stamp, above, scope: scopeOver(patterns), patterns };
+      return readFile(folder);
     } catch (error) {
       const code = codeOf(error) ?? "UNKNOWN";
-      return code === "ENOENT" || code === "ENOTDIR" ? above : closed(folder, above, code);
+      return code === "ENOENT" || code === "ENOTDIR" ? ABSENT : { code };
+    }
+  };
+  const readFile = (folder: string): Read | { readonly code: string } => {
+    const file = folder === "" ? IGNORE_FILE : `${folder}/${IGNORE_FILE}`;
+    const stats = statSync(`${root}/${file}`, { throwIfNoEntry: false });
+    if (stats?.isFile() !== true) return ABSENT;
+    const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+    const before = files.get(folder);
+    if (before?.version.stamp === stamp && !before.isFresh) return before;
+    if (stats.size > IGNORE_BYTES_MAX) return { code: "EFBIG" };
+    const isFresh = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) < COARSE_MS;
+    const own = parseIgnoreFile(readFileSync(`${root}/${file}`, "utf8"), folder, file);
+    const patterns = own.map(({ pattern }) => pattern);
+    // A file without a pattern has the rules of none.
+    const name = patterns.length === 0 ? undefined : hash("sha256", patterns.join("\n"));
+    const version = { hash: name, patterns, stamp };
+    const read = { version, own, isFresh };
+    files.set(folder, read);
+    return read;
+  };
+
+  const isFolder = (folder: string): boolean => {
+    try {
+      return statSync(`${root}/${folder}`, { throwIfNoEntry: false })?.isDirectory() === true;
+    } catch (error) {
+      const code = codeOf(error);
+      return code !== "ENOENT" && code !== "ENOTDIR"; // what cannot be looked at may be there
     }
   };
 
@@ -84,12 +150,13 @@ export function openIgnoreFiles(root: string): IgnoreFiles {
       earlier = known;
       known = new Map();
     },
+    isFolder,
   };
 }
 
 function closed(folder: FolderPath, above: Known, code: string): Known {
   return {
-    stamp: undefined,
+    hash: undefined,
     above,
     scope: { ...NOTHING_IGNORED, unreadable: { path: folder, code } },
     patterns: [],
