@@ -185,13 +185,22 @@ const sync = z.strictObject({
     .int()
     .min(0)
     .default(50)
-    .describe("More deletes at once than this and than holdDeletesPercent are held until a person agrees."),
-  holdDeletesPercent: z.number().min(0).max(100).default(20),
+    .describe(
+      "More deletes within ten minutes than this, and than holdDeletesPercent, are held until a person agrees. In a folder of fewer than twice as many files the limit is half of its files, but at least 10.",
+    ),
+  holdDeletesPercent: z
+    .number()
+    .min(0)
+    .max(100)
+    .default(20)
+    .describe(
+      "Share of the folder's files that deletes must exceed to be held; 100: only those of an emptied folder are.",
+    ),
   trashDays: z
     .number()
     .min(0)
     .max(3650)
-    .default(0)
+    .default(7)
     .describe(
       "Keep the text of a deleted file in the state folder for so many days, to be put back with `kbsync undelete`; 0: never. One more request a delete.",
     ),

@@ -19,8 +19,8 @@ export interface DirtySet {
   rested(entry: ScanEntry, nowMs: number, forced: boolean): boolean;
   /** A file changed while it was read. If that happens again and again, `rested` makes it wait. */
   torn(path: RelativePath, nowMs: number): void;
-  /** Whether nothing but retries is marked. */
-  isQuiet(): boolean;
+  /** Whether nothing but retries, and paths among `but`, is marked. */
+  isQuiet(but?: ReadonlyMap<RelativePath, unknown>): boolean;
   /** Paths that are marked, retries included. */
   marked(): Iterable<RelativePath>;
   isMarked(path: RelativePath): boolean;
@@ -183,7 +183,12 @@ export function openDirtySet(settleMs: number): DirtySet {
       return false;
     },
     torn: remember,
-    isQuiet: () => fresh === 0 && (allAtMs === undefined || allRetry),
+    isQuiet: (but) => {
+      if (allAtMs !== undefined && !allRetry) return false;
+      if (fresh === 0 || but === undefined) return fresh === 0;
+      for (const [path, { retry }] of marks) if (!retry && !but.has(path)) return false;
+      return true;
+    },
     marked: () => marks.keys(),
     isMarked: (path) => marks.has(path),
     oldestMs: () => {

@@ -264,12 +264,14 @@ export function openSource(options: SourceOptions): SourceSync {
     if (due === undefined) return;
     const answers = agenda.asked();
     if (pause.isPaused()) {
+      passes.forgetMissing();
       pause.note(await passes.unsent(due));
       if (due.all) looked = true;
       if (!awaitsIgnoreFile()) agenda.answer(answers);
       return;
     }
     if (!(await guard.ready())) {
+      passes.forgetMissing();
       looked ||= due.all;
       // Before the list has told whether something is lost, nobody knows what is to be sent.
       if (ledger.drift.loss(row.id) !== undefined) agenda.answer(answers);
@@ -404,7 +406,12 @@ export function openSource(options: SourceOptions): SourceSync {
     ask: (below) => agenda.ask(below),
     answered: () => agenda.answered(),
     pending: (below) => {
-      const paths = new Set([...underWay.paths(), ...dirty.marked(), ...pause.paths()]);
+      const paths = new Set([
+        ...underWay.paths(),
+        ...dirty.marked(),
+        ...pause.paths(),
+        ...passes.missing().keys(),
+      ]);
       return [...paths].filter((path) => isBelow(path, below));
     },
     isUnderWay: (path) => underWay.touches(path),
@@ -412,7 +419,8 @@ export function openSource(options: SourceOptions): SourceSync {
       [...passes.unreadable()].filter(
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
-    isPending: (path) => underWay.touches(path) || dirty.isMarked(path) || pause.has(path),
+    isPending: (path) =>
+      underWay.touches(path) || dirty.isMarked(path) || pause.has(path) || passes.missing().has(path),
     checkDoubts: () => settler.checkDoubts(),
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));

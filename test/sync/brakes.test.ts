@@ -222,6 +222,33 @@ describe("what is held", () => {
   });
 });
 
+describe("a small folder", () => {
+  it("of which most files are deleted holds all of these deletes, whatever came first", async () => {
+    fill(40);
+    const { daemon, end } = await watch({ settings: {} });
+    drop(0, 12);
+    await until(() => !daemon.status().idle);
+    drop(12, 39);
+    await until(() => state(daemon)?.held === 39 && daemon.status().idle);
+    expect(state(daemon)?.holdReason).toBe("39 deletes at once, 98 % of the source");
+    expect([live(), deletes()]).toEqual([40, 0]);
+    await end();
+  });
+
+  it("of which half is deleted deletes them, at once in a single pass", async () => {
+    fill(40);
+    await sync({ settings: {} });
+    drop(0, 20);
+    expect(await sync({ settings: {} })).toMatchObject({ held: 0, files: 20 });
+    expect(live()).toBe(20);
+    drop(20, 21);
+    expect(await sync({ settings: {} })).toMatchObject({
+      held: 1,
+      holdReason: "1 delete after 20 within 10 minutes, 53 % of the source",
+    });
+  });
+});
+
 describe("files in trouble whose resources are there", () => {
   it("count as files of an emptied folder when their last update was refused", async () => {
     fill(8);

@@ -46,7 +46,8 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
         service: { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key },
         sources: [world.source()],
         sync: {
-          ...ConfigFile.parse({ sync: { settleMs: 0, ...settings } }).sync,
+          // Tests count requests: without a trash each delete is one.
+          ...ConfigFile.parse({ sync: { settleMs: 0, trashDays: 0, ...settings } }).sync,
           concurrency: Number(settings["concurrency"] ?? CONCURRENCY_HOSTED),
         },
         onActivity: (activity) => world.activity.push(activity),

@@ -14,21 +14,24 @@ export interface Deletion {
 /** What keeps deletes waiting, and what counts them. */
 export interface Deletes {
   /**
-   * Of the missing rows those that have been missing long enough. `inScope` says where this pass looked: a row from
-   * elsewhere is still missing. `quiet` says that nothing else is about to be looked at; `lookAgain` is called for the
-   * others. `together`: all of them are ripe or none is, for a folder that is being emptied must be judged as a whole.
+   * Of what the brakes decided, what may be done now: a burst of deletes is judged as a whole before any of it is sent.
+   * `inScope` says where this pass looked: a row from elsewhere is still missing. `quiet` says that nothing else is about
+   * to be looked at; `lookAgain` is called for what waits.
    */
   ripe(
-    gone: readonly KnownFile[],
+    braked: Braked,
     inScope: (path: RelativePath) => boolean,
     quiet: boolean,
     lookAgain: (path: RelativePath, atMs: number) => void,
-    together?: boolean,
-  ): readonly KnownFile[];
+  ): Braked;
+  /** Whether files are missing and no further one has gone missing for some time, so that deletes may be sent. */
+  isBurstOver(): boolean;
+  /** Nothing may be decided for now: what is missing is found missing again, and waits anew. */
+  forget(): void;
   /** How many rows are missing: these, and those from other passes that are not ripe. */
   missingWith(gone: readonly KnownFile[]): number;
   /** Paths of rows that are missing and not yet ripe. */
-  waiting(): Iterable<RelativePath>;
+  waiting(): ReadonlyMap<RelativePath, unknown>;
   /** What the brakes judge by. */
   facts(
     row: SourceRow,
@@ -46,6 +49,19 @@ export interface Deletes {
    */
   halt(reason: string | undefined, root: RootIdentity | undefined, missing: number): void;
 }
+
+/**
+ * Deletes that follow each other more closely than this are one burst, of which none is sent before it is over. Whoever
+ * empties a folder removes many files a second, on a slow disk a few.
+ */
+const BURST_GAP_MS = 2000;
+/**
+ * A burst waits no longer than this: from then on its deletes count against the limits of those that follow. A folder in
+ * which files come and go all the time must not keep what is deleted for ever.
+ */
+const BURST_MAX_MS = LATELY_MS;
+/** What waits for the end of a burst is looked at this often at least, so that the source does not pass for one at rest. */
+const BURST_LOOK_MS = 1000;
 
 /** A missing file is a delete only when nothing else is dirty, for its new name may be about to be told; at most so long. */
 const DELETE_WAIT_MS = 5000;
@@ -65,37 +81,60 @@ export function openDeletes(options: {
   readonly once: boolean;
 }): Deletes {
   const { source, ledger, sync, now, once, keepTries } = options;
-  const missing = new Map<number, { path: RelativePath; sinceMs: number }>();
+  /** Rows whose file is missing and of which nothing is decided yet. */
+  const missing = new Map<RelativePath, { id: number; sinceMs: number }>();
+
+  const isDecided = ({ state }: KnownFile): boolean => state === "held" || state === "doomed";
+  /** When no further file will have gone missing for the length of the gap. */
+  const burstEndMs = (): number => {
+    let firstMs = Infinity;
+    let lastMs = -Infinity;
+    for (const { sinceMs } of missing.values()) {
+      firstMs = Math.min(firstMs, sinceMs);
+      lastMs = Math.max(lastMs, sinceMs);
+    }
+    return Math.min(lastMs + BURST_GAP_MS, firstMs + BURST_MAX_MS);
+  };
 
   return {
-    ripe: (gone, inScope, quiet, lookAgain, together = false) => {
-      if (once) return gone;
+    ripe: (braked, inScope, quiet, lookAgain) => {
+      if (once) return braked;
       const nowMs = now();
+      const gone = [...braked.deletes, ...braked.held].filter((row) => !isDecided(row));
       const still = new Set(gone.map(({ id }) => id));
-      for (const [id, { path }] of missing) if (!still.has(id) && inScope(path)) missing.delete(id);
-      const isDecided = ({ state }: KnownFile): boolean => state === "held" || state === "doomed";
-      const isRipe = ({ id }: KnownFile): boolean => {
-        const sinceMs = missing.get(id)?.sinceMs;
-        if (sinceMs === undefined) return false;
-        return nowMs - sinceMs >= sync.settleMs && (quiet || nowMs - sinceMs >= DELETE_WAIT_MS);
+      for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) missing.delete(path);
+      for (const { id, path } of gone)
+        if (missing.get(path)?.id !== id) missing.set(path, { id, sinceMs: nowMs });
+      const endMs = burstEndMs();
+      const hasRested = ({ path }: KnownFile): boolean => {
+        const restedMs = nowMs - (missing.get(path)?.sinceMs ?? nowMs);
+        return restedMs > 0 && restedMs >= sync.settleMs && (quiet || restedMs >= DELETE_WAIT_MS);
       };
-      const allOrNone = together && !gone.every((row) => isDecided(row) || isRipe(row));
-      return gone.filter((row) => {
-        const { id, path } = row;
-        if (isDecided(row) || (!allOrNone && isRipe(row))) {
-          missing.delete(id);
-          return true;
-        }
-        if (!missing.has(id)) missing.set(id, { path, sinceMs: nowMs });
-        lookAgain(path, nowMs + Math.max(sync.settleMs, SECOND_LOOK_MS));
-        return false;
-      });
+      // Holding sends nothing, and what holds a part of a burst holds all of it.
+      const held = braked.held.filter((row) => isDecided(row) || hasRested(row));
+      const deletes = braked.deletes.filter((row) => isDecided(row) || (nowMs >= endMs && hasRested(row)));
+      for (const row of gone)
+        if (!hasRested(row)) lookAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_LOOK_MS));
+      for (const row of [...held, ...deletes]) if (!isDecided(row)) missing.delete(row.path);
+      const [first] = missing.keys();
+      if (first !== undefined)
+        lookAgain(first, Math.max(nowMs + SECOND_LOOK_MS, Math.min(endMs, nowMs + BURST_LOOK_MS)));
+      return {
+        ...braked,
+        held,
+        deletes,
+        counted: braked.counted === 0 ? 0 : deletes.filter((row) => !isDecided(row)).length,
+        // What a person was told stays as it is for as long as nothing new joins what is held.
+        reason: held.every(isDecided) ? undefined : braked.reason,
+      };
     },
+    isBurstOver: () => missing.size > 0 && now() >= burstEndMs(),
+    forget: () => missing.clear(),
     missingWith: (gone) => {
-      const more = gone.filter(({ id }) => !missing.has(id)).length;
+      const more = gone.filter(({ path }) => !missing.has(path)).length;
       return missing.size + more;
     },
-    waiting: () => [...missing.values()].map(({ path }) => path),
+    waiting: () => missing,
     facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0 } = {}) => ({
       rootBefore: row.root,
       missingBusy,

@@ -26,9 +26,14 @@ const READ_AT_ONCE = 32;
 
 /**
  * Widens a partial scan: a new file may be a known one under another name, whose old path must be looked at in the same
- * breath. `missing` are paths that were found missing and whose delete still waits.
+ * breath. `missing` are paths that were found missing and whose delete still waits; `all` takes them in whatever is new.
  */
-export async function widen(place: Place, scan: Scan, missing: Iterable<RelativePath>): Promise<Scan> {
+export async function widen(
+  place: Place,
+  scan: Scan,
+  missing: Iterable<RelativePath>,
+  all: boolean,
+): Promise<Scan> {
   const { source, rules, ledger, signal } = place;
   const scope = scan.scope ?? [];
   const inScope = scopeTest(scope);
@@ -41,7 +46,7 @@ export async function widen(place: Place, scan: Scan, missing: Iterable<Relative
   const waiting = [...missing].filter((path) => !inScope(path));
   if (
     waiting.length > 0 &&
-    scan.entries.some(({ path }) => ledger.files.living(source, path) === undefined)
+    (all || scan.entries.some(({ path }) => ledger.files.living(source, path) === undefined))
   ) {
     for (const path of waiting) elsewhere.add(path);
   }

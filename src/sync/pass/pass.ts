@@ -11,7 +11,6 @@ import {
   type Braked,
   isSameRoot,
   losesAll,
-  losesAllBefore,
   mayHold,
   REPLACED_FILES_MIN,
 } from "../plan/brakes.ts";
@@ -52,6 +51,10 @@ export interface PassPlan {
 export interface Passes {
   /** Scans what is due, writes moves, holds and delete intents to the ledger, and says what is to be read and sent. */
   plan(due: Due): Promise<PassPlan>;
+  /** Paths of files that are missing and whose deletes wait: a rename may be half done, or a burst of deletes go on. */
+  missing(): ReadonlyMap<RelativePath, unknown>;
+  /** Nothing may be sent for now: the look with which the source goes on finds what is missing again. */
+  forgetMissing(): void;
   /** Where the last looks met something that cannot be looked at. */
   unreadable(): Iterable<RelativePath>;
   /** Files that would be read and sent of what is due, with nothing written. */
@@ -93,6 +96,9 @@ interface Compared extends Difference {
 
 /** With more paths than this a scan of the whole source is cheaper. */
 const PATHS_MAX = 20_000;
+
+/** So few deletes are sent when looks at their paths alone still find them missing. */
+const FEW_DELETES = 10;
 
 /**
  * A file that is on its way under its old name is looked at when it has arrived, and this often meanwhile: a service may
@@ -195,10 +201,12 @@ export function openPasses({
     newRoot: false,
   });
 
-  const rootless = (scan: Scan): PassPlan => {
-    deletes.halt(rootReason(scan), undefined, 0);
+  const halt = (reason: string | undefined, identity: Scan["root"], files: number): PassPlan => {
+    deletes.forget();
+    deletes.halt(reason, identity, files);
     return nothing(true);
   };
+  const rootless = (scan: Scan): PassPlan => halt(rootReason(scan), undefined, 0);
 
   /** What the brakes judge by, the rules' part in what is missing included. */
   const factsOf = async (
@@ -229,12 +237,15 @@ export function openPasses({
 
   return {
     plan: async (due) => {
-      let whole = due.all || due.paths.length > PATHS_MAX;
+      const isBurstOver = deletes.isBurstOver();
+      const burst = deletes.waiting();
+      // Not every folder tells of each delete: before more than a few are sent, all of it is looked at.
+      let whole = due.all || due.paths.length > PATHS_MAX || (isBurstOver && burst.size > FEW_DELETES);
       let scan = whole
         ? await scanSource(root, rules, looking)
         : await scanPaths(root, rules, due.paths, looking);
       ledger.flush();
-      if (!whole) scan = await widen(place, scan, deletes.waiting());
+      if (!whole) scan = await widen(place, scan, burst.keys(), isBurstOver);
       if (scan.root === undefined) return rootless(scan);
 
       let difference = await compare(scan, whole);
@@ -255,10 +266,7 @@ export function openPasses({
       }
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
-      if (judged.halted) {
-        deletes.halt(judged.reason, scan.root, judged.held.length);
-        return nothing(true);
-      }
+      if (judged.halted) return halt(judged.reason, scan.root, judged.held.length);
       if (whole) judgedRoot = scan.root;
 
       const rested = difference.looks.filter((look) => mayBegin(look, due));
@@ -275,13 +283,13 @@ export function openPasses({
       for (const { path } of missedOnce) source.lookAgain(path);
 
       const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
-      const together = losesAll(gone.length + facts.missingBusy, facts) || losesAllBefore(gone, facts);
       // A person's word holds for this look: at a second one it would be used up, and the limits would hold what was agreed to.
       const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
-      const ripe = isAgreed
-        ? gone
-        : deletes.ripe(gone, scopeTest(scan.scope), dirty.isQuiet(), lookAgain, together);
-      const braked = brake(scan, ripe, facts);
+      const decided = brake(scan, gone, facts);
+      const braked = isAgreed
+        ? decided
+        : deletes.ripe(decided, scopeTest(scan.scope), dirty.isQuiet(deletes.waiting()), lookAgain);
+      if (isAgreed) deletes.forget();
       const deletions = await deletes.begin(braked);
       deletes.hold(braked.held, braked.reason);
       const unreadableNow = countUnreadable(scan);
@@ -300,6 +308,8 @@ export function openPasses({
       const newFiles = looks.some(({ known }) => known === undefined);
       return { looks, deletions, halted: false, newFiles, newRoot: isAnother };
     },
+    missing: () => deletes.waiting(),
+    forgetMissing: () => deletes.forget(),
     unreadable: () => unreadable ?? [],
     unsent: async (due) => {
       const whole = due.all || due.paths.length > PATHS_MAX;

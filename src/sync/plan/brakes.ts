@@ -50,6 +50,12 @@ export interface Braked {
 /** Deletes within this time count together against the limits. */
 export const LATELY_MS = 10 * 60_000;
 
+/**
+ * In a folder of fewer files than twice `holdDeletesOver` the limit is half of its files, but never less than this: so
+ * few are deleted by hand every day.
+ */
+const SMALL_FOLDER_OVER = 10;
+
 /** An empty folder is suspect when it held at least this many files; one file alone is deleted as any other. */
 const EMPTIED_FILES_MIN = 2;
 
@@ -168,10 +174,14 @@ export function isSameRoot(a: RootIdentity | undefined, b: RootIdentity | undefi
   return a?.dev === b?.dev && a?.ino === b?.ino;
 }
 
+/** Many deletes, and a large part of the source: `limitOf` scales with the folder. */
 function isMass(count: number, facts: LimitFacts): boolean {
-  return (
-    count + facts.deletedLately > facts.holdDeletesOver && percentOf(count, facts) > facts.holdDeletesPercent
-  );
+  return count + facts.deletedLately > limitOf(facts) && percentOf(count, facts) > facts.holdDeletesPercent;
+}
+
+/** So many deletes may go whatever part of the source they are. */
+function limitOf({ holdDeletesOver, filesBefore, deletedLately }: LimitFacts): number {
+  return Math.min(holdDeletesOver, Math.max(SMALL_FOLDER_OVER, (filesBefore + deletedLately) / 2));
 }
 
 /** Part of the source that goes, with what went lately. */

@@ -136,6 +136,7 @@ export function openRunner(options: RunnerOptions): Runner {
           auditHours: conditions.auditHours,
           holdDeletesOver: HOLD_DELETES_OVER,
           holdDeletesPercent: HOLD_DELETES_PERCENT,
+          trashDays: 0,
         },
       }).sync,
       concurrency: conditions.concurrency,

@@ -6,9 +6,11 @@ import { ConfigFile } from "../../../src/config/schema.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { Observed } from "../../../src/sync/ledger/files.ts";
 import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
-import { LATELY_MS } from "../../../src/sync/plan/brakes.ts";
+import { brake, LATELY_MS } from "../../../src/sync/plan/brakes.ts";
 import type { KnownFile } from "../../../src/sync/plan/model.ts";
 import { scopeTest } from "../../../src/sync/plan/reconcile.ts";
+
+const ROOT = { dev: 1, ino: 2 };
 
 let folder: string;
 let ledger: Ledger;
@@ -55,57 +57,141 @@ const observedAt = (path: string): Observed => ({
   fileUrl: undefined,
 });
 
-/** A pass over these paths at a time, in which `a` is missing if it is looked at. Whether its delete is ripe then. */
-const pass = (atMs: number, paths: string[], quiet = false, isMissing = true): boolean => {
+const rows = (paths: readonly string[]): KnownFile[] =>
+  paths.map((path) => ({ ...row(path), id: Number.parseInt(path, 36) }));
+
+/** Files of the source: so many that nothing is held, unless a test says otherwise. */
+let filesBefore: number;
+beforeEach(() => {
+  filesBefore = 1_000_000;
+});
+
+/** A pass at a time over `paths` (default: everything), of which `missing` are gone: what is sent and what is held. */
+const pass = (
+  atMs: number,
+  missing: readonly string[],
+  { paths, quiet = true }: { paths?: readonly string[]; quiet?: boolean } = {},
+): { readonly sent: string[]; readonly held: string[]; readonly looks: number[] } => {
   nowMs = atMs;
-  const gone = isMissing && paths.includes("a") ? [row("a")] : [];
-  return deletes.ripe(gone, scopeTest(paths), quiet, () => undefined).length > 0;
+  const inScope = scopeTest(paths);
+  const scan = {
+    root: ROOT,
+    entries: rows(["other"]),
+    unreadable: [],
+    refused: [],
+    skipped: [],
+    scope: paths,
+  };
+  const facts = {
+    rootBefore: ROOT,
+    filesBefore,
+    missingBusy: 0,
+    missingNew: 0,
+    deletedLately: 0,
+    heldBefore: 0,
+    holdDeletesOver: 50,
+    holdDeletesPercent: 20,
+    holdReason: undefined,
+    approval: undefined,
+    leftOut: new Set<number>(),
+    madeLately: undefined,
+  };
+  const looks: number[] = [];
+  const braked = deletes.ripe(brake(scan, rows(missing), facts), inScope, quiet, (_, at) => looks.push(at));
+  const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
+  return { sent: names(braked.deletes), held: names(braked.held), looks };
 };
+const waiting = (): string[] => [...deletes.waiting().keys()];
 
 describe("a missing file", () => {
-  it("is ripe when it is still missing at a second look and nothing else happens", () => {
-    expect(pass(0, ["a"], true)).toBe(false);
-    expect(pass(99, ["a"], true)).toBe(false);
-    expect(pass(100, ["a"], true)).toBe(true);
+  it("is deleted when it is still missing two seconds later and no other file has gone", () => {
+    expect(pass(0, ["a"]).sent).toEqual([]);
+    expect(pass(100, ["a"]).sent).toEqual([]);
+    expect(pass(1999, ["a"]).sent).toEqual([]);
+    expect(deletes.isBurstOver()).toBe(false);
+    expect(pass(2000, ["a"]).sent).toEqual(["a"]);
+    expect(waiting()).toEqual([]);
   });
 
   it("waits for others that are edited all the time, at most five seconds", () => {
-    expect(pass(0, ["a"])).toBe(false);
+    expect(pass(0, ["a"], { quiet: false }).sent).toEqual([]);
     for (let atMs = 60; atMs < 4900; atMs += 60) {
-      expect(pass(atMs, ["b"])).toBe(false);
-      expect([...deletes.waiting()]).toEqual(["a"]);
-      expect(pass(atMs + 30, ["a"])).toBe(false);
+      expect(pass(atMs, [], { paths: ["b"], quiet: false }).sent).toEqual([]);
+      expect(waiting()).toEqual(["a"]);
+      expect(pass(atMs + 30, ["a"], { quiet: false }).sent).toEqual([]);
     }
-    expect(pass(5000, ["a"])).toBe(true);
-    expect([...deletes.waiting()]).toEqual([]);
+    expect(pass(5000, ["a"], { quiet: false }).sent).toEqual(["a"]);
   });
 
   it("begins to wait anew when it was seen meanwhile", () => {
-    expect(pass(0, ["a"])).toBe(false);
-    expect(pass(4000, ["a"], false, false)).toBe(false);
-    expect(pass(6000, ["a"])).toBe(false);
-    expect(pass(11_000, ["a"])).toBe(true);
+    expect(pass(0, ["a"]).sent).toEqual([]);
+    expect(pass(1500, []).sent).toEqual([]);
+    expect(pass(2500, ["a"]).sent).toEqual([]);
+    expect(pass(4500, ["a"]).sent).toEqual(["a"]);
   });
 
-  it("is not ripe before all others are, where the folder is being emptied", () => {
-    const rows = [row("a"), { ...row("b"), id: 2 }];
-    const ripeAt = (atMs: number, gone: KnownFile[]): string[] => {
-      nowMs = atMs;
-      const scope = scopeTest(undefined);
-      return deletes.ripe(gone, scope, true, () => undefined, true).map(({ path }) => path);
-    };
-    expect(ripeAt(0, rows.slice(0, 1))).toEqual([]);
-    expect(ripeAt(90, rows)).toEqual([]);
-    // The first is ripe by itself.
-    expect(ripeAt(110, rows)).toEqual([]);
-    expect(ripeAt(190, rows)).toEqual(["a", "b"]);
+  it("begins to wait anew when nothing could be decided meanwhile", () => {
+    pass(0, ["a"]);
+    deletes.forget();
+    expect(pass(2500, ["a"]).sent).toEqual([]);
+  });
+
+  it("is looked at again before the source could pass for one at rest", () => {
+    expect(pass(0, ["a", "b"]).looks).toEqual([100, 100, 1000]);
+    expect(pass(100, ["a", "b"]).looks).toEqual([1100]);
+    expect(pass(1100, ["a", "b"]).looks).toEqual([2000]);
   });
 
   it("is counted with those that other passes found missing", () => {
-    expect(deletes.missingWith([row("a")])).toBe(1);
+    expect(deletes.missingWith(rows(["a"]))).toBe(1);
     pass(0, ["a"]);
-    expect(deletes.missingWith([row("a")])).toBe(1);
-    expect(deletes.missingWith([{ ...row("b"), id: 2 }])).toBe(2);
+    expect(deletes.missingWith(rows(["a"]))).toBe(1);
+    expect(deletes.missingWith(rows(["b"]))).toBe(2);
+  });
+});
+
+describe("a burst of deletes", () => {
+  const names = Array.from({ length: 600 }, (_, index) => (index + 36 * 36).toString(36));
+  const some = names.slice(0, 30);
+
+  it("is held whole when it is a mass in the end, however small it was at first", () => {
+    filesBefore = 40;
+    const held = new Set<string>();
+    for (const index of [...some.keys(), 60]) {
+      const found = pass(index * 1500, some.slice(0, index + 1));
+      expect(found.sent).toEqual([]);
+      for (const path of found.held) held.add(path);
+    }
+    expect([...held].toSorted()).toEqual(some);
+  });
+
+  it("is held as soon as it is a mass, without waiting for its end", () => {
+    filesBefore = 40;
+    pass(0, some.slice(0, 25));
+    expect(pass(200, some).held).toEqual(some.slice(0, 25));
+  });
+
+  it("is sent whole when it is over and no mass", () => {
+    for (const index of some.keys()) expect(pass(index * 1500, some.slice(0, index + 1)).sent).toEqual([]);
+    expect(pass(29 * 1500 + 2000, some).sent).toEqual(some);
+  });
+
+  it("that does not end is sent after ten minutes, all but its newest file", () => {
+    for (let index = 0; index < 600; index += 1)
+      expect(pass(index * 1000, names.slice(0, index + 1)).sent).toEqual([]);
+    expect(pass(LATELY_MS, [...names, "zzz"]).sent).toEqual(names);
+    expect(waiting()).toEqual(["zzz"]);
+  });
+
+  it("goes on while looks at other parts of the source find nothing missing, or more", () => {
+    pass(0, ["a"]);
+    pass(1000, [], { paths: ["c"] });
+    expect(waiting()).toEqual(["a"]);
+    pass(1900, ["b"], { paths: ["b"] });
+    expect(pass(3000, ["a"], { paths: ["a"] }).sent).toEqual([]);
+    nowMs = 3900;
+    expect(deletes.isBurstOver()).toBe(true);
+    expect(pass(3900, ["a", "b"]).sent).toEqual(["a", "b"]);
   });
 });
 

@@ -10,7 +10,10 @@ afterEach(async () => {
 
 describe("folders that come fast", () => {
   it("50 times removed and made again: files that come later are seen, and nothing is left over", async () => {
-    followed = await openFollowed({ "keep.txt": "keep", ...smallFiles(20, "d") });
+    followed = await openFollowed(
+      { "keep.txt": "keep", ...smallFiles(20, "d") },
+      { settings: { holdDeletesPercent: 100 } },
+    );
     const { agrees, world } = followed;
     await shell(
       "i=0; while [ $i -lt 50 ]; do rm -rf d; mkdir -p d/1; echo $i > d/1/x.txt; i=$((i+1)); done",

@@ -30,7 +30,7 @@ describe("names that are odd and UTF-8", () => {
       `${"ü".repeat(125)}x.txt`,
       `${"d".repeat(255)}/${"e".repeat(255)}/f.txt`,
     ];
-    followed = await openFollowed({ "plain.txt": "plain" });
+    followed = await openFollowed({ "plain.txt": "plain" }, { settings: { holdDeletesPercent: 100 } });
     const { world, agrees, sent, ids, at } = followed;
     for (const name of names) world.write(name, `text of ${JSON.stringify(name)}`);
     await agrees();
