@@ -157,15 +157,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "any-root",
     does: "another folder in the root's place is taken for it",
     patches: [
+      patch("plan/brakes.ts", "!isSame && rootBefore.dev !== scan.root.dev", "rootBefore?.dev === -1"),
       patch(
         "plan/brakes.ts",
-        "rootBefore !== undefined && rootBefore.dev !== scan.root.dev",
-        "rootBefore?.dev === -1",
-      ),
-      patch(
-        "plan/brakes.ts",
-        "if (replaced && open.length + facts.missingBusy >= facts.filesBefore)",
-        "if (replaced && open.length < 0)",
+        "if (!isSame && open.length + facts.missingBusy >= facts.filesBefore)",
+        "if (!isSame && open.length < 0)",
       ),
     ],
   },

@@ -294,7 +294,8 @@ export function openPasses({
       deletes.hold(braked.held, braked.reason);
       const unreadableNow = countUnreadable(scan);
       const { root: identity } = scan;
-      const rootIsNew = !isSameRoot(before.root, identity);
+      // Also the same one under another device number, for without a time of birth that is all there is to go by.
+      const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
       const settled = rules.takeSettled(whole);
       ledger.note(() => {
         for (const file of settled) ledger.tree.setIgnoreFile(id, file);

@@ -79,12 +79,12 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   const outgrown = isAgreed
     ? `more is missing than was agreed to (${filesOf(approval.files)} then, ${open.length} now): `
     : "";
-  if (rootBefore !== undefined && rootBefore.dev !== scan.root.dev) {
+  const isSame = rootBefore === undefined || isSameRoot(rootBefore, scan.root);
+  if (!isSame && rootBefore.dev !== scan.root.dev) {
     return halt(`${outgrown}the folder is on another device than before; is a disk not mounted?`, open);
   }
-  const replaced = rootBefore !== undefined && rootBefore.ino !== scan.root.ino;
   // Another folder without a single known file is another folder, however few these were.
-  if (replaced && open.length + facts.missingBusy >= facts.filesBefore)
+  if (!isSame && open.length + facts.missingBusy >= facts.filesBefore)
     return halt(`${outgrown}the folder was replaced by another one that holds none of its files`, open);
   if (open.length === 0) return free(gone);
   const noneLeft = losesAll(open.length + facts.missingBusy, facts);
@@ -169,9 +169,13 @@ function isIn(docs: ReadonlySet<string>, docId: string | null): boolean {
   return docId !== null && docs.has(docId);
 }
 
-/** Whether two looks saw the very same folder. */
+/**
+ * Whether two looks saw the very same folder. A disk that is plugged in again has another device number: where the time of
+ * birth is known (of one of two equal numbers it is that of both), it proves that the folder is the same.
+ */
 export function isSameRoot(a: RootIdentity | undefined, b: RootIdentity | undefined): boolean {
-  return a?.dev === b?.dev && a?.ino === b?.ino;
+  if (a === undefined || b === undefined) return a === b;
+  return a.ino === b.ino && (a.dev === b.dev || a.born === true || b.born === true);
 }
 
 /** Many deletes, and a large part of the source: `limitOf` scales with the folder. */

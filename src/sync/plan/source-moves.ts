@@ -1,3 +1,4 @@
+import { isSameRoot } from "./brakes.ts";
 import type { RootIdentity } from "./model.ts";
 
 /** A source of the configuration whose folder the ledger does not know. */
@@ -49,7 +50,7 @@ export function findSourceMoves(
 }
 
 function isSameFolder({ root }: NewSource, other: LostSource): boolean {
-  return root !== undefined && root.dev === other.root?.dev && root.ino === other.root.ino;
+  return root !== undefined && isSameRoot(root, other.root);
 }
 
 /** The pairs in which each side fits no other one. */

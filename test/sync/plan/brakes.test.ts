@@ -192,6 +192,21 @@ describe("brakes", () => {
       halted: true,
     },
     {
+      name: "the same folder under another device number goes on, where its time of birth proves it",
+      scan: scan({ dev: 9, ino: 2, born: true }),
+      gone: rows(3),
+      deletes: 3,
+      held: 0,
+    },
+    {
+      name: "another device halts whose folder was born at another time",
+      scan: scan({ dev: 9, ino: 3, born: true }),
+      gone: rows(1),
+      deletes: 0,
+      held: 1,
+      halted: true,
+    },
+    {
       name: "another device with every file on it is accepted",
       scan: scan({ dev: 9, ino: 2 }),
       gone: [],
