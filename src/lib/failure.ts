@@ -8,6 +8,8 @@ export interface FailureFacts {
   readonly retryable?: boolean;
   /** What a person can do about it. */
   readonly hint?: string;
+  /** Seconds after which the same call may succeed. */
+  readonly retryAfterSeconds?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -18,6 +20,7 @@ export class KbsyncError extends Error {
   readonly subject: string | undefined;
   readonly retryable: boolean;
   readonly hint: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(message: string, facts: FailureFacts) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -25,6 +28,7 @@ export class KbsyncError extends Error {
     this.subject = facts.subject;
     this.retryable = facts.retryable ?? false;
     this.hint = facts.hint;
+    this.retryAfterSeconds = facts.retryAfterSeconds;
   }
 }
 

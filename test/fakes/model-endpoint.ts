@@ -33,13 +33,18 @@ export type EndpointRequest = z.infer<typeof Body>;
 export type Behaviour =
   | { readonly kind: "answer"; readonly text: string; readonly finish?: string; readonly usage?: object }
   /** An error in the endpoint's form. */
-  | { readonly kind: "fail"; readonly status: number; readonly message?: string }
+  | {
+      readonly kind: "fail";
+      readonly status: number;
+      readonly message?: string;
+      readonly retryAfter?: string;
+    }
   /** Nothing comes, at once or behind some pieces. */
   | { readonly kind: "stall"; readonly after?: readonly string[] }
   /** The connection breaks, at once or behind some pieces. */
   | { readonly kind: "break"; readonly after?: readonly string[] }
   /** What no endpoint should answer. */
-  | { readonly kind: "raw"; readonly body: string };
+  | { readonly kind: "raw"; readonly body: string; readonly type?: string };
 
 export interface ModelEndpoint {
   /** As `baseUrl` of the configuration. */
@@ -95,6 +100,8 @@ export async function openModelEndpoint(): Promise<ModelEndpoint> {
 
 interface Refused {
   readonly status: number;
+  /** Seconds, as its header says them. Default: a second try is worth nothing to a test that waits for it. */
+  readonly retryAfter?: string;
   readonly message: string;
 }
 
@@ -146,7 +153,7 @@ function act(response: ServerResponse, request: EndpointRequest, behaviour: Beha
     case "fail":
       return fail(response, { message: "The server had an error", ...behaviour });
     case "raw":
-      response.writeHead(200, { "content-type": "application/json" }).end(behaviour.body);
+      response.writeHead(200, { "content-type": behaviour.type ?? "application/json" }).end(behaviour.body);
       return;
     case "stall":
     case "break": {
@@ -209,13 +216,13 @@ function event(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
-function fail(response: ServerResponse, { status, message }: Refused): void {
+function fail(response: ServerResponse, { status, message, retryAfter }: Refused): void {
   const error = {
     message,
     type: status === 401 ? "authentication_error" : "invalid_request_error",
     code: null,
   };
-  // A second try is worth nothing to a test that waits for it.
-  response.writeHead(status, { "content-type": "application/json", "retry-after-ms": "1" });
+  const wait = retryAfter === undefined ? { "retry-after-ms": "1" } : { "retry-after": retryAfter };
+  response.writeHead(status, { "content-type": "application/json", ...wait });
   response.end(JSON.stringify({ error }));
 }

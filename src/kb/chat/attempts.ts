@@ -80,7 +80,7 @@ export function modelsOf(agent: Agent, { endpoint }: Answerers): readonly string
 }
 
 /**
- * Asks the agent's model, and its second one where the first fails. Throws `model_failed` and `model_timeout` where none
+ * Asks the agent's model, and its second one where the first fails. Throws `model_failed`, `model_busy` and `model_timeout` where none
  * answers; `text_too_large` where the question does not fit into the window.
  */
 export async function ask(answerers: Answerers, question: Question, waiting: Waiting): Promise<Attempted> {
@@ -98,14 +98,17 @@ export async function ask(answerers: Answerers, question: Question, waiting: Wai
       return { ...answered, ...refused, fallback: true, firstAttemptError };
     } catch (again) {
       if (!isModelFailure(again)) throw again;
+      if (again instanceof ModelFailure) throw again.after(firstAttemptError);
       const message = `${firstAttemptError}; then ${again.message}`;
       throw new KbsyncError(message, { code: again.code, retryable: true, cause: again });
     }
   }
 }
 
+const MODEL_CODES: ReadonlySet<string> = new Set(["model_failed", "model_busy", "model_timeout"]);
+
 function isModelFailure(error: unknown): error is KbsyncError {
-  return error instanceof KbsyncError && (error.code === "model_failed" || error.code === "model_timeout");
+  return error instanceof KbsyncError && MODEL_CODES.has(error.code);
 }
 
 type Answered = Omit<Attempted, "fallback">;

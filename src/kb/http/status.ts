@@ -65,6 +65,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   headers_too_large: 431,
   internal: 500,
   model_failed: 502,
+  model_busy: 503,
   model_timeout: 504,
   starting: 503,
   draining: 503,
@@ -131,7 +132,9 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof KbsyncError && code !== undefined && FOR_THE_CALLER.has(code)) {
     const hint = error.hint === undefined ? {} : { hint: sentence(error.hint) };
     // The set holds only refusal codes.
-    return new Refusal(code as RefusalCode, sentence(error.message), { ...hint, cause: error });
+    const { retryAfterSeconds: seconds } = error;
+    const later = seconds === undefined ? {} : { retryAfterSeconds: seconds };
+    return new Refusal(code as RefusalCode, sentence(error.message), { ...hint, ...later, cause: error });
   }
   return fastifyRefusal(error, code) ?? internal(error);
 }
@@ -170,6 +173,7 @@ const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "precondition_failed",
   "too_many_agents",
   "model_failed",
+  "model_busy",
   "model_timeout",
 ]);
 

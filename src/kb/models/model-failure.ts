@@ -8,19 +8,31 @@ import type { ModelUsage } from "./chat-model.ts";
  */
 export type FailureKind = "unreachable" | "refused" | "unusable";
 
-/** Why a model gave no answer: code `model_timeout` or `model_failed`. */
+/** Why a model gave no answer: code `model_timeout`, `model_busy` (its endpoint asks to come later) or `model_failed`. */
 export class ModelFailure extends KbsyncError {
   readonly kind: FailureKind;
   /** Of the endpoint's refusal, where it gave one. */
   readonly status: number | undefined;
   /** Of an answer that is none: its tokens are spent all the same. */
   readonly usage: ModelUsage | undefined;
-
   constructor(message: string, options: FailureFacts) {
-    super(message, { code: options.code, subject: options.subject, retryable: true });
+    const { code, subject, retryAfterSeconds } = options;
+    super(message, { code, subject, retryable: true, retryAfterSeconds });
     this.kind = options.kind;
     this.status = options.status;
     this.usage = options.usage;
+  }
+
+  /** The same failure as the second of two. */
+  after(first: string): ModelFailure {
+    const { code, subject = "", kind, status, retryAfterSeconds } = this;
+    return new ModelFailure(`${first}; then ${this.message}`, {
+      code,
+      subject,
+      kind,
+      status,
+      retryAfterSeconds,
+    });
   }
 
   /** Whether the endpoint refuses the question for a field of it, which it names: some know fewer than others. */
@@ -43,6 +55,7 @@ interface FailureFacts {
   readonly kind: FailureKind;
   readonly status?: number | undefined;
   readonly usage?: ModelUsage;
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 /** An answer that cannot be used, in words that say what it did. */
@@ -61,6 +74,8 @@ export interface AskedModel {
 
 /** Longest piece of an endpoint's own words that is passed on. */
 const WORDS_CHARS_MAX = 300;
+/** A busy endpoint that does not say when to come again is asked again after this. */
+const BUSY_MS = 10_000;
 /** Statuses of an endpoint that is busy, beside all from 500 on. */
 const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
@@ -76,7 +91,23 @@ export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: Asked
     return new ModelFailure(message, { ...facts, code: "model_timeout" });
   }
   const message = `${failedWords(model)}${wordsOf(error, apiKey)}`;
+  if (status === 429 || status === 503) {
+    const retryAfterSeconds = Math.ceil((retryAfterMs(error) ?? BUSY_MS) / 1000);
+    return new ModelFailure(message, { ...facts, code: "model_busy", retryAfterSeconds });
+  }
   return new ModelFailure(message, { ...facts, code: "model_failed" });
+}
+
+/** How long an endpoint asks to wait, in milliseconds; undefined where it asks for nothing. */
+export function retryAfterMs(error: unknown, nowMs = Date.now()): number | undefined {
+  if (!(error instanceof APIError)) return undefined;
+  // Not of any standard, but OpenAI's and Azure's.
+  const exact = Number.parseFloat(error.headers?.get("retry-after-ms") ?? "");
+  if (exact >= 0) return exact;
+  const wanted = error.headers?.get("retry-after") ?? "";
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(wanted)) return Number(wanted) * 1000;
+  const atMs = Date.parse(wanted);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
 /** Of what asking threw. */

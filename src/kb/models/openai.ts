@@ -1,10 +1,21 @@
 import OpenAI from "openai";
+import { Stream } from "openai/streaming";
 import { Agent, fetch as undiciFetch } from "undici";
-import type { z } from "zod";
 import type { ChatModel, ModelAnswer, ModelCall, ModelMessage, ModelRequest } from "./chat-model.ts";
 import { modelFailure, ModelFailure, unusableAnswer } from "./model-failure.ts";
-import { ChunkBody, CompletionBody, finishOf, usageOf } from "./openai-answer.ts";
+import {
+  finishOf,
+  readChunk,
+  readCompletion,
+  textOf,
+  toolsOf,
+  toolWords,
+  usageOf,
+  type Chunk,
+  type Completion,
+} from "./openai-answer.ts";
 import { askPatiently, type Patience } from "./patience.ts";
+import { watchStream } from "./stream-end.ts";
 
 /** An endpoint and how it is asked. */
 export interface OpenAiOptions {
@@ -25,6 +36,8 @@ const FORMLESS_MAX = 1000;
 const ANSWER_CHARS_MAX = 1_000_000;
 /** Most bytes read of an answer, whole or an error: that many characters, each escaped, and what stands around them. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+/** Names of tools that are remembered of an answer that calls them. */
+const TOOLS_MAX = 10;
 /** Of one that streams: each token comes with some hundred bytes around it. */
 const STREAM_BYTES_MAX = 128 * 1024 * 1024;
 
@@ -59,24 +72,11 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
     signal: AbortSignal,
   ): Promise<ModelAnswer> => {
     const settings = { timeout: patience.tryMs, fetchOptions: over(wholes) };
-    const json = await askPatiently(patience, attempts, signal, async (until): Promise<unknown> => {
+    return askPatiently(patience, attempts, signal, async (until) => {
       const asked = client.chat.completions.create(bodyOf(request), { ...settings, signal: until });
       // Some servers do not say that their answer is JSON; the client would hand it on as a text.
-      return JSON.parse(await (await asked.asResponse()).text());
+      return wholeAnswer(readCompletion(await (await asked.asResponse()).text()), request.model);
     });
-    const completion = CompletionBody.parse(json);
-    const [choice] = completion.choices;
-    const text = choice?.message.content ?? choice?.message.refusal ?? "";
-    const isLong = text.length > ANSWER_CHARS_MAX;
-    return {
-      id: completion.id ?? "",
-      text: text.slice(0, ANSWER_CHARS_MAX).toWellFormed(),
-      model: completion.model ?? request.model,
-      // A whole answer that does not say why it ended has ended.
-      finish: isLong ? "truncated" : finishOf(choice?.finish_reason ?? "stop"),
-      problem: "",
-      usage: usageOf(completion.usage),
-    };
   };
 
   const streamed = async (
@@ -86,24 +86,36 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
     onText: (piece: string) => void,
   ): Promise<ModelAnswer> => {
     const silence = new AbortController();
+    // The client aborts it when the stream is left, read to its end or not.
+    const reading = new AbortController();
     const body = { ...bodyOf(request), stream: true as const, stream_options: { include_usage: true } };
     const settings = { timeout: patience.tryMs, fetchOptions: over(streams) };
     const gathered = gather(request.model);
     let clock: NodeJS.Timeout | undefined;
     try {
-      const stream = await askPatiently(patience, attempts, signal, async (until) =>
-        client.chat.completions.create(body, {
+      const response = await askPatiently(patience, attempts, signal, async (until) => {
+        const asked = client.chat.completions.create(body, {
           ...settings,
-          signal: AbortSignal.any([until, silence.signal]),
-        }),
-      );
+          signal: AbortSignal.any([until, silence.signal, reading.signal]),
+        });
+        const given = await asked.asResponse();
+        if (isStream(given)) return given;
+        // Some servers stream no answer, and others no error.
+        return wholeAnswer(readCompletion(await given.text()), request.model);
+      });
+      if ("finish" in response) {
+        if (response.text !== "") onText(response.text);
+        return response;
+      }
       clock = setTimeout(() => silence.abort(), patience.tryMs);
-      for await (const chunk of stream) {
+      const watched = watchStream(response);
+      for await (const chunk of Stream.fromSSEResponse<unknown>(watched.response, reading)) {
         clock.refresh();
-        const piece = gathered.take(ChunkBody.parse(chunk));
+        const piece = gathered.take(readChunk(chunk));
         if (piece !== "") onText(piece);
         if (gathered.isFull()) break;
       }
+      if (watched.isOver()) gathered.end();
       // An aborted stream ends without a word.
       signal.throwIfAborted();
       if (silence.signal.aborted) throw new DOMException("no further piece came", "TimeoutError");
@@ -150,7 +162,8 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
       // A filter that took all of an answer is what came of the question; otherwise no text is no answer.
       if (given.text !== "" || given.finish === "content_filter") return given;
       if (given.finish === "error") throw new Error(given.problem);
-      throw unusableAnswer(request.model, "it answered nothing", given.usage);
+      const did = given.problem === "" ? "it answered nothing" : given.problem;
+      throw unusableAnswer(request.model, did, given.usage);
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof ModelFailure ? error : failureOf(error, request, patience);
@@ -165,10 +178,32 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
   };
 }
 
+/** Some servers stream under another type; what is called JSON or a page is no stream. */
+function isStream({ headers }: Response): boolean {
+  return !/json|html/.test(headers.get("content-type") ?? "");
+}
+
+function wholeAnswer({ id, model, choices, usage }: Completion, asked: string): ModelAnswer {
+  const [choice] = choices;
+  const text = choice === undefined ? "" : textOf(choice.message);
+  const isLong = text.length > ANSWER_CHARS_MAX;
+  return {
+    id: id ?? "",
+    text: text.slice(0, ANSWER_CHARS_MAX).toWellFormed(),
+    model: model ?? asked,
+    // A whole answer that does not say why it ended has ended.
+    finish: isLong ? "truncated" : finishOf(choice?.finish_reason ?? "stop"),
+    problem: choice === undefined ? "" : toolWords(toolsOf(choice.message), choice.finish_reason),
+    usage: usageOf(usage),
+  };
+}
+
 /** What has come of a streamed answer. */
 interface Gathered {
   /** Takes the next chunk in; answers its text. */
-  take(chunk: z.output<typeof ChunkBody>): string;
+  take(chunk: Chunk): string;
+  /** The endpoint marked the end of the stream: an answer that gives no reason for its end is complete. */
+  end(): void;
   hasText(): boolean;
   isFull(): boolean;
   /** `problem` is told where it did not come to its end. */
@@ -181,11 +216,14 @@ function gather(asked: string): Gathered {
   let id = "";
   let model = asked;
   let usage = usageOf(undefined);
+  const tools: string[] = [];
   const isFull = (): boolean => text.length > ANSWER_CHARS_MAX;
   return {
     take: (chunk) => {
       const choice = chunk.choices?.[0];
-      const piece = choice?.delta?.content ?? choice?.delta?.refusal ?? "";
+      const delta = choice?.delta ?? undefined;
+      const piece = delta === undefined ? "" : textOf(delta);
+      if (delta !== undefined && tools.length < TOOLS_MAX) tools.push(...toolsOf(delta));
       id ||= chunk.id ?? "";
       model = chunk.model ?? model;
       finishReason = choice?.finish_reason ?? finishReason;
@@ -193,11 +231,14 @@ function gather(asked: string): Gathered {
       text += piece;
       return piece;
     },
+    end: () => {
+      finishReason ??= "stop";
+    },
     hasText: () => text !== "",
     isFull,
     answer: (problem) => {
       const finish = isFull() ? "truncated" : finishOf(finishReason);
-      const said = finish === "error" ? problem : "";
+      const said = finish === "error" ? problem : toolWords(tools, finishReason);
       return { id, text: text.toWellFormed(), model, finish, problem: said, usage };
     },
   };

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { APIError } from "openai";
-import { failureKind } from "./model-failure.ts";
+import { failureKind, retryAfterMs } from "./model-failure.ts";
 
 /** How long a model is waited for. */
 export interface Patience {
@@ -39,7 +39,7 @@ export async function askPatiently<T>(
     } catch (error) {
       signal.throwIfAborted();
       const failure: unknown = patience.signal.aborted ? patience.signal.reason : error;
-      const waitMs = waitOf(failure, attempt, Date.now());
+      const waitMs = retryAfterMs(failure) ?? DELAY_MS * 2 ** (attempt - 1);
       const isTooLong = waitMs > RETRY_AFTER_MS_MAX || performance.now() + waitMs >= endMs;
       if (attempt >= attempts || isTooLong || !isPassing(failure)) throw failure;
       await pause(waitMs, undefined, { signal });
@@ -53,17 +53,4 @@ export async function askPatiently<T>(
 function isPassing(failure: unknown): boolean {
   if (failure instanceof APIError && failure.headers?.get("x-should-retry") === "false") return false;
   return failureKind(failure) === "unreachable";
-}
-
-function waitOf(failure: unknown, attempt: number, nowMs: number): number {
-  const delayMs = DELAY_MS * 2 ** (attempt - 1);
-  if (!(failure instanceof APIError)) return delayMs;
-  const wanted = failure.headers?.get("retry-after") ?? undefined;
-  // Not of any standard, but OpenAI's and Azure's.
-  const exact = Number.parseFloat(failure.headers?.get("retry-after-ms") ?? "");
-  if (exact >= 0) return exact;
-  if (wanted === undefined) return delayMs;
-  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(wanted)) return Number(wanted) * 1000;
-  const atMs = Date.parse(wanted);
-  return Number.isNaN(atMs) ? delayMs : Math.max(0, atMs - nowMs);
 }

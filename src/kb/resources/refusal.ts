@@ -37,6 +37,7 @@ export type RefusalCode =
   | "too_many_agents"
   | "images_too_large"
   | "model_failed"
+  | "model_busy"
   | "model_timeout"
   | "body_too_large"
   | "text_too_large"
@@ -87,18 +88,17 @@ export interface RefusalFacts {
 export class Refusal extends KbsyncError {
   readonly refusal: RefusalCode;
   readonly field: string | undefined;
-  readonly retryAfterSeconds: number | undefined;
 
   constructor(refusal: RefusalCode, message: string, facts: RefusalFacts = {}) {
     super(message, {
       code: refusal,
       retryable: facts.retryAfterSeconds !== undefined,
+      retryAfterSeconds: facts.retryAfterSeconds,
       ...(facts.hint === undefined ? {} : { hint: facts.hint }),
       ...(facts.cause === undefined ? {} : { cause: facts.cause }),
     });
     this.refusal = refusal;
     this.field = facts.field;
-    this.retryAfterSeconds = facts.retryAfterSeconds;
   }
 }
 

@@ -220,7 +220,7 @@ describe("an answer of a model", () => {
       const { text, json } = await ask(running, { agent_id: "careful", user: "Hello", stream });
       const { response } = ChatAnswer.parse(stream ? eventsOf(text).at(-1)?.data : json);
       expect(response.data).toMatchObject({ fallback: true, model: "second-2026" });
-      expect(response.data.firstAttemptError).toContain("answered nothing");
+      expect(response.data.firstAttemptError).toContain(content === null ? "call tools" : "answered nothing");
       expect(response.usage.input_tokens).toBe(107);
       endpoint.behave = () => empty;
       const refused = await ask(running, { user: "Hello", stream, thread_id: "empty" });
@@ -234,8 +234,36 @@ describe("a model that fails", () => {
     ["with an error", { kind: "fail", status: 400, message: "no such thing" }, /answered 400: no such thing/],
     ["busy through every try", { kind: "fail", status: 503 }, /answered 503/],
     ["by breaking off", { kind: "break" }, /broke off the connection/],
-    ["by answering what is no JSON", { kind: "raw", body: '{"id": ' }, /JSON/],
-    ["by answering another thing", { kind: "raw", body: '{"choices": []}' }, /choices/],
+    ["by answering what is no JSON", { kind: "raw", body: '{"id": ' }, /other than JSON$/],
+    [
+      "by answering a page",
+      { kind: "raw", body: "<html>Bad gateway</html>", type: "text/html" },
+      /other than JSON$/,
+    ],
+    ["by answering no choice", { kind: "raw", body: '{"choices": []}' }, /without a choice$/],
+    [
+      "by answering another thing",
+      { kind: "raw", body: '{"choices": [{"message": 4}]}' },
+      /\(see choices\.0\.message\)$/,
+    ],
+    [
+      "with an error and status 200",
+      { kind: "raw", body: '{"error": {"message": "no credits left", "code": "insufficient_quota"}}' },
+      /answered with an error: no credits left$/,
+    ],
+    [
+      "with an error's status in a body of status 200",
+      { kind: "raw", body: '{"error": {"message": "model not loaded", "code": 400}}' },
+      /answered 400: model not loaded$/,
+    ],
+    [
+      "by asking to call a tool",
+      {
+        kind: "raw",
+        body: '{"choices": [{"message": {"content": null, "tool_calls": [{"function": {"name": "lookup"}}]}}]}',
+      },
+      /asked to call the tools lookup instead of answering/,
+    ],
   ])("%s is told as firstAttemptError, and the second one answers", async (_name, behaviour, words) => {
     endpoint.behave = ({ model }) => (model === "seeing" ? behaviour : answered);
     const { status, json } = await ask(running, { agent_id: "careful", user: "What does the crane lift?" });
@@ -247,6 +275,24 @@ describe("a model that fails", () => {
     });
     expect(json.response.data.firstAttemptError).toMatch(words);
     expect(json.response.data.firstAttemptError).toContain("seeing");
+    const streamed = await ask(running, {
+      agent_id: "careful",
+      user: "What does the crane lift?",
+      stream: true,
+    });
+    const { response } = ChatAnswer.parse(eventsOf(streamed.text).at(-1)?.data);
+    expect(response.data).toMatchObject({ fallback: true, model: "second-2026", finish_reason: "completed" });
+    expect(response.data.firstAttemptError).toMatch(words);
+  });
+
+  it("and busy for long is 503 with the time that its endpoint asks for", async () => {
+    endpoint.behave = () => ({ kind: "fail", status: 429, message: "slow down", retryAfter: "77" });
+    const refused = await ask(running, { user: "Hello" });
+    expect(refused).toMatchObject({ status: 503, json: { error: { code: "model_busy" } } });
+    expect(refused.headers["retry-after"]).toBe("77");
+    expect(refused.json.message).toContain("slow down");
+    const both = await ask(running, { agent_id: "careful", user: "Hello" });
+    expect(both).toMatchObject({ status: 503, headers: { "retry-after": "77" } });
   });
 
   it("by stalling costs its time once, then the builtin agent answers where it is the second", async () => {
@@ -431,6 +477,37 @@ describe("a streamed answer", () => {
     } finally {
       await own.close();
     }
+  });
+});
+
+describe("an endpoint of another make", () => {
+  const parts = {
+    message: {
+      content: [
+        { type: "text", text: "The crane " },
+        { type: "text", text: "lifts." },
+      ],
+    },
+  };
+  it.each([false, true])(
+    "may answer with parts of a text and without streaming it, streamed: %s",
+    async (stream) => {
+      endpoint.behave = () => ({ kind: "raw", body: JSON.stringify({ choices: [parts] }) });
+      const { text, json } = await ask(running, { user: "Hello", stream });
+      const { response } = ChatAnswer.parse(stream ? eventsOf(text).at(-1)?.data : json);
+      expect(response.data).toMatchObject({ content: "The crane lifts.", finish_reason: "completed" });
+    },
+  );
+
+  const piece = 'data: {"choices": [{"delta": {"content": [{"text": "It says data: [DONE] here."}]}}]}\n\n';
+  it.each([
+    ["ends a stream by its mark alone", "data: [DONE]\n\n", "completed"],
+    ["breaks a stream off without the mark, though the text holds it", "", "error"],
+  ])("%s", async (_name, end, finish) => {
+    endpoint.behave = () => ({ kind: "raw", body: piece + end, type: "text/event-stream" });
+    const { text } = await ask(running, { user: "Hello", stream: true });
+    const { response } = ChatAnswer.parse(eventsOf(text).at(-1)?.data);
+    expect(response.data).toMatchObject({ content: "It says data: [DONE] here.", finish_reason: finish });
   });
 });
 
