@@ -10,7 +10,6 @@ import type { SourceRow } from "./ledger/sources.ts";
 import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
 import type { Look, RelativePath } from "./plan/model.ts";
-import { sameIdentity } from "./plan/moves.ts";
 import type { WorkQueue } from "./queue.ts";
 import { openPause } from "./pause.ts";
 import { openSettler } from "./recover.ts";
@@ -209,12 +208,7 @@ export function openSource(options: SourceOptions): SourceSync {
     once,
     dirty,
     busyPaths: () => underWay.asOfNow(),
-    waitsForItself: (entry) => {
-      const other = underWay.byInode(entry.ino);
-      if (other === undefined || other.path === entry.path || !sameIdentity(other, entry)) return false;
-      underWay.lookAfter(other.path, entry.path);
-      return true;
-    },
+    lookAfter: (busyPath, path) => underWay.lookAfter(busyPath, path),
     signal: stopping.signal,
   });
   const deletes = openSourceDeletes({

@@ -10,11 +10,11 @@ export interface UnderWay {
   beginDeletes(deletions: readonly Deletion[]): void;
   /** The file's job has ended. Returns the paths to be looked at now: its own, if something happened there since, and those that waited for it. */
   end(entry: ScanEntry): readonly RelativePath[];
-  /** Has a path looked at when another one's job has ended. */
-  lookAfter(busyPath: RelativePath, path: RelativePath): void;
+  /** Has a path looked at when another one's job has ended. False: it has ended already. */
+  lookAfter(busyPath: RelativePath, path: RelativePath): boolean;
   endDelete(deletion: Deletion): void;
   has(path: RelativePath): boolean;
-  /** The same as of now, whatever ends until it is closed: what a comparison goes by that takes its time. */
+  /** A snapshot that also includes whatever ends until it is closed: a pass decides and begins by this one state. */
   asOfNow(): BusyPaths;
   isDeleting(id: number): boolean;
   /** Something happened at a path that has a job. */
@@ -26,8 +26,6 @@ export interface UnderWay {
   travel(path: RelativePath): void;
   /** Those of which no row counted when they were planned, and that are being read or sent. They are few. */
   travellers(): Iterable<RelativePath>;
-  /** A file on its way that had this inode when it was planned: it may have been renamed since. */
-  byInode(ino: number): ScanEntry | undefined;
   /** Files whose row counts as nothing, or as one in agreement. */
   size(): number;
   /** How many of them have a row in agreement: an older version of theirs. */
@@ -39,9 +37,14 @@ export interface UnderWay {
   touches(path: RelativePath): boolean;
 }
 
-/** Paths of files under way at some moment. */
+/** Paths of files under way when the snapshot was taken. Nothing may begin before it is closed. */
 export interface BusyPaths {
   has(path: RelativePath): boolean;
+  /**
+   * Where the same file is on its way, or was when the snapshot was taken, under another path: it was renamed since. A
+   * path whose job has not ended comes first.
+   */
+  otherPath(entry: ScanEntry): RelativePath | undefined;
   /**
    * Those in the scope of a scan at which it saw another file than is on its way, or none: what happened there may have
    * given no hint. `seen` are its entries at these paths.
@@ -58,7 +61,7 @@ export function openUnderWay(): UnderWay {
   /** Paths with a job, and what their rows count as. */
   const busy = new Map<RelativePath, { readonly entry: ScanEntry; counted: Counted }>();
   const onTheWay = new Set<RelativePath>();
-  const travelling = new Map<number, ScanEntry>();
+  const busyFiles = openInodeIndex();
   /** Busy paths where something happened since. */
   const stale = new Set<RelativePath>();
   /** Paths that wait for a busy one. */
@@ -67,14 +70,16 @@ export function openUnderWay(): UnderWay {
   /** Paths of those, and how many each has: two held rows of one path may be deleted together. */
   const deletingPaths = new Map<RelativePath, number>();
   /** What has ended, for each that asked for the paths as of a moment. */
-  const ended = new Set<Map<RelativePath, ScanEntry>>();
+  const ended = new Set<(entry: ScanEntry) => void>();
   const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
 
   const remove = (path: RelativePath): void => {
     const work = busy.get(path);
-    if (work !== undefined) sizes[work.counted] -= 1;
+    if (work === undefined) return;
+    sizes[work.counted] -= 1;
     busy.delete(path);
     onTheWay.delete(path);
+    busyFiles.remove(work.entry);
   };
   return {
     begin: (looks) => {
@@ -83,7 +88,7 @@ export function openUnderWay(): UnderWay {
         remove(entry.path);
         busy.set(entry.path, { entry, counted });
         sizes[counted] += 1;
-        travelling.set(entry.ino, entry);
+        busyFiles.add(entry);
       }
     },
     beginDeletes: (deletions) => {
@@ -95,14 +100,15 @@ export function openUnderWay(): UnderWay {
     },
     end: (entry) => {
       remove(entry.path);
-      for (const since of ended) since.set(entry.path, entry);
-      if (travelling.get(entry.ino) === entry) travelling.delete(entry.ino);
+      for (const note of ended) note(entry);
       const after = [...(waiting.get(entry.path) ?? [])];
       waiting.delete(entry.path);
       return stale.delete(entry.path) ? [entry.path, ...after] : after;
     },
     lookAfter: (busyPath, path) => {
+      if (!busy.has(busyPath)) return false;
       waiting.set(busyPath, (waiting.get(busyPath) ?? new Set()).add(path));
+      return true;
     },
     endDelete: ({ id, path }) => {
       if (!deleting.delete(id)) return;
@@ -113,9 +119,19 @@ export function openUnderWay(): UnderWay {
     has: (path) => busy.has(path),
     asOfNow: () => {
       const since = new Map<RelativePath, ScanEntry>();
-      ended.add(since);
+      const sinceFiles = openInodeIndex();
+      const note = (entry: ScanEntry): void => {
+        since.set(entry.path, entry);
+        sinceFiles.add(entry);
+      };
+      ended.add(note);
       return {
         has: (path) => busy.has(path) || since.has(path),
+        otherPath: (entry) => {
+          const isSame = (each: ScanEntry): boolean => each.path !== entry.path && sameIdentity(each, entry);
+          const found = busyFiles.get(entry.ino).find(isSame) ?? sinceFiles.get(entry.ino).find(isSame);
+          return found?.path;
+        },
         changed: function* (seen, inScope) {
           const found: RelativePath[] = [];
           const entries = new Map<RelativePath, ScanEntry>();
@@ -132,7 +148,7 @@ export function openUnderWay(): UnderWay {
           }
           return found;
         },
-        close: () => void ended.delete(since),
+        close: () => void ended.delete(note),
       };
     },
     isDeleting: (id) => deleting.has(id),
@@ -151,7 +167,6 @@ export function openUnderWay(): UnderWay {
       if (busy.get(path)?.counted === "nothing") onTheWay.add(path);
     },
     travellers: () => onTheWay,
-    byInode: (ino) => travelling.get(ino),
     size: () => sizes.nothing + sizes.agreed,
     agreed: () => sizes.agreed,
     isEmpty: () => busy.size === 0 && deleting.size === 0,
@@ -160,6 +175,36 @@ export function openUnderWay(): UnderWay {
       yield* deletingPaths.keys();
     },
     touches: (path) => busy.has(path) || deletingPaths.has(path),
+  };
+}
+
+/** Files by their inode numbers. Hard links share one; nearly every other file is alone, and costs no list. */
+function openInodeIndex(): {
+  add(entry: ScanEntry): void;
+  remove(entry: ScanEntry): void;
+  get(ino: number): readonly ScanEntry[];
+} {
+  const single = new Map<number, ScanEntry>();
+  const several = new Map<number, readonly ScanEntry[]>();
+  const get = (ino: number): readonly ScanEntry[] => {
+    const only = single.get(ino);
+    return only === undefined ? (several.get(ino) ?? []) : [only];
+  };
+  const set = (ino: number, entries: readonly ScanEntry[]): void => {
+    single.delete(ino);
+    several.delete(ino);
+    const [first] = entries;
+    if (entries.length > 1) several.set(ino, entries);
+    else if (first !== undefined) single.set(ino, first);
+  };
+  return {
+    add: (entry) => set(entry.ino, [...get(entry.ino), entry]),
+    remove: (entry) =>
+      set(
+        entry.ino,
+        get(entry.ino).filter((each) => each !== entry),
+      ),
+    get,
   };
 }
 

@@ -35,6 +35,10 @@ export interface Departure extends Outgoing {
   readonly intent: CreateIntent | undefined;
 }
 
+/** What noting a file's state needs. */
+type Reporting = Pick<ActionContext, "ledger" | "now" | "report">;
+type RuledSource = Pick<ActionSource, "id" | "rulesKey">;
+
 /**
  * Reads a file and decides. What needs no request is noted in the ledger at once; undefined is returned then, and when
  * the file could not be read.
@@ -145,23 +149,23 @@ function hasResource({ known }: Look): boolean {
 }
 
 /** Whether the service surely has what the file's row says: an update that was broken off leaves that open. */
-function isSure({ ledger }: ActionContext, { known }: Look): boolean {
+function isSure({ ledger }: Reporting, { known }: Look): boolean {
   return known === undefined || ledger.files.get(known.id)?.state !== "unsure";
 }
 
 /** Keeps a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
-export function noteRefused(context: ActionContext, source: ActionSource, look: Look, reason: string): void {
+export function noteRefused(context: Reporting, source: RuledSource, look: Look, reason: string): void {
   note(context, source, look, { state: "failed", code: "not_accepted", message: reason }, "refused");
 }
 
 /** Keeps a file without a resource that there is no reason to send, so that it is not read again until it changes. */
-export function noteSkipped(context: ActionContext, source: ActionSource, look: Look, reason: string): void {
+export function noteSkipped(context: Reporting, source: RuledSource, look: Look, reason: string): void {
   note(context, source, look, { state: "skipped", code: "skipped", message: reason }, "skipped");
 }
 
 function note(
-  context: ActionContext,
-  source: ActionSource,
+  context: Reporting,
+  source: RuledSource,
   look: Look,
   what: Trouble & { readonly state: "failed" | "skipped" },
   outcome: "refused" | "skipped",
@@ -180,7 +184,7 @@ function note(
 
 /** Records what became of a file. */
 export function tell(
-  context: ActionContext,
+  context: Pick<ActionContext, "now" | "report">,
   source: Pick<ActionSource, "id">,
   look: Look,
   action: ActionKind | "read" | "adopt",

@@ -21,7 +21,6 @@ import {
   type Look,
   type RelativePath,
   type Scan,
-  type ScanEntry,
 } from "../plan/model.ts";
 import { followMoves } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
@@ -77,15 +76,15 @@ export interface Unsent {
 }
 
 export interface PassOptions {
-  readonly source: ActionSource;
-  readonly context: ActionContext;
+  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey" | "lookAgain">;
+  readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash">;
   readonly sync: SyncConfig;
   readonly once: boolean;
   readonly dirty: DirtySet;
-  /** Paths with work under way, as of the moment it is asked. */
+  /** Takes a snapshot of the paths with work under way. */
   readonly busyPaths: () => BusyPaths;
-  /** Whether the same file is on its way to the service under another path. When it has arrived, it is looked at again. */
-  readonly waitsForItself: (entry: ScanEntry) => boolean;
+  /** Has a path looked at when the job of another one has ended. False: it has ended already. */
+  readonly lookAfter: (busyPath: RelativePath, path: RelativePath) => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -114,7 +113,7 @@ export function openPasses({
   once,
   dirty,
   busyPaths,
-  waitsForItself,
+  lookAfter,
   signal,
 }: PassOptions): Passes {
   const { ledger, now, moved } = context;
@@ -126,26 +125,31 @@ export function openPasses({
   /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
   let judgedRoot: Scan["root"];
 
-  const compare = async (scan: Scan, whole: boolean, allParked = first || !whole): Promise<Compared> => {
+  /** `busy` is older than the comparison: a row that is acknowledged meanwhile would else be one whose file was not seen. */
+  const compare = async (
+    scan: Scan,
+    whole: boolean,
+    busy: BusyPaths,
+    allParked = first || !whole,
+  ): Promise<Compared> => {
     ledger.flush();
     const known = whole ? ledger.files.all(id) : ledger.files.below(id, scan.scope ?? []);
-    // As of now: a row that is acknowledged meanwhile would otherwise be one whose file was not seen.
-    const busy = busyPaths();
     // One whose time came while it could not be looked at has no time any more: a whole pass tries it.
     const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));
     const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
+    const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
+    // What is on its way is left alone, and nobody else may have been told that it has changed since.
+    const changed = await inSlices(busy.changed(difference.leftAlone, scopeTest(scan.scope)), signal, moved);
+    for (const path of changed) source.lookAgain(path);
+    const there = new Set(difference.leftAlone.map(({ path }) => path));
+    const missing = changed.filter((path) => !there.has(path)).length;
+    return { ...difference, missingNew: Math.max(0, missing - difference.missingBusy) };
+  };
+  /** Runs with one snapshot of what is under way, so that what is decided by it begins by it too. */
+  const withBusy = async <T>(run: (busy: BusyPaths) => Promise<T>): Promise<T> => {
+    const busy = busyPaths();
     try {
-      const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
-      // What is on its way is left alone, and nobody else may have been told that it has changed since.
-      const changed = await inSlices(
-        busy.changed(difference.leftAlone, scopeTest(scan.scope)),
-        signal,
-        moved,
-      );
-      for (const path of changed) source.lookAgain(path);
-      const there = new Set(difference.leftAlone.map(({ path }) => path));
-      const missing = changed.filter((path) => !there.has(path)).length;
-      return { ...difference, missingNew: Math.max(0, missing - difference.missingBusy) };
+      return await run(busy);
     } finally {
       busy.close();
     }
@@ -184,12 +188,14 @@ export function openPasses({
 
   const hasRested = ({ entry }: Pick<Look, "entry">, due: Due): boolean =>
     dirty.rested(entry, now(), due.forced.has(entry.path));
-  const mayBegin = (look: Look, due: Due): boolean => {
+  const mayBegin = (look: Look, due: Due, busy: BusyPaths): boolean => {
     const { entry, known } = look;
     if (!hasRested(look, due)) return false;
-    if (known !== undefined || !waitsForItself(entry)) return true;
-    // Renamed while its create is under way: when that is done there is a row to move.
-    dirty.again(entry.path, now() + RENAME_WAIT_MS, now());
+    const busyPath = known === undefined ? busy.otherPath(entry) : undefined;
+    if (busyPath === undefined) return true;
+    // Renamed while it was on its way: when that is done there is a row to move, which this comparison did not see.
+    const waitMs = lookAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
+    dirty.again(entry.path, now() + waitMs, now());
     return false;
   };
 
@@ -235,80 +241,82 @@ export function openPasses({
     return unreadable.size;
   };
 
-  return {
-    plan: async (due) => {
-      const isBurstOver = deletes.isBurstOver();
-      const burst = deletes.waiting();
-      // Not every folder tells of each delete: before more than a few are sent, all of it is looked at.
-      let whole = due.all || due.paths.length > PATHS_MAX || (isBurstOver && burst.size > FEW_DELETES);
-      let scan = whole
-        ? await scanSource(root, rules, looking)
-        : await scanPaths(root, rules, due.paths, looking);
-      ledger.flush();
-      if (!whole) scan = await widen(place, scan, burst.keys(), isBurstOver);
+  const plan = async (due: Due, busy: BusyPaths): Promise<PassPlan> => {
+    const isBurstOver = deletes.isBurstOver();
+    const burst = deletes.waiting();
+    // Not every folder tells of each delete: before more than a few are sent, all of it is looked at.
+    let whole = due.all || due.paths.length > PATHS_MAX || (isBurstOver && burst.size > FEW_DELETES);
+    let scan = whole
+      ? await scanSource(root, rules, looking)
+      : await scanPaths(root, rules, due.paths, looking);
+    ledger.flush();
+    if (!whole) scan = await widen(place, scan, burst.keys(), isBurstOver);
+    if (scan.root === undefined) return rootless(scan);
+
+    let difference = await compare(scan, whole, busy);
+    const before = ledger.sources.get(id);
+    const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
+    // One scan alone may miss a file that moves while it runs, and only a whole one tells that a folder was emptied or
+    // how much of it another root holds.
+    const mayBeEmpty = (): boolean =>
+      losesAll(deletes.missingWith(difference.gone) + difference.missingBusy, deletes.facts(before)) ||
+      !isSameRoot(scan.root, before.root);
+    // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
+    const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
+    if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
+      scan = await scanSource(root, rules, looking);
       if (scan.root === undefined) return rootless(scan);
+      whole = true;
+      difference = await compare(scan, whole, busy);
+    }
+    const facts = await factsOf(scan, before, difference);
+    const judged = brake(scan, difference.gone, facts);
+    if (judged.halted) return halt(judged.reason, scan.root, judged.held.length);
+    if (whole) judgedRoot = scan.root;
 
-      let difference = await compare(scan, whole);
-      const before = ledger.sources.get(id);
-      const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
-      // One scan alone may miss a file that moves while it runs, and only a whole one tells that a folder was emptied or
-      // how much of it another root holds.
-      const mayBeEmpty = (): boolean =>
-        losesAll(deletes.missingWith(difference.gone) + difference.missingBusy, deletes.facts(before)) ||
-        !isSameRoot(scan.root, before.root);
-      // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
-      const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
-      if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
-        scan = await scanSource(root, rules, looking);
-        if (scan.root === undefined) return rootless(scan);
-        whole = true;
-        difference = await compare(scan, whole);
-      }
-      const facts = await factsOf(scan, before, difference);
-      const judged = brake(scan, difference.gone, facts);
-      if (judged.halted) return halt(judged.reason, scan.root, judged.held.length);
-      if (whole) judgedRoot = scan.root;
+    const rested = difference.looks.filter((look) => mayBegin(look, due, busy));
+    const byHash = await findMovesByHash(place, rested, difference.gone);
+    const applied = followMoves(difference, rested, byHash);
+    await applyMoves(place, applied);
+    // Whoever writes a file anew empties it first.
+    const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
+    applyQuietly({ ...difference, skipped });
+    const looks = unhold(applied.looks);
+    const [gone, missedOnce] = once
+      ? partition(applied.gone, (row) => !isNewlyGone(row) || missing.has(row.id))
+      : [applied.gone, []];
+    for (const { path } of missedOnce) source.lookAgain(path);
 
-      const rested = difference.looks.filter((look) => mayBegin(look, due));
-      const byHash = await findMovesByHash(place, rested, difference.gone);
-      const applied = followMoves(difference, rested, byHash);
-      await applyMoves(place, applied);
-      // Whoever writes a file anew empties it first.
-      const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
-      applyQuietly({ ...difference, skipped });
-      const looks = unhold(applied.looks);
-      const [gone, missedOnce] = once
-        ? partition(applied.gone, (row) => !isNewlyGone(row) || missing.has(row.id))
-        : [applied.gone, []];
-      for (const { path } of missedOnce) source.lookAgain(path);
+    const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
+    // A person's word holds for this look: at a second one it would be used up, and the limits would hold what was agreed to.
+    const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
+    const decided = brake(scan, gone, facts);
+    const braked = isAgreed
+      ? decided
+      : deletes.ripe(decided, scopeTest(scan.scope), dirty.isQuiet(deletes.waiting()), lookAgain);
+    if (isAgreed) deletes.forget();
+    const deletions = await deletes.begin(braked);
+    deletes.hold(braked.held, braked.reason);
+    const unreadableNow = countUnreadable(scan);
+    const { root: identity } = scan;
+    // Also the same one under another device number, for without a time of birth that is all there is to go by.
+    const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
+    const settled = rules.takeSettled(whole);
+    ledger.note(() => {
+      for (const file of settled) ledger.tree.setIgnoreFile(id, file);
+      if (isAnother) ledger.drift.distrust(id);
+      // As long as deletes are held because of another root, it is not the agreed one.
+      if (rootIsNew && braked.held.length === 0) ledger.sources.setRoot(id, identity);
+      if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
+      if (whole && before.approved) ledger.sources.approvalUsed(id);
+    });
+    if (whole) first = false;
+    const newFiles = looks.some(({ known }) => known === undefined);
+    return { looks, deletions, halted: false, newFiles, newRoot: isAnother };
+  };
 
-      const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
-      // A person's word holds for this look: at a second one it would be used up, and the limits would hold what was agreed to.
-      const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
-      const decided = brake(scan, gone, facts);
-      const braked = isAgreed
-        ? decided
-        : deletes.ripe(decided, scopeTest(scan.scope), dirty.isQuiet(deletes.waiting()), lookAgain);
-      if (isAgreed) deletes.forget();
-      const deletions = await deletes.begin(braked);
-      deletes.hold(braked.held, braked.reason);
-      const unreadableNow = countUnreadable(scan);
-      const { root: identity } = scan;
-      // Also the same one under another device number, for without a time of birth that is all there is to go by.
-      const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
-      const settled = rules.takeSettled(whole);
-      ledger.note(() => {
-        for (const file of settled) ledger.tree.setIgnoreFile(id, file);
-        if (isAnother) ledger.drift.distrust(id);
-        // As long as deletes are held because of another root, it is not the agreed one.
-        if (rootIsNew && braked.held.length === 0) ledger.sources.setRoot(id, identity);
-        if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
-        if (whole && before.approved) ledger.sources.approvalUsed(id);
-      });
-      if (whole) first = false;
-      const newFiles = looks.some(({ known }) => known === undefined);
-      return { looks, deletions, halted: false, newFiles, newRoot: isAnother };
-    },
+  return {
+    plan: (due) => withBusy((busy) => plan(due, busy)),
     missing: () => deletes.waiting(),
     forgetMissing: () => deletes.forget(),
     unreadable: () => unreadable ?? [],
@@ -319,7 +327,8 @@ export function openPasses({
         : await scanPaths(root, rules, due.paths, looking);
       // Of a folder that is missing nothing is known.
       if (scan.root === undefined) return { looks: [], inScope: () => false };
-      return { looks: (await compare(scan, whole, true)).looks, inScope: scopeTest(scan.scope) };
+      const { looks } = await withBusy((busy) => compare(scan, whole, busy, true));
+      return { looks, inScope: scopeTest(scan.scope) };
     },
     preview: async (before) => {
       let scan = await scanSource(root, rules, looking);
@@ -327,7 +336,7 @@ export function openPasses({
         await setTimeout(Math.max(0, rest.atMs - now()), undefined, { signal });
         scan = await scanSource(root, rules, looking);
       }
-      const difference = await compare(scan, true, true);
+      const difference = await withBusy((busy) => compare(scan, true, busy, true));
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {

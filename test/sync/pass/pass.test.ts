@@ -1,0 +1,148 @@
+import { lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigFile } from "../../../src/config/schema.ts";
+import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import { openPasses, rulesKeyOf, type PassPlan, type Passes } from "../../../src/sync/pass/pass.ts";
+import type { Look, ScanEntry } from "../../../src/sync/plan/model.ts";
+import { openRules } from "../../../src/sync/rules.ts";
+import { openDirtySet, type DirtySet } from "../../../src/sync/settle.ts";
+import { openUnderWay, type UnderWay } from "../../../src/sync/under-way.ts";
+import { sourceAt } from "../tree.ts";
+
+let base: string;
+let root: string;
+let ledger: Ledger;
+let source: number;
+let underWay: UnderWay;
+let dirty: DirtySet;
+let passes: Passes;
+let rulesKey: number;
+/** Called whenever a pass finds that a path under way has changed. */
+let onChanged: (path: string) => void;
+
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "kbsync-pass-"));
+  root = join(base, "docs");
+  mkdirSync(root);
+  mkdirSync(join(base, "state"));
+  ledger = openLedger(join(base, "state"), "service");
+  source = ledger.sources.open(root, "owner", "fastest").id;
+  underWay = openUnderWay();
+  dirty = openDirtySet(0);
+  onChanged = () => undefined;
+  const rules = openRules(sourceAt(root));
+  rulesKey = rulesKeyOf(rules);
+  passes = openPasses({
+    source: { id: source, root, rules, rulesKey, lookAgain: (path) => onChanged(path) },
+    context: { ledger, now: () => Date.now(), moved: () => undefined, report: () => undefined },
+    sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: 1 },
+    once: false,
+    dirty,
+    busyPaths: () => underWay.asOfNow(),
+    lookAfter: (busyPath, path) => underWay.lookAfter(busyPath, path),
+    signal: new AbortController().signal,
+  });
+});
+afterEach(() => {
+  ledger.close();
+  rmSync(base, { recursive: true, force: true });
+});
+
+const write = (path: string, text = `text of ${path}`): void => {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+};
+const entryAt = (path: string): ScanEntry => {
+  const { size, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
+  return { path, sizeBytes: size, mtimeMs, ctimeMs, ino };
+};
+const plan = (paths: readonly string[]): Promise<PassPlan> =>
+  passes.plan({ all: false, paths, forced: new Set() });
+const planAll = (): Promise<PassPlan> => passes.plan({ all: true, paths: [], forced: new Set() });
+
+/** The job of a look ends: the service has acknowledged the file as it was seen. */
+const acknowledge = ({ entry, known }: Look): void => {
+  ledger.note(() => {
+    const observed = {
+      entry,
+      rulesKey,
+      hash: "h",
+      digest: "d",
+      title: entry.path,
+      label: "l",
+      extractorVersion: 1,
+      shape: {
+        kind: "content",
+        tier: "fastest",
+        ownerId: "owner",
+        settings: { strategy: "recursive", chunkSize: 10, chunkOverlap: 1 },
+      },
+      fileUrl: undefined,
+    } as const;
+    if (known === undefined) ledger.files.insert(source, `doc of ${entry.path}`, "agreed", observed);
+    else ledger.files.agree(known.id, `doc of ${entry.path}`, observed);
+  });
+  underWay.end(entry);
+};
+/** Files that the service has acknowledged, as they are. */
+const agree = (paths: readonly string[]): void => {
+  for (const path of paths) acknowledge({ entry: entryAt(path), known: undefined });
+};
+const titles = ({ looks }: PassPlan): string[] =>
+  looks.map(({ entry, known, from }) => `${entry.path} ${from ?? (known === undefined ? "new" : "known")}`);
+
+describe("a file that is renamed while it is on its way", () => {
+  /** More steps than a pass over two paths awaits. */
+  const steps = Array.from({ length: 12 }, (_, step) => step);
+
+  it.each(steps)("gets no second resource when its create ends %i steps into the pass", async (step) => {
+    write("old/a.md");
+    write("other.md");
+    agree(["other.md"]);
+    const [look] = (await plan(["old"])).looks;
+    if (look === undefined) throw new Error("no look");
+    underWay.begin([look]);
+    renameSync(join(root, "old"), join(root, "new"));
+
+    const planned = plan(["new"]);
+    for (let passed = 0; passed < step; passed++) await Promise.resolve();
+    acknowledge(look);
+    expect(titles(await planned)).toEqual([]);
+    expect([...dirty.marked()]).toEqual(["new/a.md"]);
+    expect(titles(await plan(["new/a.md"]))).toEqual(["new/a.md old/a.md"]);
+  });
+
+  it.each(steps)(
+    "keeps its resource when it is renamed back and its job ends %i steps into the pass",
+    async (step) => {
+      write("new/a.md");
+      write("other.md");
+      agree(["new/a.md", "other.md"]);
+      const known = ledger.files.living(source, "new/a.md");
+      const look = { entry: entryAt("new/a.md"), known };
+      underWay.begin([look]);
+      renameSync(join(root, "new"), join(root, "old"));
+
+      const planned = plan(["new", "old"]);
+      for (let passed = 0; passed < step; passed++) await Promise.resolve();
+      underWay.end(look.entry);
+      expect(titles(await planned)).toEqual([]);
+      expect([...dirty.marked()]).toEqual(["old/a.md"]);
+      expect(titles(await plan(["new", "old"]))).toEqual(["old/a.md new/a.md"]);
+    },
+  );
+
+  it("keeps its resource when its job is given up because the pass noticed the rename", async () => {
+    write("new/a.md");
+    write("other.md");
+    agree(["new/a.md", "other.md"]);
+    const look = { entry: entryAt("new/a.md"), known: ledger.files.living(source, "new/a.md") };
+    underWay.begin([look]);
+    renameSync(join(root, "new"), join(root, "old"));
+    onChanged = () => underWay.end(look.entry);
+    expect(titles(await planAll())).toEqual([]);
+    expect(titles(await planAll())).toEqual(["old/a.md new/a.md"]);
+  });
+});
