@@ -254,7 +254,8 @@ async function listFound(
     const resource = auditedOf(record);
     const row = ledger.drift.byDoc(record._id);
     if (row === undefined) {
-      if (!ledger.files.ownsDoc(record._id))
+      // A list that is behind shows for some time what was deleted.
+      if (!ledger.files.ownsDoc(record._id) && !ledger.intents.isDeleted(record._id))
         found.unowned.push({ ...resource, settings: settingsOf(record), warning: warningOf(record) });
     } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
     else found.altered.set(row.id, resource);

@@ -92,6 +92,8 @@ export interface Daemon extends Operations {
   close(): Promise<void>;
 }
 
+/** Which of two resources stays is known when one of them was sent once more; what is open then is the next pass's. */
+const DOUBT_ROUNDS = 3;
 /** How long one pass waits for a service that does not answer. */
 const PATIENCE_MS = 30_000;
 
@@ -136,8 +138,12 @@ export function openDaemon(options: DaemonOptions): Daemon {
     for (const source of sources.all()) source.hint(undefined);
     sources.start();
     await whenIdle(signal);
-    for (const source of sources.all()) if (!source.isPaused()) await source.checkDoubts();
-    await whenIdle(signal);
+    for (let rounds = 0, isOpen = true; isOpen && rounds < DOUBT_ROUNDS; rounds += 1) {
+      isOpen = false;
+      for (const source of sources.all())
+        if (!source.isPaused() && (await source.checkDoubts())) isOpen = true;
+      await whenIdle(signal);
+    }
     ledger.flush();
   };
 

@@ -4,6 +4,7 @@ import type { ActionContext, ActionSource } from "./actions/context.ts";
 import { labelOf } from "./actions/observe.ts";
 import { isUnfinished } from "./audit/list.ts";
 import { digestOf } from "./document/digest.ts";
+import { openDoubts, twinKey } from "./doubts.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { delayMs } from "./plan/retry.ts";
@@ -18,8 +19,11 @@ export interface Settler {
   recover(): Promise<void>;
   /** Settles one create of this process. Those that come at the same time share one list. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
-  /** Looks for extra resources that repeated creates have made, now and once more when none can come any more. */
-  checkDoubts(): Promise<void>;
+  /**
+   * Looks for extra resources that repeated creates have made, now and once more when none can come any more. True: look
+   * again when the source is idle.
+   */
+  checkDoubts(): Promise<boolean>;
   /** The same, some time later. */
   checkDoubtsIn(ms: number): void;
   stop(): void;
@@ -35,6 +39,8 @@ export interface SettlerOptions {
   readonly onWarning: (error: Error) => void;
   /** Whether the files of the source still look for their resources: one that seems too many may be theirs. Default: no. */
   readonly isAdopting?: () => boolean;
+  /** The source left the configuration, and all that it has goes. Default: no. */
+  readonly isRemoval?: boolean;
   /** A clock that nobody sets. Default: that of the timers. */
   readonly elapsedMs?: () => number;
 }
@@ -53,23 +59,8 @@ const UNCLEAR_MS = 3_600_000;
 const UNCLEAR_TRIES_ONCE = 6;
 /** A daemon says after so many tries why it waits. */
 const WARN_TRIES = 3;
-/** Doubts wait this long for files that look for their resources; then twice as long, and so on, up to `ADOPTING_MS_MAX`. */
-const ADOPTING_MS = 1000;
-/** A file that cannot be read may stay so for days. */
-const ADOPTING_MS_MAX = 60_000;
-/** While a collection's id is unknown, doubts wait this long for it to be told; then twice as long, and so on. */
-const NO_ID_MS = 1000;
 /** So often it is looked whether another source's create of the same has been answered. */
 const TRAVELLING_MS = 1000;
-/**
- * A create makes no resource this long after it was given up any more; it is then looked for a last time. Counted by the
- * timers' clock from when this process first saw the doubt: an intent may be a day older than its last attempt, and the
- * time of day may be set.
- */
-const DOUBT_MS = 120_000;
-/** One pass ends before that. Passes look for what a create made this long after its intent: longer than a request takes. */
-const DOUBT_ONCE_MS = 600_000;
-
 /** Opens the settler of a source. */
 export function openSettler({
   context,
@@ -78,6 +69,7 @@ export function openSettler({
   once,
   onWarning,
   isAdopting = () => false,
+  isRemoval = false,
   elapsedMs = () => performance.now(),
 }: SettlerOptions): Settler {
   const { ledger, remote, collections } = context;
@@ -87,11 +79,6 @@ export function openSettler({
     reject: (error: unknown) => void;
   }[] = [];
   let running = false;
-  let doubtTimer: NodeJS.Timeout | undefined;
-  let noIdMs = NO_ID_MS;
-  let adoptingMs = ADOPTING_MS;
-  /** When doubts were first looked at, by their keys: the ledger gives ids again. */
-  let doubtedSinceMs = new Map<string, number>();
 
   /** As it was when the intents of former processes were written: our clock may have been set since. */
   const offsetBeforeMs = ledger.intents.clockOffset();
@@ -141,6 +128,9 @@ export function openSettler({
     await sleep(delayMs(tries, undefined, context.random()), undefined, { signal: stopped });
   };
 
+  /** A row owns it, or it was deleted: a list may still show it for some time. */
+  const isTaken = (docId: string): boolean => ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId);
+
   const compareIn = async (
     tier: Tier,
     ownerId: string,
@@ -161,7 +151,7 @@ export function openSettler({
         continue;
       }
       const { id: collectionId } = asked;
-      const settling = startSettling(creates.map(openCreateOf), (docId) => ledger.files.ownsDoc(docId));
+      const settling = startSettling(creates.map(openCreateOf), isTaken);
       const see = (record: ResourceRecord): void => {
         const url = record.url ?? undefined;
         if (record.isDeleted || !settling.interested({ url, title: record.title })) return;
@@ -215,11 +205,7 @@ export function openSettler({
         if (left !== undefined) source.deleteLater(left);
         if (!exact) source.lookAgain(intent.path);
       }
-      for (const { id, docId } of settlement.extra) {
-        if (ledger.files.ownsDoc(docId)) continue;
-        const path = byId.get(id)?.path ?? "";
-        source.deleteLater({ id: ledger.intents.delete(source.id, path, docId), path, docId });
-      }
+      // What is too many stays for now: a create that was sent more than once is in doubt from here on.
     });
     return adopted;
   };
@@ -241,82 +227,6 @@ export function openSettler({
     }
   };
 
-  let checking: Promise<void> | undefined;
-  let nextCheck: Promise<void> | undefined;
-  /**
-   * One look at a time: what another one has settled meanwhile would be settled again, under a number that is another
-   * create's by then. Whoever asks while one goes on gets the next.
-   */
-  const checkDoubts = async (): Promise<void> => {
-    clearTimeout(doubtTimer);
-    nextCheck ??= checkNext();
-    await nextCheck;
-  };
-  const checkNext = async (): Promise<void> => {
-    await checking?.catch(() => undefined); // Told to whoever asked for it.
-    nextCheck = undefined;
-    checking = lookAtDoubts();
-    await checking;
-  };
-  const lookAtDoubts = async (): Promise<void> => {
-    stopped.throwIfAborted();
-    ledger.flush();
-    const doubts = ledger.intents.doubts(source.id);
-    if (doubts.length === 0) return;
-    if (isAdopting()) {
-      // A look at any file has it tried again.
-      source.lookAgain(doubts[0]?.path ?? "");
-      checkLater(adoptingMs);
-      adoptingMs = Math.min(ADOPTING_MS_MAX, 2 * adoptingMs);
-      return;
-    }
-    adoptingMs = ADOPTING_MS;
-    const nowMs = elapsedMs();
-    doubtedSinceMs = new Map(doubts.map(({ key }) => [key, doubtedSinceMs.get(key) ?? nowMs]));
-    const startedMs = context.now();
-    const settlement = await compare(doubts, true);
-    if (settlement === undefined) {
-      checkLater(noIdMs);
-      noIdMs = Math.min(DOUBT_MS / 4, 2 * noIdMs);
-      return;
-    }
-    noIdMs = NO_ID_MS;
-    // A twin whose create is on its way, of whatever source, has a resource that no row owns yet, which must not be taken for that.
-    const travelling = new Set(ledger.intents.allCreates().map(twinKey));
-    const isSafe = ({ id }: { id: number }): boolean =>
-      doubts.some((doubt) => doubt.id === id && !travelling.has(twinKey(doubt)));
-    // A file that was known without a resource has one after all, be it about to be sent again: then the newer one
-    // takes its place. If no row knows of it, the plan makes it one, and whatever else there is is extra.
-    const isWanting = ({ id }: { id: number }): boolean => {
-      const path = doubts.find((doubt) => doubt.id === id)?.path;
-      const row = path === undefined ? undefined : ledger.files.living(source.id, path);
-      return row !== undefined && row.docId === null;
-    };
-    const { yes: adopted = [], no: others = [] } = Object.groupBy(settlement.adopted.filter(isSafe), (each) =>
-      isWanting(each) ? "yes" : "no",
-    );
-    await apply(doubts, { adopted, extra: [...settlement.extra.filter(isSafe), ...others], absent: [] });
-    // It is compared with its file again, which may have changed since.
-    for (const { id } of adopted) source.lookAgain(doubts.find((doubt) => doubt.id === id)?.path ?? "");
-    const isOver = ({ key, atMs }: CreateIntent): boolean =>
-      once ? startedMs - atMs >= DOUBT_ONCE_MS : nowMs - (doubtedSinceMs.get(key) ?? nowMs) >= DOUBT_MS;
-    const over = new Set(doubts.filter((doubt) => isOver(doubt) && isSafe(doubt)).map(({ key }) => key));
-    await ledger.write(() => {
-      // As they are now: one that was just given its resource is gone, and its number may be another's.
-      for (const { id, key } of ledger.intents.doubts(source.id))
-        if (over.has(key)) ledger.intents.remove(id);
-    });
-    if (over.size < doubts.length) checkLater(DOUBT_MS / 4);
-  };
-  const checkLater = (ms: number): void => {
-    clearTimeout(doubtTimer);
-    if (stopped.aborted) return;
-    doubtTimer = setTimeout(() => {
-      checkDoubts().catch(() => undefined); // Ended by the stop; the doubts are in the ledger.
-    }, ms);
-    doubtTimer.unref();
-  };
-
   /**
    * The same, when no create of this process is on its way that would make the same: other sources have begun to send
    * by then, and a resource whose answer is still to come would be taken for one of a former process.
@@ -332,6 +242,16 @@ export function openSettler({
     }
   };
 
+  const doubts = openDoubts({
+    context,
+    source,
+    stopped,
+    once,
+    isRemoval,
+    isAdopting,
+    elapsedMs,
+    compare: (creates) => compare(creates, true),
+  });
   return {
     recover: async () => {
       const creates = ledger.intents.creates(source.id);
@@ -343,7 +263,7 @@ export function openSettler({
           for (const { id } of creates) if (adopted?.has(id) !== true) ledger.intents.doubt(id, null);
         });
       }
-      if (ledger.intents.doubts(source.id).length > 0) await checkDoubts();
+      if (ledger.intents.doubts(source.id).length > 0) await doubts.check();
     },
     settle: (intent) =>
       new Promise((resolve, reject) => {
@@ -359,9 +279,9 @@ export function openSettler({
             running = false;
           });
       }),
-    checkDoubts,
-    checkDoubtsIn: checkLater,
-    stop: () => clearTimeout(doubtTimer),
+    checkDoubts: () => doubts.check(),
+    checkDoubtsIn: (ms) => doubts.checkIn(ms),
+    stop: () => doubts.stop(),
   };
 }
 
@@ -380,16 +300,6 @@ function unclear(): KbsyncError {
     retryable: true,
     hint: "what became of a file that was being sent cannot be known without it, so nothing is sent; is a proxy answering?",
   });
-}
-
-/** Creates with one key cannot be told apart in the list. */
-function twinKey({ observed }: CreateIntent): string {
-  const { kind, tier, ownerId } = observed.shape;
-  const what =
-    kind === "file"
-      ? ["u", observed.fileUrl ?? ""]
-      : ["s", observed.title, observed.fileUrl ?? "", observed.digest];
-  return [tier, ownerId, ...what].join("\n");
 }
 
 function openCreateOf(intent: CreateIntent): OpenCreate {

@@ -64,6 +64,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
       source: { id: row.id, lookAgain: () => undefined, deleteLater: () => undefined },
       stopped: stopping.signal,
       once,
+      isRemoval: true,
       onWarning: options.onWarning,
     });
     await settler.recover();

@@ -94,7 +94,8 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   isUnderWay(path: RelativePath): boolean;
   /** What cannot be looked at: at a path, below it, or on the way to it. */
   unreadable(below: RelativePath | undefined): RelativePath[];
-  checkDoubts(): Promise<void>;
+  /** Looks for resources that are too many; true: look again when the source is idle. */
+  checkDoubts(): Promise<boolean>;
   stop(): void;
 }
 

@@ -28,6 +28,7 @@ export interface FakeRequest {
     | "create"
     | "update"
     | "delete"
+    | "read"
     | "list"
     | "collections"
     | "search"
@@ -65,11 +66,12 @@ export type Fault =
   | { readonly kind: "act-late"; readonly until: Promise<void> };
 
 export interface FakeOptions {
-  /** Additions of our own service: list of collections, pages. A bare service has neither. */
+  /** Additions of our own service: list of collections, pages, records by their id. A bare service has none. */
   readonly collections?: boolean;
   readonly paged?: boolean;
   /** Honours `Idempotency-Key` on create: the first answer again, and 409 while the first request is being worked on. */
   readonly keys?: boolean;
+  readonly reads?: boolean;
   readonly port?: number;
 }
 
@@ -264,6 +266,12 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
         }));
         return [200, { success: true, data: { collections: list } }];
       }
+      case "read": {
+        const resource = resources.get(request.docId ?? "");
+        if (options.reads !== true) return refuse(404, "no such address");
+        if (resource === undefined) return refuse(404, "no such resource");
+        return [200, { success: true, message: "read", data: record(resource, true) }];
+      }
       case "search":
       case "download":
       case "other":
@@ -315,6 +323,7 @@ function operationOf(method: string, path: string, docId: string | undefined): F
   if (method === "GET" && path.startsWith("/files/")) return "download";
   if (method === "PUT" && docId !== undefined) return "update";
   if (method === "DELETE" && docId !== undefined) return "delete";
+  if (method === "GET" && docId !== undefined && !path.endsWith("/by-collection")) return "read";
   return "other";
 }
 

@@ -75,7 +75,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "doubts-forgotten",
     does: "an extra resource is looked for once only, at once",
-    patches: [patch("recover.ts", /\(doubtedSinceMs\.get\(key\) \?\? nowMs\) >= DOUBT_MS/, "nowMs >= 0")],
+    patches: [patch("doubts.ts", /\(doubtedSinceMs\.get\(key\) \?\? nowMs\) >= DOUBT_MS/, "nowMs >= 0")],
   },
   {
     name: "adopt-by-title",
@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "adopt-owned",
     does: "a resource that another file has is adopted",
-    patches: [patch("plan/settlement.ts", "!isOwned(docId)", '(docId !== "" || isOwned(docId))')],
+    patches: [patch("plan/settlement.ts", "!isTaken(docId)", '(docId !== "" || isTaken(docId))')],
   },
   {
     name: "no-adoption",
@@ -319,7 +319,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "extra-while-adopting",
     does: "resources that seem too many are deleted while files still look for theirs",
-    patches: [patch("recover.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
+    patches: [patch("doubts.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
   },
   {
     name: "old-rows-trusted",

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AskedId } from "../../src/sync/actions/collections.ts";
 import type { ActionContext, ActionSource } from "../../src/sync/actions/context.ts";
 import { labelOf } from "../../src/sync/actions/observe.ts";
 import { digestOf } from "../../src/sync/document/digest.ts";
@@ -46,6 +47,11 @@ const observed = (ownerId = "o"): Observed => ({
   fileUrl: undefined,
 });
 const record = { _id: "doc", title: "a.txt", description: "d", content: "text" } as ResourceRecord;
+/** What the service says of a resource that is there. */
+const there = (docId: string): Reply<ResourceRecord> => ({
+  kind: "done",
+  value: { ...record, _id: docId, isDeleted: false },
+});
 
 /** The settler of a source; `list` stands for the service. */
 function settlerOf(
@@ -57,16 +63,24 @@ function settlerOf(
     shows = true,
     createdMs = () => Date.now(),
     isAdopting = () => false,
+    asked = [],
+    read = () => ({ kind: "gone" }),
   }: {
     readonly elapsedMs?: () => number;
     readonly shows?: boolean;
     readonly createdMs?: () => number;
     readonly isAdopting?: () => boolean;
+    /** What comes of the first questions for the collection's id. */
+    readonly asked?: AskedId[];
+    /** What the service says of a resource by its id; default: that it knows no such address. */
+    readonly read?: (docId: string) => Reply<ResourceRecord>;
   } = {},
-): { settler: Settler; deletions: Deletion[]; warnings: string[] } {
+): { settler: Settler; deletions: Deletion[]; warnings: string[]; looks: string[] } {
   const deletions: Deletion[] = [];
+  const looks: string[] = [];
   const warnings: string[] = [];
-  const remote: Pick<Remote, "list"> = {
+  const remote: Pick<Remote, "list" | "read"> = {
+    read: async (docId) => await Promise.resolve(read(docId)),
     list: async (_, onResource) => {
       const reply = await list();
       if (reply.kind === "done" && shows)
@@ -77,7 +91,7 @@ function settlerOf(
   const context = {
     ledger,
     remote,
-    collections: { ask: async () => await Promise.resolve({ id: "c" }) },
+    collections: { ask: async () => await Promise.resolve(asked.shift() ?? { id: "c" }) },
     now: Date.now,
     random: () => 0,
     signal: stop.signal,
@@ -85,7 +99,7 @@ function settlerOf(
   const source = {
     id,
     deleteLater: (deletion: Deletion) => deletions.push(deletion),
-    lookAgain: () => undefined,
+    lookAgain: (path: string) => looks.push(path),
   } as unknown as ActionSource;
   const onWarning = (error: Error): number => warnings.push(error.message);
   const clock = elapsedMs === undefined ? {} : { elapsedMs };
@@ -98,7 +112,7 @@ function settlerOf(
     isAdopting,
     ...clock,
   });
-  return { settler, deletions, warnings };
+  return { settler, deletions, warnings, looks };
 }
 
 describe("an extra resource that a create may have made", () => {
@@ -112,11 +126,115 @@ describe("an extra resource that a create may have made", () => {
       ledger.intents.doubt(ledger.intents.create(first.id, "key-1", Date.now() - 1000, observed()), null);
       ledger.intents.create(second.id, "key-2", Date.now() - 1000, observed(ownerId));
     });
-    const { settler, deletions } = settlerOf(first.id, done, true);
+    await ledger.write(() => ledger.files.insert(first.id, "kept", "agreed", observed()));
+    const { settler, deletions } = settlerOf(first.id, done, true, { read: there });
     await settler.checkDoubts();
     settler.stop();
     return deletions;
   };
+  /** A doubt of a file that has the resource `kept`. */
+  const doubtOf = async (state: "agreed" | "failed" = "agreed"): Promise<number> => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.files.insert(id, "kept", state, observed());
+      ledger.intents.doubt(ledger.intents.create(id, "key", Date.now() - 1000, observed()), "kept");
+      ledger.intents.again(1);
+    });
+    return id;
+  };
+  const answered = async (source: number, docId: string): Promise<void> => {
+    const facts = { source, path: "a.txt", from: undefined, docId, durationMs: 0, message: undefined };
+    await ledger.write(() =>
+      ledger.activity.add({ ...facts, atMs: Date.now(), action: "update", outcome: "done" }),
+    );
+  };
+
+  it("stays until the file's own has answered a change, where the service shows none by its id", async () => {
+    const id = await doubtOf();
+    await answered(id, "kept");
+    const { settler, deletions, looks } = settlerOf(id, done, false);
+    expect(await settler.checkDoubts()).toBe(true);
+    // An answer from before it was seen says nothing of now.
+    expect([deletions, looks, ledger.files.living(id, "a.txt")?.state]).toEqual([[], ["a.txt"], "unsure"]);
+    await ledger.write(() => ledger.files.agree(1, "kept", observed()));
+    await answered(id, "kept");
+    expect(await settler.checkDoubts()).toBe(false);
+    settler.stop();
+    expect(deletions).toMatchObject([{ docId: "doc" }]);
+  });
+
+  it("stays for good where nothing can say that the file's own exists", async () => {
+    const id = await doubtOf("failed");
+    let elapsedMs = 0;
+    const { settler, deletions } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs });
+    await settler.checkDoubts();
+    elapsedMs = 500_000;
+    expect(await settler.checkDoubts()).toBe(true);
+    settler.stop();
+    expect([deletions, ledger.intents.doubts(id).length]).toEqual([[], 1]);
+  });
+
+  it("stays when the service says by its id that the file's own is deleted", async () => {
+    const id = await doubtOf();
+    await answered(id, "kept");
+    const gone = (docId: string): Reply<ResourceRecord> => ({
+      kind: "done",
+      value: { ...record, _id: docId, isDeleted: true },
+    });
+    const { settler, deletions, looks } = settlerOf(id, done, false, { read: gone });
+    await settler.checkDoubts();
+    settler.stop();
+    expect([deletions, looks]).toEqual([[], ["a.txt"]]);
+  });
+
+  it("stays when another file got it while that was found out", async () => {
+    const id = await doubtOf();
+    const other = ledger.sources.open("/two", "o", "fastest").id;
+    const read = (docId: string): Reply<ResourceRecord> => {
+      ledger.note(() => ledger.files.insert(other, "doc", "agreed", observed()));
+      return there(docId);
+    };
+    const { settler, deletions } = settlerOf(id, done, false, { read });
+    await settler.checkDoubts();
+    settler.stop();
+    expect([deletions, ledger.intents.deletes(id)]).toEqual([[], []]);
+  });
+
+  it("stays when its file got another resource while that was found out", async () => {
+    const id = await doubtOf();
+    const read = (docId: string): Reply<ResourceRecord> => {
+      ledger.note(() => ledger.files.agree(1, "newer", observed()));
+      return there(docId);
+    };
+    const { settler, deletions } = settlerOf(id, done, false, { read });
+    expect(await settler.checkDoubts()).toBe(true);
+    settler.stop();
+    expect(deletions).toEqual([]);
+  });
+
+  it("is deleted without a question when this ledger deleted the file's own", async () => {
+    const id = await doubtOf();
+    await ledger.write(() => {
+      ledger.files.remove(1);
+      ledger.intents.deleted(ledger.intents.delete(id, "a.txt", "kept"), "kept");
+    });
+    const { settler, deletions } = settlerOf(id, done, false);
+    await settler.checkDoubts();
+    settler.stop();
+    expect(deletions).toMatchObject([{ docId: "doc" }]);
+  });
+
+  it("is neither adopted nor deleted again when this ledger deleted it before", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.intents.create(id, "key", Date.now() - 1000, observed());
+      ledger.intents.deleted(ledger.intents.delete(id, "a.txt", "doc"), "doc");
+    });
+    const { settler, deletions } = settlerOf(id, done, false);
+    await settler.recover();
+    settler.stop();
+    expect([deletions, ledger.files.living(id, "a.txt")]).toEqual([[], undefined]);
+  });
 
   it("is not taken for one while another source's create of the same is on its way", async () => {
     expect(await doubtBeside("o")).toEqual([]);
@@ -220,7 +338,7 @@ describe("a create that is in doubt", () => {
     adopting = false;
     await settler.checkDoubts();
     settler.stop();
-    expect(deletions).toMatchObject([{ docId: "doc" }]);
+    expect([deletions, ledger.files.living(id, "a.txt")]).toMatchObject([[], { docId: "doc" }]);
   });
 
   it("is looked for until it can make no resource any more, however long ago it was planned", async () => {
@@ -235,6 +353,23 @@ describe("a create that is in doubt", () => {
     await settler.checkDoubts();
     settler.stop();
     expect(ledger.intents.doubts(id)).toEqual([]);
+  });
+});
+
+describe("a question for the collection's id that nobody answers", () => {
+  it("is asked again before anything is settled, however long ago the create was", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    const intentMs = Date.now() - 7_200_000;
+    await ledger.write(() => void ledger.intents.create(id, "key", intentMs, observed()));
+    const asked: AskedId[] = [
+      { id: undefined, why: "unanswered" },
+      { id: undefined, why: "unanswered" },
+    ];
+    const list = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+    const { settler } = settlerOf(id, list, false, { asked });
+    await settler.recover();
+    settler.stop();
+    expect([asked, ledger.files.ownsDoc("doc")]).toEqual([[], true]);
   });
 });
 

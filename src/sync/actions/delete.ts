@@ -32,7 +32,7 @@ export async function sendDelete(
     if (source.isPaused?.() === true) return true;
     const reply = await remote.delete(intent.docId, context.signal);
     if (reply.kind === "done" || reply.kind === "gone") {
-      ledger.note(() => ledger.intents.remove(intent.id));
+      ledger.note(() => ledger.intents.deleted(intent.id, intent.docId));
       tell(context, source, look, "delete", startedMs, intent.docId, "done", kept.message);
       return true;
     }

@@ -68,7 +68,6 @@ export async function sweepPlace(
   ledger.flush();
   const started = drift.lastActivity();
   const settledMs = Date.now() - lagMs;
-  const deleted = new Set(drift.deletedDocs());
   let seen = openNumberSet();
   let altered = openNumberSet();
   let details = new Map<number, Pick<Drifted, "alterations" | "foundDigest">>();
@@ -79,7 +78,7 @@ export async function sweepPlace(
     const row = drift.byDoc(record._id);
     if (row === undefined) {
       // Else it is of another place, or its delete is on its way.
-      if (!ledger.files.ownsDoc(record._id)) unowned.add(resource, deleted.has(record._id));
+      if (!ledger.files.ownsDoc(record._id)) unowned.add(resource, ledger.intents.isDeleted(record._id));
       return;
     }
     seen.add(row.id);

@@ -45,8 +45,8 @@ export interface Drift {
     atMs: number,
     nowMs: number,
   ): { readonly docIds: string[]; readonly places: string[] };
-  /** Resources that this ledger deleted, as far back as its activity goes. */
-  deletedDocs(): string[];
+  /** Whether a request for this resource was answered with success after an entry of the activity. */
+  answeredSince(entry: number, docId: string): boolean;
   /** Why a source is held because of what the service lost; `agreed`: a person said to send it again (`Sources.approve`). */
   loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
   setLoss(source: number, reason: string | undefined): void;
@@ -107,9 +107,10 @@ export function openDrift(db: Sqlite): Drift {
     `SELECT source, path, doc_id AS docId FROM activity
      WHERE (id > ? OR at_ms > ? AND at_ms <= ?) AND outcome = 'done' AND action <> 'audit'`,
   );
-  const deleted = db
-    .prepare<[], string>(
-      "SELECT doc_id FROM activity WHERE action = 'delete' AND outcome = 'done' AND doc_id IS NOT NULL",
+  const answered = db
+    .prepare<[number, string], number>(
+      `SELECT 1 FROM activity WHERE id > ? AND doc_id = ? AND outcome = 'done'
+         AND action IN ('create', 'update', 'retitle', 'replace') LIMIT 1`,
     )
     .pluck();
   const loss = db.prepare<[number], { reason: string; agreed: number }>(
@@ -154,7 +155,7 @@ export function openDrift(db: Sqlite): Drift {
         places: rows.map(({ source, path }) => placeKey(source, path)),
       };
     },
-    deletedDocs: () => deleted.all(),
+    answeredSince: (entry, docId) => answered.get(entry, docId) !== undefined,
     loss: (source) => {
       const row = loss.get(source);
       return row && { reason: row.reason, agreed: row.agreed !== 0 };

@@ -75,7 +75,7 @@ export interface Files {
   /** Puts rows under other paths, rings included; each is looked at again whatever its times say. */
   repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
   /**
-   * Notes that a file failed or is left out, creating its row if there is none. `sure: false` means that the service's state is not
+   * Notes that a file failed or is left out, creating its row if its path has none. `sure: false` means that the service's state is not
    * known, so that whatever comes next is sent whole.
    */
   trouble(
@@ -274,6 +274,8 @@ export function openFiles(db: Sqlite): Files {
     },
     trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
       const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
+      // A file without a row may have been given one since: a resource of its own turned up in a list.
+      id ??= at.get(source, entry.path)?.id;
       if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
       else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
     },

@@ -49,8 +49,6 @@ export interface Intents {
   revive(source: number, observed: Observed): CreateIntent | undefined;
   /** What was made under the key so far is deleted: the next attempt is another request. */
   setKey(id: number, key: string): void;
-  /** Whether this ledger deleted a resource, or is about to. */
-  isDeleted(docId: string): boolean;
   /** Another attempt is about to leave although an earlier one may have acted. */
   again(id: number): void;
   /** The create is settled, but an attempt of it may have made, or still make, an extra resource. */
@@ -66,6 +64,10 @@ export interface Intents {
   setKeepTries(id: number, tries: number): void;
   refuse(id: number, message: string): void;
   remove(id: number): void;
+  /** The delete is done: its resource becomes a tombstone. */
+  deleted(id: number, docId: string): void;
+  /** Whether this ledger deleted the resource, or is about to. */
+  isDeleted(docId: string): boolean;
   creates(source: number): CreateIntent[];
   /** The service's clock minus ours when a list told it last; undefined: none has. */
   clockOffset(): number | undefined;
@@ -86,6 +88,13 @@ const COLUMNS = `id, source, path, key, at_ms AS atMs, attempts, doc_id AS docId
   mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
   extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
 
+/**
+ * Tombstones of the newest deletes are kept, about this many: 100 MB at most. A list shows a deleted resource for
+ * minutes, and a service that is put back from a backup for as long as the backup is old.
+ */
+const TOMBSTONES_MAX = 1_000_000;
+const PRUNE_EVERY = 1000;
+
 /** Prepares the statements over intents. */
 export function openIntents(db: Sqlite): Intents {
   const shapes = openShapes(db);
@@ -101,12 +110,6 @@ export function openIntents(db: Sqlite): Intents {
   );
   const setAttempts = db.prepare("UPDATE intents SET attempts = ? WHERE id = ?");
   const setKey = db.prepare("UPDATE intents SET key = ? WHERE id = ?");
-  const isDeleted = db
-    .prepare<[string, string], number>(
-      `SELECT 1 FROM intents WHERE kind = 'delete' AND doc_id = ?
-       UNION ALL SELECT 1 FROM activity WHERE action = 'delete' AND outcome = 'done' AND doc_id = ? LIMIT 1`,
-    )
-    .pluck();
   const again = db.prepare("UPDATE intents SET attempts = attempts + 1 WHERE id = ?");
   const doubt = db.prepare("UPDATE intents SET kind = 'doubt', doc_id = ? WHERE id = ?");
   const remember = db.prepare(
@@ -138,6 +141,16 @@ export function openIntents(db: Sqlite): Intents {
   const deletes = db.prepare<[number], DeleteIntent>(
     "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
   );
+
+  const bury = db.prepare("INSERT OR IGNORE INTO tombstones (doc_id) VALUES (?)");
+  const prune = db.prepare("DELETE FROM tombstones WHERE id <= (SELECT max(id) FROM tombstones) - ?");
+  let buried = 0;
+  const isDeleted = db
+    .prepare<[string, string], number>(
+      `SELECT 1 FROM tombstones WHERE doc_id = ?
+       UNION ALL SELECT 1 FROM intents WHERE kind = 'delete' AND doc_id = ? LIMIT 1`,
+    )
+    .pluck();
 
   const clockOffset = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'clock_offset_ms'").pluck();
   const setClockOffset = db.prepare(
@@ -196,7 +209,6 @@ export function openIntents(db: Sqlite): Intents {
     setKey: (id, key) => {
       setKey.run(key, id);
     },
-    isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
     again: (id) => {
       again.run(id);
     },
@@ -221,6 +233,13 @@ export function openIntents(db: Sqlite): Intents {
     remove: (id) => {
       remove.run(id);
     },
+    deleted: (id, docId) => {
+      remove.run(id);
+      bury.run(docId);
+      buried += 1;
+      if (buried % PRUNE_EVERY === 0) prune.run(TOMBSTONES_MAX);
+    },
+    isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
     clockOffset: () => {
       const text = clockOffset.get();
       return text === undefined ? undefined : Number(text);

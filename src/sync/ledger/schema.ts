@@ -12,6 +12,7 @@
  * - `paused`: sources for which nothing is sent.
  * - `ignore_files`: ignore files in force.
  * - `losses`, `adopted`: what comparing with the service's own list found, and what it need not look for again.
+ * - `tombstones`: resources that this ledger deleted. A list that is behind may show them; they are never adopted.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -221,9 +222,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX files_warned ON files (source) WHERE warning IS NOT NULL;
   `,
   `
-  -- A create of a file that may have acted before, and what was deleted: both are asked for by every create that is sent again.
+  -- A create of a file that may have acted before: it is asked for by every create.
   CREATE INDEX intents_doubt ON intents (source, path) WHERE kind = 'doubt';
-  CREATE INDEX activity_deleted ON activity (doc_id) WHERE action = 'delete' AND outcome = 'done';
   `,
   `
   -- Ignore files in force, each by a hash of its patterns: one that is missing or another one at the next start may be
@@ -234,5 +234,11 @@ export const MIGRATIONS: readonly string[] = [
     hash TEXT NOT NULL,
     PRIMARY KEY (source, folder)
   ) STRICT, WITHOUT ROWID;
+  `,
+  `
+  -- Resources that this ledger deleted: a service's list may show them for some time.
+  CREATE TABLE tombstones (id INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE) STRICT;
+  INSERT OR IGNORE INTO tombstones (doc_id)
+    SELECT doc_id FROM activity WHERE action = 'delete' AND outcome = 'done' AND doc_id IS NOT NULL ORDER BY id;
   `,
 ];

@@ -46,8 +46,8 @@ export interface Adoption {
 
 export interface Settlement {
   readonly adopted: readonly Adoption[];
-  /** Second resources that our own attempts made: to be deleted. */
-  readonly extra: readonly { readonly id: number; readonly docId: string }[];
+  /** Second resources that our own attempts made. They go only when the first has answered for itself. */
+  readonly extra: readonly Adoption[];
   /** Creates of which the list shows nothing. */
   readonly absent: readonly number[];
 }
@@ -64,11 +64,12 @@ export interface Settling {
 }
 
 /**
- * Starts to settle. `isOwned` says that a row of the ledger owns a resource already: it is never adopted and never
+ * Starts to settle. The list may be stale, each resource of it by itself: it may miss new ones, and show deleted ones.
+ * `isTaken` says that a row of the ledger owns a resource, or that this ledger deleted it: it is never adopted and never
  * deleted. A resource is ours when its upload address is (nobody else knows it), or when title and content (for a link:
  * title and address) are equal and it was made after the intent. No more resources are taken than attempts were made.
  */
-export function startSettling(creates: readonly OpenCreate[], isOwned: (docId: string) => boolean): Settling {
+export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, keyOf);
   const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => spelledAddress(url)));
   const titles = new Set(creates.filter(({ unique }) => !unique).map(({ title }) => title));
@@ -87,12 +88,12 @@ export function startSettling(creates: readonly OpenCreate[], isOwned: (docId: s
     },
     finish: (clockOffsetMs) => {
       const adopted: Adoption[] = [];
-      const extra: { id: number; docId: string }[] = [];
+      const extra: Adoption[] = [];
       const absent: number[] = [];
       for (const [key, group] of groups) {
         const earliest = Math.min(...group.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
         const candidates = (seen.get(key) ?? [])
-          .filter(({ docId }) => !isOwned(docId))
+          .filter(({ docId }) => !isTaken(docId))
           .filter(
             ({ createdMs }) => group[0]?.unique === true || createdMs === undefined || createdMs >= earliest,
           )
@@ -107,18 +108,13 @@ export function startSettling(creates: readonly OpenCreate[], isOwned: (docId: s
 function settleGroup(
   group: readonly OpenCreate[],
   candidates: ListedResource[],
-  out: { adopted: Adoption[]; extra: { id: number; docId: string }[]; absent: number[] },
+  out: { adopted: Adoption[]; extra: Adoption[]; absent: number[] },
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
   const take = (create: OpenCreate, exact: boolean): boolean => {
-    const index = candidates.findIndex(
-      ({ label, isUnfinished }) => !exact || (label === create.label && isUnfinished !== true),
-    );
+    const index = candidates.findIndex((resource) => !exact || isExact(create, resource));
     const [resource] = index === -1 ? [] : candidates.splice(index, 1);
-    if (resource !== undefined) {
-      const { docId, warning } = resource;
-      out.adopted.push({ id: create.id, docId, exact, ...(warning !== undefined && { warning }) });
-    }
+    if (resource !== undefined) out.adopted.push(adoptionOf(create, resource));
     return resource !== undefined;
   };
   const inexact = open.filter((create) => !take(create, true));
@@ -132,7 +128,17 @@ function settleGroup(
   const byId = group.toSorted((a, b) => a.id - b.id);
   const owner = byId.find(({ answered }) => answered) ?? byId[0];
   const surplus = candidates.slice(0, Math.max(0, attempts - adoptedHere - answeredHere));
-  if (owner !== undefined) for (const { docId } of surplus) out.extra.push({ id: owner.id, docId });
+  if (owner !== undefined) out.extra.push(...surplus.map((resource) => adoptionOf(owner, resource)));
+}
+
+function isExact(create: OpenCreate, { label, isUnfinished }: ListedResource): boolean {
+  return label === create.label && isUnfinished !== true;
+}
+
+function adoptionOf(create: OpenCreate, resource: ListedResource): Adoption {
+  const { docId, warning } = resource;
+  const exact = isExact(create, resource);
+  return { id: create.id, docId, exact, ...(warning !== undefined && { warning }) };
 }
 
 function keyOf(create: OpenCreate): string {

@@ -64,7 +64,8 @@ it("reads a page of files by number, and a folder's by path", () => {
 it.each([
   { name: "a path's row", part: "source = ? AND path = ? AND state NOT IN", index: "files_path" },
   { name: "rows of an inode", part: "source = ? AND ino = ?", index: "files_ino" },
-  { name: "who owns a resource", part: "WHERE doc_id = ?", index: "files_doc" },
+  { name: "who owns a resource", part: "FROM files WHERE doc_id = ?", index: "files_doc" },
+  { name: "a tombstone", part: "FROM tombstones WHERE doc_id = ?", index: "sqlite_autoindex_tombstones_1" },
   { name: "held rows", part: "state IN ('held', 'doomed') AND state <> 'agreed'", index: "files_trouble" },
 ])("finds $name by an index", ({ part, index }) => {
   const found = statements.filter((sql) => sql.includes(part) && sql.trimStart().startsWith("SELECT"));

@@ -153,7 +153,10 @@ describe("settling creates by the list", () => {
       name: "a second attempt that acted too leaves an extra",
       creates: [create(1, { attempts: 2 })],
       list: [listed("x"), listed("y")],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true }], extra: [{ id: 1, docId: "y" }] },
+      expected: {
+        adopted: [{ id: 1, docId: "x", exact: true }],
+        extra: [{ id: 1, docId: "y", exact: true }],
+      },
     },
     {
       name: "one attempt leaves no extra: the other is somebody's",
@@ -166,7 +169,7 @@ describe("settling creates by the list", () => {
       creates: [create(1, { attempts: 2, answered: true })],
       list: [listed("mine"), listed("y")],
       owned: ["mine"],
-      expected: { adopted: [], extra: [{ id: 1, docId: "y" }], absent: [] },
+      expected: { adopted: [], extra: [{ id: 1, docId: "y", exact: true }], absent: [] },
     },
   ])("$name", ({ creates, list, owned, offsetMs, expected }) => {
     expect(settle(creates, list, owned, offsetMs)).toMatchObject(expected);
