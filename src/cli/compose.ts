@@ -336,7 +336,8 @@ function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug"
   const facts = { ...rest, docId: docId ?? null };
   const { action, path, from } = activity;
   const words = from === undefined ? `${action} ${path}` : `${action} ${from} to ${path}`;
-  if (activity.outcome === "done") log[levelOfDone](facts, words);
+  // What made it necessary was reported when it happened.
+  if (activity.outcome === "done") log[action === "discard" ? "debug" : levelOfDone](facts, words);
   else {
     const level = activity.outcome === "skipped" ? "debug" : "warn";
     log[level]({ ...facts, reason: message }, `${words}: ${activity.outcome}, ${message}`);

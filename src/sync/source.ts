@@ -171,7 +171,7 @@ export function openSource(options: SourceOptions): SourceSync {
     doubt: () => {
       if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);
     },
-    deleteLater: (deletion) => deletes.begin([deletion]),
+    deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
   };
   const guard = openLossGuard({
     source: row.id,
@@ -365,7 +365,7 @@ export function openSource(options: SourceOptions): SourceSync {
     }),
     guard,
     isBusy: (path) => underWay.has(path),
-    deleteLater: (deletion) => deletes.begin([deletion]),
+    deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
     isPlanned: () => looked,
     oldestWaitingMs: () => {
       if (pause.isPaused() || ledger.drift.loss(row.id) !== undefined) return undefined;

@@ -133,6 +133,11 @@ describe("a document that takes the service longer than a request may", () => {
     expect(daemon.troubled(10)).toMatchObject([
       { path: "scan.pdf", state: "failed", message: expect.stringContaining("PDF") },
     ]);
+    // The file is still there: what its failed create left is no delete of it.
+    expect(world.activity.map(({ action, outcome }) => [action, outcome])).toEqual([
+      ["create", "refused"],
+      ["discard", "done"],
+    ]);
   });
 
   it("and whose file goes meanwhile is given up at once", async () => {

@@ -33,7 +33,10 @@ export async function sendDelete(
     const reply = await remote.delete(intent.docId, context.signal);
     if (reply.kind === "done" || reply.kind === "gone") {
       ledger.note(() => ledger.intents.deleted(intent.id, intent.docId));
-      tell(context, source, look, "delete", startedMs, intent.docId, "done", kept.message);
+      // After a restart the row says it. The file's own delete would be news of a file that is still there.
+      const isSpare = intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
+      const action = isSpare ? "discard" : "delete";
+      tell(context, source, look, action, startedMs, intent.docId, "done", kept.message);
       return true;
     }
     if (reply.kind === "refused" || (await tries.isOver(reply))) {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { SourceDocument } from "../document/read.ts";
-import type { Outcome } from "../ledger/activity.ts";
+import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { decide } from "../plan/decide.ts";
@@ -187,7 +187,7 @@ export function tell(
   context: Pick<ActionContext, "now" | "report">,
   source: Pick<ActionSource, "id">,
   look: Look,
-  action: ActionKind | "read" | "adopt",
+  action: Exclude<Activity["action"], "audit">,
   startedMs: number,
   docId: string | undefined,
   outcome: Outcome = "done",

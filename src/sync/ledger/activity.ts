@@ -12,8 +12,11 @@ export interface Activity {
   /** Where the file was before, of a move. */
   readonly from: RelativePath | undefined;
   readonly docId: string | undefined;
-  /** `audit`: the service's list showed another state than the ledger, and what was done about it. */
-  readonly action: ActionKind | "read" | "adopt" | "audit";
+  /**
+   * `audit`: the service's list showed another state than the ledger, and what was done about it. `discard`: a resource was
+   * deleted that is not the file's own, or not any more; the file is still there.
+   */
+  readonly action: ActionKind | "read" | "adopt" | "audit" | "discard";
   readonly outcome: Outcome;
   readonly durationMs: number;
   readonly message: string | undefined;

@@ -9,6 +9,8 @@ export interface Deletion {
   readonly id: number;
   readonly path: RelativePath;
   readonly docId: string;
+  /** The file is there: this resource is an extra one, or what another one replaced, or what a failed create left. */
+  readonly isSpare?: boolean;
 }
 
 /** What keeps deletes waiting, and what counts them. */
