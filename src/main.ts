@@ -3,6 +3,7 @@
 import * as nodeModule from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { writeError } from "./cli/journal.ts";
 
 /** Oldest Node.js that runs every part; chokidar 6 asks for it. */
 const NODE_MIN = [22, 22] as const;
@@ -10,7 +11,7 @@ const NODE_MIN = [22, 22] as const;
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < NODE_MIN[0] || (major === NODE_MIN[0] && minor < NODE_MIN[1])) {
   // Checked before anything else is loaded: on an older Node.js better-sqlite3 crashes instead of failing.
-  process.stderr.write(
+  writeError(
     `kbsync: Node.js ${NODE_MIN.join(".")} or newer is needed, this is ${process.versions.node}.\n` +
       "From a clone, `npm start` and `npm run kbsync` use the Node.js 24 that `npm ci` installed.\n",
   );

@@ -1,8 +1,8 @@
-import { fstatSync } from "node:fs";
 import { type DestinationStream, type Logger, pino } from "pino";
 import { KbsyncError } from "../lib/failure.ts";
 import { lazyModule } from "../lib/lazy-module.ts";
 import { KEY_HEADER } from "../wire/routes.ts";
+import { isJournal, PRIORITY, type Priority } from "./journal.ts";
 import { visible } from "./visible.ts";
 
 /** For terminals alone. */
@@ -45,25 +45,11 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
     );
   }
   const output = pino.destination({ fd: 2, sync: false });
-  return pino(options, isJournal(env, 2) ? withPriority(output) : output);
+  return pino(options, isJournal(env, 2) ? prioritized(output) : output);
 }
 
-/**
- * Whether what is written to a file descriptor goes to systemd's journal: it says so by the device and inode of the
- * socket it gave to the process, which a redirection in between changes (systemd.exec(5), JOURNAL_STREAM).
- */
-function isJournal({ JOURNAL_STREAM: journal }: NodeJS.ProcessEnv, fd: number): boolean {
-  if (journal === undefined || journal === "") return false;
-  try {
-    const { dev, ino } = fstatSync(fd, { bigint: true });
-    return journal === `${dev}:${ino}`;
-  } catch {
-    return false; // closed: then nothing is written at all
-  }
-}
-
-/** Puts `<N>` before each line, which the journal takes away and keeps as the entry's priority (sd-daemon(3)). */
-function withPriority(output: Pick<ReturnType<typeof pino.destination>, "write" | "flush">) {
+/** A stream of log lines, each with its priority in front. */
+function prioritized(output: Pick<ReturnType<typeof pino.destination>, "write" | "flush">) {
   const stream: DestinationStream & { lastLevel: number; flush: (done?: () => void) => void } = {
     // Set by pino before each line, for it asks the stream for its wishes by this symbol.
     lastLevel: pino.levels.values["info"] ?? 30,
@@ -73,9 +59,9 @@ function withPriority(output: Pick<ReturnType<typeof pino.destination>, "write" 
   return Object.assign(stream, { [pino.symbols.needsMetadataGsym]: true });
 }
 
-/** The journal's priority of a level of pino's: 7 debug, 6 info, 4 warning, 3 error. */
-function priorityOf(level: number): number {
-  if (level >= 50) return 3;
-  if (level >= 40) return 4;
-  return level >= 30 ? 6 : 7;
+/** The journal's priority of a level of pino's. */
+function priorityOf(level: number): Priority {
+  if (level >= 50) return PRIORITY.error;
+  if (level >= 40) return PRIORITY.warning;
+  return level >= 30 ? PRIORITY.info : PRIORITY.debug;
 }

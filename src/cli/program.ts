@@ -4,6 +4,7 @@ import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOf } from "./exit-code.ts";
 import { addLog } from "./activity.ts";
+import { PRIORITY, writeError } from "./journal.ts";
 import { addKey } from "./key.ts";
 import { logLevel } from "./log.ts";
 import { addApprove } from "./approve.ts";
@@ -77,7 +78,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     return context.exitCode;
   } catch (error) {
     const { code, words } = endOf(error, stopping.signal);
-    context.stderr.write(words);
+    writeError(words);
     return code;
   } finally {
     process.off("SIGINT", onSignal);
@@ -92,7 +93,10 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 const STOP_MS_MAX = 9500;
 
 function cutOff(): void {
-  process.stderr.write("kbsync: what was under way took too long to end: the next start settles it\n");
+  writeError(
+    "kbsync: what was under way took too long to end: the next start settles it\n",
+    PRIORITY.warning,
+  );
   process.exit(EXIT.stopped);
 }
 
@@ -104,6 +108,7 @@ export function buildProgram(context: Context): Command {
     )
     .version(programVersion())
     .exitOverride()
+    .configureOutput({ writeErr: (text) => writeError(text) })
     .showHelpAfterError("(add --help for what there is)")
     .addHelpText(
       "after",
