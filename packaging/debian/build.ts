@@ -24,7 +24,8 @@ const { values } = parseArgs({
 /** Where the program lies once it is installed. */
 const HOME = "/usr/lib/kbsync";
 /** Where the units of an installation by npm find it; see systemd/kbsync.service. */
-const NPM_START = "/usr/bin/node /usr/lib/node_modules/kbsync/dist/main.js";
+const NPM_SCRIPT = "/usr/lib/node_modules/kbsync/dist/main.js";
+const NPM_START = `/usr/bin/node ${NPM_SCRIPT}`;
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 const SHELLS = [
   ["bash", "usr/share/bash-completion/completions/kbsync"],
@@ -103,7 +104,7 @@ function takeNode(home: string): string {
 /** A unit with the place of this package's program in it. */
 function unitFor(text: string, name: string, start: string): string {
   if (!text.includes(NPM_START)) throw new Error(`systemd/${name} does not start ${NPM_START}`);
-  return text.replaceAll(NPM_START, start);
+  return text.replaceAll(NPM_START, start).replaceAll(NPM_SCRIPT, `${HOME}/dist/main.js`);
 }
 
 function completionOf(home: string, shell: string): Buffer {

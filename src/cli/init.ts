@@ -3,7 +3,6 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Command, Option } from "commander";
 import { CONFIG_FILE_NAME, loadConfig, parseConfig } from "../config/load.ts";
-import { PORT_DEFAULT } from "../config/schema.ts";
 import { configText, type Wishes } from "../config/template.ts";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { Tier } from "../wire/primitives.ts";
@@ -86,7 +85,7 @@ function wishesOf(context: Context, folders: readonly string[], options: InitOpt
     ownerId: options.owner,
     service:
       apiUrl === undefined
-        ? { embedded: true, port: options.port ?? PORT_DEFAULT }
+        ? { embedded: true, port: options.port }
         : {
             apiUrl,
             dbUrl: dbUrl ?? apiUrl,

@@ -87,15 +87,15 @@ async function askFolders(ask: Ask, tell: (words: string) => void, cwd: string):
 }
 
 async function askPort(given: Wishes, ask: Ask, tell: (words: string) => void): Promise<Wishes["service"]> {
-  const byDefault = "embedded" in given.service ? given.service.port : PORT_DEFAULT;
+  const byDefault = "embedded" in given.service ? given.service.port : undefined;
   const port = await askUntil(
     ask,
     tell,
-    `On which port of 127.0.0.1 does it listen? [${byDefault}] `,
-    (answer) => portOf(answer || String(byDefault)),
+    `On which port of 127.0.0.1 does it listen? [${byDefault ?? PORT_DEFAULT}] `,
+    (answer) => (answer === "" ? "default" : portOf(answer)),
     "expected a whole number from 0 to 65535",
   );
-  return { embedded: true, port };
+  return { embedded: true, port: port === "default" ? byDefault : port };
 }
 
 async function askHosted(ask: Ask, tell: (words: string) => void, cwd: string): Promise<Wishes["service"]> {

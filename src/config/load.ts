@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { homeFolder } from "../lib/home.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
@@ -21,6 +22,9 @@ import {
 export const CONFIG_FILE_NAME = "kbsync.config.json";
 /** A larger configuration file is a mistake, not a configuration. */
 const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
+
+/** A configuration that names the port of the embedded service. */
+const NamedPort = z.object({ service: z.object({ port: z.number() }) });
 
 /** A source with its path made absolute and its owner settled. */
 export interface ResolvedSource extends SourceConfig {
@@ -62,7 +66,8 @@ export interface ConfigRequest {
  */
 export function loadConfig(request: ConfigRequest): Config {
   const file = findFile(request);
-  const parsed = file === undefined ? ConfigFile.parse({}) : parseConfig(readFile(file), file);
+  const written = file === undefined ? {} : jsonOf(readFile(file), file);
+  const parsed = checked(written, file ?? "the defaults");
   const folder = file === undefined ? request.cwd : dirname(file);
   const configured = parsed.sources.map((source) => resolveSource(source, folder));
   const sources =
@@ -71,7 +76,11 @@ export function loadConfig(request: ConfigRequest): Config {
       : [folderSource(configured, resolve(request.cwd, request.folder))];
   const config = {
     file,
-    service: servicePort(absoluteService(parsed.service, folder), request.port),
+    service: servicePort(
+      absoluteService(parsed.service, folder),
+      request.port,
+      defaultPort(written, request.env),
+    ),
     stateDir: stateDirOf(request, parsed.stateDir, folder),
     sources,
     sync: { ...parsed.sync, concurrency: parsed.sync.concurrency ?? defaultConcurrency(parsed.service) },
@@ -84,9 +93,12 @@ export function loadConfig(request: ConfigRequest): Config {
 
 /** Checks the text of a configuration file, JSON with comments. `name` stands in the messages. */
 export function parseConfig(text: string, name: string): ConfigFile {
-  let value: unknown;
+  return checked(jsonOf(text, name), name);
+}
+
+function jsonOf(text: string, name: string): unknown {
   try {
-    value = JSON.parse(withoutComments(text));
+    return JSON.parse(withoutComments(text));
   } catch (error) {
     throw new KbsyncError(`${name} is not JSON: ${messageOf(error)}`, {
       code: "config_invalid",
@@ -94,6 +106,9 @@ export function parseConfig(text: string, name: string): ConfigFile {
       cause: error,
     });
   }
+}
+
+function checked(value: unknown, name: string): ConfigFile {
   const result = ConfigFile.safeParse(value);
   if (result.success) return result.data;
   const lines = schemaProblems(result.error, value).map(({ path, message }) => {
@@ -228,10 +243,24 @@ function defaultConcurrency(service: ServiceConfig): number {
   return "embedded" in service ? CONCURRENCY_EMBEDDED : CONCURRENCY_HOSTED;
 }
 
-function servicePort(service: ServiceConfig, port: number | undefined): ServiceConfig {
-  if (port === undefined) return service;
-  if ("embedded" in service) return { ...service, port };
+/** `asked`: on the command line; `byDefault`: where the configuration names none. */
+function servicePort(
+  service: ServiceConfig,
+  asked: number | undefined,
+  byDefault: number | undefined,
+): ServiceConfig {
+  if ("embedded" in service) return { ...service, port: asked ?? byDefault ?? service.port };
+  if (asked === undefined) return service;
   throw new KbsyncError("--port is for the embedded service, but the configuration names a hosted one", {
+    code: "usage",
+  });
+}
+
+/** The port that the environment names, where the configuration names none; a person's own unit sets it. Throws `usage`. */
+function defaultPort(written: unknown, { KBSYNC_PORT: port = "" }: ConfigRequest["env"]): number | undefined {
+  if (port === "" || NamedPort.safeParse(written).success) return undefined;
+  if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) return Number(port);
+  throw new KbsyncError(`KBSYNC_PORT: expected a port from 0 to 65535, got ${JSON.stringify(port)}`, {
     code: "usage",
   });
 }

@@ -9,8 +9,9 @@ export interface Wishes {
   readonly collection: Tier;
   /** Undefined: each folder's own. */
   readonly ownerId: string | undefined;
+  /** Without a port: the default, which a person's own unit leaves to the system's. */
   readonly service:
-    | { readonly embedded: true; readonly port: number }
+    | { readonly embedded: true; readonly port: number | undefined }
     | {
         readonly apiUrl: string;
         readonly dbUrl: string;

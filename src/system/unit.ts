@@ -58,7 +58,7 @@ export function systemUnit(template: string, facts: UnitFacts): string {
   const shown = [facts.program.packageFolder, facts.program.node, ...facts.needs].filter((path) =>
     isBelowAny(path, [...hidden, ...homes(sources), ...TEMPORARY_FOLDERS]),
   );
-  let text = set(template, "ExecStart", [commandOf(facts)]);
+  let text = withProgram(template, facts.program, commandOf(facts));
   text = set(text, "Environment", [`KBSYNC_UNIT=${facts.unit}`]);
   if (user !== undefined) text = set(set(text, "DynamicUser", []), "User", [unitWord(user)]);
   if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
@@ -95,7 +95,7 @@ export function instanceUnit(
     isBelowAny(path, [...hidden, ...HOME_FOLDERS, ...TEMPORARY_FOLDERS]),
   );
   const command = [program.node, program.script, "up"].map(commandWord).join(" ");
-  let text = set(template, "ExecStart", [`${command} %f $KBSYNC_ARGS`]);
+  let text = withProgram(template, program, `${command} %f $KBSYNC_ARGS`);
   if (user !== undefined) {
     text = set(set(text, "DynamicUser", []), "User", [unitWord(user)]);
     text = set(text, "BindPaths", ["%S/kbsync-%i %C/kbsync-%i"]);
@@ -108,7 +108,7 @@ export function instanceUnit(
 
 /** The unit of one person's own service manager, from the packaged one. Pure. */
 export function userUnit(template: string, facts: Pick<UnitFacts, "program" | "args">): string {
-  return withDirective(template, "Service", "ExecStart", [commandOf(facts)]);
+  return withProgram(template, facts.program, commandOf(facts));
 }
 
 /** The folders at the top that may hold data and hold no source as a whole. They are shown empty, but for what is bound into them. */
@@ -146,6 +146,12 @@ export function isCovered(path: string, topFolders: readonly string[], sources: 
 /** The home folders that are hidden: all, unless one of them is a source as a whole. */
 function homes(sources: readonly string[]): readonly string[] {
   return HOME_FOLDERS.some((home) => sources.includes(home)) ? [] : HOME_FOLDERS;
+}
+
+/** The unit with the command that starts a program, and without a start where that is gone. */
+function withProgram(template: string, { script }: Program, command: string): string {
+  const text = withDirective(template, "Unit", "AssertPathExists", [restOfLine(script)]);
+  return withDirective(text, "Service", "ExecStart", [command]);
 }
 
 function commandOf({ program, args }: Pick<UnitFacts, "program" | "args">): string {

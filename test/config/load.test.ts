@@ -117,6 +117,26 @@ describe("where the configuration comes from", () => {
     });
   });
 
+  it("has the port of KBSYNC_PORT where neither --port nor the file names one", () => {
+    const env = { KBSYNC_PORT: "0", XDG_STATE_HOME: "/x" };
+    const port = (text: string, asked?: number): unknown => {
+      writeFileSync(join(folder, "kbsync.config.json"), text);
+      return load({ env, ...(asked !== undefined && { port: asked }) }).service;
+    };
+    expect(port("{}")).toMatchObject({ port: 0 });
+    expect(port('{"service": {"embedded": true}}')).toMatchObject({ port: 0 });
+    expect(port('{"service": {"embedded": true, "port": 7000}}')).toMatchObject({ port: 7000 });
+    expect(port("{}", 7001)).toMatchObject({ port: 7001 });
+    const hosted = {
+      apiUrl: "https://a.example",
+      dbUrl: "https://a.example",
+      resourcesUrl: "https://a.example",
+    };
+    expect(port(JSON.stringify({ service: hosted }))).not.toHaveProperty("port");
+    writeFileSync(join(folder, "kbsync.config.json"), "{}");
+    expect(() => load({ env: { KBSYNC_PORT: "70000" } })).toThrow("KBSYNC_PORT: expected a port");
+  });
+
   it("is the file of --config before KBSYNC_CONFIG before the working folder's", () => {
     writeFileSync(join(folder, "kbsync.config.json"), '{"stateDir": "here"}');
     writeFileSync(join(folder, "env.json"), '{"stateDir": "env"}');

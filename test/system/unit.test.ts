@@ -38,6 +38,27 @@ const all = (text: string, ...keys: readonly string[]): string[] =>
   keys.flatMap((key) => directive(text, key).map((value) => `${key}=${value}`));
 const SEEN = ["ProtectHome", "TemporaryFileSystem", "BindReadOnlyPaths", "BindPaths"] as const;
 
+describe("every unit", () => {
+  it.each([
+    ["of the system", SYSTEM, systemUnit(SYSTEM, FACTS)],
+    ["of a folder", INSTANCE, instanceUnit(INSTANCE, FACTS)],
+    ["of a person", USER, userUnit(USER, FACTS)],
+  ])(
+    "%s starts no program that is gone, and outlives a child that the kernel ended",
+    (_name, packed, written) => {
+      for (const text of [packed, written]) {
+        const [start = ""] = directive(text, "ExecStart");
+        expect(directive(text, "AssertPathExists")).toEqual([start.split(" ")[1]]);
+        expect(directive(text, "RestartPreventExitStatus")).toEqual(["2 203"]);
+        expect(all(text, "SyslogIdentifier", "OOMPolicy")).toEqual([
+          "SyslogIdentifier=kbsync",
+          "OOMPolicy=continue",
+        ]);
+      }
+    },
+  );
+});
+
 describe("a unit for a machine", () => {
   it.each<[string, Partial<UnitFacts>, readonly string[]]>([
     [

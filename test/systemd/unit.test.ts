@@ -101,6 +101,41 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     expect(found("a comet with two tails")).toBe(true);
   });
 
+  it("is not started again and again when its program or its Node.js is gone", async () => {
+    for (const [gone, figures] of [
+      [NODE, { ActiveState: "failed", ExecMainStatus: "203" }],
+      [`${INSTALLED}/dist/main.js`, { ActiveState: "inactive", AssertResult: "no" }],
+    ] as const) {
+      const before = mainPid();
+      box.sh(`mv ${gone} ${gone}.away && kill -9 ${before}`);
+      await until("the unit to give up", () =>
+        ["failed", "inactive"].includes(unit()["ActiveState"] ?? "") ? true : undefined,
+      );
+      expect(unit()).toMatchObject(figures);
+      box.sh(`mv ${gone}.away ${gone} && systemctl start kbsync`);
+    }
+    agrees();
+  });
+
+  it("gives the reason of a failed start the priority of an error, under its own name", () => {
+    configure({ service: SERVICE, sources: [{ pth: "/srv/handbook" }] });
+    expect(box.run("systemctl", "restart", "kbsync").code).not.toBe(0);
+    expect(box.sh("journalctl -u kbsync -t kbsync -p err -o cat --no-pager")).toContain("unknown key");
+    configure({ service: SERVICE, sources: [{ path: "/srv/handbook" }] });
+    box.sh("systemctl reset-failed kbsync && systemctl restart kbsync");
+    agrees();
+  });
+
+  it("writes a journal from which docs/OPERATIONS.md's command takes the lines of a file", () => {
+    const guide = readFileSync(join(repositoryRoot, "docs/OPERATIONS.md"), "utf8");
+    const command = /^journalctl -u kbsync .*jq .*$/m.exec(guide)?.[0] ?? "";
+    expect(command).toContain("handbook/telescopes.md");
+    write("orion.md", "# Orion\n\nthe-belt-of-orion");
+    agrees();
+    const lines = box.sh(command.replace("handbook/telescopes.md", "orion.md").replace("jq", "jq -c"));
+    expect(lines).toContain('"action":"create"');
+  });
+
   it("is started again by the watchdog when it hangs", async () => {
     box.sh(`mkdir -p /etc/systemd/system/kbsync.service.d
       printf '[Service]\\nWatchdogSec=3\\nTimeoutAbortSec=1\\n' > /etc/systemd/system/kbsync.service.d/quick.conf
@@ -135,7 +170,8 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
 
     configure({ service: { ...SERVICE, port: 7412 }, sources: [{ path: "/srv/handbook" }] });
     // The second while the first is answered.
-    box.sh("systemctl kill -s HUP kbsync && systemctl kill -s HUP kbsync && systemctl reload kbsync");
+    const hangUp = "systemctl kill --kill-whom=main -s HUP kbsync";
+    box.sh(`${hangUp} && ${hangUp} && systemctl reload kbsync`);
     await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
     await statusSays(/^\d+ files in agreement/);
     expect(journal()).toContain("only the next start takes this from the configuration: service.port");
@@ -206,6 +242,14 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
         ? true
         : undefined,
     );
+    // What the install prints can be typed, whatever the folder's name makes of the unit's.
+    box.sh("mkdir '/srv/my other-bücher' && echo '# Nebula' > '/srv/my other-bücher/nebula.md'");
+    const odd = box.kbsync("service", "install", "/srv/my other-bücher");
+    const hint = /^ask it +sudo kbsync (.*)$/m.exec(odd.stdout)?.[1] ?? "";
+    await until("its file to be there", () =>
+      box.sh(`${NODE} ${INSTALLED}/dist/main.js ${hint}`).includes("1 file in agreement") ? true : undefined,
+    );
+    expect(box.kbsync("service", "uninstall", "/srv/my other-bücher")).toMatchObject({ code: 0 });
     // Another folder's, which was started and never enabled: it has the same file.
     box.sh("mkdir -p /srv/more && systemctl start --no-block kbsync@srv-more");
     const kept = box.kbsync("service", "uninstall", "/srv/other");
@@ -222,7 +266,8 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     box.sh(`useradd -m ada && install -d -o ada /home/ada/docs /home/ada/.config /home/ada/.config/kbsync
       echo "# Engine" > /home/ada/docs/engine.md && loginctl enable-linger ada`);
     const config = "/home/ada/.config/kbsync/kbsync.config.json";
-    const content = JSON.stringify({ service: { ...SERVICE, port: 0 }, sources: [{ path: "~/docs" }] });
+    // Beside the system's unit, which has the default port.
+    const content = JSON.stringify({ sources: [{ path: "~/docs" }] });
     box.sh(`echo '${content}' > ${config}`);
     const runtime = `/run/user/${box.sh("id -u ada").trim()}`;
     await until("their service manager", () =>

@@ -17,6 +17,7 @@ export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] =
 /** Environment variables that the program heeds. */
 export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] = [
   ["KBSYNC_CONFIG", "the configuration file, where --config names none"],
+  ["KBSYNC_PORT", "the port of the embedded service, where neither --port nor the configuration names one"],
   ["KBSYNC_PAUTHKEY", "the key for a hosted service, one line"],
   ["KBSYNC_LOG", "log level: debug, info (default), warn, error, silent"],
   ["STATE_DIRECTORY", "the state folder, as systemd sets it; where no other is named"],
