@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { KbsyncError } from "../lib/failure.ts";
+import { shellWord } from "../lib/shell-word.ts";
 import { openDatagrams } from "../system/datagram.ts";
 import {
   listedUnits,
@@ -17,6 +18,19 @@ import { planUnit, type UnitPlace, unitPlace, type UnitPlan, type UnitRequest } 
 export interface InstallOptions extends UnitRequest {
   readonly print?: boolean;
   readonly start: boolean;
+}
+
+/** What a person types about a unit, ready for a shell: names of units and folders may hold backslashes and spaces. Pure. */
+export function unitCommands(
+  { unit, stateDir }: Pick<UnitPlan, "unit" | "stateDir">,
+  { user }: Pick<UnitRequest, "user">,
+): Readonly<Record<"restart" | "journal" | "status", string>> {
+  const [sudo, manager] = user === true ? ["", "--user "] : ["sudo ", ""];
+  return {
+    restart: `${sudo}systemctl ${manager}restart ${shellWord(unit)}`,
+    journal: `${sudo}journalctl ${manager}-u ${shellWord(unit)}`,
+    status: `${sudo}kbsync status --state-dir ${shellWord(stateDir)}`,
+  };
 }
 
 /** A line of what was done, or is so. */
@@ -64,7 +78,7 @@ export async function installUnit(context: Context, options: InstallOptions): Pr
   await must(systemctl, "enable", "--quiet", plan.unit);
   tell("enabled", options.user === true ? "starts when you log in" : "starts with the machine");
   if (options.start) await startUnit(systemctl, plan, options, tell);
-  else tell("start it", `systemctl ${options.user === true ? "--user " : ""}restart ${plan.unit}`);
+  else tell("start it", unitCommands(plan, options).restart);
 }
 
 /** Stops the unit and removes its file. Its data stays. Throws `unit_missing`, `unit_foreign`, `no_systemd`, `not_permitted`. */
@@ -131,24 +145,25 @@ export async function unitProperties(
 
 async function startUnit(
   systemctl: Systemctl,
-  { unit, stateDir }: UnitPlan,
-  { user }: UnitRequest,
+  plan: UnitPlan,
+  request: UnitRequest,
   tell: (name: string, words: string) => void,
 ): Promise<void> {
+  const { unit } = plan;
+  const commands = unitCommands(plan, request);
   const wasRunning = (await systemctl("is-active", "--quiet", unit)).code === 0;
   const { code } = await systemctl("restart", unit);
   const { StatusText = "", Result = "", ExecMainStatus = "" } = await unitProperties(systemctl, unit);
-  const journal = `journalctl ${user === true ? "--user " : ""}-u ${unit}`;
   if (code !== 0) {
     throw new KbsyncError(`${unit} does not start: ${Result}, exit code ${ExecMainStatus}`, {
       code: "unit_failed",
       subject: unit,
-      hint: `\`${journal}\` tells why. The unit stays installed.`,
+      hint: `\`${commands.journal}\` tells why. The unit stays installed.`,
     });
   }
   tell(wasRunning ? "restarted" : "started", StatusText);
-  tell("ask it", `${user === true ? "" : "sudo "}kbsync status --state-dir ${stateDir}`);
-  if (user === true) tell("note", "`loginctl enable-linger` lets it run while you are logged out");
+  tell("ask it", commands.status);
+  if (request.user === true) tell("note", "`loginctl enable-linger` lets it run while you are logged out");
 }
 
 /** Runs what must go well. Throws `unit_failed`. */

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { type Config, loadConfig } from "../config/load.ts";
 import { KbsyncError } from "../lib/failure.ts";
+import { shellWord } from "../lib/shell-word.ts";
 import { type ReachedService, startEmbeddedService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
@@ -101,13 +102,15 @@ function whereabouts(config: Config, state: StateFolder, service: ReachedService
     ["service", service.apiUrl],
     ["key file", state.keyFile],
     ["state", state.path],
-    ["search", searchCommand(context.env)],
+    ["search", searchCommand(context.env, state.path)],
   ];
   return `kbsync\n${lines.map(([name, value]) => `  ${(name ?? "").padEnd(10)} ${value}\n`).join("")}`;
 }
 
-/** How the person who started this would type a search: through npm in a clone, else by name. */
-function searchCommand(env: NodeJS.ProcessEnv): string {
+/** How a person would type a search: through npm in a clone, else by name. A unit's state folder is not the person's own. */
+export function searchCommand(env: NodeJS.ProcessEnv, statePath: string): string {
+  if ((env["STATE_DIRECTORY"] ?? "") !== "")
+    return `sudo kbsync search "your question" --state-dir ${shellWord(statePath)}`;
   const fromClone = env["npm_lifecycle_event"] === "start";
   return `${fromClone ? "npm run -s kbsync --" : "kbsync"} search "your question"`;
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -13,9 +14,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../src/cli/context.ts";
 import { readUnit, withOrigin, writeUnit } from "../../src/cli/installed-unit.ts";
-import { asInstalled } from "../../src/cli/service-install.ts";
+import { asInstalled, unitCommands } from "../../src/cli/service-install.ts";
 import { fileStatus, statusOf, unitStatusText } from "../../src/cli/service-status.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { planUnit, type UnitRequest } from "../../src/cli/unit-plan.ts";
+import { searchCommand } from "../../src/cli/up.ts";
 import { directive } from "../../src/system/unit-text.ts";
 
 let folder: string;
@@ -190,12 +193,50 @@ describe("the unit of a configuration", () => {
     expect(directive(text, "WantedBy")).toEqual(["default.target"]);
   });
 
+  it("of a person takes any free port, and that of the configuration where it names one", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const [assignment = ""] = directive(plan({ user: true }).text, "Environment");
+    const env = { KBSYNC_PORT: assignment.replace("KBSYNC_PORT=", "") };
+    const port = (): unknown =>
+      loadConfig({ file: config, cwd: folder, env: { ...context().env, ...env } }).service;
+    expect(port()).toMatchObject({ port: 0 });
+    configure({ service: { embedded: true, port: 7411 }, sources: [{ path: "docs" }] });
+    expect(port()).toMatchObject({ port: 7411 });
+    expect(plan().text).not.toContain("KBSYNC_PORT");
+  });
+
   it("of a folder has data of its own", () => {
     expect(plan({ dir: "docs" })).toMatchObject({
       file: "/etc/systemd/system/kbsync@.service",
       unit: expect.stringMatching(/^kbsync@.*-docs\.service$/) as string,
       stateDir: expect.stringMatching(/^\/var\/lib\/kbsync-.*-docs$/) as string,
     });
+  });
+});
+
+describe("the commands that an install prints", () => {
+  it.each(["hand-book", "my docs", "Übung", "it's here"])(
+    "name the unit and the state folder of %s as a shell reads them",
+    (name) => {
+      mkdirSync(join(folder, name));
+      const { unit, stateDir } = plan({ dir: name });
+      const { status, journal, restart } = unitCommands({ unit, stateDir }, {});
+      const words = (command: string): string[] =>
+        execFileSync("sh", ["-c", `sudo() { printf '%s\\n' "$@"; }; ${command}`], { encoding: "utf8" })
+          .trimEnd()
+          .split("\n");
+      expect(words(status)).toEqual(["kbsync", "status", "--state-dir", stateDir]);
+      expect(words(journal)).toEqual(["journalctl", "-u", unit]);
+      expect(words(restart)).toEqual(["systemctl", "restart", unit]);
+    },
+  );
+
+  it("search in the unit's own state folder, not in that of whoever reads the journal", () => {
+    const state = String.raw`/var/lib/kbsync-srv-hand\x2dbook`;
+    expect(searchCommand({ STATE_DIRECTORY: state }, state)).toBe(
+      `sudo kbsync search "your question" --state-dir '${state}'`,
+    );
+    expect(searchCommand({}, "/home/me/.local/state/kbsync")).toBe('kbsync search "your question"');
   });
 });
 
