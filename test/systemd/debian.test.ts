@@ -94,6 +94,12 @@ describe.skipIf(why !== undefined)(
     });
 
     it("takes its state and configuration along when it is purged, and no document", () => {
+      // A unit that runs as somebody has real folders, where others have links to private ones.
+      box.sh("useradd -m bob && install -d /srv/other && echo '# Lens' > /srv/other/lens.md");
+      succeeds("kbsync", "service", "install", "/srv/other", "--run-as", "bob");
+      // Somebody else's, of a name like ours.
+      box.sh("mkdir /var/lib/kbsync-notes && echo mine > /var/lib/kbsync-notes/file");
+      expect(isThere("/var/lib/kbsync-srv-other/ledger.db")).toBe(true);
       succeeds("dpkg", "-P", "kbsync");
       for (const gone of [
         "/etc/kbsync",
@@ -101,9 +107,14 @@ describe.skipIf(why !== undefined)(
         "/var/lib/private/kbsync",
         "/var/cache/kbsync",
         "/var/cache/private/kbsync",
+        "/var/lib/kbsync-srv-other",
+        "/var/cache/kbsync-srv-other",
+        "/etc/systemd/system/kbsync@.service",
+        "/etc/systemd/system/multi-user.target.wants/kbsync@srv-other.service",
       ])
         expect([gone, isThere(gone)]).toEqual([gone, false]);
-      expect(isThere("/srv/handbook/lamp.md")).toBe(true);
+      for (const kept of ["/srv/handbook/lamp.md", "/srv/other/lens.md", "/var/lib/kbsync-notes/file"])
+        expect([kept, isThere(kept)]).toEqual([kept, true]);
     });
   },
 );
