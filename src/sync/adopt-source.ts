@@ -440,7 +440,8 @@ async function holds(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (kind !== "file") {
-    const row = { state: "agreed", kind, label, digest, fileUrl: url ?? null, foundDigest: null } as const;
+    const stored = { storedDigest: null, storedLabel: null };
+    const row = { state: "agreed", kind, label, digest, fileUrl: url ?? null, ...stored } as const;
     return alterationsOf(row, resource).length === 0;
   }
   if (resource.isUnfinished === true) return false;
@@ -456,15 +457,19 @@ function adopt({ ledger }: ActionContext, source: AdoptingSource, match: Match<C
   const shape = { ...file.observed.shape, settings: { ...settings, ...resource.settings } };
   const observed = { ...withAddress(file.observed, resource.url), shape };
   const state = isEqualMatch(match) ? "agreed" : "unsure";
+  const stored = {
+    ...(resource.label !== observed.label && { label: resource.label }),
+    ...(resource.updatedMs !== undefined && { atMs: resource.updatedMs }),
+  };
   const row = ledger.files.living(source.id, file.path);
   if (row === undefined) {
-    ledger.files.insert(source.id, resource.docId, state, observed);
+    ledger.files.insert(source.id, resource.docId, state, observed, stored);
     if (resource.warning !== undefined) ledger.files.warn(resource.docId, resource.warning);
     return;
   }
   // The file has two now: the one that was found, and the one that its row knew, which is ours to delete.
   if (row.docId !== null) ledger.intents.delete(source.id, file.path, row.docId);
-  ledger.files.agree(row.id, resource.docId, observed);
+  ledger.files.agree(row.id, resource.docId, observed, stored);
   ledger.files.warn(resource.docId, resource.warning);
   if (state === "unsure") ledger.files.setState(row.id, state);
 }

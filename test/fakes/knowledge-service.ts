@@ -73,6 +73,8 @@ export interface FakeOptions {
   readonly keys?: boolean;
   readonly reads?: boolean;
   readonly port?: number;
+  /** What the service makes of a text before it keeps it. Default: nothing. */
+  readonly normalise?: (field: "title" | "description" | "content", text: string) => string;
 }
 
 /** A small in-memory service that obeys the bare specification and fails on request. */
@@ -170,6 +172,8 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     else outgoing.end(fault?.kind === "cut-answer" ? text.slice(0, text.length / 2) : text);
   };
 
+  const normalised = (field: "title" | "description" | "content", value: unknown): unknown =>
+    typeof value === "string" ? (options.normalise?.(field, value) ?? value) : value;
   const refuse = (status: number, message: string): [number, unknown] => [
     status,
     { success: false, message, error: { code: `refused_${status}` } },
@@ -196,7 +200,10 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
       }
       case "create": {
         const tier = String(body["collection_details"]);
-        const { title, description, settings, content, url: address, owner_id: owner } = body;
+        const { settings, url: address, owner_id: owner } = body;
+        const [title, description, content] = (["title", "description", "content"] as const).map((field) =>
+          normalised(field, body[field]),
+        );
         if (typeof title !== "string" || typeof description !== "string")
           return refuse(400, "title and description");
         if ((content === undefined) === (address === undefined)) return refuse(400, "one of content and url");
@@ -231,7 +238,8 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
             return refuse(400, "the other kind of resource");
           }
           for (const name of ["title", "description", "content", "url"] as const) {
-            if (typeof body[name] === "string") resource[name] = body[name];
+            const value = name === "url" ? body[name] : normalised(name, body[name]);
+            if (typeof value === "string") resource[name] = value;
           }
           resource.refreshedAt = at;
         } else resource.isDeleted = true;

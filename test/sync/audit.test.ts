@@ -365,7 +365,10 @@ describe("a service that lost most of what it had", () => {
   it("is held as well when it holds older texts", async () => {
     writeFiles(10);
     await world.sync();
-    for (const resource of world.service.live()) resource.content = "an older text";
+    for (const resource of world.service.live()) {
+      resource.content = "an older text";
+      resource.updatedAt = new Date(Date.parse(resource.updatedAt) - 3_600_000).toISOString();
+    }
     const { sources } = await audit({ repair: true });
     expect(sources[0]?.lost).toContain("holds another version of 10 of 10 resources");
     const before = world.service.count("update");

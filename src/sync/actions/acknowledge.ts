@@ -1,3 +1,4 @@
+import type { Stored } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Deletion } from "../pass/deletes.ts";
@@ -12,21 +13,22 @@ export function acknowledgeCreate(
   intent: CreateIntent,
   docId: string,
   exact = true,
+  stored: Stored = {},
 ): Deletion | "taken" | undefined {
   const { source, path, observed } = intent;
-  if (exact && intent.attempts === 1 && ledger.files.insertFree(source, docId, observed)) {
+  if (exact && intent.attempts === 1 && ledger.files.insertFree(source, docId, observed, stored)) {
     ledger.intents.remove(intent.id);
     return undefined;
   }
   const row = ledger.files.living(source, path);
   if (row?.docId !== docId && ledger.files.ownsDoc(docId)) return "taken";
   let left: Deletion | undefined;
-  if (row === undefined) ledger.files.insert(source, docId, exact ? "agreed" : "unsure", observed);
+  if (row === undefined) ledger.files.insert(source, docId, exact ? "agreed" : "unsure", observed, stored);
   else {
     if (row.docId !== null && row.docId !== docId) {
       left = { id: ledger.intents.delete(source, path, row.docId), path, docId: row.docId };
     }
-    ledger.files.agree(row.id, docId, observed);
+    ledger.files.agree(row.id, docId, observed, stored);
     if (!exact) ledger.files.setState(row.id, "unsure");
   }
   // A create that was sent more than once may have made an extra resource, which a later list will show.

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ResourceChange } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
+import { storedOf } from "./observe.ts";
 import { follow, openPatience } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
@@ -49,7 +50,7 @@ export async function sendChange(
       case "done": {
         const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
         ledger.note(() => {
-          ledger.files.agree(row.id, docId, { ...observed, fileUrl });
+          ledger.files.agree(row.id, docId, { ...observed, fileUrl }, storedOf(reply.value.record, observed));
           // Another title leaves the text as it is.
           if (full) ledger.files.warn(docId, reply.value.warning);
         });

@@ -5,6 +5,7 @@ import type { Later } from "../remote/answer.ts";
 import type { NewResource, Taken } from "../remote/remote.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
+import { storedOf } from "./observe.ts";
 import { follow, openPatience } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, noteTrouble, park, refuse } from "./trouble.ts";
@@ -125,7 +126,10 @@ function isPast({ ledger }: ActionContext, { attempts, source, path }: CreateInt
 
 /** How a create ended that the service took. */
 type CreateEnd =
-  | ({ readonly kind: "made"; readonly docId: string; readonly exact: boolean } & Pick<Taken, "warning">)
+  | ({ readonly kind: "made"; readonly docId: string; readonly exact: boolean } & Pick<
+      Taken,
+      "warning" | "record"
+    >)
   | { readonly kind: "failed"; readonly docId: string; readonly code: string; readonly message: string }
   | Later;
 
@@ -138,16 +142,17 @@ async function endOf(
 ): Promise<CreateEnd> {
   const { _id: docId, collectionId } = made;
   if (collectionId !== undefined) context.collections.learn(recipe.tier, collectionId);
-  if (!made.isUnderWay) return { kind: "made", docId, exact: true, warning: made.warning };
+  if (!made.isUnderWay)
+    return { kind: "made", docId, exact: true, warning: made.warning, record: made.record };
   // The resource that it replaces goes when it is made: that must be found until the other one is.
   const replaces = row !== undefined && row.docId !== null;
   const end = await follow(context, docId, () => !replaces && source.isStale(look.entry.path));
   switch (end.kind) {
     case "done":
-      return { kind: "made", docId, exact: true, warning: end.value.warning };
+      return { kind: "made", docId, exact: true, ...end.value };
     case "outdated":
       // The next look changes it, or deletes it: the service does that behind what it does now.
-      return { kind: "made", docId, exact: false, warning: undefined };
+      return { kind: "made", docId, exact: false, warning: undefined, record: {} };
     case "refused":
       return { ...end, kind: "failed", docId };
     case "gone":
@@ -170,11 +175,11 @@ function finishCreate(
   source: ActionSource,
   departure: Departure,
   intent: CreateIntent,
-  { docId, exact, warning }: Extract<CreateEnd, { readonly kind: "made" }>,
+  { docId, exact, warning, record }: Extract<CreateEnd, { readonly kind: "made" }>,
 ): void {
   const { ledger } = context;
   ledger.note(() => {
-    const left = acknowledgeCreate(ledger, intent, docId, exact);
+    const left = acknowledgeCreate(ledger, intent, docId, exact, storedOf(record, intent.observed));
     if (left === "taken") {
       ledger.intents.remove(intent.id);
       const message = `the service answered with the resource ${docId}, which is another file's`;

@@ -5,7 +5,7 @@ import type { ActionContext } from "./context.ts";
 
 /** How the service's work on a resource that it took ended. */
 export type Followed =
-  | { readonly kind: "done"; readonly value: Pick<Taken, "warning"> }
+  | { readonly kind: "done"; readonly value: Pick<Taken, "warning" | "record"> }
   /** It cannot take it in; what was there before stays as it was. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** The resource was deleted meanwhile. */
@@ -99,7 +99,8 @@ async function askUntilEnd(
       const message = metadata.message ?? "the service could not take it in";
       return { kind: "refused", code: "not_taken_in", message };
     }
-    if (metadata?.status !== "queued") return { kind: "done", value: { warning: warningOf(reply.value) } };
+    if (metadata?.status !== "queued")
+      return { kind: "done", value: { warning: warningOf(reply.value), record: reply.value } };
   }
 }
 

@@ -1,11 +1,44 @@
 import { hash } from "node:crypto";
-import { DIGEST_CHARS } from "../document/digest.ts";
+import { composed, DIGEST_CHARS, digestOf } from "../document/digest.ts";
 import type { SourceDocument } from "../document/read.ts";
-import type { Observed } from "../ledger/files.ts";
+import type { Observed, Stored } from "../ledger/files.ts";
+import type { AnsweredRecord } from "../remote/remote.ts";
 
-/** Stands for a title and description together. */
+/** Stands for a title and description together, however a service composes their letters. */
 export function labelOf(title: string, description: string): string {
+  return labelOfPlain(composed(title), composed(description));
+}
+
+/** The labels of a title and description that a service gives back: `plainLabel` as rows from before have it, where it is another. */
+export function labelsOf(
+  title: string,
+  description: string,
+): { readonly label: string; readonly plainLabel?: string } {
+  const label = labelOf(title, description);
+  const plainLabel = labelOfPlain(title, description);
+  return plainLabel === label ? { label } : { label, plainLabel };
+}
+
+function labelOfPlain(title: string, description: string): string {
   return hash("sha256", `${title}\0${description}`, "base64url").slice(0, DIGEST_CHARS);
+}
+
+/** How the service stored what was sent, as far as its answer tells and as far as it is another. */
+export function storedOf(record: AnsweredRecord, { label, digest, shape }: Observed): Stored {
+  const { title, description, content } = record;
+  const atMs = Date.parse(record.updatedAt ?? "");
+  // A title and description that were sent are never empty: then the answer has none.
+  const stored = isGiven(title) && isGiven(description) ? labelOf(title, description) : label;
+  const text = shape.kind === "content" && isGiven(content) ? digestOf(content) : digest;
+  return {
+    ...(stored !== label && { label: stored }),
+    ...(text !== digest && { digest: text }),
+    ...(!Number.isNaN(atMs) && { atMs }),
+  };
+}
+
+function isGiven(text: string | null | undefined): text is string {
+  return text !== undefined && text !== null && text !== "";
 }
 
 /** What the ledger will say of a document once the service acknowledged it. */

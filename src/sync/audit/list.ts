@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
-import { labelOf } from "../actions/observe.ts";
-import { digestOf } from "../document/digest.ts";
+import { labelsOf } from "../actions/observe.ts";
+import { digestsOf } from "../document/digest.ts";
 import type { DriftPlace } from "../ledger/drift.ts";
 import type { AuditedResource } from "../plan/audit.ts";
 import { delayMs } from "../plan/retry.ts";
@@ -70,16 +70,21 @@ export async function listPlace(
 /** A resource of the list, reduced to what is compared. */
 export function auditedOf(record: ResourceRecord): AuditedResource {
   const url = record.url ?? undefined;
-  const createdMs = Date.parse(record.createdAt ?? "");
   return {
     docId: record._id,
-    createdMs: Number.isNaN(createdMs) ? undefined : createdMs,
+    createdMs: timeOf(record.createdAt),
+    updatedMs: timeOf(record.updatedAt),
     url,
-    digest: url === undefined ? digestOf(record.content ?? "") : "",
-    label: labelOf(record.title, record.description),
+    ...(url === undefined ? digestsOf(record.content ?? "") : { digest: "" }),
+    ...labelsOf(record.title, record.description),
     title: record.title,
     ...(isUnfinished(record) && { isUnfinished: true }),
   };
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  const ms = Date.parse(text ?? "");
+  return Number.isNaN(ms) ? undefined : ms;
 }
 
 /** Whether the service has not taken in a resource's text, or not yet. One that tells no such state has. */

@@ -227,7 +227,7 @@ async function whatServiceHolds(
       unowned += 1;
       return;
     }
-    if (alterationsOf({ ...row, state: "agreed", foundDigest: null }, resource).length === 0)
+    if (alterationsOf({ ...row, state: "agreed", storedDigest: null }, resource).length === 0)
       sound.add(row.id);
     else altered.set(row.id, resource);
     // A service on this machine tells them under the port that it has now.

@@ -32,13 +32,12 @@ export function openResending(context: ActionContext, source: SourceSync): Resen
     const marked: Drifted[] = [];
     await ledger.write(() => {
       for (const drifted of group) {
-        const { row, foundDigest } = drifted;
+        const { row, found } = drifted;
         // It may have been sent since, or be on its way.
         const now = ledger.drift.byDoc(row.docId);
         if (now?.id !== row.id || now.state !== "agreed" || source.isBusy(now.path)) continue;
         ledger.files.setState(row.id, "unsure");
-        if (foundDigest !== undefined && row.kind === "content")
-          ledger.drift.setFoundDigest(row.id, foundDigest);
+        if (found !== undefined) ledger.drift.setStored(row.id, found);
         marked.push(drifted);
       }
     });

@@ -7,6 +7,7 @@ import { placeKey, type AcknowledgedFile, type DriftPlace } from "../ledger/drif
 import {
   alterationsOf,
   gatherUnowned,
+  isAsStored,
   sameness,
   type Alteration,
   type AuditedResource,
@@ -22,8 +23,8 @@ export interface Drifted {
   readonly kind: "missing" | "altered";
   /** What differs, of an altered one; empty where there were too many to remember. */
   readonly alterations: readonly Alteration[];
-  /** The text as it was found, of an altered one. */
-  readonly foundDigest: string | undefined;
+  /** Text and title as they were found, of an altered one. */
+  readonly found: Pick<AuditedResource, "digest" | "label"> | undefined;
 }
 
 /** How a place was found. */
@@ -48,6 +49,7 @@ export interface SweepOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const NO_COUNTS: DriftCounts = { acknowledged: 0, missing: 0, altered: 0 };
 /** Rows read between two turns of the loop. */
 const PAGE_ROWS = 1000;
 /** Altered resources of which it is remembered what differs. */
@@ -70,7 +72,8 @@ export async function sweepPlace(
   const settledMs = Date.now() - lagMs;
   let seen = openNumberSet();
   let altered = openNumberSet();
-  let details = new Map<number, Pick<Drifted, "alterations" | "foundDigest">>();
+  let asStored = openNumberSet();
+  let details = new Map<number, Pick<Drifted, "alterations" | "found">>();
   let unowned = gatherUnowned();
 
   const see = (record: ResourceRecord): void => {
@@ -85,13 +88,16 @@ export async function sweepPlace(
     const alterations = alterationsOf(row, resource);
     if (alterations.length === 0) return;
     altered.add(row.id);
-    if (details.size < DETAILS_MAX) details.set(row.id, { alterations, foundDigest: resource.digest });
+    if (isAsStored(row.storedMs, resource)) asStored.add(row.id);
+    const { digest, label } = resource;
+    if (details.size < DETAILS_MAX) details.set(row.id, { alterations, found: { digest, label } });
   };
   const listed = await listPlace(
     context,
     place,
     () => {
-      [seen, altered, details, unowned] = [openNumberSet(), openNumberSet(), new Map(), gatherUnowned()];
+      [seen, altered, asStored] = [openNumberSet(), openNumberSet(), openNumberSet()];
+      [details, unowned] = [new Map(), gatherUnowned()];
       return see;
     },
     signal,
@@ -115,7 +121,8 @@ export async function sweepPlace(
     if (kind === undefined && isAcknowledged(row))
       unjudged.set(row.source, 1 + (unjudged.get(row.source) ?? 0));
     if (kind === "missing") missing.add(row.id);
-    if (kind !== undefined) counts.set(row.source, counted(counts.get(row.source), kind));
+    if (kind !== undefined)
+      counts.set(row.source, counted(counts.get(row.source), kind, asStored.has(row.id)));
   }
   const isTravelling = travellingTest(context);
   /** Made or deleted while the list came, or shortly before: a row owns it by now, or none does any more. */
@@ -134,18 +141,23 @@ export async function sweepPlace(
         if (kind === undefined || kind === "agrees" || row.state !== "agreed") continue;
         if (since.row(row) || isBusy(row.source, row.path)) continue;
         const known = kind === "altered" ? details.get(row.id) : undefined;
-        yield { row, kind, alterations: known?.alterations ?? [], foundDigest: known?.foundDigest };
+        yield { row, kind, alterations: known?.alterations ?? [], found: known?.found };
       }
     },
   };
 }
 
-function counted(before: DriftCounts | undefined, kind: Drifted["kind"] | "agrees"): DriftCounts {
-  const { acknowledged, missing, altered } = before ?? { acknowledged: 0, missing: 0, altered: 0 };
+function counted(
+  before: DriftCounts | undefined,
+  kind: Drifted["kind"] | "agrees",
+  isStoredSo: boolean,
+): DriftCounts {
+  const { acknowledged, missing, altered, asStored = 0 } = before ?? NO_COUNTS;
   return {
     acknowledged: acknowledged + 1,
     missing: missing + Number(kind === "missing"),
     altered: altered + Number(kind === "altered"),
+    asStored: asStored + Number(kind === "altered" && isStoredSo),
   };
 }
 

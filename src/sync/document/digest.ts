@@ -5,12 +5,48 @@ import { createHash, hash } from "node:crypto";
 export const DIGEST_CHARS = 22;
 
 /**
- * Digest of a text as a service keeps it. Services differ in what they do to line ends and to space around a text;
- * what they give back must still be recognised.
+ * Digest of a text as a service keeps it. Services differ in what they do to line ends, to space around a text and at the
+ * ends of its lines, and to letters that are composed of several signs; what they give back must still be recognised.
  */
 export function digestOf(content: string): string {
-  const plain = content.includes("\r") ? content.replaceAll("\r\n", "\n") : content;
-  return hash("sha256", plain.trim(), "base64url").slice(0, DIGEST_CHARS);
+  return digestOfPlain(composed(withoutTrailingBlanks(withoutMargins(content))));
+}
+
+/**
+ * The digests of a text that a service gives back: `plainDigest` as rows from before have it, where it is another: that one
+ * counted blanks at the ends of lines and told apart how letters are composed.
+ */
+export function digestsOf(content: string): { readonly digest: string; readonly plainDigest?: string } {
+  const digest = digestOf(content);
+  const plain = withoutMargins(content);
+  if (!BLANK_AT_LINE_END.test(plain) && !NOT_ASCII.test(plain)) return { digest };
+  const plainDigest = digestOfPlain(plain);
+  return plainDigest === digest ? { digest } : { digest, plainDigest };
+}
+
+/** A title or description in the form by which it is compared: a service may compose its letters. */
+export function composed(text: string): string {
+  return NOT_ASCII.test(text) ? text.normalize("NFC") : text;
+}
+
+const BLANK_AT_LINE_END = /[^\S\n]\n/;
+// oxlint-disable-next-line no-control-regex -- all of ASCII is meant.
+const NOT_ASCII = /[^\x00-\x7f]/;
+
+function withoutMargins(content: string): string {
+  return (content.includes("\r") ? content.replaceAll("\r\n", "\n") : content).trim();
+}
+
+function withoutTrailingBlanks(text: string): string {
+  if (!BLANK_AT_LINE_END.test(text)) return text;
+  return text
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .join("\n");
+}
+
+function digestOfPlain(text: string): string {
+  return hash("sha256", text, "base64url").slice(0, DIGEST_CHARS);
 }
 
 /**
@@ -30,5 +66,8 @@ export function fingerprint(bytes: Buffer, text: string): { readonly hash: strin
 function spaceAtEnd(bytes: Buffer, text: string): number | undefined {
   if (text.includes("\r") || text.trimStart().length !== text.length) return undefined;
   if (!isUtf8(bytes) || bytes.toString("utf8") !== text) return undefined;
-  return Buffer.byteLength(text.slice(text.trimEnd().length));
+  const end = text.trimEnd();
+  if (BLANK_AT_LINE_END.test(end) || (bytes.length !== text.length && composed(end) !== end))
+    return undefined;
+  return Buffer.byteLength(text.slice(end.length));
 }

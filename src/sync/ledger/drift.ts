@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tier } from "../../wire/primitives.ts";
+import type { AuditedResource } from "../plan/audit.ts";
 import type { DocumentKind, FileState, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
@@ -16,8 +17,11 @@ export interface AcknowledgedFile {
   readonly digest: string;
   readonly hash: string;
   readonly fileUrl: string | null;
-  /** The text as it was found changed before it was sent again; null when that never happened. */
-  readonly foundDigest: string | null;
+  /** How the service stores text, and title with description, where it does so in another form; null where it does not. */
+  readonly storedDigest: string | null;
+  readonly storedLabel: string | null;
+  /** When the service last changed the resource, by its clock, as it answered; null where it did not say. */
+  readonly storedMs: number | null;
 }
 
 /** A place of resources at the service: one owner's part of a collection. */
@@ -33,7 +37,11 @@ export interface Drift {
   byPath(source: number, path: RelativePath): AcknowledgedFile | undefined;
   /** Rows with a resource in that place, of all sources in the configuration, by ascending id above `afterId`. */
   page(place: DriftPlace, afterId: number, limit: number): AcknowledgedFile[];
-  setFoundDigest(id: number, digest: string): void;
+  /**
+   * A resource was found changed and is sent again: if sending it leaves it so, it is the service's way to store that, and
+   * no change of anybody's.
+   */
+  setStored(id: number, found: Pick<AuditedResource, "digest" | "label">): void;
   /** The newest entry of the activity, which later ones are told from. */
   lastActivity(): number;
   /**
@@ -86,7 +94,7 @@ export function placeKey(source: number, path: RelativePath): string {
 /** Prepares the statements. */
 export function openDrift(db: Sqlite): Drift {
   const columns = `files.id, source, files.path, doc_id AS docId, state, shapes.kind AS kind, title, label, digest, hash,
-    file_url AS fileUrl, found_digest AS foundDigest`;
+    file_url AS fileUrl, found_digest AS storedDigest, stored_label AS storedLabel, stored_ms AS storedMs`;
   const byDoc = db.prepare<[string], AcknowledgedFile>(
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape WHERE doc_id = ?`,
   );
@@ -101,7 +109,10 @@ export function openDrift(db: Sqlite): Drift {
        AND source IN (SELECT id FROM sources WHERE active = 1)
      ORDER BY files.id LIMIT ?`,
   );
-  const setFound = db.prepare("UPDATE files SET found_digest = ? WHERE id = ?");
+  const setStored = db.prepare(
+    `UPDATE files SET found_digest = CASE WHEN @digest IN (digest, '') THEN found_digest ELSE @digest END,
+       stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
+  );
   const lastActivity = db.prepare<[], number | null>("SELECT max(id) FROM activity").pluck();
   const done = db.prepare<[number, number, number], { source: number; path: string; docId: string | null }>(
     `SELECT source, path, doc_id AS docId FROM activity
@@ -144,8 +155,8 @@ export function openDrift(db: Sqlite): Drift {
     byDoc: (docId) => byDoc.get(docId),
     byPath: (source, path) => byPath.get(source, path),
     page: ({ tier, ownerId }, afterId, limit) => page.all(afterId, tier, ownerId, limit),
-    setFoundDigest: (id, digest) => {
-      setFound.run(digest, id);
+    setStored: (id, { digest, label }) => {
+      setStored.run({ id, digest, label });
     },
     lastActivity: () => lastActivity.get() ?? 0,
     doneSince: (entry, atMs, nowMs) => {

@@ -14,6 +14,16 @@ export interface Observed {
   readonly fileUrl: string | undefined;
 }
 
+/** How a service stored what it acknowledged, as far as it told. */
+export interface Stored {
+  /** Of title and description, where it keeps them as others. */
+  readonly label?: string;
+  /** Of the text, where it keeps it as another. */
+  readonly digest?: string;
+  /** When it last changed the resource, by its clock. */
+  readonly atMs?: number;
+}
+
 /** Why a file is not in agreement. */
 export interface Trouble {
   readonly code: string;
@@ -52,14 +62,14 @@ export interface Files {
   some(source: number, limit: number): KnownFile[];
   ownsDoc(docId: string): boolean;
   isEmpty(source: number): boolean;
-  insert(source: number, docId: string | null, state: FileState, observed: Observed): void;
+  insert(source: number, docId: string | null, state: FileState, observed: Observed, stored?: Stored): void;
   /**
    * Inserts an agreed row where its path has no living row and its resource no owner; whether it did. It asks for both by
    * the indexes that the row goes into anyway.
    */
-  insertFree(source: number, docId: string, observed: Observed): boolean;
-  /** The service acknowledged this: the row says so. */
-  agree(id: number, docId: string, observed: Observed): void;
+  insertFree(source: number, docId: string, observed: Observed, stored?: Stored): boolean;
+  /** The service acknowledged this: the row says so. `stored` is left out where nothing was sent. */
+  agree(id: number, docId: string, observed: Observed, stored?: Stored): void;
   /** What of a resource's document the service could not read, in its words; undefined where it read all of it. */
   warn(docId: string, warning: string | undefined): void;
   setState(id: number, state: FileState): void;
@@ -138,15 +148,19 @@ export function openFiles(db: Sqlite): Files {
     .pluck();
   const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
   const columns =
-    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url";
+    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, stored_label, found_digest, stored_ms";
   const insert = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertFree = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO NOTHING`,
   );
+  // How a text or title was stored holds as long as it is the same; when, until something is sent.
   const agree = db.prepare(
-    `UPDATE files SET doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
+    `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
+       found_digest = coalesce(?, CASE digest WHEN ? THEN found_digest END),
+       stored_ms = CASE WHEN ? THEN ? ELSE stored_ms END, doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
        hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, error_code = NULL,
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
@@ -243,13 +257,18 @@ export function openFiles(db: Sqlite): Files {
     some: (source, limit) => some.all(source, limit),
     ownsDoc: (docId) => owns.get(docId, docId) !== undefined,
     isEmpty: (source) => any.get(source) === undefined,
-    insertFree: (source, docId, observed) =>
-      insertFree.run(source, observed.entry.path, docId, ...observedColumns(observed, shapes)).changes === 1,
-    insert: (source, docId, state, observed) => {
-      insert.run(source, observed.entry.path, docId, state, ...observedColumns(observed, shapes));
+    insertFree: (source, docId, observed, stored) => {
+      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      return insertFree.run(source, observed.entry.path, docId, ...values).changes === 1;
     },
-    agree: (id, docId, observed) => {
-      agree.run(docId, ...observedColumns(observed, shapes), id);
+    insert: (source, docId, state, observed, stored) => {
+      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      insert.run(source, observed.entry.path, docId, state, ...values);
+    },
+    agree: (id, docId, observed, stored) => {
+      const [label, digest, atMs] = storedColumns(stored);
+      const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
+      agree.run(...learned, docId, ...observedColumns(observed, shapes), id);
     },
     warn: (docId, warning) => {
       warn.run(warning ?? null, docId);
@@ -309,6 +328,14 @@ export function observedColumns(observed: Observed, shapes: Shapes): readonly (s
     shapes.idOf(observed.shape),
     observed.fileUrl ?? null,
   ];
+}
+
+function storedColumns({ label, digest, atMs }: Stored = {}): readonly [
+  string | null,
+  string | null,
+  number | null,
+] {
+  return [label ?? null, digest ?? null, atMs ?? null];
 }
 
 /** Shapes by their number in the ledger. There are few: a source has one a kind and rule. */

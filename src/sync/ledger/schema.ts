@@ -241,4 +241,10 @@ export const MIGRATIONS: readonly string[] = [
   INSERT OR IGNORE INTO tombstones (doc_id)
     SELECT doc_id FROM activity WHERE action = 'delete' AND outcome = 'done' AND doc_id IS NOT NULL ORDER BY id;
   `,
+  `
+  -- How the service stored what it acknowledged, where it keeps a title or description in another form than it was sent
+  -- (\`found_digest\` says so of a text), and when it last changed the resource by its own clock.
+  ALTER TABLE files ADD COLUMN stored_label TEXT;
+  ALTER TABLE files ADD COLUMN stored_ms REAL;
+  `,
 ];

@@ -12,8 +12,9 @@ export interface Acknowledged {
   /** Stands for title and description together. */
   readonly label: string;
   readonly fileUrl: string | null;
-  /** The text as it was once found changed, before it was sent again; null when that never happened. */
-  readonly foundDigest: string | null;
+  /** How the service stores text, and title with description, where it does so in another form; null where it does not. */
+  readonly storedDigest: string | null;
+  readonly storedLabel: string | null;
 }
 
 /** A resource of the list, reduced to what is compared. */
@@ -23,6 +24,11 @@ export interface AuditedResource {
   readonly url: string | undefined;
   readonly digest: string;
   readonly label: string;
+  /** Digest and label as rows from before have them, where they are others. */
+  readonly plainDigest?: string;
+  readonly plainLabel?: string;
+  /** When the service last changed it, by its clock. */
+  readonly updatedMs?: number | undefined;
   readonly title: string;
   /** The service has not taken in its text, or not yet. Default: it has. */
   readonly isUnfinished?: boolean;
@@ -35,12 +41,25 @@ export function alterationsOf(row: Acknowledged, listed: AuditedResource): reado
   if (row.state !== "agreed") return [];
   const found: Alteration[] = [];
   if (row.kind === "content") {
-    // Sending the text again did not change it: then the service keeps it so, and nobody altered it.
-    if (listed.digest !== row.digest && listed.digest !== row.foundDigest) found.push("text");
+    // A text that the service stored in its own way was altered by nobody.
+    if (!isOneOf(listed.digest, listed.plainDigest, row.digest, row.storedDigest)) found.push("text");
   } else if (spelledAddress(row.fileUrl) !== spelledAddress(listed.url)) found.push("address");
   else if (listed.isUnfinished === true) found.push("text");
-  if (listed.label !== row.label) found.push("title or description");
+  if (!isOneOf(listed.label, listed.plainLabel, row.label, row.storedLabel))
+    found.push("title or description");
   return found;
+}
+
+function isOneOf(found: string, plain: string | undefined, sent: string, stored: string | null): boolean {
+  return found === sent || found === stored || plain === sent;
+}
+
+/**
+ * Whether a resource is as the service made it of what was sent: nobody changed it since. A service may store a text in
+ * a form that nobody foresees, and does not show it in its answer to a create.
+ */
+export function isAsStored(storedMs: number | null, { updatedMs }: AuditedResource): boolean {
+  return storedMs !== null && storedMs === updatedMs;
 }
 
 /** How the resources of one source stand. */
@@ -51,6 +70,8 @@ export interface DriftCounts {
   readonly missing: number;
   /** Of these, the ones that are there and differ. */
   readonly altered: number;
+  /** Of the altered ones, those that nobody changed since they were sent: the service stores them in a form of its own. */
+  readonly asStored?: number;
 }
 
 /** Fewer than this are made again without a question: whatever happened, that costs little. */
@@ -61,7 +82,13 @@ export const LOSS_FILES_MIN = 5;
  * gone or changed at once is no drift: the service was reset, or put back from a backup, perhaps by mistake and not for
  * long.
  */
-export function lossReason({ acknowledged, missing, altered }: DriftCounts): string | undefined {
+export function lossReason({
+  acknowledged,
+  missing,
+  altered: differing,
+  asStored = 0,
+}: DriftCounts): string | undefined {
+  const altered = differing - asStored;
   if (missing + altered < LOSS_FILES_MIN || 2 * (missing + altered) <= acknowledged) return undefined;
   const of = ` of ${thousands(acknowledged)} resources`;
   const lost = `has lost ${thousands(missing)}`;
@@ -153,7 +180,16 @@ export function gatherUnowned(): Unowned {
     show: (row) => {
       // Two uploads of one file have two addresses, so that nothing in the list tells they are equal.
       if (row.kind === "file") claim(byAddress.get(spelledAddress(row.fileUrl) ?? ""), "upload", row.docId);
-      else claim(byText.get(sameness(row.label, row.fileUrl, row.digest)), "twin", row.docId);
+      else {
+        // A second one is stored in the same way as the first.
+        const { label, digest, storedLabel, storedDigest } = row;
+        claim(byText.get(sameness(label, row.fileUrl, digest)), "twin", row.docId);
+        claim(
+          byText.get(sameness(storedLabel ?? label, row.fileUrl, storedDigest ?? digest)),
+          "twin",
+          row.docId,
+        );
+      }
     },
     finish: (bornMs, isTravelling) => {
       const claimed: Claimed[] = [];

@@ -51,7 +51,16 @@ export interface Taken {
   readonly isUnderWay: boolean;
   /** What of the document it could not read, in its words, as far as it tells. */
   readonly warning: string | undefined;
+  /** What its answer shows of the resource as it stored it. */
+  readonly record: AnsweredRecord;
 }
+
+/** What an answer shows of a resource; what it does not show is empty or left out. */
+export type AnsweredRecord = {
+  readonly [F in "title" | "description" | "content" | "updatedAt" | "metadata"]?:
+    | ResourceRecord[F]
+    | undefined;
+};
 
 /** Longest warning that is kept: it names pages, of which it names a few. */
 const WARNING_CHARS_MAX = 2000;
@@ -176,7 +185,18 @@ const ACCEPTED_STATUS = 202;
 const RecordAnswer = z.object({ data: ResourceRecord });
 const Done = z.object({});
 /** Another service may answer a change without the record. */
-const Changed = z.object({ data: ResourceRecord.pick({ metadata: true }).catch({}).optional() });
+const Changed = z.object({
+  data: ResourceRecord.pick({
+    title: true,
+    description: true,
+    content: true,
+    updatedAt: true,
+    metadata: true,
+  })
+    .partial()
+    .catch({})
+    .optional(),
+});
 
 /** Requests that change something at the service. What became of one may be asked whenever. */
 const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
@@ -420,8 +440,8 @@ export function openRemote({
 }
 
 /** Only a service that says that it follows the preference shows how far it is. */
-function takenOf(answer: RawAnswer, record: Pick<ResourceRecord, "metadata">): Taken {
+function takenOf(answer: RawAnswer, record: AnsweredRecord): Taken {
   const applied = header(answer, APPLIED_HEADER) ?? "";
   const isUnderWay = answer.status === ACCEPTED_STATUS && /(^|[\s,])respond-async\b/i.test(applied);
-  return { isUnderWay, warning: warningOf(record) };
+  return { isUnderWay, warning: warningOf(record), record };
 }

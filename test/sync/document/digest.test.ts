@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { digestOf, fingerprint } from "../../../src/sync/document/digest.ts";
+import { digestOf, digestsOf, fingerprint } from "../../../src/sync/document/digest.ts";
 import { decodeText } from "../../../src/sync/document/text.ts";
 
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
@@ -39,4 +39,15 @@ it("gives what two runs over bytes and text would give, whatever is in the file"
       });
     }),
   );
+});
+
+it("is the same however a service trims lines and composes letters, and tells other texts apart", () => {
+  const text = "cafe\u0301  \n\nend\t\r\n";
+  const stored = "caf\u00e9\n\nend";
+  expect(digestOf(text)).toBe(digestOf(stored));
+  expect(digestOf(text)).not.toBe(digestOf("caf\u00e9\n\n end"));
+  expect(fingerprint(Buffer.from(text), text).digest).toBe(digestOf(text));
+  expect(fingerprint(Buffer.from(stored), stored).digest).toBe(digestOf(stored));
+  expect(digestsOf("plain\ntext")).toEqual({ digest: digestOf("plain\ntext") });
+  expect(digestsOf(text).plainDigest).not.toBe(digestOf(text));
 });

@@ -16,7 +16,8 @@ const row = (more: Partial<Acknowledged> = {}): Acknowledged => ({
   digest: "d",
   label: "l",
   fileUrl: null,
-  foundDigest: null,
+  storedDigest: null,
+  storedLabel: null,
   ...more,
 });
 const listed = (more: Partial<AuditedResource> = {}): AuditedResource => ({
@@ -43,13 +44,13 @@ describe("what differs between a row and its resource", () => {
     },
     {
       name: "not a text that was found so before and was sent again in vain",
-      row: row({ foundDigest: "e" }),
+      row: row({ storedDigest: "e" }),
       listed: listed({ digest: "e" }),
       expected: [],
     },
     {
       name: "a text that is neither ours nor the one found before",
-      row: row({ foundDigest: "f" }),
+      row: row({ storedDigest: "f" }),
       listed: listed({ digest: "e" }),
       expected: ["text"],
     },

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AuditReport } from "../../src/sync/audit/report.ts";
+import type { DaemonOptions } from "../../src/sync/daemon.ts";
+import type { FakeOptions } from "../fakes/knowledge-service.ts";
+import { openWorld, type World } from "./harness.ts";
+
+/** Services that keep texts and titles in their own way. */
+
+const TITLE_CHARS = 24;
+const gentle: FakeOptions["normalise"] = (field, text) => {
+  const composed = text.normalize("NFC");
+  if (field === "title") return composed.slice(0, TITLE_CHARS).trimEnd();
+  return field === "description" ? composed : composed.replaceAll(/[ \t]+$/gm, "");
+};
+/** What no rule of ours foresees. */
+const harsh: FakeOptions["normalise"] = (field, text) =>
+  field === "content" ? text.toUpperCase().replaceAll(/\s+/g, " ") : text.slice(0, TITLE_CHARS);
+
+let world: World;
+const open = async (normalise: FakeOptions["normalise"], collections = true): Promise<void> => {
+  world = await openWorld({ collections, ...(normalise !== undefined && { normalise }) });
+};
+afterEach(() => world.end());
+
+const FILES = 8;
+const nameOf = (n: number): string => `notes on the quarterly figures ${n} cafe\u0301.md`;
+const writeFiles = (): void => {
+  for (let n = 1; n <= FILES; n += 1)
+    world.write(nameOf(n), `line ${n}  \nde\u0301j\u00e0 vu\t\n\nend ${n}\n`);
+};
+const prompt = (): Partial<DaemonOptions> => ({
+  service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: world.service.key, listLagMs: 0 },
+});
+const audit = async (repair = false): Promise<AuditReport> => {
+  const daemon = world.daemon(prompt());
+  try {
+    return await daemon.audit({ repair });
+  } finally {
+    await daemon.close();
+  }
+};
+const ids = (): string[] =>
+  world.service
+    .live()
+    .map(({ _id }) => _id)
+    .toSorted();
+describe.each([
+  ["trims lines, composes letters and cuts titles", gentle, true, true],
+  ["trims lines, composes letters and cuts titles, and tells no collections", gentle, false, true],
+  ["makes of a text what it likes", harsh, true, false],
+])("a service that %s", (_what, normalise, collections, isForeseen) => {
+  beforeEach(async () => {
+    await open(normalise, collections);
+    writeFiles();
+  });
+
+  it("is never taken for one that was put back from a backup, and nothing is sent for it again and again", async () => {
+    await world.sync();
+    // What no answer has shown yet is sent once more, and that answer does.
+    expect(await audit(true)).toMatchObject({
+      agrees: isForeseen,
+      sources: [{ resources: FILES, lost: null }],
+    });
+    await world.sync();
+    expect(await audit()).toMatchObject({ agrees: true });
+    world.write(nameOf(1), "edited  \n\nsince\t\n");
+    await world.sync();
+    const updates = world.service.count("update");
+    expect(await audit(true)).toMatchObject({ agrees: true, sources: [{ lost: null }] });
+    await world.sync();
+    expect(world.service.count("update")).toBe(updates);
+    expect(ids()).toHaveLength(FILES);
+  });
+
+  it("is held when it was put back from an old backup", async () => {
+    await world.sync();
+    for (const resource of world.service.live()) {
+      resource.content = "an older text";
+      resource.updatedAt = new Date(0).toISOString();
+    }
+    expect((await audit(true)).sources[0]?.lost).toContain("holds another version");
+  });
+});
