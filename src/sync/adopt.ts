@@ -74,7 +74,11 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     // Of an old ledger the rows are in question as well.
     const whole = ledger.drift.isDistrusted(source.id);
     const isBusy = (path: RelativePath): boolean => underWay.has(path);
-    const found = await adoptSource(context, source, { whole, signal, isBusy });
+    const { collection, ownerId } = source.rules.source;
+    // Two that list at once would both take the same one of equal resources, and leave the other behind.
+    const found = await context.adoptions.run(`${collection}\0${ownerId}`, () =>
+      adoptSource(context, source, { whole, signal, isBusy }),
+    );
     const { adopted, differing, missing, lost } = found;
     isPending = lost !== null;
     unsearched = found.unsearched;

@@ -21,6 +21,8 @@ export interface ActionContext {
   readonly reader: Pick<DocumentReader, "read">;
   /** Creates that only their title and content tell apart go one after another. */
   readonly twins: Turns;
+  /** Sources of one owner and collection adopt one after another: resources of equal files belong to either. */
+  readonly adoptions: Turns;
   /** Where the texts of deleted files are kept; undefined: nowhere. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;

@@ -146,6 +146,7 @@ function assemble(
     pacer,
     collections: openCollections(ledger, remote, configured),
     twins: openTurns(),
+    adoptions: openTurns(),
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
     random: world.random,
