@@ -1,4 +1,14 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recoverLedger, type RecoverReport } from "../../src/sync/adopt-ledger.ts";
@@ -7,6 +17,7 @@ import { readStatus } from "../../src/sync/status.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
 import type { FakeOptions } from "../fakes/knowledge-service.ts";
+import { markFile } from "../../src/sync/ledger/mark.ts";
 import { openSqlite } from "../../src/sync/ledger/open.ts";
 import { openWorld, type World } from "./harness.ts";
 
@@ -582,6 +593,39 @@ describe("an old ledger that nobody told of", () => {
     await world.sync({ sources, onWarning: ({ message }) => warnings.push(message) });
     expect([world.service.requests.length, warnings.length]).toEqual([after, 1]);
   });
+
+  it.each([
+    { how: "with the times of the backup", keepsTimes: true },
+    { how: "with new times", keepsTimes: false },
+  ])(
+    "makes nothing a second time where its whole folder was put back over the files, $how",
+    async (backup) => {
+      world.write("a.txt", "text a");
+      await world.sync();
+      const kept = new Map(
+        readdirSync(world.stateDir, { withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map(({ name }) => [name, readFileSync(join(world.stateDir, name))]),
+      );
+      world.write("b.txt", "since then");
+      await world.sync();
+      const before = ids();
+      for (const [name, bytes] of kept) writeFileSync(join(world.stateDir, name), bytes);
+      // The backup is an hour old.
+      const mark = markFile(world.stateDir);
+      const noted = JSON.parse(readFileSync(mark, "utf8")) as { atMs: number };
+      const atMs = noted.atMs - 3_600_000;
+      writeFileSync(mark, JSON.stringify({ ...noted, atMs }));
+      if (backup.keepsTimes) utimesSync(mark, atMs / 1000, atMs / 1000);
+      const warnings: string[] = [];
+      await world.sync({ onWarning: ({ message }) => warnings.push(message) });
+      expect(warnings).toEqual([expect.stringContaining("older than")]);
+      expect(ids()).toEqual(before);
+      const after = world.service.requests.length;
+      await world.sync({ onWarning: ({ message }) => warnings.push(message) });
+      expect([world.service.requests.length, warnings.length]).toEqual([after, 1]);
+    },
+  );
 
   it("makes anew what is to have other chunks, though its text was changed since the backup", async () => {
     world.write("a.txt", "text a");

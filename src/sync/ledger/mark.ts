@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../../lib/failure.ts";
@@ -6,8 +6,10 @@ import { rootIdentityOf } from "../scan/root-identity.ts";
 import { ledgerFailure, type Sqlite } from "./open.ts";
 
 /**
- * How far a ledger has come, told by a small file beside it. A ledger that was put back from a backup has not come so
- * far, or is another file than the one that was told of. Only a whole disk that was set back shows neither.
+ * How far a ledger has come, noted in a small file beside it. A ledger that was put back from a backup has not come so
+ * far, or is another file than the noted one. Where the mark was put back too, over the files that were there, its times
+ * are not those at which it was written: a restore sets one of them. Only a disk that was set back as a whole, and a
+ * folder that was moved away and back again, show none of this.
  */
 export interface LedgerMark {
   /** Whether the ledger is older than what was last written here. The mark moves on with the first write after it. */
@@ -24,7 +26,18 @@ export interface LedgerMark {
  */
 const MARK_MS = 60_000;
 
-const Mark = z.object({ count: z.int().min(0), file: z.number() });
+/**
+ * Between writing a mark and putting it in place, on a disk that is slow; file systems that keep times of two seconds are
+ * within it, too.
+ */
+const TIMES_MS = 10_000;
+
+const Mark = z.object({
+  count: z.int().min(0),
+  file: z.number(),
+  /** When it was written, by the file system's clock. Marks of older versions have none. */
+  atMs: z.number().optional(),
+});
 
 /** File of the mark in a state folder. */
 export function markFile(stateDir: string): string {
@@ -49,9 +62,7 @@ export function openMark(
 
   /** After the ledger, never before it: a crash in between leaves a mark that is behind, which says nothing. */
   const tell = (): void => {
-    const text = JSON.stringify({ count, file: whichFile(ledger) });
-    writeFileSync(`${beside}.new`, text, { mode: 0o600 });
-    renameSync(`${beside}.new`, beside);
+    writeMark(beside, { count, file: whichFile(ledger) });
   };
 
   return {
@@ -62,7 +73,8 @@ export function openMark(
       const isOlder =
         found === undefined
           ? known > 1
-          : known > 0 && (found.count > known || found.file !== whichFile(ledger));
+          : known > 0 &&
+            (found.count > known || found.file !== whichFile(ledger) || wasPutBack(beside, found.atMs));
       count = Math.max(known, found?.count ?? 0);
       begun = true;
       return isOlder;
@@ -93,6 +105,24 @@ export function openMark(
       };
     },
   };
+}
+
+/** Writes a mark whole. Its time of change, which nobody can set, and its other time are near the one that it notes. */
+export function writeMark(file: string, mark: { readonly count: number; readonly file: number }): void {
+  const next = `${file}.new`;
+  writeFileSync(next, "", { mode: 0o600 });
+  // Another machine's, where the folder lies on one: its clock is then compared with itself.
+  const atMs = statSync(next).ctimeMs;
+  writeFileSync(next, JSON.stringify({ ...mark, atMs }));
+  utimesSync(next, atMs / 1000, atMs / 1000);
+  renameSync(next, file);
+}
+
+/** Whether a mark was written by something else, such as a restore. */
+function wasPutBack(file: string, atMs: number | undefined): boolean {
+  if (atMs === undefined) return false;
+  const { mtimeMs, ctimeMs } = statSync(file);
+  return Math.abs(mtimeMs - atMs) > TIMES_MS || Math.abs(ctimeMs - atMs) > TIMES_MS;
 }
 
 /** A mark that cannot be understood is none. */

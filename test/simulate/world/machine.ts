@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { markFile } from "../../../src/sync/ledger/mark.ts";
+import { markFile, writeMark } from "../../../src/sync/ledger/mark.ts";
 import { rootIdentityOf } from "../../../src/sync/scan/root-identity.ts";
 import type { Kept } from "../history.ts";
 import type { SimulatedProcess } from "../virtual/stage.ts";
@@ -149,8 +149,8 @@ function copyState(from: string, to: string, kept: Exclude<Kept, "backup">, log:
 function markCopy(state: string): void {
   const [mark, ledger] = [markFile(state), join(state, LEDGER_FILE)];
   if (!existsSync(mark) || !existsSync(ledger)) return;
-  const told = JSON.parse(readFileSync(mark, "utf8")) as object;
-  writeFileSync(mark, JSON.stringify({ ...told, file: rootIdentityOf(statSync(ledger)).ino }));
+  const { count } = JSON.parse(readFileSync(mark, "utf8")) as { count: number };
+  writeMark(mark, { count, file: rootIdentityOf(statSync(ledger)).ino });
 }
 
 /** Leaves what was flushed of a log, and a part of the rest. A log that began anew since has nothing flushed. */
