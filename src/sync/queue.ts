@@ -1,16 +1,26 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import PQueue from "p-queue";
+import { openFifo, type Fifo } from "../lib/fifo.ts";
+import { FIRST_WINDOW, windowAfter, type Window } from "./plan/window.ts";
+
+/**
+ * Runs what only waits, so that others are sent in its place. `wait` is told how many wait so at the moment for each piece of
+ * work that the width allows, at least 1.
+ */
+export type Aside = <T>(wait: (crowd: () => number) => Promise<T>) => Promise<T>;
 
 /** A piece of work that was prepared and may be sent. */
 export interface Send {
   /** Bytes it holds in memory until it is done. */
   readonly bytes: number;
-  run(): Promise<void>;
+  run(aside: Aside): Promise<void>;
   /** Called instead of `run` when the queue was stopped before. */
   drop(): void;
 }
 
 export interface WorkQueueOptions<Job> {
+  /** Jobs of one owner and kind wait in one line; lines share the width. Values are compared as keys of a map. */
+  readonly lineOf: (job: Job) => { readonly owner: unknown; readonly kind: string };
   /** Bytes that preparing a job may bring into memory. */
   readonly bytesOf: (job: Job) => number;
   /** Reads what the jobs need and writes their intents. What needs no sending is left out of the result. */
@@ -21,17 +31,13 @@ export interface WorkQueueOptions<Job> {
 }
 
 /**
- * Work waiting for its turn. Jobs are small and lie in a list; only a few at a time are prepared (read into memory)
- * and become tasks, so that a hundred thousand files cost a list. Jobs pushed as `last` run after all others.
+ * Work waiting for its turn. Jobs are small and lie in lists; only a few at a time are prepared (read into memory)
+ * and become tasks, so that a hundred thousand files cost a list. Of several lines with work, the one with the fewest on
+ * their way goes next. Jobs pushed as `last` run after all others of their owner.
  */
 export interface WorkQueue<Job> {
   push(jobs: Iterable<Job>, options?: { readonly last?: boolean }): void;
   setWidth(width: number): void;
-  /**
-   * Called by a piece of work that only waits: as long as `wait` runs, others are sent in its place. `wait` is told how many
-   * wait so at the moment for each piece of work that the width allows, at least 1.
-   */
-  aside<T>(wait: (crowd: () => number) => Promise<T>): Promise<T>;
   /** Starts nothing more; resolves when what was started has ended. */
   stop(): Promise<void>;
 }
@@ -39,36 +45,54 @@ export interface WorkQueue<Job> {
 /** Jobs prepared together: they share one transaction for their intents. Reading so many holds the loop for some ms. */
 const BATCH_JOBS = 128;
 /**
- * So many are prepared ahead of those on their way. A flush to a busy disk takes tens of milliseconds, in which what is
- * ready must not run out; batches whose intents wait for the same flush share it.
+ * So many of a line are prepared ahead of those on their way. A flush to a busy disk takes tens of milliseconds, in which what
+ * is ready must not run out; batches whose intents wait for the same flush share it.
  */
 const AHEAD_JOBS = 512;
 /** Bytes in memory of all that is prepared or on its way; one larger file goes alone. */
 const BYTES_MAX = 64 * 1024 * 1024;
+/** Bytes of a batch; so many are had by a line that holds nothing even where others have taken all. */
+const BATCH_BYTES_MAX = BYTES_MAX / 4;
 /**
- * Pieces of work in whose place others are sent, some kilobytes each: more that wait keep their own places. When they come
- * back they are more than the width until as many others have ended; their connections are no more for that.
+ * Pieces of work of a line in whose place others are sent: when so many only wait, the line's next ones wait for them. More
+ * would only wait at the service, before what others send. When they come back they are more than the width until as many
+ * others have ended; their connections are no more for that.
  */
-const ASIDE_MAX = 1000;
+const ASIDE_MAX = 200;
+
+/** The jobs of one owner and kind, and how far they are. */
+interface Line<Job> {
+  readonly owner: unknown;
+  readonly isLast: boolean;
+  readonly jobs: Fifo<Job>;
+  /** Taken from the jobs to be prepared together, as soon as there is room. */
+  batch: { readonly jobs: readonly Job[]; readonly need: number } | undefined;
+  /** Jobs being read, or whose intents are on their way to the disk. */
+  preparing: number;
+  /** Prepared, and not yet on its way. */
+  readonly ready: Fifo<Send>;
+  running: number;
+  /** Those that only wait. */
+  waiting: number;
+  bytes: number;
+  window: Window;
+}
 
 /**
  * Opens an empty queue. What runs side by side are lanes, each a task of p-queue that sends one piece of work after
  * another: a task of its own for every file would cost as much as writing it to the ledger.
  */
 export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
-  const { bytesOf, prepare, onError } = options;
+  const { lineOf, bytesOf, prepare, onError } = options;
   let { width } = options;
   const lanes = new PQueue({ concurrency: width });
-  const first = fifo<Job>();
-  const last = fifo<Job>();
-  /** Prepared, and not yet on its way. */
-  const ready = fifo<Send>();
+  /** In the order of their turns to be prepared. */
+  let lines: Line<Job>[] = [];
+  const lineBy = new Map<unknown, Map<string, Line<Job>>>();
   /** Lanes that were added and have not left. */
   let lanesOpen = 0;
   /** Pieces of work that only wait. */
   let waiting = 0;
-  /** Jobs being read, or whose intents are on their way to the disk. */
-  let preparing = 0;
   let bytes = 0;
   let stopped = false;
   let pump: Promise<void> | undefined;
@@ -86,74 +110,76 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     waiter.resolve();
     waiter = undefined;
   };
-  const takeBatch = (): { jobs: Job[]; need: number } => {
+
+  const lineFor = (job: Job, isLast: boolean): Line<Job> => {
+    const { owner, kind } = lineOf(job);
+    const ofOwner = lineBy.get(owner) ?? new Map<string, Line<Job>>();
+    lineBy.set(owner, ofOwner);
+    const name = isLast ? "last" : kind;
+    let line = ofOwner.get(name);
+    if (line === undefined) {
+      line = openLine(owner, isLast);
+      ofOwner.set(name, line);
+      lines.push(line);
+    }
+    return line;
+  };
+  const hasJobs = ({ jobs, batch }: Line<Job>): boolean => batch !== undefined || jobs.length() > 0;
+  const fillBatch = (line: Line<Job>): NonNullable<Line<Job>["batch"]> => {
+    if (line.batch !== undefined) return line.batch;
     const jobs: Job[] = [];
     let need = 0;
     while (jobs.length < BATCH_JOBS) {
-      const from = first.length() > 0 ? first : last;
-      const next = from.peek();
-      if (next === undefined || (jobs.length > 0 && need + bytesOf(next) > BYTES_MAX / 4)) break;
+      const next = line.jobs.peek();
+      if (next === undefined || (jobs.length > 0 && need + bytesOf(next) > BATCH_BYTES_MAX)) break;
       need += bytesOf(next);
       jobs.push(next);
-      from.shift();
+      line.jobs.shift();
     }
-    return { jobs, need };
+    line.batch = { jobs, need };
+    return line.batch;
   };
-  const runOrDrop = async (send: Send): Promise<void> => {
-    try {
-      if (stopped) send.drop();
-      else await send.run();
-    } catch (error) {
-      onError(error);
-    }
+  const hasRoom = (line: Line<Job>, need: number): boolean =>
+    bytes === 0 ||
+    bytes + need <= BYTES_MAX ||
+    (line.bytes === 0 && need <= BATCH_BYTES_MAX && bytes + need <= BYTES_MAX + BATCH_BYTES_MAX);
+  const mayPrepare = (line: Line<Job>): boolean => {
+    if (!hasJobs(line) || line.preparing + line.ready.length() >= AHEAD_JOBS) return false;
+    if (line.isLast && lines.some((other) => other.owner === line.owner && !other.isLast && hasJobs(other)))
+      return false;
+    return hasRoom(line, fillBatch(line).need);
   };
-  /** Not while there are more lanes than the width allows; to drop what is left, any will do. */
-  const mayGoOn = (): boolean => stopped || lanesOpen <= lanes.concurrency;
-  /** Sends until nothing is ready. */
-  const lane = async (): Promise<void> => {
-    while (mayGoOn()) {
-      const send = ready.shift();
-      if (send === undefined) break;
-      wake();
-      await runOrDrop(send);
-      bytes -= send.bytes;
-      wake();
-    }
-    lanesOpen -= 1;
-  };
-  const openLanes = (): void => {
-    const wanted = Math.min(lanes.concurrency, lanesOpen + ready.length());
-    for (; lanesOpen < wanted; lanesOpen++) lanes.add(lane).catch(onError);
-  };
-  const setConcurrency = (): void => {
-    lanes.concurrency = width + Math.min(waiting, ASIDE_MAX);
-    openLanes();
-  };
-  const waits = (): boolean => !stopped && first.length() + last.length() > 0;
-  const hasRoom = (need: number): boolean => stopped || bytes === 0 || bytes + need <= BYTES_MAX;
-  const prepareBatch = async (jobs: readonly Job[], need: number): Promise<void> => {
-    preparing += jobs.length;
-    bytes += need;
+  const prepareBatch = async (line: Line<Job>): Promise<void> => {
+    const { jobs, need } = fillBatch(line);
+    line.batch = undefined;
+    const hold = (more: number): void => {
+      bytes += more;
+      line.bytes += more;
+    };
+    line.preparing += jobs.length;
+    hold(need);
     try {
       for (const send of await prepare(jobs)) {
-        bytes += send.bytes;
-        ready.push(send);
+        hold(send.bytes);
+        line.ready.push(send);
       }
     } catch (error) {
       onError(error);
     }
-    preparing -= jobs.length;
-    bytes -= need;
+    line.preparing -= jobs.length;
+    hold(-need);
     openLanes();
     wake();
   };
+  const waits = (): boolean => !stopped && lines.some(hasJobs);
   const work = async (): Promise<void> => {
     while (waits()) {
-      await until(() => stopped || preparing + ready.length() < AHEAD_JOBS);
-      const { jobs, need } = takeBatch();
-      await until(() => hasRoom(need));
-      if (stopped) break;
-      void prepareBatch(jobs, need);
+      await until(() => stopped || lines.some(mayPrepare));
+      const line = lines.find(mayPrepare);
+      if (stopped || line === undefined) break;
+      // The others have their turns before it.
+      lines = [...lines.filter((each) => each !== line), line];
+      void prepareBatch(line);
       await nextTurn();
     }
   };
@@ -166,31 +192,104 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       });
   };
 
+  /** How many more of a line may leave; to drop what is left, all. */
+  const mayLeave = ({ ready, running, waiting: aside, window }: Line<Job>): number => {
+    if (stopped) return ready.length();
+    return aside >= ASIDE_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
+  };
+  const nextLine = (): Line<Job> | undefined => {
+    let next: Line<Job> | undefined;
+    for (const line of lines) {
+      if ((next === undefined || line.running < next.running) && mayLeave(line) > 0) next = line;
+    }
+    return next;
+  };
+  const runOrDrop = async (line: Line<Job>, send: Send): Promise<void> => {
+    if (stopped) {
+      send.drop();
+      return;
+    }
+    const leftMs = performance.now();
+    let isMeasured = false;
+    const measure = (): void => {
+      if (isMeasured) return;
+      isMeasured = true;
+      line.window = windowAfter(line.window, leftMs, performance.now(), width);
+    };
+    line.running += 1;
+    try {
+      await send.run(async (wait) => {
+        measure();
+        return aside(line, wait);
+      });
+    } finally {
+      measure();
+      line.running -= 1;
+    }
+  };
+  /** Not while there are more lanes than the width allows; to drop what is left, any will do. */
+  const mayGoOn = (): boolean => stopped || lanesOpen <= lanes.concurrency;
+  /** Sends until nothing may leave. */
+  const lane = async (): Promise<void> => {
+    while (mayGoOn()) {
+      const line = nextLine();
+      const send = line?.ready.shift();
+      if (line === undefined || send === undefined) break;
+      wake();
+      try {
+        await runOrDrop(line, send);
+      } catch (error) {
+        onError(error);
+      }
+      bytes -= send.bytes;
+      line.bytes -= send.bytes;
+      wake();
+      openLanes();
+    }
+    lanesOpen -= 1;
+  };
+  const openLanes = (): void => {
+    if (lanesOpen >= lanes.concurrency) return;
+    let wanted = lanesOpen;
+    for (const line of lines) wanted += mayLeave(line);
+    for (wanted = Math.min(lanes.concurrency, wanted); lanesOpen < wanted; lanesOpen++)
+      lanes.add(lane).catch(onError);
+  };
+  const setConcurrency = (): void => {
+    lanes.concurrency = width + waiting;
+    openLanes();
+  };
+  const aside = async <T>(line: Line<Job>, wait: (crowd: () => number) => Promise<T>): Promise<T> => {
+    const count = (more: number): void => {
+      line.running -= more;
+      line.waiting += more;
+      waiting += more;
+      setConcurrency();
+    };
+    count(1);
+    try {
+      return await wait(() => Math.max(1, waiting / width));
+    } finally {
+      count(-1);
+    }
+  };
+
   return {
-    push: (jobs, { last: goesLast = false } = {}) => {
+    push: (jobs, { last: isLast = false } = {}) => {
       if (stopped) return;
-      for (const job of jobs) (goesLast ? last : first).push(job);
+      for (const job of jobs) lineFor(job, isLast).jobs.push(job);
       ensureWork();
+      wake();
     },
     setWidth: (next) => {
       width = next;
       setConcurrency();
     },
-    aside: async (wait) => {
-      waiting += 1;
-      setConcurrency();
-      try {
-        return await wait(() => Math.max(1, waiting / width));
-      } finally {
-        waiting -= 1;
-        setConcurrency();
-      }
-    },
     stop: async () => {
       stopped = true;
       wake();
       await pump;
-      await until(() => preparing === 0);
+      await until(() => lines.every(({ preparing }) => preparing === 0));
       openLanes();
       // What is ready and has not begun passes through without doing anything.
       await lanes.onIdle();
@@ -198,32 +297,17 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
   };
 }
 
-interface Fifo<T> {
-  push(item: T): void;
-  peek(): T | undefined;
-  shift(): T | undefined;
-  length(): number;
-}
-
-/** A list whose head leaves in constant time; `Array.shift` would move a hundred thousand items each time. */
-function fifo<T>(): Fifo<T> {
-  let items: (T | undefined)[] = [];
-  let head = 0;
+function openLine<Job>(owner: unknown, isLast: boolean): Line<Job> {
   return {
-    push: (item) => {
-      items.push(item);
-    },
-    peek: () => items[head],
-    shift: () => {
-      const item = items[head];
-      if (head === items.length) return undefined;
-      items[head] = undefined; // What has left must not be kept in memory.
-      head += 1;
-      if (head < 1024 || head * 2 < items.length) return item;
-      items = items.slice(head);
-      head = 0;
-      return item;
-    },
-    length: () => items.length - head,
+    owner,
+    isLast,
+    jobs: openFifo<Job>(),
+    batch: undefined,
+    preparing: 0,
+    ready: openFifo<Send>(),
+    running: 0,
+    waiting: 0,
+    bytes: 0,
+    window: FIRST_WINDOW,
   };
 }

@@ -10,7 +10,7 @@ import type { SourceRow } from "./ledger/sources.ts";
 import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
 import type { Look, RelativePath } from "./plan/model.ts";
-import type { WorkQueue } from "./queue.ts";
+import type { Send, WorkQueue } from "./queue.ts";
 import { openPause } from "./pause.ts";
 import { openSettler } from "./recover.ts";
 import type { Rules } from "./rules.ts";
@@ -56,7 +56,7 @@ export interface SourceSync extends Pick<Passes, "preview"> {
    * Runs inside the transaction that makes the intents durable; returns what is to be sent after it, or dropped when it
    * will not be.
    */
-  depart(prepared: Prepared): { readonly run: () => Promise<void>; readonly drop: () => void };
+  depart(prepared: Prepared): Pick<Send, "run" | "drop">;
   delete(deletion: Deletion): Promise<void>;
   /** A job has ended, in whatever way. */
   done(job: Job): void;
@@ -337,7 +337,7 @@ export function openSource(options: SourceOptions): SourceSync {
       if (departure.intent === undefined) underWay.uncount(departure.look.entry.path);
       const { intent } = departure;
       return {
-        run: () => send(context, source, departure),
+        run: (aside) => send({ ...context, aside }, source, departure),
         drop: () => {
           // It never left, so the next start need not ask what became of it.
           // One that was taken up again is in doubt as before.

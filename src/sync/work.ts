@@ -1,7 +1,9 @@
+import { basename } from "node:path";
 import type { Prepared } from "./actions/prepare.ts";
 import type { Activity } from "./ledger/activity.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import { openQueue, type Send, type WorkQueue } from "./queue.ts";
+import { kindOfName } from "./document/kinds.ts";
+import { openQueue, type Aside, type Send, type WorkQueue } from "./queue.ts";
 import type { Job } from "./source.ts";
 
 /** Of the work found so far in this run. */
@@ -17,7 +19,7 @@ export interface Progress {
 }
 
 /** The daemon's queue: jobs of all sources, read and written down together, then sent side by side. */
-export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "aside" | "stop"> {
+export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {
   progress(): Progress;
   /** What became of a job, as it is reported before the job ends. */
   reported(activity: Pick<Activity, "source" | "path" | "docId" | "action" | "outcome">): void;
@@ -50,11 +52,11 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     if (job.kind === "look") bytes += job.look.entry.sizeBytes;
     job.source.done(job);
   };
-  const sendOf = (job: Job, bytesHeld: number, run: () => Promise<void>, drop?: () => void): Send => ({
+  const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
     bytes: bytesHeld,
-    run: async () => {
+    run: async (aside: Aside) => {
       // A job that threw is not done: the work cannot go on, and status still counts its file as waiting.
-      await run();
+      await run(aside);
       finish(job, true);
     },
     drop: () => drop?.(),
@@ -66,6 +68,10 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   const queue = openQueue<Job>({
     width,
     onError,
+    lineOf: (job) => ({
+      owner: job.source,
+      kind: job.kind === "look" ? paceOf(job.look.entry.path) : "delete",
+    }),
     bytesOf: (job) => (job.kind === "look" ? job.look.entry.sizeBytes : 0),
     prepare: async (jobs) => {
       const prepared = await Promise.all(jobs.map(prepareOf));
@@ -91,7 +97,6 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
 
   return {
     setWidth: (next) => queue.setWidth(next),
-    aside: (wait) => queue.aside(wait),
     stop: () => queue.stop(),
     push: (jobs, how) => {
       const list = [...jobs];
@@ -104,6 +109,11 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
       failing.add(action === "delete" ? deleteKey(docId ?? "") : lookKey(source, path));
     },
   };
+}
+
+/** A scan takes the service minutes, a text an instant: neither waits behind the other. */
+function paceOf(path: string): "text" | "document" {
+  return kindOfName(basename(path)).kind === "content" ? "text" : "document";
 }
 
 function keyOf(job: Job): string {

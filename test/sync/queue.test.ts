@@ -38,6 +38,7 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
   });
   const queue = openQueue<number>({
     width,
+    lineOf: (job) => ({ owner: Math.floor(Math.abs(job) / OWNER), kind: "any" }),
     bytesOf,
     prepare: async (jobs) => {
       batches.push(jobs.length);
@@ -52,6 +53,8 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
   return { queue, begun, underWay, dropped, errors, batches, most: () => most, release };
 }
 
+/** Jobs from here on, and from each multiple of it on, are another owner's. */
+const OWNER = 1_000_000;
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 /** Releases whatever is under way until so many jobs have begun. */
@@ -168,16 +171,17 @@ it("sends others in the place of what only waits, as many as that are and no mor
   const begun: number[] = [];
   const queue: WorkQueue<number> = openQueue<number>({
     width: 2,
+    lineOf: () => ({ owner: 0, kind: "any" }),
     bytesOf: () => 1,
     prepare: async (jobs) => {
       await Promise.resolve();
       return jobs.map((job) => ({
         bytes: 1,
-        run: async () => {
+        run: async (aside) => {
           begun.push(job);
           const end = waits[job];
           if (end === undefined) return Promise.race([]);
-          return queue.aside((crowd) => end.promise.then(() => void seen.push(crowd())));
+          return aside((crowd) => end.promise.then(() => void seen.push(crowd())));
         },
         drop: () => undefined,
       }));
@@ -200,15 +204,16 @@ it("sends others in the place of what only waits, as many as that are and no mor
   expect(begun).toEqual(range(7));
 });
 
-it("lends the places of a thousand, and waits at its stop for all that only wait", async () => {
+it("lets two hundred of a line wait at once, and waits at its stop for all that do", async () => {
   const end = Promise.withResolvers<void>();
   let begun = 0;
   const queue: WorkQueue<number> = openQueue<number>({
     width: 2,
+    lineOf: () => ({ owner: 0, kind: "any" }),
     bytesOf: () => 1,
     prepare: async (jobs) => {
       await Promise.resolve();
-      const run = (): Promise<void> => queue.aside(() => ((begun += 1), end.promise));
+      const run: Send["run"] = (aside) => aside(() => ((begun += 1), end.promise));
       return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
     },
     onError: (error) => {
@@ -216,13 +221,70 @@ it("lends the places of a thousand, and waits at its stop for all that only wait
     },
   });
   queue.push(range(1100));
-  await until(() => begun === 1002);
+  await until(() => begun === 200);
   let stopped = false;
   const stopping = queue.stop().then(() => (stopped = true));
   queue.setWidth(2);
   await new Promise(setImmediate);
-  expect([begun, stopped]).toEqual([1002, false]);
+  expect([begun, stopped]).toEqual([200, false]);
   end.resolve();
   await stopping;
-  expect(begun).toBe(1002);
+  expect(begun).toBe(200);
+});
+
+it("sends the work of one owner although another's fills the queue and never ends", async () => {
+  const world = stage(16);
+  const others = range(50).map((job) => OWNER + job);
+  world.queue.push(range(10_000));
+  await until(() => world.underWay.size === 8);
+  world.queue.push(others);
+  await until(() => {
+    for (const [job, resolve] of world.underWay) if (job >= OWNER) resolve();
+    return world.begun.filter((job) => job >= OWNER).length === 50;
+  });
+  expect(world.begun.filter((job) => job < OWNER)).toEqual(range(8));
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it("shares the width between owners, and gives all of it to one that has work alone", async () => {
+  const world = stage(10);
+  world.queue.push(range(3000));
+  await runUntilBegun(world, 1000);
+  await until(() => world.underWay.size === 10);
+  world.queue.push(range(3000).map((job) => OWNER + job));
+  const ofSecond = (): number => [...world.underWay.keys()].filter((job) => job >= OWNER).length;
+  await until(() => {
+    if (ofSecond() < 5) world.release(1);
+    return world.underWay.size === 10 && ofSecond() === 5;
+  });
+  await runUntilBegun(world, 6000);
+});
+
+it("prepares what is small although another owner's work holds all bytes", async () => {
+  const megabyte = 1024 * 1024;
+  const world = stage(64, (job) => (job < OWNER ? 16 : 1) * megabyte);
+  world.queue.push(range(100));
+  await until(() => world.underWay.size === 4);
+  world.queue.push(range(10).map((job) => OWNER + job));
+  await until(() => world.underWay.size === 12);
+  expect([...world.underWay.keys()].filter((job) => job < OWNER)).toEqual(range(4));
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it("runs what is pushed as last before other owners' work has ended", async () => {
+  const world = stage(4);
+  world.queue.push(range(10_000));
+  world.queue.push([OWNER], { last: true });
+  await until(() => {
+    world.release(1);
+    return world.begun.includes(OWNER);
+  });
+  expect(world.begun.length).toBeLessThan(1000);
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
 });

@@ -5,7 +5,7 @@ import type { CreateIntent } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Deletion } from "../pass/deletes.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { WorkQueue } from "../queue.ts";
+import type { Aside } from "../queue.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules.ts";
@@ -30,8 +30,8 @@ export interface ActionContext {
   readonly random: () => number;
   /** Ends requests under way; the daemon's stop gives them time first. */
   readonly signal: AbortSignal;
-  /** Runs what only waits, so that other files are sent meanwhile; it is told how many wait so for each that may be sent at once. */
-  readonly aside: WorkQueue<never>["aside"];
+  /** Runs what only waits, so that other files are sent meanwhile. Outside of the queue it just waits. */
+  readonly aside: Aside;
   /** A step of a look at the folder was done, however small. Tells work from standing still. */
   readonly moved: () => void;
   /** Told of every action that was done or given up for now. */

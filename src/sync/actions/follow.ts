@@ -23,7 +23,7 @@ const ASK_MS_MIN = 250;
 const ASK_MS_MAX = 5000;
 /**
  * Longest that the service is believed to work on one document. It gives half an hour of its own time to each, and takes their
- * pages in turn: the thousand that are followed aside and the 128 that are on their way at once may end together after 24 days.
+ * pages in turn: a thousand documents of several sources may end together after 24 days.
  * What takes longer is put aside, asked for by the list and sent again.
  */
 const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;

@@ -151,7 +151,7 @@ function assemble(
     now,
     random: world.random,
     signal: hard.signal,
-    aside: (wait) => work.aside(wait),
+    aside: (wait) => wait(() => 1),
     moved: () => void (moves.looked += 1),
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };

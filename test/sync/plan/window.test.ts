@@ -1,0 +1,48 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { FIRST_WINDOW, windowAfter, type Window } from "../../../src/sync/plan/window.ts";
+
+/** The window after so many pieces of work of the same duration, one after another. */
+function after(count: number, tookMs: number, from: Window = FIRST_WINDOW): Window {
+  let window = from;
+  for (let index = 0; index < count; index += 1) {
+    const leftMs = 1_000_000 + index * tookMs;
+    window = windowAfter(window, leftMs, leftMs + tookMs, 128);
+  }
+  return window;
+}
+
+it("grows to the width while answers are quick", () => {
+  expect(after(200, 100).size).toBe(128);
+});
+
+it("stays as it is while answers are neither quick nor slow", () => {
+  expect(after(200, 5000).size).toBe(FIRST_WINDOW.size);
+});
+
+it("shrinks to one while answers are slow", () => {
+  expect(after(20, 60_000).size).toBe(1);
+});
+
+it("shrinks once for all that left together", () => {
+  let window: Window = { size: 100, shrunkMs: -Infinity };
+  for (let index = 0; index < 100; index += 1) window = windowAfter(window, index, 60_000 + index, 128);
+  expect(window.size).toBe(75);
+});
+
+it("is never below one, nor above the width by growing", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.nat(100_000), fc.nat(200_000))),
+      fc.integer({ min: 1, max: 256 }),
+      (works, width) => {
+        let window: Window = { size: Math.min(8, width), shrunkMs: -Infinity };
+        for (const [leftMs, tookMs] of works) {
+          window = windowAfter(window, leftMs, leftMs + tookMs, width);
+          expect(window.size).toBeGreaterThanOrEqual(1);
+          expect(window.size).toBeLessThanOrEqual(width);
+        }
+      },
+    ),
+  );
+});
