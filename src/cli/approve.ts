@@ -3,23 +3,26 @@ import { type Approval, approveHeld, heldNow } from "../sync/approve.ts";
 import { readStatus, type SourceStatus } from "../sync/status.ts";
 import { absolute, openOperator, printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
 import type { CommonOptions } from "./options.ts";
 import { counted } from "./progress.ts";
 
 interface ApproveOptions extends CommonOptions {
+  readonly token?: string;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
 
-/** `kbsync approve [SOURCE]`: a person agrees to what is held. */
+/** `kbsync approve --token TOKEN`: a person agrees to what is held, as it was shown; without the token it is shown. */
 export function addApprove(program: Command, context: Context): void {
   program
     .command("approve")
     .description(
-      "agree to the deletes that are held and to a folder that is another one than before; a running daemon does them at once, else the next pass",
+      "list the deletes that are held, and folders that are other ones than before, each with a token; with --token agree to what it names: a running daemon does it at once, else the next pass",
     )
     .argument("[source]", "folder of one source (default: all)")
-    .option("-n, --dry-run", "tell what is held and would be deleted, and agree to nothing")
+    .option("-t, --token <token>", "agree to what this token of the list, or of `kbsync status`, names")
+    .option("-n, --dry-run", "list what is held, and agree to nothing")
     .option("--json", "print what was agreed to as JSON")
     .action(async (source: string | undefined, options: ApproveOptions) => approve(context, source, options));
 }
@@ -28,15 +31,18 @@ async function approve(context: Context, source: string | undefined, options: Ap
   const operator = openOperator(context, options);
   const where = absolute("folder", context, source);
   const { stateDir } = operator.config;
-  if (options.dryRun === true) {
+  const { token } = options;
+  if (options.dryRun === true || token === undefined) {
     // The daemon writes down what it holds before anybody could read of it here.
     const held = heldNow(stateDir, where.folder);
     if (options.json === true) printJson(context, { held });
     else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
+    // Who meant to agree must not take it for done.
+    if (held.length > 0 && options.dryRun !== true) context.exitCode = EXIT.held;
     return;
   }
-  const told = await operator.ask({ command: "approve", ...where });
-  const approvals = told?.approved ?? approveHeld(stateDir, where.folder);
+  const told = await operator.ask({ command: "approve", token, ...where });
+  const approvals = told?.approved ?? approveHeld(stateDir, where.folder, token);
   if (options.json === true) {
     printJson(context, { approved: approvals });
     return;
@@ -69,13 +75,13 @@ export function heldWords(held: readonly Approval[]): string {
   return held
     .map((each) => {
       const what = each.held === 0 ? "" : `, ${counted(each.held, "delete")}`;
-      return `held: ${each.source}${what} (${each.reason}); nothing was agreed to: \`kbsync approve ${each.source}\` does\n`;
+      return `held: ${each.source}${what} (${each.reason}); \`kbsync approve --token ${each.token}\` agrees to it\n`;
     })
     .join("");
 }
 
 /** What was agreed to, a line each; where no delete waits, a source goes on that stood still. */
-export function approveWords(approvals: readonly Approval[], isRunning: boolean): string {
+export function approveWords(approvals: readonly Omit<Approval, "token">[], isRunning: boolean): string {
   if (approvals.length === 0) return "nothing is held\n";
   const lines = approvals.map(({ source, held, reason }) => {
     const what = held === 0 ? "" : `, ${counted(held, "delete")}`;

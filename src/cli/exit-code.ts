@@ -67,6 +67,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   EDQUOT: EXIT.diskFull,
   no_daemon: EXIT.usage,
   nothing_synced: EXIT.usage,
+  approval_changed: EXIT.held,
   source_unknown: EXIT.usage,
   outside_sources: EXIT.usage,
   control_refused: EXIT.usage,

@@ -154,13 +154,22 @@ export function statusText({ stateDir, daemon, service, sources, removed, failur
     lines.push(`         owner ${source.ownerId}, collection ${source.collectionId ?? "not known yet"}`);
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
+    if (source.approvalToken !== null) lines.push(`         ${tokenLine(source.approvalToken)}`);
     const unreadable = unreadableLine(source);
     if (unreadable !== undefined) lines.push(`         ${unreadable}`);
     if (source.paused) lines.push(`         ${PAUSED_WORDS}`);
     if (source.degraded !== null) lines.push(`         ${source.degraded}`);
   }
-  for (const source of removed) lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);
+  for (const source of removed) {
+    lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);
+    if (!source.approved) lines.push(`         ${tokenLine(source.approvalToken)}`);
+  }
   return `${lines.join("\n")}\n${troubleLines(failures, FILES_SHOWN)}`;
+}
+
+/** How to agree to exactly what is shown. */
+function tokenLine(token: string): string {
+  return `to agree to this: kbsync approve --token ${token}`;
 }
 
 /** Of a halted source nobody knows what still agrees. */

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
+import { approvalsOf } from "./approve.ts";
 import { openFiles, type SkippedFile, type TroubledFile } from "./ledger/files.ts";
 import { ledgerFile, type Ledger } from "./ledger/ledger.ts";
 import { openSqlite } from "./ledger/open.ts";
 import { openOperator } from "./ledger/operator.ts";
-import { openSources, type SourceRow, type Sources } from "./ledger/sources.ts";
+import { openSources, type RemovedSource, type SourceRow, type Sources } from "./ledger/sources.ts";
 import type { RelativePath } from "./plan/model.ts";
 import type { SourceActivity } from "./source.ts";
 import { standstillsOf } from "./standstill.ts";
@@ -34,6 +35,8 @@ export interface SourceStatus {
   readonly halted: boolean;
   /** What a person can do about the hold reason, in a sentence; null where there is none. */
   readonly remedy: string | null;
+  /** Names exactly what an approval would cover now; null where there is nothing to agree to. */
+  readonly approvalToken: string | null;
   /** Folders and files that could not be looked at. */
   readonly unreadable: number;
   /** The first of them, "" for the source's own folder; empty where only their number is known, from the ledger alone. */
@@ -53,6 +56,8 @@ export interface RemovedStatus {
   readonly resources: number;
   /** A person agreed to their end. */
   readonly approved: boolean;
+  /** Names exactly what an approval of their end would cover now. */
+  readonly approvalToken: string;
 }
 
 /** What the status of a source is told from, beside the ledger. */
@@ -83,19 +88,25 @@ export function statusOf(
     const found = row.agreed - backlogAgreed + row.failed + row.parked + row.unsure + backlog;
     const now = { ...row, backlogAgreed, found, degraded: degraded(source.id) ?? null };
     const unreadable = source.unreadable?.(undefined) ?? [];
-    return sourceStatus(now, collectionId, paused.has(row.id), unreadable.toSorted());
+    const token = tokenIn(ledger.sources, now);
+    return sourceStatus(now, collectionId, paused.has(row.id), token, unreadable.toSorted());
   });
 }
 
 /** Sources that left the configuration and still have resources. */
 export function removedOf(sources: Sources): RemovedStatus[] {
-  return sources.removed().map(({ path, ownerId, tier, kept, approved }) => ({
-    path,
-    ownerId,
-    collectionId: sources.collectionId(tier) ?? null,
-    resources: kept,
-    approved,
+  return sources.removed().map((row) => ({
+    path: row.path,
+    ownerId: row.ownerId,
+    collectionId: sources.collectionId(row.tier) ?? null,
+    resources: row.kept,
+    approved: row.approved,
+    approvalToken: tokenIn(sources, row) ?? "",
   }));
+}
+
+function tokenIn(sources: Pick<Sources, "heldMark">, row: SourceRow | RemovedSource): string | null {
+  return approvalsOf(sources, [row])[0]?.token ?? null;
 }
 
 /**
@@ -124,7 +135,9 @@ export function readStatus(
     return {
       sources: sources
         .active()
-        .map((row) => sourceStatus(row, sources.collectionId(row.tier), paused.has(row.id))),
+        .map((row) =>
+          sourceStatus(row, sources.collectionId(row.tier), paused.has(row.id), tokenIn(sources, row)),
+        ),
       removed: removedOf(sources),
       troubled: files.troubled(filesLimit),
       skipped: files.skipped(filesLimit),
@@ -138,6 +151,7 @@ function sourceStatus(
   row: SourceRow,
   collectionId: string | undefined,
   paused: boolean,
+  approvalToken: string | null,
   unreadable: readonly RelativePath[] = [],
 ): SourceStatus {
   const [standstill] = standstillsOf(row);
@@ -159,6 +173,7 @@ function sourceStatus(
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: row.lost !== null || row.halted !== null,
     remedy: standstill?.remedy ?? null,
+    approvalToken,
     unreadable: row.unreadable,
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
     degraded: row.degraded,

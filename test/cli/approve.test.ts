@@ -51,11 +51,11 @@ it.each([
 it("a dry run says what would be deleted, and what it would take to agree", () => {
   expect(heldWords([])).toBe("nothing is held\n");
   const reason = "the folder is on another device than before; is a disk not mounted?";
-  expect(heldWords([{ source: "/docs", held: 1200, reason }])).toBe(
-    `held: /docs, 1,200 deletes (${reason}); nothing was agreed to: \`kbsync approve /docs\` does\n`,
+  expect(heldWords([{ source: "/docs", held: 1200, reason, token: "3f2a9c01" }])).toBe(
+    `held: /docs, 1,200 deletes (${reason}); \`kbsync approve --token 3f2a9c01\` agrees to it\n`,
   );
-  expect(heldWords([{ source: "/docs", held: 0, reason: "lost" }])).toBe(
-    "held: /docs (lost); nothing was agreed to: `kbsync approve /docs` does\n",
+  expect(heldWords([{ source: "/docs", held: 0, reason: "lost", token: "3f2a9c01" }])).toBe(
+    "held: /docs (lost); `kbsync approve --token 3f2a9c01` agrees to it\n",
   );
 });
 

@@ -18,6 +18,7 @@ const source = (change: Partial<Source> = {}): Source => ({
   holdReason: null,
   halted: false,
   remedy: null,
+  approvalToken: null,
   unreadable: 0,
   unreadablePaths: [],
   degraded: null,

@@ -18,6 +18,7 @@ const source = (more: Partial<SourceStatus>): SourceStatus => ({
   holdReason: null,
   halted: false,
   remedy: null,
+  approvalToken: null,
   unreadable: 0,
   unreadablePaths: [],
   degraded: null,

@@ -181,7 +181,10 @@ describe("sync", () => {
     expect(stdout).toContain("55 deletes held");
     const status = await kbsync(["status", "--json", "--state-dir", state]);
     expect(parse(status.stdout)).toMatchObject({ held: 55, inAgreement: 5 });
-    const approved = await kbsync(["approve", "--state-dir", state]);
+    const listed = await kbsync(["approve", "--state-dir", state]);
+    expect([listed.code, listed.stdout]).toEqual([4, expect.stringMatching(/^held: .*, 55 deletes \(/)]);
+    const token = /--token (\w+)/.exec(listed.stdout)?.[1] ?? "";
+    const approved = await kbsync(["approve", "--token", token, "--state-dir", state]);
     expect(approved.stdout).toMatch(/^approved: .*, 55 deletes \(/);
     const last = await sync("--json");
     expect(last.code).toBe(0);

@@ -252,7 +252,8 @@ describe("approve", () => {
     const status = await ask("status");
     expect(status.stdout).toContain("3 deletes held");
     expect(status.stdout).toMatch(/held\n {2}a\.md: /);
-    expect((await ask("approve", docs)).stdout).toMatch(
+    const token = /kbsync approve --token (\w+)/.exec(status.stdout)?.[1] ?? "";
+    expect((await ask("approve", "--token", token, docs)).stdout).toMatch(
       /^approved: .*, 3 deletes .*; the daemon does them now\n$/,
     );
     await until("the end", async () => (await ask("wait")).code === 0);

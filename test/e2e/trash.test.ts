@@ -29,6 +29,12 @@ const docs = (name: string): string => join(base, "docs", name);
 const Kept = z.object({ kept: z.array(z.object({ path: z.string(), isExact: z.boolean() })) });
 const Removed = z.object({ removed: z.array(z.object({ path: z.string(), resources: z.number() })) });
 
+/** Agrees to what is held of a folder, by the token that the program shows. */
+const approve = async (folder: string): ReturnType<typeof run> => {
+  const { stdout } = await run("approve", folder);
+  return run("approve", "--token", /--token (\w+)/.exec(stdout)?.[1] ?? "none");
+};
+
 describe("the whole program", () => {
   it("puts deleted files back from its own service, whatever port that has by now", async () => {
     configure({ path: "docs" });
@@ -98,7 +104,7 @@ describe("the whole program", () => {
     ]);
     expect((await run("approve")).stdout).toBe("nothing is held\n");
     rmSync(join(base, "other"), { recursive: true });
-    expect(await run("approve", "other")).toMatchObject({ code: 0 });
+    expect(await approve("other")).toMatchObject({ code: 0 });
     expect(await run("sync")).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("1 change") as string,
@@ -107,7 +113,7 @@ describe("the whole program", () => {
     // The last one, too.
     configure();
     expect(await run("sync")).toMatchObject({ code: 0 });
-    expect(await run("approve", "docs")).toMatchObject({ code: 0 });
+    expect(await approve("docs")).toMatchObject({ code: 0 });
     expect(await run("sync")).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("1 change") as string,

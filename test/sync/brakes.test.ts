@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { approveHeld } from "../../src/sync/approve.ts";
+import { approveHeld, heldNow } from "../../src/sync/approve.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { REAL_WORLD } from "../../src/sync/daemon/options.ts";
 import type { SourceStatus } from "../../src/sync/status.ts";
@@ -175,6 +175,72 @@ describe("a person's word", () => {
     rmdirSync(world.root);
     renameSync(`${world.root}-old`, world.root);
     expect(await sync()).toMatchObject({ halted: false, held: 0, inAgreement: 4 });
+  });
+});
+
+describe("a token", () => {
+  const token = (): string => heldNow(world.stateDir, undefined)[0]?.token ?? "none";
+
+  it("agrees to what it was shown for, and refuses when more has joined", async () => {
+    fill(40);
+    await sync();
+    drop(0, 10);
+    const shown = (await sync())?.approvalToken ?? "none";
+    expect(shown).toBe(token());
+    expect((await sync())?.approvalToken).toBe(shown);
+    drop(10, 30);
+    expect(await sync()).toMatchObject({ held: 30 });
+    expect(() => approveHeld(world.stateDir, undefined, shown)).toThrow(
+      /nothing was approved: .* it is now .*: 30 deletes/,
+    );
+    expect(() => approveHeld(world.stateDir, world.root, shown)).toThrow(/nothing was approved/);
+    await sync();
+    expect([live(), deletes()]).toEqual([40, 0]);
+    expect(approveHeld(world.stateDir, undefined, token())).toMatchObject([{ held: 30 }]);
+    await sync();
+    expect(live()).toBe(10);
+  });
+
+  it("is another one when as many other files are held", async () => {
+    fill(40);
+    await sync();
+    drop(0, 10);
+    await sync();
+    const shown = token();
+    for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
+    drop(10, 20);
+    expect(await sync()).toMatchObject({ held: 10 });
+    expect(token()).not.toBe(shown);
+  });
+
+  it("of another folder in the source's place is no token of a third one", async () => {
+    fill(4);
+    await sync();
+    renameSync(world.root, `${world.root}-old`);
+    mkdirSync(world.root);
+    expect(await sync()).toMatchObject({ halted: true, held: 4 });
+    const shown = token();
+    await sync();
+    expect(token()).toBe(shown);
+    renameSync(world.root, `${world.root}-second`);
+    mkdirSync(world.root);
+    expect(await sync()).toMatchObject({ halted: true, held: 4 });
+    expect(() => approveHeld(world.stateDir, undefined, shown)).toThrow(/nothing was approved/);
+  });
+
+  it("is refused by a running daemon, too, when more has joined", async () => {
+    fill(40);
+    const { daemon, end } = await watch();
+    drop(0, 10);
+    await until(() => state(daemon)?.held === 10 && daemon.status().idle);
+    const shown = state(daemon)?.approvalToken ?? "none";
+    drop(10, 30);
+    await until(() => state(daemon)?.held === 30 && daemon.status().idle);
+    expect(() => daemon.approve(undefined, shown)).toThrow(/nothing was approved/);
+    expect(daemon.approve(world.root, state(daemon)?.approvalToken ?? "none")).toMatchObject([{ held: 30 }]);
+    await until(() => live() === 10 && daemon.status().idle);
+    expect(state(daemon)?.approvalToken).toBeNull();
+    await end();
   });
 });
 

@@ -187,7 +187,7 @@ describe("a source that leaves the configuration", () => {
   ])("loses its resources, each once, when a person agrees by its name: $name", async ({ before }) => {
     await sync([at("b")]);
     before();
-    expect(approveHeld(world.stateDir, join(base, "a"))).toEqual([
+    expect(approveHeld(world.stateDir, join(base, "a"))).toMatchObject([
       { source: join(base, "a"), held: 3, reason: "removed from the configuration" },
     ]);
     const status = await sync([at("b")]);

@@ -29,7 +29,7 @@ export const Request = z.discriminatedUnion("command", [
   z.strictObject({ command: z.literal("pause"), folder: Folder }),
   z.strictObject({ command: z.literal("resume"), folder: Folder }),
   z.strictObject({ command: z.literal("rescan"), folder: Folder }),
-  z.strictObject({ command: z.literal("approve"), folder: Folder }),
+  z.strictObject({ command: z.literal("approve"), folder: Folder, token: z.string().max(100) }),
   z.strictObject({ command: z.literal("retry"), path: Folder }),
   z.strictObject({
     command: z.literal("log"),
@@ -73,6 +73,7 @@ const SourceStatus = z.object({
   holdReason: z.string().nullable(),
   halted: z.boolean(),
   remedy: z.string().nullable().default(null),
+  approvalToken: z.string().nullable().default(null),
   unreadable: z.number(),
   unreadablePaths: z.array(z.string()).readonly().default([]),
   degraded: z.string().nullable(),
@@ -125,7 +126,9 @@ export const ANSWERS = {
   approve: {
     event: Nothing,
     result: z.object({
-      approved: z.array(z.object({ source: z.string(), held: z.number(), reason: z.string() })),
+      approved: z.array(
+        z.object({ source: z.string(), held: z.number(), reason: z.string(), token: z.string() }),
+      ),
     }),
   },
   retry: {

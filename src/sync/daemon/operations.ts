@@ -31,8 +31,11 @@ export interface Operations {
   resume(folder?: string): Promise<readonly string[]>;
   /** Has sources looked at as a whole. */
   rescan(folder?: string): readonly string[];
-  /** A person agrees to what is held, and to another root. Told is what was agreed to. */
-  approve(folder?: string): readonly Approval[];
+  /**
+   * A person agrees to what is held, and to another root; returns what was agreed to. `token` names what the person saw;
+   * without it all that is held now is agreed to. Throws `approval_changed` where it is something else by now.
+   */
+  approve(folder?: string, token?: string): readonly Approval[];
   /** Tries again what failed or was put aside. */
   retry(path?: string): Promise<readonly Retried[]>;
   /** The newest activities, oldest first. */
@@ -85,11 +88,15 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
       for (const source of found) source.hint(undefined);
       return found.map(rootOf);
     },
-    approve: (folder) => {
+    approve: (folder, token) => {
       ledger.flush();
-      const rows = agreeable(ledger.sources, folder, () =>
-        chosen(folder).map(({ id }) => ledger.sources.get(id)),
+      const rows = agreeable(
+        ledger.sources,
+        folder,
+        () => chosen(folder).map(({ id }) => ledger.sources.get(id)),
+        token,
       );
+      const agreed = approvalsOf(ledger.sources, rows);
       for (const { id } of rows) {
         ledger.note(() => ledger.sources.approve(id));
         sources
@@ -98,7 +105,7 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
           ?.hint(undefined);
       }
       sources.removals()?.begin();
-      return approvalsOf(rows);
+      return agreed;
     },
     retry: async (path) => {
       const targets =
