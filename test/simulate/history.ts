@@ -76,17 +76,30 @@ export type StormKind =
       | "list-reordered"
       | "list-stale"
     >
+  /** Every update is refused. */
+  | "400"
   /** The list shows what was written so long ago. */
   | "list-lags";
 
-/** Something that happens in a simulated world. What is not possible when its time comes is left out. */
-export type Happening = { readonly atMs: number } & (
+/**
+ * Something that happens in a simulated world. What is not possible when its time comes is left out. What is given is part
+ * of its world: without it, what the judge demands would be wrong.
+ */
+export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   | { readonly kind: "write"; readonly path: string; readonly text: string }
   | { readonly kind: "append"; readonly path: string; readonly text: string }
   | { readonly kind: "rename"; readonly path: string; readonly to: string }
   | { readonly kind: "swap"; readonly path: string; readonly to: string }
   | { readonly kind: "copy"; readonly path: string; readonly to: string }
   | { readonly kind: "remove"; readonly paths: readonly string[] }
+  /** A file is written anew as editors, scripts and installers do it; it is empty, short or missing meanwhile. */
+  | {
+      readonly kind: "rewrite";
+      readonly path: string;
+      readonly manner: "emptied" | "in-steps" | "renamed-away" | "renamed-over" | "removed";
+      readonly forMs: number;
+      readonly text: string;
+    }
   /** `back`: the modification time is set to what it was before the last write, as a restored file's. */
   | { readonly kind: "touch"; readonly path: string; readonly agoMs: number }
   | { readonly kind: "spoil"; readonly path: string; readonly code: "EACCES" | "EIO"; readonly forMs: number }
@@ -99,6 +112,8 @@ export type Happening = { readonly atMs: number } & (
   | { readonly kind: "backup" }
   /** The service loses a part of what it holds. */
   | { readonly kind: "reset"; readonly share: number }
+  /** Others make a resource in the daemon's own collection and under its owner. */
+  | { readonly kind: "foreign"; readonly title: string; readonly description: string; readonly text: string }
   /** The machine's clock is set. */
   | { readonly kind: "clock"; readonly byMs: number }
   /**
@@ -185,6 +200,10 @@ export interface Conditions {
   readonly lateMs?: number;
   /** There is a second source: of another owner, or of the same. Its paths begin with `SECOND`. */
   readonly second?: "other-owner" | "same-owner";
+  /** The service works on so many documents at once, on each for so long at most. */
+  readonly slow?: { readonly eachMs: number; readonly atOnce: number };
+  /** The disk keeps times in multiples of this. */
+  readonly coarseMs?: number;
   /** How often somebody asks for the status. */
   readonly statusEveryMs?: number;
 }

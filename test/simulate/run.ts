@@ -156,6 +156,7 @@ function isBehindTheBack(happening: Happening): boolean {
 const ON_DISK: ReadonlySet<Happening["kind"]> = new Set([
   "write",
   "append",
+  "rewrite",
   "rename",
   "swap",
   "copy",

@@ -24,6 +24,8 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   normalisation: undefined,
   reads: undefined,
   lateMs: 0,
+  slow: undefined,
+  coarseMs: 0,
   second: undefined,
   statusEveryMs: undefined,
 };
@@ -46,12 +48,14 @@ export async function shrink(
     return true;
   };
   const without = (from: number, count: number): readonly Happening[] =>
-    least.happenings.filter((_, at) => at < from || at >= from + count);
+    least.happenings.filter(({ isGiven }, at) => isGiven === true || at < from || at >= from + count);
 
   for (let size = Math.ceil(least.happenings.length / 2); size >= 1;) {
     let removed = false;
     for (let from = 0; from < least.happenings.length;) {
-      if (await attempt({ ...least, happenings: without(from, size) })) removed = true;
+      const rest = without(from, size);
+      if (rest.length < least.happenings.length && (await attempt({ ...least, happenings: rest })))
+        removed = true;
       else from += size;
     }
     if (!removed || size > 1) size = size === 1 ? 0 : Math.ceil(size / 2);

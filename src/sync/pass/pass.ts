@@ -187,7 +187,7 @@ export function openPasses({
   };
 
   const hasRested = ({ entry }: Pick<Look, "entry">, due: Due): boolean =>
-    dirty.rested(entry, now(), due.forced.has(entry.path), Date.now());
+    dirty.rested(entry, now(), due.forced.has(entry.path));
   const mayBegin = (look: Look, due: Due, busy: BusyPaths): boolean => {
     const { entry, known } = look;
     if (!hasRested(look, due)) return false;

@@ -15,7 +15,12 @@ export interface Passage {
 }
 
 export type Delivery =
-  | { readonly kind: "answer"; readonly afterMs: number; readonly answer: Answer; readonly cut: boolean }
+  | {
+      readonly kind: "answer";
+      readonly afterMs: number;
+      readonly answer: () => Answer;
+      readonly cut: boolean;
+    }
   | { readonly kind: "broken"; readonly afterMs: number };
 
 export interface ConnectionOptions {
@@ -74,9 +79,10 @@ export class SimulatedConnection extends Dispatcher {
             fail(broken("UND_ERR_SOCKET"));
             return;
           }
-          onDelivered(request, delivery.answer);
+          const answer = delivery.answer();
+          onDelivered(request, answer);
           over = true;
-          deliver(handler, controller, delivery);
+          deliver(handler, controller, answer, delivery.cut);
         });
       });
     };
@@ -117,7 +123,8 @@ function openController(onAbort: (reason: Error) => void): Controller {
 function deliver(
   handler: Dispatcher.DispatchHandler,
   controller: Controller,
-  { answer, cut }: Extract<Delivery, { kind: "answer" }>,
+  answer: Answer,
+  cut: boolean,
 ): void {
   const bytes = Buffer.from(answer.text);
   handler.onResponseStart?.(controller, answer.status, { ...answer.headers }, "");

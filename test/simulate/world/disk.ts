@@ -51,8 +51,18 @@ export function isVirtualPath(path: unknown): path is string {
   return typeof path === "string" && path.startsWith(VIRTUAL_ROOT);
 }
 
-/** Opens an empty disk. `slowMs` is the longest time of one call; `isDouble`: there is a second source. */
-export function openDisk(clock: Clock, random: Random, slowMs: number, isDouble = false): Disk {
+/** What a disk is like. */
+export interface DiskOptions {
+  /** Longest time of one call. */
+  readonly slowMs: number;
+  /** There is a second source. */
+  readonly isDouble: boolean;
+  /** Times are multiples of this; 0: as they are. */
+  readonly coarseMs: number;
+}
+
+/** Opens an empty disk. */
+export function openDisk(clock: Clock, random: Random, { slowMs, isDouble, coarseMs }: DiskOptions): Disk {
   const volume = new Volume();
   volume.mkdirSync(SOURCE_ROOT, { recursive: true });
   if (isDouble) volume.mkdirSync(SECOND_ROOT, { recursive: true });
@@ -115,7 +125,9 @@ export function openDisk(clock: Clock, random: Random, slowMs: number, isDouble 
         throw new Error(`the daemon calls ${name} on the watched folder, which it must only read`);
       }
       const found: unknown = Reflect.apply(method, volume, facts);
-      if (root === "emptied" && path === SOURCE_ROOT && isStats(found)) found.dev = 2;
+      if (!isStats(found)) return found;
+      if (root === "emptied" && path === SOURCE_ROOT) found.dev = 2;
+      if (coarseMs > 0) coarsen(found, coarseMs);
       return found;
     },
     write: (path, bytes) =>
@@ -219,8 +231,16 @@ const READING: ReadonlySet<string> = new Set([
   "accessSync",
 ]);
 
-function isStats(found: unknown): found is { dev: number } {
+type FoundStats = Record<"dev" | (typeof TIMES)[number], number>;
+
+const TIMES = ["atimeMs", "mtimeMs", "ctimeMs", "birthtimeMs"] as const;
+
+function isStats(found: unknown): found is FoundStats {
   return typeof found === "object" && found !== null && "dev" in found;
+}
+
+function coarsen(found: FoundStats, coarseMs: number): void {
+  for (const name of TIMES) found[name] = Math.floor(found[name] / coarseMs) * coarseMs;
 }
 
 function systemError(code: string, syscall: string, path: string): NodeJS.ErrnoException {

@@ -30,7 +30,7 @@ export interface Expectations {
   refresh(): void;
   /** All wanted files, by path. */
   all(): readonly Expected[];
-  /** How many wanted files there are at a place: two at most, where two sources have one owner. */
+  /** How many files at a place must have a resource: two at most, where two sources have one owner. */
   countAt(place: string): number;
   /** Since when all wanted files at a place have been there; undefined: there is none. */
   thereSinceMs(place: string): number | undefined;
@@ -101,7 +101,7 @@ export function openExpectations(
       places = Map.groupBy(known.values(), ({ expected }) => expected.place);
     },
     all: () => [...known.values()].map(({ expected }) => expected),
-    countAt: (place) => places.get(place)?.length ?? 0,
+    countAt: (place) => places.get(place)?.filter(({ expected }) => expected.body !== undefined).length ?? 0,
     thereSinceMs: (place) => {
       const files = places.get(place);
       return files === undefined ? undefined : Math.max(...files.map(({ sinceMs }) => sinceMs));

@@ -1,4 +1,5 @@
 import type { Clock } from "../virtual/clock.ts";
+import { GROWING, SECRET } from "../worlds/folder.ts";
 import { bodyOf, placeOf, type Expectations, type Expected, type Owners } from "./expected.ts";
 import type { Answer, Resource, SentRequest, Service } from "./service.ts";
 
@@ -77,6 +78,8 @@ const SECOND_REQUESTS_MAX = 150;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
 const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;
+/** Versions of a growing file that may be sent at once: the first, one that was found resting, and the last. */
+const GROWTH_FREE = 4;
 /** Calls into the disk within a minute, from the second one on in which nothing changes there; unwatched it is scanned every 15 s. */
 const LOOKS_MAX = 1500;
 /** Fewer lost resources are made again without a question. */
@@ -97,6 +100,8 @@ export function openJudge(options: JudgeOptions): Judge {
   let downMinute = { sinceMs: -1, count: 0, first: true };
   /** By process: nothing that begins later may leave before. */
   const quiet = new Map<number, { readonly sinceMs: number; readonly untilMs: number }>();
+  /** Versions of the growing file that this process sent. */
+  let growth = { sinceMs: 0, texts: new Set<string>() };
   let minute = { sinceMs: 0, looks: 0, first: true };
   let refusals = new Set<string>();
   /** When something changed that may make a refused request a new one. */
@@ -192,6 +197,20 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
+  /** A growing file is sent about once a minute, after the first times. */
+  const countGrowth = ({ body }: SentRequest): void => {
+    if (!body.includes(GROWING)) return;
+    const text = body.toString("latin1");
+    if (growth.texts.has(text)) return;
+    growth.texts.add(text);
+    if (growth.texts.size === 1) growth.sinceMs = clock.nowMs();
+    const minutes = (clock.nowMs() - growth.sinceMs) / MINUTE_MS;
+    if (growth.texts.size > GROWTH_FREE + minutes)
+      fail(
+        "greedy",
+        `${growth.texts.size} versions of a growing file are sent in ${minutes.toFixed(1)} minutes`,
+      );
+  };
   const countDown = (nowMs: number): void => {
     if (!isDown()) downMinute = { sinceMs: -1, count: 0, first: true };
     else if (downMinute.sinceMs === -1) downMinute = { sinceMs: nowMs, count: 0, first: true };
@@ -289,6 +308,8 @@ export function openJudge(options: JudgeOptions): Judge {
         fail("not-quiet", `${operation} leaves ${restMs} ms before the Retry-After is over`);
       }
       countDown(nowMs);
+      if (request.body.includes(SECRET)) fail("leak", `${operation} sends the text of an excluded file`);
+      countGrowth(request);
     },
     delivered: (request, { status, headers, text }) => {
       const { process } = request;
@@ -317,6 +338,7 @@ export function openJudge(options: JudgeOptions): Judge {
     changed,
     started: () => {
       isBlank = false;
+      growth = { sinceMs: 0, texts: new Set() };
       // It knows nothing of how often others have asked.
       downMinute = { sinceMs: -1, count: 0, first: true };
       changed();

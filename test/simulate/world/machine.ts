@@ -8,7 +8,6 @@ import {
   rmSync,
   statSync,
   truncateSync,
-  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

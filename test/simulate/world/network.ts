@@ -44,8 +44,11 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
   const isDown = (): boolean => storms.some(({ storm }) => storm === "down");
 
   const faultOf = ({ operation, docId }: SentRequest): { kind: FaultKind; amount: number } | undefined => {
-    const isMet = (kind: FaultKind): boolean =>
-      isOfList(kind) ? operation === "list" : kind !== "404-false" || docId !== undefined;
+    const isMet = (kind: FaultKind): boolean => {
+      if (isOfList(kind)) return operation === "list";
+      if (kind === "400") return operation === "update";
+      return kind !== "404-false" || docId !== undefined;
+    };
     const next = expected.find((each) => each.operation === "any" || each.operation === operation);
     if (next !== undefined) {
       expected = expected.filter((each) => each !== next);
@@ -121,31 +124,48 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
     const refusal = fault && alone(fault.kind, fault.amount);
     if (refusal !== undefined) {
       tell(() => `${words()}: ${fault?.kind ?? ""} without acting`);
-      return { kind: "answer", afterMs, answer: refusal, cut: false };
+      return { kind: "answer", afterMs, answer: () => refusal, cut: false };
     }
-    if (fault?.kind === "twice") service.serve(request);
-    const answer = service.serve(
-      request,
-      fault !== undefined && isOfList(fault.kind) ? { list: fault.kind } : {},
-    );
-    tell(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
-    return deliveryOf(fault?.kind, fault?.amount ?? 0, answer, afterMs);
+    const workMs = service.workMs(request);
+    if (fault?.kind === "twice" && workMs === 0) service.serve(request);
+    const manner = fault !== undefined && isOfList(fault.kind) ? { list: fault.kind } : {};
+    const act = (isWork: boolean): Answer => {
+      const answer = service.serve(request, { ...manner, isWork });
+      tell(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
+      return answer;
+    };
+    if (workMs === 0) {
+      const answer = act(false);
+      return deliveryOf(fault?.kind, fault?.amount ?? 0, () => answer, afterMs);
+    }
+    tell(() => `${words()}: worked on for ${Math.round(workMs)} ms`);
+    let worked: Answer | undefined;
+    clock.at(clock.nowMs() + workMs, { alive: true }, () => {
+      worked = act(true);
+    });
+    const later = (): Answer => worked ?? service.answer(500, "not done yet");
+    return deliveryOf(fault?.kind, fault?.amount ?? 0, later, workMs + afterMs);
   };
   /** What the client sees of the answer of a service that acted. */
   const deliveryOf = (
     kind: FaultKind | undefined,
     amount: number,
-    answer: Answer,
+    answer: () => Answer,
     afterMs: number,
   ): Delivery => {
     const whole = { kind: "answer", afterMs, answer, cut: false } as const;
     if (kind === "answer-lost") return { kind: "broken", afterMs };
-    if (kind === "answer-late") return { ...whole, afterMs: timeoutMs + amount };
+    if (kind === "answer-late") return { ...whole, afterMs: afterMs + timeoutMs + amount };
     if (kind === "answer-cut") return { ...whole, cut: true };
-    if (kind === "answer-page") return { ...whole, answer: { ...answer, status: 200, text: PAGE } };
-    if (kind === "404-acted" && answer.status < 300)
-      return { ...whole, answer: service.answer(404, { success: false, message: "no such resource" }) };
-    return kind === "acted-500" ? { ...whole, answer: service.answer(500, "oops") } : whole;
+    if (kind === "answer-page") return { ...whole, answer: () => ({ ...answer(), status: 200, text: PAGE }) };
+    if (kind === "acted-500") return { ...whole, answer: () => service.answer(500, "oops") };
+    if (kind !== "404-acted") return whole;
+    const gone = { success: false, message: "no such resource" };
+    const denied = (): Answer => {
+      const given = answer();
+      return given.status < 300 ? service.answer(404, gone) : given;
+    };
+    return { ...whole, answer: denied };
   };
 
   const lag = (): void => {

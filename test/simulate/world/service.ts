@@ -29,7 +29,7 @@ export interface Resource {
 }
 
 /** Work that goes on after its answer: what of a resource is another then. */
-export type Work = Partial<Pick<Resource, "title" | "description" | "url">>;
+export type Work = Partial<Pick<Resource, "title" | "description" | "url" | "content">>;
 
 /** A request as it left. */
 export interface SentRequest {
@@ -57,6 +57,8 @@ export interface Answer {
 export interface Manner {
   /** Long after the connection broke. */
   readonly late?: boolean;
+  /** The end of work that was begun before. */
+  readonly isWork?: boolean;
   /** What is wrong with a list. */
   readonly list?: "list-short" | "list-reordered" | "list-stale";
 }
@@ -65,6 +67,8 @@ export interface Manner {
 export interface Service {
   /** Acts on a request and answers. */
   serve(request: SentRequest, manner?: Manner): Answer;
+  /** How long it works before it acts on a request that comes now, which is then served as work; 0: it acts at once. */
+  workMs(request: SentRequest): number;
   /** Loses a part of the daemon's resources; returns them. */
   lose(share: number): readonly Resource[];
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer;
@@ -190,9 +194,28 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     service.onCreate(resource, request);
     if ((conditions.lateMs ?? 0) > 0)
       knownFromMs.set(resource.id, clock.nowMs() + random.between(0, conditions.lateMs ?? 0));
-    if (isPatient(request) && resource.url !== undefined) return begin({ ...resource, queued: [{}] });
+    if (isPatient(request)) return begin({ ...resource, queued: [{}] });
     put(resource);
     return service.answer(201, { success: true, message: "created", data: record(resource, false) });
+  };
+
+  /** When each of those that work at once is free again. */
+  const freeMs = Array.from({ length: conditions.slow?.atOnce ?? 0 }, () => 0);
+  /** How long it takes until a document that comes now is done; undefined where that is no matter. */
+  const slotMs = (): number | undefined => {
+    const { slow } = conditions;
+    if (slow === undefined) return undefined;
+    const nowMs = clock.nowMs();
+    const at = freeMs.indexOf(Math.min(...freeMs));
+    const endMs = Math.max(nowMs, freeMs[at] ?? 0) + random.between(slow.eachMs / 2, slow.eachMs);
+    freeMs[at] = endMs;
+    return endMs - nowMs;
+  };
+  /** Keys of requests that are worked on. */
+  const working = new Set<string>();
+  const keyWord = ({ operation, headers }: SentRequest): string | undefined => {
+    const key = conditions.keys ? headers["idempotency-key"] : undefined;
+    return key === undefined ? undefined : `${operation} ${key}`;
   };
 
   /** Whether the answer may come before the work. */
@@ -203,7 +226,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     const { id, queued } = resource;
     put(resource);
     const last = queued.at(-1);
-    clock.at(clock.nowMs() + random.between(1, conditions.workMs ?? 1), { alive: true }, () => {
+    const workMs = slotMs() ?? random.between(1, conditions.workMs ?? 1);
+    clock.at(clock.nowMs() + workMs, { alive: true }, () => {
       const now = newest(id);
       // Deleted, or done before a change that was not to wait.
       if (last === undefined || now === undefined || now.deleted || !now.queued.includes(last)) return;
@@ -237,9 +261,10 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const isUpload = before.url?.startsWith(FILES_URL) === true;
       if (isUpload && typeof url === "string" && !uploads.has(url)) return refuse(400, "never uploaded");
       service.onWrite("update", before);
-      if (isPatient(request) && typeof url === "string") {
+      if (isPatient(request) && (typeof url === "string" || typeof content === "string")) {
         const work: Work = {
-          url,
+          ...(typeof url === "string" && { url }),
+          ...(typeof content === "string" && { content: normalise.text(content) }),
           ...(typeof title === "string" && { title: normalise.title(title) }),
           ...(typeof description === "string" && { description }),
         };
@@ -353,14 +378,32 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     }),
     serve: (request, manner = {}) => {
       if (request.headers["pauthkey"] !== SERVICE_KEY) return refuse(401, "unknown key");
-      const key = conditions.keys ? request.headers["idempotency-key"] : undefined;
-      const word = `${request.operation} ${key ?? ""}`;
+      const word = keyWord(request);
       const body = request.body.toString("latin1");
-      const before = key === undefined ? undefined : answered.get(word);
+      const before = word === undefined ? undefined : answered.get(word);
       if (before !== undefined) return before.body === body ? before.answer : refuse(409, "another body");
+      if (word !== undefined && manner.isWork === true) working.delete(word);
+      if (word !== undefined && working.has(word)) {
+        const words = {
+          success: false,
+          message: "it is worked on",
+          error: { code: "idempotency_in_progress" },
+        };
+        return service.answer(409, words, { "retry-after": "1" });
+      }
       const answer = act(request, manner);
-      if (key !== undefined && answer.status < 300) answered.set(word, { body, answer });
+      if (word !== undefined && answer.status < 300) answered.set(word, { body, answer });
       return answer;
+    },
+    workMs: (request) => {
+      const { operation, headers } = request;
+      const isWork = operation === "create" || operation === "update";
+      const word = keyWord(request);
+      const isBegun = word !== undefined && (answered.has(word) || working.has(word));
+      if (!isWork || isPatient(request) || isBegun || headers["pauthkey"] !== SERVICE_KEY) return 0;
+      const ms = slotMs() ?? 0;
+      if (ms > 0 && word !== undefined) working.add(word);
+      return ms;
     },
     resources: () => [...versions.values()].flatMap((each) => each.at(-1)?.resource ?? []),
     setLag: (ms) => {

@@ -46,8 +46,11 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
   const stage: Stage = { clock, disk: undefined, random, process: machine.boot(() => undefined) };
   enterStage(stage);
   const owners = ownersOf(conditions);
-  const isDouble = owners.second !== undefined;
-  const disk = openDisk(clock, openRandom(`disk ${seed}`), conditions.slowDiskMs, isDouble);
+  const disk = openDisk(clock, openRandom(`disk ${seed}`), {
+    slowMs: conditions.slowDiskMs,
+    isDouble: owners.second !== undefined,
+    coarseMs: conditions.coarseMs ?? 0,
+  });
   stage.disk = disk;
   const service = openService(clock, openRandom(`service ${seed}`), conditions);
   const watching = openWatching(clock, openRandom(`watch ${seed}`));
@@ -133,6 +136,9 @@ export function happen(world: World, happening: Happening): void {
     case "append":
       disk.append(happening.path, Buffer.from(happening.text));
       break;
+    case "rewrite":
+      rewrite(world, happening);
+      break;
     case "rename":
       disk.rename(happening.path, happening.to);
       break;
@@ -172,6 +178,11 @@ export function happen(world: World, happening: Happening): void {
       judge.reset(service.lose(happening.share), before);
       break;
     }
+    case "foreign": {
+      const { title, description, text } = happening;
+      service.addForeign({ title, description, content: text, ownerId: OWNER_ID, tier: "fastest" });
+      break;
+    }
     case "clock":
       clock.setWall(happening.byMs);
       break;
@@ -201,6 +212,40 @@ export function happen(world: World, happening: Happening): void {
     case "degraded":
       watching.degrade("the limit of watches is reached");
       afterwards(happening.forMs, () => watching.degrade(undefined));
+      break;
+  }
+}
+
+function rewrite(
+  { disk, clock }: World,
+  { path, manner, forMs, text }: Extract<Happening, { kind: "rewrite" }>,
+): void {
+  const bytes = Buffer.from(text);
+  const then = (run: () => void): void => {
+    clock.onDisk(clock.nowMs() + forMs, run);
+  };
+  switch (manner) {
+    case "emptied":
+      disk.write(path, Buffer.alloc(0));
+      then(() => disk.write(path, bytes));
+      break;
+    case "in-steps": {
+      const [first = ""] = text.split("\n", 1);
+      disk.write(path, Buffer.from(`${first}\n`));
+      then(() => disk.append(path, bytes.subarray(first.length + 1)));
+      break;
+    }
+    case "renamed-away":
+      disk.rename(path, `${path}.bak`);
+      then(() => disk.write(path, bytes));
+      break;
+    case "renamed-over":
+      disk.write(`${path}.tmp`, bytes);
+      then(() => disk.rename(`${path}.tmp`, path));
+      break;
+    case "removed":
+      disk.remove(path);
+      then(() => disk.write(path, bytes));
       break;
   }
 }

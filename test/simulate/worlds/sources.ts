@@ -1,0 +1,48 @@
+import { SECOND, type Happening, type History } from "../history.ts";
+import type { Random } from "../virtual/random.ts";
+import { withConditions, type UnkindWorld } from "./unkind-world.ts";
+
+/** Worlds of more than one source. */
+export const SOURCE_WORLDS: readonly UnkindWorld[] = [
+  {
+    name: "several-sources",
+    does: "a second source of another owner, often with equal files",
+    share: 0.1,
+    passes: true,
+    change: (random, history) => withSecond(random, history, "other-owner"),
+  },
+  {
+    name: "one-owner",
+    does: "a second source of the same owner, often with equal files",
+    share: 0.1,
+    passes: true,
+    change: (random, history) => withSecond(random, history, "same-owner"),
+  },
+];
+
+function withSecond(random: Random, history: History, second: "other-owner" | "same-owner"): History {
+  const happenings = history.happenings.flatMap((each) => divided(random, each));
+  return { ...withConditions(history, { second }), happenings };
+}
+
+/** Moves some of what happens to the second source, and does some of it in both. */
+function divided(random: Random, happening: Happening): Happening[] {
+  if (happening.kind === "write") {
+    const there = { ...happening, path: SECOND + happening.path };
+    const roll = random.next();
+    return roll < 0.4 ? [happening] : roll < 0.7 ? [there] : [happening, there];
+  }
+  if (happening.kind === "append" || happening.kind === "touch")
+    return [random.chance(0.4) ? { ...happening, path: SECOND + happening.path } : happening];
+  if (happening.kind === "remove")
+    return [
+      random.chance(0.4) ? { ...happening, paths: happening.paths.map((path) => SECOND + path) } : happening,
+    ];
+  if (happening.kind === "rename" || happening.kind === "swap" || happening.kind === "copy") {
+    const isThere = random.chance(0.4);
+    const crosses = random.chance(0.15);
+    const path = isThere ? SECOND + happening.path : happening.path;
+    return [{ ...happening, path, to: isThere !== crosses ? SECOND + happening.to : happening.to }];
+  }
+  return [happening];
+}
