@@ -19,7 +19,7 @@ const LONG = [
 const ALONE = [
   "test/cli/doctor-folders.test.ts",
   "test/kb/resources/job-runner.test.ts",
-  "test/sync/{degraded,renames,rescans,scan-faults,trouble,watch-network}.test.ts",
+  "test/sync/{degraded,renames,rescans,scan-faults,scan-mounts,trouble,watch-network}.test.ts",
   "test/sync/audit/schedule.test.ts",
   "test/sync/control/control.test.ts",
   "test/sync/document/{read,read-faults}.test.ts",

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import { KbsyncError } from "../lib/failure.ts";
-import { movedMounts, parseMounts, type Mount } from "../system/mounts.ts";
+import { type Mount, parseMounts } from "../lib/mount-table.ts";
+import { movedMounts } from "../system/moved-mounts.ts";
 
 /** Set in the units that `kbsync service install` writes: they show the program its sources alone, each mounted by itself. */
 export const UNIT_VARIABLE = "KBSYNC_UNIT";

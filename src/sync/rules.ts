@@ -5,7 +5,7 @@ import { openRealRoot, type RealRoot } from "./document/place.ts";
 import type { FolderPath } from "./rules/folder-path.ts";
 import { openFollowedLinks, type FollowedLinks } from "./rules/followed-links.ts";
 import { compileGlob } from "./rules/globs.ts";
-import { IGNORE_FILE, openIgnoreFiles, UNSETTLED } from "./rules/ignore-files.ts";
+import { IGNORE_FILE, NOTHING_IGNORED, openIgnoreFiles, UNSETTLED } from "./rules/ignore-files.ts";
 import {
   type IgnoreRest,
   type IgnoreSettlingOptions,
@@ -13,6 +13,13 @@ import {
   type SettledIgnore,
 } from "./rules/ignore-settling.ts";
 import { passingReason } from "./rules/passing-files.ts";
+import {
+  MOUNTED_OVER,
+  openSubMounts,
+  type SubMountOptions,
+  type SubMounts,
+  UNMOUNTED,
+} from "./rules/sub-mounts.ts";
 
 /** A source as the daemon uses it: its configuration, with the folder's absolute path and its owner settled. */
 export type WatchedSource = SourceConfig & { readonly absolutePath: string; readonly ownerId: string };
@@ -32,8 +39,8 @@ export interface RecipeParts {
 /** The rules inside one folder that is itself wanted. Both take the full path and the name at its end. */
 export interface FolderRules {
   /**
-   * Set: an ignore file here or above cannot be read, or was changed and has not settled yet (`UNSETTLED`), so nothing may
-   * be decided at or below its folder.
+   * Set: nothing may be decided at or below its folder. An ignore file here or above cannot be read, or was changed and has
+   * not settled yet (`UNSETTLED`), or a mount here is not as it was.
    */
   readonly unreadable: Unreadable | undefined;
   file(path: RelativePath, name: string): Verdict;
@@ -48,6 +55,8 @@ export interface Rules {
   readonly source: WatchedSource;
   /** What the source's folder is in truth, as last looked up. */
   readonly realRoot: RealRoot;
+  /** What is mounted below the source's folder; undefined where nobody remembers it. */
+  readonly mounts: SubMounts | undefined;
   /** The links that scans followed, for the watcher; empty unless the source follows links. */
   readonly links: FollowedLinks;
   /** Whether a file of this path is synced. The folders above it are asked first. */
@@ -72,19 +81,29 @@ export interface Rules {
 
 const WANTED: Verdict = { wanted: true };
 
+/** What is remembered of a source, by those who send what its rules let through. */
+export interface RulesMemory {
+  readonly ignoreFiles: IgnoreSettlingOptions;
+  readonly mounts: SubMountOptions;
+}
+
 /**
- * Opens the rules of a source. Ignore files are read when first needed. Whoever sends by these rules says how ignore files
- * settle; without that each counts as it is read.
+ * Opens the rules of a source. Ignore files are read when first needed. Without a memory each counts as it is read, and
+ * mounts are folders like any other.
  */
-export function openRules(source: WatchedSource, settle?: IgnoreSettlingOptions): Rules {
-  const settling = settle && openIgnoreSettling(settle);
+export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
+  const settling = memory && openIgnoreSettling(memory.ignoreFiles);
+  const mounts = memory && openSubMounts(source.absolutePath, memory.mounts);
   const ignoreFiles = openIgnoreFiles(source.absolutePath, settling);
   const include = source.include.map(compileGlob);
   const exclude = source.exclude.map(compileGlob);
   const rules = source.rules.map((rule) => ({ glob: compileGlob(rule.match), rule }));
 
   const inFolder = (folder: FolderPath): FolderRules => {
-    const scope = ignoreFiles.scopeOf(folder);
+    const closed = mounts?.closedAt(folder);
+    // Its own ignore file is not asked for: it may be on the disk that is not there.
+    const scope =
+      closed === undefined ? ignoreFiles.scopeOf(folder) : { ...NOTHING_IGNORED, unreadable: closed };
     const byName = (path: RelativePath, name: string, isFolder: boolean): string | undefined => {
       if (name.startsWith(".")) return isFolder ? "a hidden folder" : "a hidden file";
       return passingReason(name) ?? scope.reasonFor(path, isFolder);
@@ -129,6 +148,7 @@ export function openRules(source: WatchedSource, settle?: IgnoreSettlingOptions)
   return {
     source,
     realRoot: openRealRoot(source.absolutePath),
+    mounts,
     links: openFollowedLinks(),
     wants: (path) => ask(path, false),
     entersFolder: (path) => ask(path, true),
@@ -164,6 +184,8 @@ function excludedBy(glob: string | undefined): string | undefined {
 }
 
 function cannotTell({ path, code }: Unreadable): string {
+  if (code === UNMOUNTED) return `the disk that was mounted at ${path} is not mounted`;
+  if (code === MOUNTED_OVER) return `something is mounted over ${path} and hides its files`;
   const file = path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`;
   if (code === UNSETTLED) return `${file} was changed a moment ago, and counts once it has settled`;
   return `${file} cannot be read (${code})`;

@@ -1,8 +1,10 @@
 import { statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { codeOf } from "../lib/failure.ts";
-import type { RelativePath, RootIdentity, Scan } from "./plan/model.ts";
+import type { RelativePath, RootIdentity, Scan, Unreadable } from "./plan/model.ts";
+import { scopeTest } from "./plan/reconcile.ts";
 import type { Rules } from "./rules.ts";
+import { MOUNTED_OVER, type SubMounts } from "./rules/sub-mounts.ts";
 import { rootIdentityOf } from "./scan/root-identity.ts";
 import { isAbsence, openWalk } from "./scan/walk.ts";
 
@@ -11,6 +13,8 @@ export interface ScanOptions {
   readonly signal?: AbortSignal;
   /** Told of each stretch of work, so that a long scan is not taken for one that hangs. */
   readonly onSlice?: () => void;
+  /** The caller judges mounts that are new, see `SubMounts.look`. */
+  readonly judgesMounts?: boolean;
 }
 
 /**
@@ -47,13 +51,14 @@ async function scan(
   root: string,
   rules: Rules,
   scope: readonly RelativePath[] | undefined,
-  { signal, onSlice }: ScanOptions,
+  { signal, onSlice, judgesMounts = false }: ScanOptions,
 ): Promise<Scan> {
   const identity = identify(root);
   if (identity === undefined) return { ...NOTHING, scope };
   if ("code" in identity) return { ...NOTHING, unreadable: [{ path: "", code: identity.code }], scope };
 
   rules.reload();
+  rules.mounts?.look(judgesMounts);
   const walk = openWalk(root, rules);
   if (scope === undefined) walk.begin("");
   else for (const path of scope) walk.begin(path);
@@ -68,7 +73,36 @@ async function scan(
   const after = identify(root);
   if (after === undefined) return { ...NOTHING, scope };
   const same = !("code" in after) && after.dev === identity.dev && after.ino === identity.ino;
-  return same ? { root: identity, ...walk.found, scope } : { ...NOTHING, scope };
+  if (!same) return { ...NOTHING, scope };
+  const found = { root: identity, ...walk.found, scope };
+  return rules.mounts === undefined ? found : withoutMounts(found, closedMounts(rules, rules.mounts));
+}
+
+/** Paths at which the mounts are not as they were, before this scan or in its course, as far as the rules let them in. */
+function closedMounts(rules: Rules, mounts: SubMounts): readonly Unreadable[] {
+  const changed = mounts.changed().map((path) => ({ path, code: MOUNTED_OVER }));
+  return [...mounts.closed(), ...changed].filter(
+    ({ path }) => rules.entersFolder(path).wanted || rules.wants(path).wanted,
+  );
+}
+
+/** Takes what lies at or below some paths out of a scan: of these nothing is known. */
+export function withoutMounts(found: Scan, closed: readonly Unreadable[]): Scan {
+  if (closed.length === 0) return found;
+  const isClosed = scopeTest(closed.map(({ path }) => path));
+  const isInScope = scopeTest(found.scope);
+  // A folder that is gone with its disk is met by no walk, be it in the scope or above it.
+  const isTouched = ({ path }: Unreadable): boolean =>
+    isInScope(path) || (found.scope ?? []).some(scopeTest([path]));
+  const reported = new Set(found.unreadable.map(({ path }) => path));
+  const added = closed.filter((each) => !reported.has(each.path) && isTouched(each));
+  return {
+    ...found,
+    entries: found.entries.filter(({ path }) => !isClosed(path)),
+    refused: found.refused.filter(({ path }) => !isClosed(path)),
+    skipped: found.skipped.filter(({ entry }) => !isClosed(entry.path)),
+    unreadable: [...found.unreadable, ...added],
+  };
 }
 
 /** The root's identity, undefined if it is missing or no folder. The root itself may be a symbolic link. */

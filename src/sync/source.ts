@@ -11,6 +11,7 @@ import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
 import type { Look, RelativePath } from "./plan/model.ts";
 import type { Send, WorkQueue } from "./queue.ts";
+import { openMountWarnings } from "./mount-warnings.ts";
 import { openPause } from "./pause.ts";
 import { openSettler } from "./recover.ts";
 import type { Rules } from "./rules.ts";
@@ -108,8 +109,8 @@ export interface SourceOptions {
   readonly paused: boolean;
   /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
   readonly once: boolean;
-  /** A whole scan found changes that nothing hinted at. */
-  readonly onUnhinted: () => void;
+  /** The folders are to be watched anew: a whole scan found changes that nothing hinted at, or the folder is back. */
+  readonly onUnwatched: () => void;
   /** Compares the source with the service's list; undefined where there is no list yet. */
   readonly compare: () => Promise<Check | undefined>;
   readonly onWarning: (error: Error) => void;
@@ -145,11 +146,14 @@ export function openSource(options: SourceOptions): SourceSync {
   const { dirty } = agenda;
   const hint = (path: RelativePath | undefined): void => agenda.hint(path);
   const lookAt = (atMs: number): void => agenda.lookAt(atMs);
+  const warnOfMounts = openMountWarnings(rules, options.onWarning);
   const pause = openPause(options.paused);
   let recovered = false;
   let passing = false;
   /** The whole source was looked at in this run: before that, nobody knows whether it rests. */
   let looked = false;
+  /** The last look found the folder missing or another one: what watched it may watch nothing any more. */
+  let halted = false;
   /** A rescan is due that nothing hinted at. */
   let periodic = false;
 
@@ -279,9 +283,11 @@ export function openSource(options: SourceOptions): SourceSync {
     if (due.all) looked = true;
     if (plan.halted && !once) dirty.markAll(now() + ROOT_RETRY_MS, now());
     if (plan.halted) {
+      halted = true;
       agenda.answer(answers);
       return;
     }
+    warnOfMounts(rules.mounts?.closed() ?? []);
     if (plan.newRoot) adoption.again();
     const isAwaiting = awaitsIgnoreFile();
     // Files look for their resources all at once, so those that cannot be seen yet are waited for.
@@ -290,7 +296,8 @@ export function openSource(options: SourceOptions): SourceSync {
     beginLooks(admitted);
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
-    if (plan.newFiles && periodic && due.all) options.onUnhinted();
+    if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
+    halted = false;
     if (due.all) periodic = false;
     // What was not admitted comes again by another look.
     if (admitted.length === plan.looks.length && !isAwaiting) agenda.answer(answers);

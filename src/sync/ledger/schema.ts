@@ -10,7 +10,7 @@
  * - `shapes`: the parts of a recipe that repeat in every row, once each.
  * - `trash`: texts of deleted files that are kept for some days.
  * - `paused`: sources for which nothing is sent.
- * - `ignore_files`: ignore files in force.
+ * - `ignore_files`, `mounts`: ignore files in force, and what is mounted below a source's folder.
  * - `losses`, `adopted`: what comparing with the service's own list found, and what it need not look for again.
  * - `tombstones`: resources that this ledger deleted. A list that is behind may show them; they are never adopted.
  */
@@ -246,5 +246,16 @@ export const MIGRATIONS: readonly string[] = [
   -- (\`found_digest\` says so of a text), and when it last changed the resource by its own clock.
   ALTER TABLE files ADD COLUMN stored_label TEXT;
   ALTER TABLE files ADD COLUMN stored_ms REAL;
+  `,
+  `
+  -- File systems mounted below a source's folder, and the identity of what is mounted there. One that is missing hides
+  -- its files; they are not gone. As text, for a number may be above what SQLite holds as a whole one.
+  CREATE TABLE mounts (
+    source INTEGER NOT NULL REFERENCES sources (id),
+    path TEXT NOT NULL,
+    dev TEXT NOT NULL,
+    ino TEXT NOT NULL,
+    PRIMARY KEY (source, path)
+  ) STRICT, WITHOUT ROWID;
   `,
 ];

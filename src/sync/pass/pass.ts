@@ -22,11 +22,13 @@ import {
   type RelativePath,
   type Scan,
 } from "../plan/model.ts";
+import { holdsKnownFiles } from "../plan/mounts.ts";
 import { followMoves } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
 import { UNSETTLED } from "../rules/ignore-files.ts";
+import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import type { Rules } from "../rules.ts";
-import { scanPaths, scanSource } from "../scan.ts";
+import { scanPaths, scanSource, withoutMounts } from "../scan.ts";
 import type { DirtySet, Due } from "../settle.ts";
 import type { BusyPaths } from "../under-way.ts";
 import { openDeletes, type Deletion } from "./deletes.ts";
@@ -119,6 +121,7 @@ export function openPasses({
   const { ledger, now, moved } = context;
   const { id, root, rules, rulesKey } = source;
   const looking = { signal, onSlice: moved };
+  const judging = { ...looking, judgesMounts: true };
   const place: Place = { source: id, rules, ledger, signal, moved };
   const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries: context.trash?.tries ?? 0 });
   let first = true;
@@ -153,6 +156,27 @@ export function openPasses({
     } finally {
       busy.close();
     }
+  };
+
+  /** As `compare`, once it is decided whether what is newly mounted holds the files that the ledger knows there. */
+  const compareJudged = async (
+    scan: Scan,
+    whole: boolean,
+    busy: BusyPaths,
+    allParked?: boolean,
+  ): Promise<{ scan: Scan; difference: Compared }> => {
+    const unjudged = rules.mounts?.unjudged() ?? [];
+    if (unjudged.length === 0) return { scan, difference: await compare(scan, whole, busy, allParked) };
+    const entries = new Map(scan.entries.map((entry) => [entry.path, entry]));
+    const refused = unjudged.filter(
+      (path) => !holdsKnownFiles(ledger.files.below(id, [path]), (at) => entries.get(at)),
+    );
+    for (const path of unjudged) rules.mounts?.judge(path, !refused.includes(path));
+    const open = withoutMounts(
+      scan,
+      refused.map((path) => ({ path, code: MOUNTED_OVER })),
+    );
+    return { scan: open, difference: await compare(open, whole, busy, allParked) };
   };
 
   /** What needs no request. */
@@ -247,13 +271,14 @@ export function openPasses({
     // Not every folder tells of each delete: before more than a few are sent, all of it is looked at.
     let whole = due.all || due.paths.length > PATHS_MAX || (isBurstOver && burst.size > FEW_DELETES);
     let scan = whole
-      ? await scanSource(root, rules, looking)
+      ? await scanSource(root, rules, judging)
       : await scanPaths(root, rules, due.paths, looking);
     ledger.flush();
     if (!whole) scan = await widen(place, scan, burst.keys(), isBurstOver);
     if (scan.root === undefined) return rootless(scan);
 
-    let difference = await compare(scan, whole, busy);
+    let difference: Compared;
+    ({ scan, difference } = await compareJudged(scan, whole, busy));
     const before = ledger.sources.get(id);
     const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
     // One scan alone may miss a file that moves while it runs, and only a whole one tells that a folder was emptied or
@@ -264,11 +289,13 @@ export function openPasses({
     // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
     const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
     if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
-      scan = await scanSource(root, rules, looking);
+      scan = await scanSource(root, rules, judging);
       if (scan.root === undefined) return rootless(scan);
       whole = true;
-      difference = await compare(scan, whole, busy);
+      ({ scan, difference } = await compareJudged(scan, whole, busy));
     }
+    const { root: identity } = scan;
+    if (identity === undefined) return rootless(scan);
     const facts = await factsOf(scan, before, difference);
     const judged = brake(scan, difference.gone, facts);
     if (judged.halted) return halt(judged.reason, scan.root, judged.held.length);
@@ -298,12 +325,13 @@ export function openPasses({
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);
     const unreadableNow = countUnreadable(scan);
-    const { root: identity } = scan;
     // Also the same one under another device number, for without a time of birth that is all there is to go by.
     const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
     const settled = rules.takeSettled(whole);
+    const mounts = rules.mounts?.takeNoted() ?? [];
     ledger.note(() => {
       for (const file of settled) ledger.tree.setIgnoreFile(id, file);
+      for (const mount of mounts) ledger.tree.setMount(id, mount);
       if (isAnother) ledger.drift.distrust(id);
       // As long as deletes are held because of another root, it is not the agreed one.
       if (rootIsNew && braked.held.length === 0) ledger.sources.setRoot(id, identity);
@@ -331,12 +359,12 @@ export function openPasses({
       return { looks, inScope: scopeTest(scan.scope) };
     },
     preview: async (before) => {
-      let scan = await scanSource(root, rules, looking);
+      let scan = await scanSource(root, rules, judging);
       for (let rest = rules.takeIgnoreRest(); rest?.isOverdue === false; rest = rules.takeIgnoreRest()) {
         await setTimeout(Math.max(0, rest.atMs - now()), undefined, { signal });
-        scan = await scanSource(root, rules, looking);
+        scan = await scanSource(root, rules, judging);
       }
-      const difference = await withBusy((busy) => compare(scan, true, busy, true));
+      const { difference } = await withBusy((busy) => compareJudged(scan, true, busy, true));
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {

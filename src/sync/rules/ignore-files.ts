@@ -23,7 +23,8 @@ export interface IgnoreScope {
   reasonFor(path: RelativePath, isFolder: boolean): string | undefined;
 }
 
-const NOTHING_IGNORED: IgnoreScope = { unreadable: undefined, reasonFor: () => undefined };
+/** Where no ignore file rules. */
+export const NOTHING_IGNORED: IgnoreScope = { unreadable: undefined, reasonFor: () => undefined };
 
 interface Pattern {
   readonly pattern: string;

@@ -7,6 +7,7 @@ import { openRules, type WatchedSource } from "../rules.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher } from "./folder-watcher.ts";
+import { groundOf } from "./ground.ts";
 import { openLinkedFolders } from "./linked-folders.ts";
 
 /** Called with what a source's watcher sees. None of them may throw. */
@@ -37,16 +38,21 @@ export interface SourceWatch {
  */
 const RETURN_CHECK_MS = 400;
 
+/** So often it is compared whether the folder and the mounts at and below it are those that are watched. */
+const GROUND_CHECK_MS = 2000;
+
 /** Under steady floods the watcher is set up anew this often at most. */
 const RENEW_PAUSE_MS = 5_000;
 
 /**
- * Watches a source's folders with chokidar. Nothing is decided here: a hint only says *look there*. A folder's hint
+ * Watches a source's folders with chokidar, anew when the root is another folder or something was mounted or unmounted. Nothing is decided here: a hint only says *look there*. A folder's hint
  * comes after its own watch is in place, so whoever then scans it misses nothing in it.
  */
 export function openSourceWatch(source: WatchedSource, hints: Hints, flood: FloodGauge): SourceWatch {
   const rules = openRules(source);
-  const root = realRoot(source.absolutePath);
+  let root = realRoot(source.absolutePath);
+  /** What the watches belong to. */
+  let ground = "";
 
   let watcher: FolderWatcher | undefined;
   let closed = false;
@@ -143,6 +149,8 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
 
   const open = (): void => {
     reported = new Set();
+    root = realRoot(source.absolutePath);
+    ground = groundOf(source.absolutePath);
     watcher = new FolderWatcher({
       ignoreInitial: true,
       followSymlinks: false,
@@ -192,6 +200,15 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     });
   };
 
+  const checkGround = (): void => {
+    const now = groundOf(source.absolutePath);
+    if (now === ground) return;
+    ground = now;
+    mark("");
+    renewSoon();
+  };
+  const checks = setInterval(checkGround, GROUND_CHECK_MS).unref();
+
   const deafen = flood.listen(renewSoon);
   open();
   return {
@@ -202,6 +219,7 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     },
     close: async () => {
       closed = true;
+      clearInterval(checks);
       deafen();
       linked.close();
       await watcher?.close();

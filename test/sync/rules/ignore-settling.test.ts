@@ -18,7 +18,10 @@ beforeEach(() => {
 afterEach(() => removeTree(root));
 
 function open(inForce: ReadonlyMap<string, string> = new Map(), settleMs = SETTLE_MS): Rules {
-  return openRules(sourceAt(root), { settleMs, now: () => nowMs, inForce });
+  return openRules(sourceAt(root), {
+    ignoreFiles: { settleMs, now: () => nowMs, inForce },
+    mounts: { known: new Map(), hasFiles: () => false },
+  });
 }
 
 const put = (path: string, text: string): void => writeFileSync(join(root, path), text);

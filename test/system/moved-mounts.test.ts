@@ -1,12 +1,13 @@
 import { expect, it } from "vitest";
-import { movedMounts, parseMounts } from "../../src/system/mounts.ts";
+import { parseMounts } from "../../src/lib/mount-table.ts";
+import { movedMounts } from "../../src/system/moved-mounts.ts";
 
 const line = (root: string, path: string, device = "254:0"): string =>
   `36 35 ${device} ${root} ${path} rw,noatime master:1 - ext4 /dev/root rw,errors=continue`;
 
 it("reads mounts, with spaces in their names and lines that are none", () => {
   expect(parseMounts(`${line(String.raw`/srv/my\040docs`, String.raw`/srv/my\040docs`)}\nnothing\n`)).toEqual(
-    [{ device: "254:0", root: "/srv/my docs", path: "/srv/my docs" }],
+    [{ id: 36, device: "254:0", root: "/srv/my docs", path: "/srv/my docs" }],
   );
 });
 

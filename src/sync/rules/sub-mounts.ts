@@ -1,0 +1,134 @@
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { parseMounts } from "../../lib/mount-table.ts";
+import type { RelativePath, RootIdentity, Unreadable } from "../plan/model.ts";
+import { rootIdentityOf } from "../scan/root-identity.ts";
+import type { FolderPath } from "./folder-path.ts";
+
+/** The file system below a source's root was unmounted: its files are not gone. */
+export const UNMOUNTED = "UNMOUNTED";
+/** Something is mounted over files of a source: they are hidden, not gone. */
+export const MOUNTED_OVER = "MOUNTED_OVER";
+
+/** A mount that is to be noted in the ledger; without an identity it is to be forgotten. */
+export interface NotedMount {
+  readonly path: FolderPath;
+  readonly root: RootIdentity | undefined;
+}
+
+/**
+ * What is mounted below a source's root. A disk that is unmounted leaves an empty folder, and one that is mounted over a
+ * folder hides what is in it: neither deletes a file. So the ledger notes which mounts a source had. Below one that
+ * disappeared, or that hides files which the ledger knows, nothing is decided.
+ */
+export interface SubMounts {
+  /**
+   * Looks at what is mounted now; every scan begins with it. `judges`: the caller decides about the mounts that are
+   * `unjudged`, so these are open; for any other scan they are closed.
+   */
+  look(judges: boolean): void;
+  /** Paths that the last look closed, each a folder or file with all below it. */
+  closed(): readonly Unreadable[];
+  /** Why nothing may be decided in a folder. */
+  closedAt(folder: FolderPath): Unreadable | undefined;
+  /** Paths where another file system is mounted now, or none, than at the last look. */
+  changed(): readonly FolderPath[];
+  /** Mounts that are new and lie over files of the ledger, which may be theirs or hidden by them. */
+  unjudged(): readonly FolderPath[];
+  /** Decides about an unjudged mount: its files are the ledger's, or it hides them. */
+  judge(path: FolderPath, isTheirs: boolean): void;
+  /** What is to be noted since the last call. */
+  takeNoted(): readonly NotedMount[];
+}
+
+/** What mounts are judged by. */
+export interface SubMountOptions {
+  /** The mounts that the ledger knows. */
+  readonly known: ReadonlyMap<FolderPath, RootIdentity>;
+  /** Whether the ledger has files at or below a path. */
+  readonly hasFiles: (path: RelativePath) => boolean;
+}
+
+interface Mounted {
+  readonly id: number;
+  readonly root: RootIdentity | undefined;
+}
+
+/** Opens the mounts below `root`. Nothing is looked at before `look`. */
+export function openSubMounts(root: string, options: SubMountOptions): SubMounts {
+  const known = new Map(options.known);
+  const noted = new Map<FolderPath, RootIdentity | undefined>();
+  let mounted: ReadonlyMap<FolderPath, Mounted> = new Map();
+  let closed = new Map<FolderPath, Unreadable>();
+  let unjudged = new Set<FolderPath>();
+
+  const note = (path: FolderPath, identity: RootIdentity | undefined): void => {
+    if (identity === undefined) known.delete(path);
+    else known.set(path, identity);
+    noted.set(path, identity);
+  };
+  const close = (path: FolderPath, code: string): void => void closed.set(path, { path, code });
+
+  return {
+    look: (judges) => {
+      mounted = mountsBelow(root);
+      closed = new Map();
+      unjudged = new Set();
+      for (const path of known.keys()) {
+        if (mounted.has(path)) continue;
+        if (options.hasFiles(path)) close(path, UNMOUNTED);
+        else note(path, undefined);
+      }
+      for (const [path, { root: identity }] of mounted) {
+        if (identity === undefined) continue; // it cannot be looked at, which the scan reports
+        const before = known.get(path);
+        if (before?.dev === identity.dev && before.ino === identity.ino) continue;
+        // A disk that is plugged in again is known by its files. Two that were formatted in one second seem to be one.
+        if (!options.hasFiles(path)) note(path, identity);
+        else if (judges) unjudged.add(path);
+        else close(path, MOUNTED_OVER);
+      }
+    },
+    closed: () => [...closed.values()],
+    closedAt: (folder) => closed.get(folder),
+    changed: () => {
+      const now = mountsBelow(root);
+      const paths = new Set([...mounted.keys(), ...now.keys()]);
+      return [...paths].filter((path) => mounted.get(path)?.id !== now.get(path)?.id);
+    },
+    unjudged: () => [...unjudged],
+    judge: (path, isTheirs) => {
+      unjudged.delete(path);
+      if (isTheirs) note(path, mounted.get(path)?.root);
+      else close(path, MOUNTED_OVER);
+    },
+    takeNoted: () => {
+      const taken = [...noted].map(([path, identity]) => ({ path, root: identity }));
+      noted.clear();
+      return taken;
+    },
+  };
+}
+
+/** Of mounts at one path the last lies over the others. Nothing where the system does not say what is mounted. */
+function mountsBelow(root: string): ReadonlyMap<FolderPath, Mounted> {
+  const mounts = new Map<FolderPath, Mounted>();
+  try {
+    const real = realpathSync(root);
+    const start = real === "/" ? "/" : `${real}/`;
+    for (const { id, path } of parseMounts(readFileSync("/proc/self/mountinfo", "utf8"))) {
+      if (path.startsWith(start) && path !== start)
+        mounts.set(path.slice(start.length), { id, root: identify(path) });
+    }
+  } catch {
+    // A root that is gone has no mounts, and outside of Linux there is no such file.
+  }
+  return mounts;
+}
+
+function identify(path: string): RootIdentity | undefined {
+  try {
+    return rootIdentityOf(statSync(path));
+  } catch {
+    return undefined;
+  }
+}
