@@ -401,12 +401,13 @@ async function* readAll(
 ): AsyncGenerator<Candidate> {
   for (const [index, entry] of entries.entries()) {
     signal.throwIfAborted();
+    const readAtMs = Date.now();
     const read = await readDocument(join(root, entry.path), entry, rules, { signal });
     moved();
     // What cannot be read, or changes now, looks for its resource another time.
     if (read.kind === "unreadable" || read.kind === "torn") onUnread(entry.path);
     if (read.kind === "document" && read.document.sizeBytes > 0)
-      yield candidateOf(observe(read.document, rulesKey));
+      yield candidateOf(observe(read.document, rulesKey, readAtMs));
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
 }

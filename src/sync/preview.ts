@@ -96,7 +96,7 @@ async function plan(
       add("skip", entry.path, { reason: EMPTY_FILE });
       continue;
     }
-    const action = decide(observe(read.document, 0), file, from !== undefined);
+    const action = decide(observe(read.document, 0, 0), file, from !== undefined);
     if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
   }
   for (const { path, docId } of braked.deletes) add("delete", path, { docId });

@@ -13,10 +13,10 @@ export interface DirtySet {
   /** When something is due next. */
   nextDueMs(): number | undefined;
   /**
-   * Whether a file may be read: size and modification time have been as they are for the settle time, EMPTY_MS at least
+   * Whether a file may be read, by its times at `wallMs`, the system's clock, which unlike `nowMs` may have been set back: size and modification time have been as they are for the settle time, EMPTY_MS at least
    * where it is empty. If not, the path is marked again.
    */
-  rested(entry: ScanEntry, nowMs: number, forced: boolean): boolean;
+  rested(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): boolean;
   /** A file changed while it was read. If that happens again and again, `rested` makes it wait. */
   torn(path: RelativePath, nowMs: number): void;
   /** Whether nothing but retries, and paths among `but`, is marked. */
@@ -155,12 +155,12 @@ export function openDirtySet(settleMs: number): DirtySet {
       for (const { dueMs } of marks.values()) if (next === undefined || dueMs < next) next = dueMs;
       return next;
     },
-    rested: (entry, nowMs, forced) => {
+    rested: (entry, nowMs, forced, wallMs = nowMs) => {
       const { path, sizeBytes, mtimeMs } = entry;
       const found = restless.get(path);
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
-      const ageMs = nowMs - mtimeMs;
+      const ageMs = wallMs - mtimeMs;
       const restMs = sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs;
       // A modification time in the future says nothing; then only a second look does.
       const old = ageMs >= restMs || settleMs === 0;

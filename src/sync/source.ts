@@ -9,7 +9,7 @@ import { countedAs } from "./counted.ts";
 import type { SourceRow } from "./ledger/sources.ts";
 import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
-import type { Look, RelativePath } from "./plan/model.ts";
+import type { Look, RelativePath, ScanEntry } from "./plan/model.ts";
 import type { Send, WorkQueue } from "./queue.ts";
 import { openMountWarnings } from "./mount-warnings.ts";
 import { openPause } from "./pause.ts";
@@ -122,6 +122,8 @@ export interface SourceOptions {
 
 /** How soon a folder that is missing or another one is looked at again. */
 const ROOT_RETRY_MS = 10_000;
+/** Times of files that lie further ahead than this are wrong. */
+const REREAD_MAX_MS = 60_000;
 /** A create that was sent again is looked for in the list this soon. */
 const DOUBT_SOON_MS = 1000;
 
@@ -148,6 +150,8 @@ export function openSource(options: SourceOptions): SourceSync {
   const lookAt = (atMs: number): void => agenda.lookAt(atMs);
   const warnOfMounts = openMountWarnings(rules, options.onWarning);
   const pause = openPause(options.paused);
+  /** Files whose times do not tell a later write yet, and when they will. */
+  const rereads = new Map<RelativePath, number>();
   let recovered = false;
   let passing = false;
   /** The whole source was looked at in this run: before that, nobody knows whether it rests. */
@@ -169,6 +173,7 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     isPaused: () => pause.isPaused(),
     lookAgain: (path, atMs) => agenda.lookAgain(path, atMs),
+    rereadAt: (path, atMs) => rereads.set(path, now() + Math.max(0, atMs - Date.now())),
     lookAgainTorn: (path) => agenda.lookAgainTorn(path),
     mayRemake: (id) => guard.mayRemake(id),
     settle: (intent) => settler.settle(intent),
@@ -257,6 +262,13 @@ export function openSource(options: SourceOptions): SourceSync {
     const rest = rules.takeIgnoreRest();
     if (rest !== undefined) agenda.awaitIgnoreFile(rest);
     return rest?.isOverdue === false;
+  };
+  const endLook = (entry: ScanEntry): void => {
+    for (const path of underWay.end(entry)) hint(path);
+    const rereadMs = rereads.get(entry.path);
+    rereads.delete(entry.path);
+    // One whose times lie in the future is read again by whole looks alone.
+    if (rereadMs !== undefined && rereadMs < now() + REREAD_MAX_MS) agenda.lookAgain(entry.path, rereadMs);
   };
   const pass = async (): Promise<void> => {
     const due = dirty.take(now());
@@ -360,7 +372,7 @@ export function openSource(options: SourceOptions): SourceSync {
       if (job.kind === "delete") waits.endDelete(job.deletion);
       else waits.end(job.look.entry.path);
       if (job.kind === "delete") underWay.endDelete(job.deletion);
-      else for (const path of underWay.end(job.look.entry)) hint(path);
+      else endLook(job.look.entry);
       // One file was sent alone, or what was on its way has arrived.
       if (adoption.isPending()) lookAt(now());
       options.onChange();

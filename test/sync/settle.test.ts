@@ -53,6 +53,15 @@ describe("the dirty set", () => {
     expect(openDirtySet(0).rested(entry(1000, 0), 1000, false)).toBe(true);
   });
 
+  it("judges a file's age by the system's clock once a jump forward of that was corrected", () => {
+    const dirty = openDirtySet(100);
+    // The clock for waits is never set back: it stays a day ahead.
+    const aheadMs = 86_400_000;
+    expect(dirty.rested(entry(1000), 1050 + aheadMs, false, 1050)).toBe(false);
+    expect(dirty.nextDueMs()).toBe(1100 + aheadMs);
+    expect(dirty.rested(entry(1000), 1100 + aheadMs, false, 1100)).toBe(true);
+  });
+
   it("slows down the reading of a path that is torn again and again", () => {
     const dirty = openDirtySet(100);
     let read = 0;

@@ -54,6 +54,11 @@ export interface ActionSource {
   /** Looks at a path again whose file changed while it was read; later, if that happens again and again. */
   lookAgainTorn(path: RelativePath): void;
   /**
+   * The file's times do not tell yet whether it is written to again: it is read again at this time, by the system's clock,
+   * when its job has ended.
+   */
+  rereadAt(path: RelativePath, atMs: number): void;
+  /**
    * The resource of a row turned out to be gone. Whether it may be made again at once; if not, the whole source is looked at when the
    * service's list has shown whether most are gone.
    */

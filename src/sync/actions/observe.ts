@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { composed, DIGEST_CHARS, digestOf } from "../document/digest.ts";
 import type { SourceDocument } from "../document/read.ts";
 import type { Observed, Stored } from "../ledger/files.ts";
+import { racyUntilMs } from "../plan/file-times.ts";
 import type { AnsweredRecord } from "../remote/remote.ts";
 
 /** Stands for a title and description together, however a service composes their letters. */
@@ -41,12 +42,15 @@ function isGiven(text: string | null | undefined): text is string {
   return text !== undefined && text !== null && text !== "";
 }
 
-/** What the ledger will say of a document once the service acknowledged it. */
-export function observe(document: SourceDocument, rulesKey: number): Observed {
+/**
+ * What the ledger will say of a document once the service acknowledged it. `readAtMs`: when its reading began, by the
+ * system's clock; one whose times do not tell a later write yet is read again by the next look.
+ */
+export function observe(document: SourceDocument, rulesKey: number, readAtMs: number): Observed {
   const { recipe } = document;
   return {
     entry: document.entry,
-    rulesKey,
+    rulesKey: racyUntilMs(document.entry, readAtMs) === undefined ? rulesKey : 0,
     hash: document.hash,
     digest: document.kind === "content" ? document.digest : "",
     title: recipe.title,

@@ -5,6 +5,7 @@ import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { decide } from "../plan/decide.ts";
+import { racyUntilMs } from "../plan/file-times.ts";
 import { type ActionKind, EMPTY_FILE, type LedgerFile, type Look } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
 import { parkMs } from "../plan/retry.ts";
@@ -50,7 +51,8 @@ export async function prepareLook(
 ): Promise<Prepared | undefined> {
   const { ledger } = context;
   const startedMs = context.now();
-  const read = await readAgain(context, source, look);
+  const readAtMs = Date.now();
+  const read = await readAgain(context, source, look, readAtMs);
   if (read === undefined) return undefined;
   const { document } = read;
   if (document.entry.sizeBytes === 0 && look.entry.sizeBytes > 0) {
@@ -63,7 +65,7 @@ export async function prepareLook(
     noteSkipped(context, source, { ...look, entry: document.entry }, EMPTY_FILE);
     return undefined;
   }
-  const observed = observe(document, source.rulesKey);
+  const observed = observe(document, source.rulesKey, readAtMs);
   const action = decide(observed, row, look.from !== undefined);
   const owned = row?.docId ?? undefined;
   const silent = action === "touch" || (action === "move" && row?.label === observed.label);
@@ -100,11 +102,15 @@ async function readAgain(
   context: ActionContext,
   source: ActionSource,
   look: Look,
+  readAtMs: number,
 ): Promise<{ document: SourceDocument } | undefined> {
   const { entry } = look;
   const outcome = await context.reader.read(join(source.root, entry.path), entry, source.rules, {
     signal: context.signal,
   });
+  const racyMs = racyUntilMs(outcome.kind === "document" ? outcome.document.entry : entry, readAtMs);
+  if (racyMs !== undefined) source.rereadAt(entry.path, racyMs);
+  const judged = { id: source.id, rulesKey: racyMs === undefined ? source.rulesKey : 0 };
   switch (outcome.kind) {
     case "document":
       return outcome;
@@ -116,11 +122,11 @@ async function readAgain(
       return undefined;
     case "skipped":
       // What became of it is for a person to say, so its resource stays as long as there is a file of that name.
-      if (hasResource(look)) noteRefused(context, source, look, outcome.reason);
-      else noteSkipped(context, source, look, outcome.reason);
+      if (hasResource(look)) noteRefused(context, judged, look, outcome.reason);
+      else noteSkipped(context, judged, look, outcome.reason);
       return undefined;
     case "refused":
-      noteRefused(context, source, look, outcome.reason);
+      noteRefused(context, judged, look, outcome.reason);
       return undefined;
     case "unreadable": {
       const id = look.known?.id;

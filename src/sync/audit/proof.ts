@@ -284,7 +284,7 @@ async function proveFile(
       reason,
     };
   }
-  const observed = observe(read.document, rulesKeyOf(rules));
+  const observed = observe(read.document, rulesKeyOf(rules), Date.now());
   const disk = observed.hash;
   const expected =
     observed.shape.kind === "content"

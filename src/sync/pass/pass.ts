@@ -211,7 +211,7 @@ export function openPasses({
   };
 
   const hasRested = ({ entry }: Pick<Look, "entry">, due: Due): boolean =>
-    dirty.rested(entry, now(), due.forced.has(entry.path));
+    dirty.rested(entry, now(), due.forced.has(entry.path), Date.now());
   const mayBegin = (look: Look, due: Due, busy: BusyPaths): boolean => {
     const { entry, known } = look;
     if (!hasRested(look, due)) return false;

@@ -146,7 +146,7 @@ function afterReading(
   }
   const row = known === undefined ? undefined : rowOf(known);
   if (isBlank(read.document.entry, row)) return { action: "skip", why: "the file is empty" };
-  const action = decide(observe(read.document, 0), row, from !== undefined);
+  const action = decide(observe(read.document, 0, 0), row, from !== undefined);
   const parked =
     row?.state === "parked" && retryWords !== undefined ? `; it was put aside, ${retryWords}` : "";
   return { action, why: `${ACTION_WORDS[action]}${from === undefined ? "" : ` (it was ${from})`}${parked}` };

@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, matchesGlob, normalize } from "node:path";
+import { LONG_TESTS } from "../../vitest.long.config.ts";
+
+/** Suites that start real programs or take minutes are no tests of one module. */
+const FAR = [
+  "test/{e2e,crash,package,systemd,simulate,mutate}/**",
+  "test/{sync,kb/store/sqlite}/crash.test.ts",
+  "test/sync/scenarios/**",
+  ...LONG_TESTS,
+];
+
+/** Which tests run a module, nearest first. */
+export interface Nearby {
+  /**
+   * Test files of a source file, both relative to the repository: those that mirror it (its name, then its folder's), then
+   * those that import it, of the same part of the tree first, and the fewer steps the sooner. At most `limit`.
+   */
+  testsOf(source: string, limit: number): readonly string[];
+}
+
+/** Reads the imports of all tests and sources below a repository. */
+export function openNearby(root: string): Nearby {
+  const imports = new Map<string, readonly string[]>();
+  const importsOf = (file: string): readonly string[] => {
+    const known = imports.get(file);
+    if (known !== undefined) return known;
+    const read = importedBy(root, file);
+    imports.set(file, read);
+    return read;
+  };
+  const names = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" });
+  const tests = names
+    .map((name) => join("test", name))
+    .filter((name) => name.endsWith(".test.ts") && !FAR.some((glob) => matchesGlob(name, glob)))
+    .toSorted();
+
+  /** Steps of imports from a test to every module that it runs. */
+  const stepsFrom = (test: string): ReadonlyMap<string, number> => {
+    const steps = new Map([[test, 0]]);
+    for (const [file, count] of steps)
+      for (const next of importsOf(file)) if (!steps.has(next)) steps.set(next, count + 1);
+    return steps;
+  };
+  const reach = new Map(tests.map((test) => [test, stepsFrom(test)]));
+
+  return {
+    testsOf: (source, limit) => {
+      const mirror = source.replace(/^src\//, "test/").replace(/\.ts$/, "");
+      const rank = (test: string, steps: number): number => {
+        if (test === `${mirror}.test.ts`) return 0;
+        if (test.startsWith(`${mirror}/`) || basename(test, ".test.ts") === basename(mirror)) return 1;
+        return test === `${dirname(mirror)}.test.ts` ? 2 : 2 + steps;
+      };
+      const ranked = tests.flatMap((test) => {
+        const steps = reach.get(test)?.get(source);
+        return steps === undefined
+          ? []
+          : [{ test, rank: rank(test, steps), shared: sharedFolders(test, mirror) }];
+      });
+      const isMirror = (each: { readonly rank: number }): number => (each.rank <= 2 ? 0 : 1);
+      return ranked
+        .toSorted(
+          (a, b) =>
+            isMirror(a) - isMirror(b) ||
+            b.shared - a.shared ||
+            a.rank - b.rank ||
+            a.test.localeCompare(b.test),
+        )
+        .slice(0, limit)
+        .map(({ test }) => test);
+    },
+  };
+}
+
+/** How many folders two paths begin with in common. */
+function sharedFolders(one: string, other: string): number {
+  const [a, b] = [dirname(one).split("/"), dirname(other).split("/")];
+  const differ = a.findIndex((name, at) => name !== b[at]);
+  return differ === -1 ? a.length : differ;
+}
+
+/** Files of the repository that a module imports, types alone left out; workers and processes count by their address. */
+function importedBy(root: string, file: string): string[] {
+  const text = readFileSync(join(root, file), "utf8");
+  const named = [
+    ...text.matchAll(/^(?:import|export)\s+(?!type\b)[^"';]*?["'](\.[^"']+)["']/gm),
+    ...text.matchAll(/\bimport\(\s*["'](\.[^"']+)["']/g),
+    ...text.matchAll(/new URL\(\s*["'](\.[^"']+\.ts)["']/g),
+  ].map((match) => match[1] ?? "");
+  const workers = [...text.matchAll(/\bsiblingModule\([^)"']*["']([^"']+)["']/g)].map(
+    (match) => `${match[1]}.ts`,
+  );
+  return [...named, ...workers]
+    .map((path) => normalize(join(dirname(file), path)))
+    .filter((path) => path.endsWith(".ts") && existsSync(join(root, path)));
+}
