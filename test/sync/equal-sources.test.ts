@@ -17,7 +17,7 @@ it.each(SERVICES)(
       mkdirSync(absolutePath);
       for (let file = 0; file < 6; file += 1)
         writeFileSync(join(absolutePath, `${file}.txt`), `text of file ${file}`);
-      return { ...world.source({ ownerId: "owner" }), path: absolutePath, absolutePath };
+      return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
     });
     await world.sync({ sources });
     expect(world.service.live()).toHaveLength(12);

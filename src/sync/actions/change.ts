@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ResourceChange } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { storedOf } from "./observe.ts";
+import { openGoneCheck } from "./gone.ts";
 import { follow, openPatience } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
@@ -20,6 +21,7 @@ export async function sendChange(
   const { path } = look.entry;
   const tries = countTries(context);
   const patience = openPatience(context);
+  const gone = openGoneCheck(context, docId);
   const uploadKey = randomUUID();
   // Whether the service surely still has what the row says.
   let sure = row.state !== "unsure";
@@ -59,13 +61,21 @@ export async function sendChange(
       }
       case "outdated":
         return; // The row stays unsure, and the next change comes behind this one at the service.
-      case "gone":
-        // Somebody deleted it there; the file is here, so it is made again. When many are gone, the row stays unsure
-        // until the list has shown whether the service lost them.
+      case "gone": {
+        const word = await gone.judge();
+        if (word === "again") continue;
+        if (word !== "gone") {
+          park(context, source, departure, word, sure);
+          return;
+        }
+        // Somebody deleted it there; the file is here, so it is made again, and should the old one turn out to be there,
+        // it goes behind that. When many are gone, the row stays unsure until the list has shown whether the service
+        // lost them.
         if (!source.mayRemake(row.id)) return;
-        ledger.note(() => ledger.files.remove(row.id));
+        ledger.note(() => ledger.files.lose(row.id));
         source.lookAgain(path);
         return;
+      }
       case "refused":
         // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
         if (isOldUpload) {

@@ -1,6 +1,7 @@
 import type { Deletion } from "../pass/deletes.ts";
 import { keepBefore } from "./keep.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
+import { openGoneCheck } from "./gone.ts";
 import { tell } from "./prepare.ts";
 import { countTries } from "./trouble.ts";
 
@@ -16,6 +17,7 @@ export async function sendDelete(
   const { ledger, remote } = context;
   const startedMs = context.now();
   const tries = countTries(context);
+  const gone = openGoneCheck(context, intent.docId);
   const look = {
     entry: { path: intent.path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 },
     known: undefined,
@@ -30,7 +32,10 @@ export async function sendDelete(
   for (;;) {
     // The intent stays in the ledger, and the look that resuming begins with sends it.
     if (source.isPaused?.() === true) return true;
-    const reply = await remote.delete(intent.docId, context.signal);
+    const answer = await remote.delete(intent.docId, context.signal);
+    const word = answer.kind === "gone" ? await gone.judge() : undefined;
+    if (word === "again") continue;
+    const reply = word === undefined || word === "gone" ? answer : word;
     if (reply.kind === "done" || reply.kind === "gone") {
       ledger.note(() => ledger.intents.deleted(intent.id, intent.docId));
       // After a restart the row says it. The file's own delete would be news of a file that is still there.
@@ -39,7 +44,7 @@ export async function sendDelete(
       tell(context, source, look, action, startedMs, intent.docId, "done", kept.message);
       return true;
     }
-    if (reply.kind === "refused" || (await tries.isOver(reply))) {
+    if (reply.kind === "refused" || word !== undefined || (await tries.isOver(reply))) {
       const message = reply.kind === "refused" ? reply.message : reply.reason;
       ledger.note(() => ledger.intents.refuse(intent.id, message));
       const outcome = reply.kind === "refused" ? "refused" : "parked";

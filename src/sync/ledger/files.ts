@@ -80,6 +80,8 @@ export interface Files {
   hold(id: number): void;
   /** The row's resource may hold something else than the row says: whatever comes next is sent whole, wherever its file is. */
   distrust(id: number): void;
+  /** The row's resource is said to be gone: its file gets another one, and what may be left of this one is then deleted. */
+  lose(id: number): void;
   /** Somebody gave the row's resource another title or description; its file is looked at again. */
   relabel(id: number, title: string, label: string): void;
   /** Puts rows under other paths, rings included; each is looked at again whatever its times say. */
@@ -174,6 +176,10 @@ export function openFiles(db: Sqlite): Files {
     `UPDATE files SET hash = CASE WHEN state IN ('agreed', 'unsure') THEN hash ELSE '' END,
        rules_key = CASE WHEN state IN ('held', 'doomed') THEN 0 ELSE rules_key END,
        state = CASE state WHEN 'agreed' THEN 'unsure' ELSE state END WHERE id = ?`,
+  );
+  // Of no shape: no update can make it what it is to be.
+  const lose = db.prepare(
+    "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
   );
   const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
   const repath = db.prepare(
@@ -281,6 +287,9 @@ export function openFiles(db: Sqlite): Files {
     },
     distrust: (id) => {
       distrust.run(id);
+    },
+    lose: (id) => {
+      lose.run(id);
     },
     relabel: (id, title, label) => {
       relabel.run(title, label, id);

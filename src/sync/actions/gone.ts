@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Later } from "../remote/answer.ts";
+import type { ActionContext } from "./context.ts";
+
+/** Whether a resource is gone of which a request was told so. */
+export interface GoneCheck {
+  /**
+   * To be called at each 404 to the same request. `again`: it may be false, send the request again. A `Later`: the service
+   * says that the resource exists, and does not let it be changed.
+   */
+  judge(): Promise<"gone" | "again" | Later>;
+}
+
+/**
+ * A 404 may come from a replica that does not know the resource yet, or from a service that starts. The request is sent
+ * again after these times; what is still said then is believed.
+ */
+const AGAIN_MS = [250, 1000];
+
+/** Opens the check of one resource for one piece of work. Other files are sent while it waits. */
+export function openGoneCheck(
+  { remote, aside, signal }: Pick<ActionContext, "remote" | "aside" | "signal">,
+  docId: string,
+): GoneCheck {
+  let answers = 0;
+  return {
+    judge: async () => {
+      const waitMs = AGAIN_MS[answers];
+      answers += 1;
+      const record = await remote.read(docId, signal);
+      // A 404 to this question says nothing: a service need not have such an address.
+      const isThere = record.kind === "done" && !record.value.isDeleted;
+      if (record.kind === "done" && !isThere) return "gone";
+      if (waitMs === undefined) return isThere ? CONTRADICTION : "gone";
+      await aside(() => sleep(waitMs, undefined, { signal }));
+      return "again";
+    },
+  };
+}
+
+const CONTRADICTION: Later = {
+  kind: "later",
+  acted: "no",
+  blame: "request",
+  reason: "the service shows the resource, and says that there is none when it is to be changed",
+};
