@@ -92,6 +92,38 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [patch("plan/settlement.ts", "!isTaken(docId)", '(docId !== "" || isTaken(docId))')],
   },
   {
+    name: "deleted-adopted",
+    does: "a resource that this ledger deleted is adopted when a list still shows it",
+    patches: [patch("recover.ts", "|| ledger.intents.isDeleted(docId)", "")],
+  },
+  {
+    name: "extra-unconfirmed",
+    does: "a second resource is deleted though the first has not answered for itself",
+    patches: [
+      patch(
+        "doubts.ts",
+        "if (!(await hasAnswered(kept.id, kept.docId, since))) return false;",
+        "void hasAnswered;",
+      ),
+    ],
+  },
+  {
+    name: "gone-believed",
+    does: "the first 404 to an update or a delete is believed",
+    patches: [patch("actions/gone.ts", "const AGAIN_MS = [250, 1000];", "const AGAIN_MS: number[] = [];")],
+  },
+  {
+    name: "adopt-at-once",
+    does: "sources of one owner adopt at the same time, each by a list from before the other's rows",
+    patches: [
+      patch(
+        "adopt.ts",
+        "context.adoptions.run(`${collection}\\0${ownerId}`,",
+        "context.adoptions.run(`${source.id}`,",
+      ),
+    ],
+  },
+  {
     name: "no-adoption",
     does: "a new ledger makes resources without looking for those that are there",
     patches: [

@@ -31,6 +31,8 @@ const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
 const UNDER_WAY_MS = 10_000;
 /** Longest wait for one: each ends within the service's own limits on its work. */
 const UNDER_WAY_MS_MAX = 6 * 3_600_000;
+/** A resource that is followed is gone when nothing else was said for so long. */
+const GONE_MS = 15_000;
 /** Failures to tell of a state, one after another, that may be this resource's own. */
 const FAILURES_MAX = 3;
 
@@ -77,6 +79,7 @@ async function askUntilEnd(
   // By a clock that nobody sets.
   const startedMs = performance.now();
   let failures = 0;
+  let goneSinceMs: number | undefined;
   for (;;) {
     const sinceMs = performance.now() - startedMs;
     if (sinceMs > FOLLOW_MS_MAX) return unclear(`the service has worked on it for ${hours(sinceMs)}`);
@@ -87,7 +90,13 @@ async function askUntilEnd(
       if (isOutdated()) return { kind: "outdated" };
     }
     const reply = await remote.read(docId, signal);
-    if (reply.kind === "gone") return reply;
+    if (reply.kind === "gone") {
+      // It was taken a moment ago: a 404 may come from a replica that does not know it yet.
+      goneSinceMs ??= performance.now();
+      if (performance.now() - goneSinceMs >= GONE_MS) return reply;
+      continue;
+    }
+    goneSinceMs = undefined;
     // The gate waits before the next where the service is to blame.
     if (reply.kind === "later" && (reply.blame !== "request" || ++failures < FAILURES_MAX)) continue;
     if (reply.kind === "later") return reply;
