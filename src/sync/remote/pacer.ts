@@ -75,13 +75,15 @@ const WARN_FAILURES = 3;
  * time, and a wrong address or a machine that is off does not become right by waiting.
  */
 const UNREACHED_PATIENCE_MS = 10_000;
-/** A refused key is tried again this often: it may have been renewed. */
-const KEY_RETRY_MS = 60_000;
+/** So many refusals of the key, one after another, are meant: a single one may be a proxy's that is just starting. */
+const REFUSALS_MEANT = 2;
 
 /** Opens the gate. */
 export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTrouble }: PacerOptions): Pacer {
   let width = widthMax;
   let failures = 0;
+  /** Refusals of the key, one after another. */
+  let refusals = 0;
   let state: PaceState = { kind: "open" };
   let failingSinceMs = 0;
   /** The last failure found nobody there. */
@@ -122,9 +124,11 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
     const ms = patienceMs();
     return failingSinceMs + (unreached && ms !== Infinity ? Math.min(ms, UNREACHED_PATIENCE_MS) : ms);
   };
+  /** The key was refused once, and is being tried again. */
+  const isUnmeant = (): boolean => refusals > 0 && refusals < REFUSALS_MEANT;
   const giveUpIfHopeless = (): void => {
     const error = trouble();
-    if (error === undefined || patienceMs() === Infinity) return;
+    if (error === undefined || patienceMs() === Infinity || isUnmeant()) return;
     if (!error.retryable || now() >= givesUpMs()) throw error;
   };
 
@@ -158,6 +162,7 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       setWidth(widen(width, widthMax));
       if (state.kind === "open" || ticket !== newest) return;
       failures = 0;
+      refusals = 0;
       probing = false;
       // The service wished to be left alone while the probe was on its way: the next one goes when that is over.
       if (state.untilMs > now()) {
@@ -184,19 +189,23 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       probing = false;
       failures += 1;
       setWidth(narrow(width));
-      const delay = blame === "key" ? KEY_RETRY_MS : delayMs(failures, retryAfterMs, random());
+      refusals = blame === "key" ? refusals + 1 : 0;
+      // After a first refusal of the key one request goes at once. The key may be renewed: then it is tried ever less often.
+      const delay = isUnmeant() ? 0 : delayMs(refusals > 0 ? refusals : failures, retryAfterMs, random());
       // A wish that came while the probe was on its way holds, whatever became of the probe.
       const untilMs = Math.max(nowMs + delay, state.kind === "open" ? 0 : state.untilMs);
       const isNews =
-        blame === "key" || (hint !== undefined && !(state.kind === "waiting" && state.hint === hint));
+        refusals === REFUSALS_MEANT ||
+        (hint !== undefined && !(state.kind === "waiting" && state.hint === hint));
       state =
-        blame === "key"
+        refusals >= REFUSALS_MEANT
           ? { kind: "key_refused", untilMs, reason }
           : { kind: "waiting", untilMs, reason, hint };
       clearTimeout(timer);
       timer = undefined;
       const error = trouble();
-      if (error !== undefined && (failures === WARN_FAILURES || isNews)) onTrouble(error);
+      const isLong = failures === WARN_FAILURES && refusals === 0;
+      if (error !== undefined && (isLong || isNews)) onTrouble(error);
       wake();
     },
     left: (ticket) => {

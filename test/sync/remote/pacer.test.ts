@@ -139,3 +139,60 @@ describe("patience", () => {
     expect(pacer.state()).toEqual({ kind: "open" });
   });
 });
+
+describe("a refused key", () => {
+  const refused = (): Later => failure({ blame: "key", reason: "unknown key" });
+  let told: string[];
+  beforeEach(() => {
+    told = [];
+    pacer = openPacer({
+      widthMax: 8,
+      patienceMs: () => 0,
+      now: () => nowMs,
+      random: () => 0,
+      onWidth: () => undefined,
+      onTrouble: ({ code }) => told.push(code),
+    });
+  });
+
+  it("is tried again at once by one request, whose success lets the others go on as if nothing had been", async () => {
+    const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
+    pacer.failed(first, refused());
+    pacer.failed(second, refused());
+    const probe = await pacer.enter(signal);
+    pacer.succeeded(probe);
+    await pacer.enter(signal);
+    expect(pacer.state()).toEqual({ kind: "open" });
+    expect(told).toEqual([]);
+  });
+
+  it("that is refused again is told once, and ends a pass", async () => {
+    pacer.failed(await pacer.enter(signal), refused());
+    pacer.failed(await pacer.enter(signal), refused());
+    expect(pacer.state()).toMatchObject({ kind: "key_refused", reason: "unknown key" });
+    expect(told).toEqual(["key_refused"]);
+    await expect(pacer.enter(signal)).rejects.toMatchObject({ code: "key_refused" });
+  });
+
+  it("is tried ever less often, up to once a minute", async () => {
+    const patient = openPacer({
+      widthMax: 8,
+      patienceMs: () => Infinity,
+      now: () => nowMs,
+      random: () => 1,
+      onWidth: () => undefined,
+      onTrouble: ({ code }) => told.push(code),
+    });
+    const waitsMs: number[] = [];
+    for (let times = 0; times < 12; times += 1) {
+      patient.failed(await patient.enter(signal), refused());
+      const state = patient.state();
+      const untilMs = state.kind === "open" ? nowMs : state.untilMs;
+      waitsMs.push(untilMs - nowMs);
+      nowMs = untilMs;
+    }
+    expect(waitsMs.slice(0, 4)).toEqual([0, 500, 1000, 2000]);
+    expect(waitsMs.at(-1)).toBe(60_000);
+    expect(told).toEqual(["key_refused"]);
+  });
+});

@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Pool } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { delayMs, parseRetryAfter } from "../../../src/sync/plan/retry.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
-import { openRemote, type NewResource, type Remote } from "../../../src/sync/remote/remote.ts";
+import { openRemote, type Connect, type NewResource, type Remote } from "../../../src/sync/remote/remote.ts";
 import { openFakeService, type FakeService, type Fault } from "../../fakes/knowledge-service.ts";
 
 let service: FakeService;
@@ -300,6 +301,22 @@ describe("requests", () => {
     expect(await remote.upload(file, "key", signal)).toEqual({ kind: "torn" });
     expect(pacer.state().kind).toBe("open");
   });
+
+  it("download a file with the key from the service's hosts, and from no other", async () => {
+    const other = await openFakeService();
+    const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
+    const connect: Connect = (origin, limits) =>
+      new Pool(origin === "http://elsewhere.example" ? other.url : origin, limits);
+    await remote.close();
+    remote = openRemote({ address, pacer, connections: 8, timeoutMs: 2000, now: Date.now, connect });
+    const sink = async (): Promise<void> => {};
+    await remote.download("http://elsewhere.example/files/a", 4, sink, signal);
+    await remote.download(`${service.url}/files/a`, 4, sink, signal);
+    const keysOf = ({ requests }: FakeService): unknown[] =>
+      requests.map(({ headers }) => headers["pauthkey"]);
+    expect([keysOf(other), keysOf(service)]).toEqual([[undefined], [service.key]]);
+    await other.close();
+  });
 });
 
 describe("the gate", () => {
@@ -314,13 +331,28 @@ describe("the gate", () => {
     expect(pacer.width()).toBe(8);
   });
 
-  it("stops at a refused key, without asking again", async () => {
+  it("stops at a key that is refused twice, without asking again", async () => {
     service.fault = () => answer(401, words);
+    await remote.create(text, "k", signal);
     expect(await remote.create(text, "k", signal)).toMatchObject({ kind: "later", blame: "key" });
     expect(pacer.state()).toMatchObject({ kind: "key_refused", reason: "its words" });
     patienceMs = 0;
     await expect(remote.create(text, "k", signal)).rejects.toMatchObject({ code: "key_refused" });
-    expect(service.requests).toHaveLength(1);
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it("does not wait for a request that was to go ahead, and was kept back because its source is paused", async () => {
+    const paused = new AbortController().signal;
+    const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
+    await remote.close();
+    const isHeld = (asked: AbortSignal): boolean => asked === paused;
+    remote = openRemote({ address, pacer, connections: 8, timeoutMs: 2000, now: Date.now, isHeld });
+    let refusals = 1;
+    service.fault = () => (refusals-- > 0 ? answer(429, words) : undefined);
+    await remote.create(text, "k", signal);
+    const [first, second] = [remote.create(text, "k", paused), remote.create(text, "k", signal)];
+    expect(await first).toMatchObject({ kind: "later", acted: "no", reason: "paused" });
+    expect(await second).toMatchObject({ kind: "done" });
   });
 
   it("gives up when its patience is over", async () => {
