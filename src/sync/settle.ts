@@ -46,6 +46,12 @@ const BURST = 8;
  */
 export const EMPTY_MS = 1000;
 
+/** Found larger so often, each time so soon after it was read, a file counts as one that is appended to, such as a log. */
+const APPENDS = 2;
+const APPEND_GAP_MS = 1500;
+/** Such a file is read when it has rested this long, or once in the ceiling time: it is sent whole each time. */
+const APPENDED_REST_MS = 5000;
+
 /** More files than this are not remembered as unrested once that is long ago. */
 const RECENT_MAX = 1000;
 
@@ -68,6 +74,8 @@ export function openDirtySet(settleMs: number): DirtySet {
   >();
   /** How often a file was found unrested or torn since `firstMs`. */
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
+  /** Fresh files as they were when they were let through to be read. `appends`: how often one was larger than before. */
+  let read = new Map<RelativePath, { sizeBytes: number; appends: number; lastMs: number }>();
   let forgetAbove = RECENT_MAX;
   let allAtMs: number | undefined;
   let allRetry = false;
@@ -97,11 +105,35 @@ export function openDirtySet(settleMs: number): DirtySet {
   const forgetOld = (nowMs: number): void => {
     recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
     restless = new Map([...restless].filter(([, each]) => isCurrent(each, nowMs)));
-    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(recent.size, restless.size));
+    read = new Map([...read].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
+    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(recent.size, restless.size, read.size));
   };
   /** Not of a file that went before it rested: one of its name that comes later is another. */
   const isCurrent = ({ lastMs }: { readonly lastMs: number }, nowMs: number): boolean =>
     nowMs - lastMs < 2 * Math.max(CEILING_MS, settleMs);
+
+  /** Whether a file that is due now is being appended to: it grew and grew, and goes on. */
+  const isAppendedTo = ({ path, sizeBytes }: ScanEntry, nowMs: number): boolean => {
+    const before = read.get(path);
+    return (
+      before !== undefined &&
+      before.appends >= APPENDS &&
+      sizeBytes > before.sizeBytes &&
+      nowMs - before.lastMs < 2 * CEILING_MS
+    );
+  };
+  const noteRead = (
+    { path, sizeBytes }: ScanEntry,
+    { nowMs, ageMs, goesOn }: { readonly nowMs: number; readonly ageMs: number; readonly goesOn: boolean },
+  ): void => {
+    const before = read.get(path);
+    if (before === undefined && Math.abs(ageMs) > settleMs + APPEND_GAP_MS) return;
+    const grew = before !== undefined && sizeBytes > before.sizeBytes;
+    const isSoon = before !== undefined && nowMs - before.lastMs <= settleMs + APPEND_GAP_MS;
+    const appends = grew && (isSoon || goesOn) ? before.appends + 1 : 0;
+    read.set(path, { sizeBytes, appends, lastMs: nowMs });
+    if (read.size > forgetAbove) forgetOld(nowMs);
+  };
 
   /** A retry becomes a mark like any other. */
   const begin = (mark: Mark, nowMs: number): void => {
@@ -161,7 +193,12 @@ export function openDirtySet(settleMs: number): DirtySet {
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
       const ageMs = wallMs - mtimeMs;
-      const restMs = sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs;
+      const isAppended = settleMs > 0 && isAppendedTo(entry, nowMs);
+      const restMs = isAppended
+        ? Math.max(settleMs, APPENDED_REST_MS)
+        : sizeBytes === 0 && settleMs > 0
+          ? Math.max(settleMs, EMPTY_MS)
+          : settleMs;
       // A modification time in the future says nothing; then only a second look does.
       const old = ageMs >= restMs || settleMs === 0;
       const seenLong = same && nowMs - before.sinceMs >= restMs;
@@ -169,13 +206,16 @@ export function openDirtySet(settleMs: number): DirtySet {
       const heldUntilMs = heldBackMs(path, nowMs);
       if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
         restless.delete(path);
+        // One that rested long has come to its end for now.
+        if (settleMs > 0) noteRead(entry, { nowMs, ageMs, goesOn: isAppended && !old && !seenLong });
         return true;
       }
       if (old || seenLong) {
         again(path, heldUntilMs ?? nowMs, nowMs);
         return false;
       }
-      remember(path, nowMs);
+      // An appended file has a rest of its own, which ends soon after the last append.
+      if (!isAppended) remember(path, nowMs);
       const sinceMs = same ? before.sinceMs : nowMs;
       restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs, lastMs: nowMs });
       const waitMs = ageMs >= 0 ? restMs - ageMs : restMs;

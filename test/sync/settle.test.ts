@@ -106,6 +106,32 @@ describe("the dirty set", () => {
     }
   });
 
+  it("gives a file that is appended to every half second at first, then once a minute, and soon after the end", () => {
+    const dirty = openDirtySet(150);
+    const readAtMs: number[] = [];
+    const beginMs = 1_000_000;
+    const endMs = beginMs + 3 * CEILING_MS;
+    let sizeBytes = 0;
+    let mtimeMs = 0;
+    for (let nowMs = beginMs; nowMs < endMs + 20_000; nowMs += 10) {
+      if (nowMs < endMs && (nowMs - beginMs) % 600 === 0) {
+        sizeBytes += 100;
+        mtimeMs = nowMs;
+        dirty.mark("a", nowMs);
+      }
+      const due = dirty.take(nowMs);
+      // What was read as it is gives no look.
+      if (due !== undefined && dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
+        readAtMs.push(nowMs - beginMs);
+      }
+    }
+    const [last] = readAtMs.slice(-1);
+    expect(readAtMs.length).toBeLessThanOrEqual(3 + 3 + 1);
+    expect(readAtMs.filter((atMs) => atMs > CEILING_MS).length).toBeGreaterThanOrEqual(2);
+    expect(last).toBeGreaterThanOrEqual(endMs - beginMs - 600);
+    expect(last).toBeLessThan(endMs - beginMs + 6000);
+  });
+
   it("takes the earlier of two times to look again", () => {
     const dirty = openDirtySet(100);
     dirty.again("a", 3_600_000, 0);
