@@ -15,6 +15,7 @@ import type { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { KbsyncError } from "../../src/lib/failure.ts";
 import { openRules } from "../../src/sync/rules.ts";
+import { scanSource } from "../../src/sync/scan.ts";
 import { watchSource, type Watch } from "../../src/sync/watch.ts";
 import { remoteFileSystem } from "../../src/sync/watch/network.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "./tree.ts";
@@ -43,13 +44,17 @@ afterEach(async () => {
   removeTree(root);
 });
 
-async function watchIt(fields: SourceFields = {}, at = root): Promise<Watched> {
+async function watchIt(
+  fields: SourceFields = {},
+  at = root,
+  rules = openRules(sourceAt(at, fields)),
+): Promise<Watched> {
   const hints = new Set<string>();
   const errors: KbsyncError[] = [];
   let ready = false;
   const watch = await watchSource({
     root: at,
-    rules: openRules(sourceAt(at, fields)),
+    rules,
     onDirty: (path) => hints.add(path ?? "*"),
     onError: (error) => errors.push(error),
     onReady: () => {
@@ -284,6 +289,29 @@ describe("a watch", () => {
     await watched.sees("a.md");
     process.off("worker", note);
     expect(threads).toHaveLength(2);
+  });
+
+  it("watches what links lead to after its thread died, and anew when it is renewed", async () => {
+    addFiles(root, { ".data/x.md": "x" });
+    symlinkSync(".data", path("link"));
+    const rules = openRules(sourceAt(root, { followSymlinks: true }));
+    await scanSource(root, rules);
+    const threads: Worker[] = [];
+    const note = (thread: Worker): number => threads.push(thread);
+    process.on("worker", note);
+    const watched = await watchIt({}, root, rules);
+    await threads[0]?.terminate();
+    await vi.waitUntil(() => watched.hints.has("*"), PATIENT);
+    process.off("worker", note);
+    watched.forget();
+    await vi.waitFor(() => {
+      appendFileSync(path(".data/x.md"), "x");
+      expect([...watched.hints]).toContain("link/x.md");
+    }, PATIENT);
+    watched.forget();
+    // The folder itself is reported as soon as it is watched anew.
+    watched.watch.renew();
+    await vi.waitUntil(() => watched.hints.has("link"), PATIENT);
   });
 
   it("knows a local file system from a remote one", () => {
