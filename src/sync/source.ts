@@ -283,19 +283,21 @@ export function openSource(options: SourceOptions): SourceSync {
     }
     if (!(await guard.ready())) {
       passes.forgetMissing();
-      looked ||= due.all;
       // Before the list has told whether something is lost, nobody knows what is to be sent.
-      if (ledger.drift.loss(row.id) !== undefined) agenda.answer(answers);
+      if (ledger.drift.loss(row.id) !== undefined) {
+        looked ||= due.all;
+        agenda.answer(answers);
+      }
       lookAt(guard.nextLookMs());
       return;
     }
     const startMs = now();
     const plan = await passes.plan(due);
     if (due.all) options.onRescanned?.(now() - startMs);
-    if (due.all) looked = true;
     if (plan.halted && !once) dirty.markAll(now() + ROOT_RETRY_MS, now());
     if (plan.halted) {
       halted = true;
+      looked ||= due.all;
       agenda.answer(answers);
       return;
     }
@@ -303,11 +305,14 @@ export function openSource(options: SourceOptions): SourceSync {
     if (plan.newRoot) adoption.again();
     const isAwaiting = awaitsIgnoreFile();
     // Files look for their resources all at once, so those that cannot be seen yet are waited for.
-    const admitted = isAwaiting && adoption.isSeeking() ? [] : await adoption.admit(plan.looks, due.all);
+    const isPostponed = isAwaiting && adoption.isSeeking();
+    const admitted = isPostponed ? [] : await adoption.admit(plan.looks, due.all);
     adoptingSinceMs = admitted.length < plan.looks.length ? (adoptingSinceMs ?? startMs) : undefined;
     beginLooks(admitted);
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
+    // Only now is everything counted that waits.
+    if (due.all && !isPostponed) looked = true;
     if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
     halted = false;
     if (due.all) periodic = false;

@@ -594,3 +594,17 @@ it("status is cheap: while work goes on, asking does not write", async () => {
   release();
   await daemon.whenIdle();
 });
+
+it("counts the files that wait as soon as the work is planned, though the status was asked a moment before", async () => {
+  for (let index = 0; index < 50; index += 1) world.write(`${index}.txt`, `text ${index}`);
+  const gate = Promise.withResolvers<void>();
+  world.service.fault = ({ operation }) =>
+    operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
+  const daemon = world.daemon();
+  running.push(daemon.run({ signal: stopping.signal }));
+  // Each look at the figures reads the status, too.
+  await until(() => daemon.figures().planned);
+  const { sources } = daemon.status();
+  gate.resolve();
+  expect(sources).toMatchObject([{ files: 50, waiting: 50, inAgreement: 0 }]);
+});

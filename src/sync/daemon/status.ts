@@ -45,6 +45,7 @@ export function openTelling(parts: Parts, sources: () => DaemonSources): Telling
   let last: readonly SourceStatus[] = [];
   let lastRemoved: readonly RemovedStatus[] = [];
   let lastMs = Number.NEGATIVE_INFINITY;
+  let lastPlanned = 0;
 
   const persist = (): void => {
     clearTimeout(timer);
@@ -61,7 +62,13 @@ export function openTelling(parts: Parts, sources: () => DaemonSources): Telling
   };
   const sourcesStatus = (idle: boolean): readonly SourceStatus[] => {
     const nowMs = context.now();
-    if (!idle && !life.isEnding() && last.length > 0 && nowMs - lastMs < READ_MS) return last;
+    // What was read before all work was known says of a first sync that nothing waits.
+    const planned = sources()
+      .all()
+      .filter((source) => source.isPlanned()).length;
+    const isFresh = nowMs - lastMs < READ_MS && planned === lastPlanned;
+    if (!idle && !life.isEnding() && last.length > 0 && isFresh) return last;
+    lastPlanned = planned;
     const { watches } = sources();
     last = parts.read(() => statusOf(ledger, sources().all(), (id) => watches.get(id)?.degraded()), last);
     lastRemoved = parts.read(() => removedOf(ledger.sources), lastRemoved);
