@@ -5,7 +5,7 @@ import type { ResourceRecord } from "../wire/resource.ts";
 import { Strategy, type Settings } from "../wire/primitives.ts";
 import { openNumberSet, type NumberSet } from "../lib/number-set.ts";
 import type { ActionContext } from "./actions/context.ts";
-import { observe } from "./actions/observe.ts";
+import { observe, topicOf } from "./actions/observe.ts";
 import { hashUpload, hashUploads, type SizedFile } from "./adopt-uploads.ts";
 import { auditedOf, listPlace } from "./audit/list.ts";
 import { readDocument } from "./document/read.ts";
@@ -77,6 +77,7 @@ interface Candidate extends SizedFile {
 }
 
 interface Adoptable extends AuditedResource {
+  readonly topic: string;
   readonly settings: Partial<Settings>;
   /** What of its document the service could not read. */
   readonly warning: string | undefined;
@@ -256,7 +257,12 @@ async function listFound(
     if (row === undefined) {
       // A list that is behind shows for some time what was deleted.
       if (!ledger.files.ownsDoc(record._id) && !ledger.intents.isDeleted(record._id))
-        found.unowned.push({ ...resource, settings: settingsOf(record), warning: warningOf(record) });
+        found.unowned.push({
+          ...resource,
+          topic: topicOf(record.description),
+          settings: settingsOf(record),
+          warning: warningOf(record),
+        });
     } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
     else found.altered.set(row.id, resource);
   };
@@ -407,18 +413,23 @@ async function* readAll(
     // What cannot be read, or changes now, looks for its resource another time.
     if (read.kind === "unreadable" || read.kind === "torn") onUnread(entry.path);
     if (read.kind === "document" && read.document.sizeBytes > 0)
-      yield candidateOf(observe(read.document, rulesKey, readAtMs));
+      yield candidateOf(
+        observe(read.document, rulesKey, readAtMs),
+        topicOf(read.document.recipe.description),
+      );
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
 }
 
-function candidateOf(observed: Observed): Candidate {
-  const { entry, shape, label, digest, hash, fileUrl: url } = observed;
+function candidateOf(observed: Observed, topic: string): Candidate {
+  const { entry, shape, title, label, digest, hash, fileUrl: url } = observed;
   return {
     path: entry.path,
     hasOther: false,
     sizeBytes: entry.sizeBytes,
     kind: shape.kind,
+    title,
+    topic,
     label,
     digest,
     hash,

@@ -1,4 +1,5 @@
 import { acknowledgeCreate } from "./actions/acknowledge.ts";
+import { storedAs } from "./actions/observe.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import type { Adoption, Settlement } from "./plan/settlement.ts";
@@ -124,10 +125,10 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     return true;
   };
 
-  const adopt = async (doubt: CreateIntent, { docId, exact, warning }: Adoption): Promise<void> => {
+  const adopt = async (doubt: CreateIntent, { docId, exact, label, warning }: Adoption): Promise<void> => {
     await ledger.write(() => {
       if (!isOpen(doubt)) return;
-      const left = acknowledgeCreate(ledger, doubt, docId, exact);
+      const left = acknowledgeCreate(ledger, doubt, docId, exact, storedAs(label, doubt.observed));
       if (left === "taken") return;
       ledger.files.warn(docId, warning);
       if (left !== undefined) source.deleteLater(left);

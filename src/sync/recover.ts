@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate } from "./actions/acknowledge.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
-import { labelOf } from "./actions/observe.ts";
+import { labelOf, storedAs } from "./actions/observe.ts";
 import { isUnfinished } from "./audit/list.ts";
 import { digestOf } from "./document/digest.ts";
 import { openDoubts, twinKey } from "./doubts.ts";
@@ -57,6 +57,8 @@ const GATHER_MS = 250;
 const UNCLEAR_MS = 3_600_000;
 /** One pass asks so often, which takes some seconds. */
 const UNCLEAR_TRIES_ONCE = 6;
+/** A create that was given a resource with another text is looked for in the list this soon. */
+const INEXACT_MS = 1000;
 /** A daemon says after so many tries why it waits. */
 const WARN_TRIES = 3;
 /** So often it is looked whether another source's create of the same has been answered. */
@@ -163,6 +165,7 @@ export function openSettler({
           title: record.title,
           digest: url === undefined ? digestOf(record.content ?? "") : "",
           label: labelOf(record.title, record.description),
+          labelUnder: (title) => labelOf(title, record.description),
           isUnfinished: isUnfinished(record),
           warning: warningOf(record),
         });
@@ -195,15 +198,18 @@ export function openSettler({
     const byId = new Map(creates.map((create) => [create.id, create]));
     const adopted = new Set<number>();
     await ledger.write(() => {
-      for (const { id, docId, exact, warning } of settlement.adopted) {
+      for (const { id, docId, exact, label, warning } of settlement.adopted) {
         const intent = byId.get(id);
         if (intent === undefined) continue;
-        const left = acknowledgeCreate(ledger, intent, docId, exact);
+        const left = acknowledgeCreate(ledger, intent, docId, exact, storedAs(label, intent.observed));
         if (left === "taken") continue;
         adopted.add(id);
         ledger.files.warn(docId, warning);
         if (left !== undefined) source.deleteLater(left);
-        if (!exact) source.lookAgain(intent.path);
+        if (exact) continue;
+        source.lookAgain(intent.path);
+        // The resource that the create made may be shown later.
+        if (!once) doubts.checkIn(INEXACT_MS);
       }
       // What is too many stays for now: a create that was sent more than once is in doubt from here on.
     });

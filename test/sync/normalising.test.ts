@@ -1,3 +1,5 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditReport } from "../../src/sync/audit/report.ts";
 import type { DaemonOptions } from "../../src/sync/daemon.ts";
@@ -13,8 +15,10 @@ const gentle: FakeOptions["normalise"] = (field, text) => {
   return field === "description" ? composed : composed.replaceAll(/[ \t]+$/gm, "");
 };
 /** What no rule of ours foresees. */
-const harsh: FakeOptions["normalise"] = (field, text) =>
-  field === "content" ? text.toUpperCase().replaceAll(/\s+/g, " ") : text.slice(0, TITLE_CHARS);
+const harsh: FakeOptions["normalise"] = (field, text) => {
+  if (field === "title") return text.slice(0, TITLE_CHARS);
+  return field === "content" ? text.toUpperCase().replaceAll(/\s+/g, " ") : text;
+};
 
 let world: World;
 const open = async (normalise: FakeOptions["normalise"], collections = true): Promise<void> => {
@@ -44,6 +48,19 @@ const ids = (): string[] =>
     .live()
     .map(({ _id }) => _id)
     .toSorted();
+const loseLedger = (): void => {
+  for (const name of readdirSync(world.stateDir).filter((file) => file.startsWith("ledger.db")))
+    rmSync(join(world.stateDir, name));
+};
+const loseFirst = (operation: "create" | "update"): void => {
+  let lost = false;
+  world.service.fault = (request) => {
+    if (lost || request.operation !== operation) return undefined;
+    lost = true;
+    return { kind: "lose-answer" };
+  };
+};
+
 describe.each([
   ["trims lines, composes letters and cuts titles", gentle, true, true],
   ["trims lines, composes letters and cuts titles, and tells no collections", gentle, false, true],
@@ -70,6 +87,40 @@ describe.each([
     await world.sync();
     expect(world.service.count("update")).toBe(updates);
     expect(ids()).toHaveLength(FILES);
+  });
+
+  it("keeps one resource of a file whose create got no answer", async () => {
+    loseFirst("create");
+    await world.sync();
+    await world.sync();
+    expect(ids()).toHaveLength(FILES);
+    await audit(true);
+    await world.sync();
+    expect(await audit()).toMatchObject({ agrees: true });
+  });
+
+  it("keeps one resource of a file whose create was cut off by a crash", async () => {
+    const step = (name: string): void => {
+      if (name === "create:answered") throw new Error("a crash");
+    };
+    await world.sync({ step }).catch(() => undefined);
+    await world.sync();
+    await world.sync();
+    expect(ids()).toHaveLength(FILES);
+    await audit(true);
+    await world.sync();
+    expect(await audit()).toMatchObject({ agrees: true });
+  });
+
+  it("has its resources adopted when the ledger is lost", async () => {
+    await world.sync();
+    const before = ids();
+    loseLedger();
+    await world.sync();
+    expect(ids()).toEqual(before);
+    await audit(true);
+    await world.sync();
+    expect(await audit()).toMatchObject({ agrees: true });
   });
 
   it("is held when it was put back from an old backup", async () => {

@@ -32,7 +32,9 @@ export function acknowledgeCreate(
     if (!exact) ledger.files.setState(row.id, "unsure");
   }
   // A create that was sent more than once may have made an extra resource, which a later list will show.
-  if (intent.attempts > 1) ledger.intents.doubt(intent.id, docId);
+  // So may one whose resource was not known for sure: its own may be late.
+  if (!exact) ledger.intents.again(intent.id);
+  if (intent.attempts > 1 || !exact) ledger.intents.doubt(intent.id, docId);
   else ledger.intents.remove(intent.id);
   return left;
 }

@@ -10,6 +10,11 @@ export function labelOf(title: string, description: string): string {
   return labelOfPlain(composed(title), composed(description));
 }
 
+/** Stands for a description alone. */
+export function topicOf(description: string): string {
+  return labelOf("", description);
+}
+
 /** The labels of a title and description that a service gives back: `plainLabel` as rows from before have it, where it is another. */
 export function labelsOf(
   title: string,
@@ -36,6 +41,11 @@ export function storedOf(record: AnsweredRecord, { label, digest, shape }: Obser
     ...(text !== digest && { digest: text }),
     ...(!Number.isNaN(atMs) && { atMs }),
   };
+}
+
+/** The same of a list that shows title and description. */
+export function storedAs(listedLabel: string, { label }: Observed): Stored {
+  return listedLabel === label ? {} : { label: listedLabel };
 }
 
 function isGiven(text: string | null | undefined): text is string {

@@ -1,5 +1,6 @@
 import { spelledAddress } from "./address.ts";
 import { sameness } from "./audit.ts";
+import { indexTitles } from "./resemblance.ts";
 import type { DocumentKind, RelativePath } from "./model.ts";
 import { CLOCK_SLACK_MS } from "./settlement.ts";
 
@@ -62,6 +63,9 @@ export interface AdoptingFile {
   /** It has a resource, which holds something else: only what holds just what it does takes that one's place. */
   readonly hasOther: boolean;
   readonly kind: DocumentKind;
+  readonly title: string;
+  /** Stands for the description alone. */
+  readonly topic: string;
   /** Stands for title and description together. */
   readonly label: string;
   /** Digest of the text; empty where the resource has an address. */
@@ -76,6 +80,8 @@ export interface AdoptingFile {
 export interface AdoptableResource {
   readonly docId: string;
   readonly createdMs: number | undefined;
+  readonly title: string;
+  readonly topic: string;
   readonly label: string;
   readonly digest: string;
   readonly url: string | undefined;
@@ -86,6 +92,28 @@ export interface Match<F extends AdoptingFile, R extends AdoptableResource> {
   readonly resource: R;
   /** Whether the service has what the file holds; if not, the file is to be sent to that resource. */
   readonly exact: boolean;
+}
+
+/**
+ * The label of each resource as files bear it: a service may keep a title in a form of its own, such as cut. Then the file
+ * is the one of the same description whose title it may be.
+ */
+export function labelsOfFiles(
+  files: readonly AdoptingFile[],
+  resources: readonly AdoptableResource[],
+): (resource: AdoptableResource) => string {
+  const borne = new Set(files.map(({ label }) => label));
+  const byTopic = Map.groupBy(files, ({ topic }) => topic);
+  const found = new Map<string, string>();
+  for (const { docId, title, topic, label } of resources) {
+    const like = borne.has(label)
+      ? []
+      : indexTitles(byTopic.get(topic) ?? [], (file) => file.title).find(title);
+    const labels = new Set(like.map((file) => file.label));
+    const [only] = labels;
+    if (only !== undefined && labels.size === 1) found.set(docId, only);
+  }
+  return ({ docId, label }) => found.get(docId) ?? label;
 }
 
 /** Who belongs to whom, and what is left of both. */
@@ -111,7 +139,7 @@ export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource
   hostsFile: (url: string) => boolean,
 ): UploadGroup<F, R>[] {
   const uploads = resources.filter(({ url }) => url !== undefined && hostsFile(url));
-  const byLabel = Map.groupBy(uploads, ({ label }) => label);
+  const byLabel = Map.groupBy(uploads, labelsOfFiles(files, uploads));
   return [...Map.groupBy(files.filter(isUpload), ({ label }) => label)].flatMap(([label, group]) => {
     const candidates = byLabel.get(label);
     return candidates === undefined ? [] : [{ files: group, resources: candidates }];
@@ -137,7 +165,10 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
 ): Matches<F, R> {
   const matches: Match<F, R>[] = [];
   const taken = new Set<string>();
-  const byContent = Map.groupBy(resources.toSorted(byAge), (resource) => contentKey(resource, hashes));
+  const labelOf = labelsOfFiles(files, resources);
+  const byContent = Map.groupBy(resources.toSorted(byAge), (resource) =>
+    contentKey({ ...resource, label: labelOf(resource) }, hashes),
+  );
   const left: F[] = [];
   for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const equal = byContent.get(fileKey(file)) ?? [];
@@ -151,7 +182,7 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   }
   // By title and description only where these name one file and one resource of all, the matched ones included.
   const labelled = Map.groupBy(files, ({ label }) => label);
-  const bearing = Map.groupBy(resources, ({ label }) => label);
+  const bearing = Map.groupBy(resources, labelOf);
   const rest: F[] = [];
   for (const file of left) {
     const [resource, ...others] = bearing.get(file.label) ?? [];

@@ -1,4 +1,5 @@
 import { spelledAddress } from "./address.ts";
+import { indexTitles } from "./resemblance.ts";
 
 /** Settling creates whose answer never came: which resources of the collection are theirs. Pure. */
 
@@ -29,6 +30,8 @@ export interface ListedResource {
   readonly title: string;
   readonly digest: string;
   readonly label: string;
+  /** The label that it would have under another title: equal where the description is. Default: its own. */
+  readonly labelUnder?: (title: string) => string;
   /** The service has not taken in its text, or not yet. Default: it has. */
   readonly isUnfinished?: boolean;
   /** What of its document the service could not read. */
@@ -40,6 +43,8 @@ export interface Adoption {
   readonly docId: string;
   /** Whether it is what was sent, and searchable; if not, the file is to be sent again. */
   readonly exact: boolean;
+  /** Title and description as the list shows them. */
+  readonly label: string;
   /** What of its document the service could not read. */
   readonly warning?: string | undefined;
 }
@@ -66,23 +71,41 @@ export interface Settling {
 /**
  * Starts to settle. The list may be stale, each resource of it by itself: it may miss new ones, and show deleted ones.
  * `isTaken` says that a row of the ledger owns a resource, or that this ledger deleted it: it is never adopted and never
- * deleted. A resource is ours when its upload address is (nobody else knows it), or when title and content (for a link:
- * title and address) are equal and it was made after the intent. No more resources are taken than attempts were made.
+ * deleted. A resource is ours when its upload address is (nobody else knows it), or when it was made after the intent, its
+ * title may be what the service made of ours, and text (for a link: address) or description are equal. No more resources
+ * are taken than attempts were made.
  */
 export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, keyOf);
   const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => spelledAddress(url)));
-  const titles = new Set(creates.filter(({ unique }) => !unique).map(({ title }) => title));
+  const titles = indexTitles(
+    creates.filter(({ unique }) => !unique),
+    ({ title }) => title,
+  );
   const seen = new Map<string, ListedResource[]>();
   /** A resource may come twice, on two pages of a list that grows meanwhile: the second one is no extra. */
   const counted = new Set<string>();
 
+  /** The creates that a resource may be of: those of its text first, then those of its description. */
+  const keyLike = (resource: ListedResource): string | undefined => {
+    const exact = sharedKey(resource);
+    if (groups.has(exact)) return exact;
+    const like = titles.find(resource.title);
+    // Of one with another text it must be known that it is not older.
+    const isDated = resource.createdMs !== undefined;
+    const create =
+      like.find((each) => isSameText(each, resource)) ??
+      like.find((each) => isDated && isSameKind(each, resource) && isSameDescription(each, resource));
+    return create && sharedKey(create);
+  };
+
   return {
-    interested: ({ url, title }) => (url !== undefined && urls.has(spelledAddress(url))) || titles.has(title),
+    interested: ({ url, title }) =>
+      (url !== undefined && urls.has(spelledAddress(url))) || titles.find(title).length > 0,
     see: (resource) => {
       const unique = resource.url === undefined ? undefined : uniqueKey(resource.url);
-      const key = unique !== undefined && groups.has(unique) ? unique : sharedKey(resource);
-      if (!groups.has(key) || counted.has(resource.docId)) return;
+      const key = unique !== undefined && groups.has(unique) ? unique : keyLike(resource);
+      if (key === undefined || counted.has(resource.docId)) return;
       counted.add(resource.docId);
       seen.set(key, [...(seen.get(key) ?? []), resource]);
     },
@@ -92,13 +115,14 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
       const absent: number[] = [];
       for (const [key, group] of groups) {
         const earliest = Math.min(...group.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
-        const candidates = (seen.get(key) ?? [])
+        const all = seen.get(key) ?? [];
+        const candidates = all
           .filter(({ docId }) => !isTaken(docId))
           .filter(
             ({ createdMs }) => group[0]?.unique === true || createdMs === undefined || createdMs >= earliest,
           )
           .sort(byAge);
-        settleGroup(group, candidates, { adopted, extra, absent });
+        settleGroup(group, candidates, all, { adopted, extra, absent });
       }
       return { adopted, extra, absent };
     },
@@ -108,11 +132,13 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
 function settleGroup(
   group: readonly OpenCreate[],
   candidates: ListedResource[],
+  all: readonly ListedResource[],
   out: { adopted: Adoption[]; extra: Adoption[]; absent: number[] },
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
   const take = (create: OpenCreate, exact: boolean): boolean => {
-    const index = candidates.findIndex((resource) => !exact || isExact(create, resource));
+    const fits = exact ? isExact : isLike;
+    const index = candidates.findIndex((resource) => fits(create, resource));
     const [resource] = index === -1 ? [] : candidates.splice(index, 1);
     if (resource !== undefined) out.adopted.push(adoptionOf(create, resource));
     return resource !== undefined;
@@ -127,18 +153,47 @@ function settleGroup(
   const attempts = group.reduce((sum, create) => sum + create.attempts, 0);
   const byId = group.toSorted((a, b) => a.id - b.id);
   const owner = byId.find(({ answered }) => answered) ?? byId[0];
-  const surplus = candidates.slice(0, Math.max(0, attempts - adoptedHere - answeredHere));
+  // One whose text is not ours is a second one only if the first was stored just so.
+  const isSecond = (resource: ListedResource): boolean =>
+    owner !== undefined &&
+    (owner.unique ||
+      isSameText(owner, resource) ||
+      all.some(
+        ({ docId, label, digest }) =>
+          docId !== resource.docId && label === resource.label && digest === resource.digest,
+      ));
+  const surplus = candidates.filter(isSecond).slice(0, Math.max(0, attempts - adoptedHere - answeredHere));
   if (owner !== undefined) out.extra.push(...surplus.map((resource) => adoptionOf(owner, resource)));
 }
 
-function isExact(create: OpenCreate, { label, isUnfinished }: ListedResource): boolean {
-  return label === create.label && isUnfinished !== true;
+function isExact(create: OpenCreate, resource: ListedResource): boolean {
+  if (resource.isUnfinished === true || !isSameDescription(create, resource)) return false;
+  if (resource.label === create.label) return create.unique || isSameText(create, resource);
+  const isSameTitle = indexTitles([create], ({ title }) => title).find(resource.title).length > 0;
+  return isSameTitle && (create.unique || isSameText(create, resource));
+}
+
+function isLike(create: OpenCreate, resource: ListedResource): boolean {
+  return create.unique || isSameText(create, resource) || isSameDescription(create, resource);
+}
+
+function isSameText(create: OpenCreate, resource: ListedResource): boolean {
+  return isSameKind(create, resource) && resource.digest === create.digest;
+}
+
+/** Both have a text, or the same address. */
+function isSameKind(create: OpenCreate, { url }: ListedResource): boolean {
+  return spelledAddress(url) === spelledAddress(create.url);
+}
+
+function isSameDescription(create: OpenCreate, { label, labelUnder = () => label }: ListedResource): boolean {
+  return labelUnder(create.title) === create.label;
 }
 
 function adoptionOf(create: OpenCreate, resource: ListedResource): Adoption {
-  const { docId, warning } = resource;
+  const { docId, label, warning } = resource;
   const exact = isExact(create, resource);
-  return { id: create.id, docId, exact, ...(warning !== undefined && { warning }) };
+  return { id: create.id, docId, exact, label, ...(warning !== undefined && { warning }) };
 }
 
 function keyOf(create: OpenCreate): string {

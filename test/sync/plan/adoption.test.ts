@@ -14,6 +14,8 @@ const file = (path: string, more: Partial<AdoptingFile> = {}): AdoptingFile => (
   path,
   hasOther: false,
   kind: "content",
+  title: more.label ?? "l",
+  topic: "p",
   label: "l",
   digest: "d",
   url: undefined,
@@ -23,6 +25,8 @@ const file = (path: string, more: Partial<AdoptingFile> = {}): AdoptingFile => (
 const resource = (docId: string, more: Partial<AdoptableResource> = {}): AdoptableResource => ({
   docId,
   createdMs: 0,
+  title: more.label ?? "l",
+  topic: "p",
   label: "l",
   digest: "d",
   url: undefined,

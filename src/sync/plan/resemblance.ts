@@ -1,0 +1,43 @@
+/** Recognising titles that a service keeps in a form of its own: cut, composed, or without some signs. Pure. */
+
+/** A cut title shorter than this says too little. */
+const CUT_CHARS_MIN = 8;
+
+/** The letters and digits of a title: what is left of it however a service keeps it. */
+export function lettersOf(title: string): string {
+  return title
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, "");
+}
+
+/** Things by the titles that a service may have made of theirs. */
+export interface TitleIndex<T> {
+  /** Those of which a title may be the stored form, the same one first. */
+  find(stored: string): readonly T[];
+}
+
+/** Indexes things by their titles. A search costs as much as there are with the same beginning. */
+export function indexTitles<T>(things: readonly T[], titleOf: (thing: T) => string): TitleIndex<T> {
+  const same = Map.groupBy(things, titleOf);
+  const begun = new Map<string, { readonly letters: string; readonly thing: T }[]>();
+  for (const thing of things) {
+    const letters = lettersOf(titleOf(thing));
+    const key = letters.slice(0, CUT_CHARS_MIN);
+    const list = begun.get(key);
+    if (list === undefined) begun.set(key, [{ letters, thing }]);
+    else list.push({ letters, thing });
+  }
+  return {
+    find: (stored) => {
+      const equal = same.get(stored) ?? [];
+      const letters = lettersOf(stored);
+      const isCut = letters.length >= CUT_CHARS_MIN;
+      const list = letters === "" ? [] : (begun.get(letters.slice(0, CUT_CHARS_MIN)) ?? []);
+      const like = list.filter((each) =>
+        isCut ? each.letters.startsWith(letters) : each.letters === letters,
+      );
+      return [...equal, ...like.flatMap(({ thing }) => (equal.includes(thing) ? [] : [thing]))];
+    },
+  };
+}
