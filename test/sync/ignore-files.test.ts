@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Daemon } from "../../src/sync/daemon.ts";
@@ -87,4 +87,20 @@ describe.each([
     await world.sync({ settings });
     expect(sent().toSorted()).toEqual(["d/other.md", "d/secret/a.md", "open.md"]);
   });
+});
+
+it("another folder in the source's place is not taken for it while an ignore file settles", async () => {
+  await world.end();
+  world = await openWorld();
+  world.write("only.md", "only");
+  put(".kbsyncignore", "secret/\n");
+  await world.sync({ settings });
+  renameSync(world.root, `${world.root}-away`);
+  mkdirSync(world.root);
+  await world.sync({ settings });
+  expect(world.service.live()).toHaveLength(1);
+  rmSync(world.root, { recursive: true });
+  renameSync(`${world.root}-away`, world.root);
+  await world.sync({ settings });
+  expect(world.activity.map(({ action }) => action)).toEqual(["create"]);
 });

@@ -11,7 +11,7 @@ export interface SourceTree {
   /** What is mounted below a source's folder, by its path. */
   mounts(source: number): ReadonlyMap<string, RootIdentity>;
   setMount(source: number, mount: NotedMount): void;
-  /** Whether there are files at or below a path. */
+  /** Whether there are files at or below a path; "" is the source's folder. */
   hasFiles(source: number, path: RelativePath): boolean;
 }
 
@@ -37,7 +37,8 @@ export function openSourceTree(db: Sqlite): SourceTree {
   const hasFiles = db
     .prepare<{ source: number; path: string }, number>(
       `SELECT EXISTS (SELECT 1 FROM files WHERE source = @source AND path = @path)
-         OR EXISTS (SELECT 1 FROM files WHERE source = @source AND path >= @path || '/' AND path < @path || '0')`,
+         OR EXISTS (SELECT 1 FROM files WHERE source = @source AND path >= @path || '/' AND path < @path || '0')
+         OR (@path = '' AND EXISTS (SELECT 1 FROM files WHERE source = @source))`,
     )
     .pluck();
   return {

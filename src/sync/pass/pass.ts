@@ -327,14 +327,16 @@ export function openPasses({
     const unreadableNow = countUnreadable(scan);
     // Also the same one under another device number, for without a time of birth that is all there is to go by.
     const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
+    const isHidden =
+      before.root !== undefined && scan.unreadable.some(({ path }) => ledger.tree.hasFiles(id, path));
     const settled = rules.takeSettled(whole);
     const mounts = rules.mounts?.takeNoted() ?? [];
     ledger.note(() => {
       for (const file of settled) ledger.tree.setIgnoreFile(id, file);
       for (const mount of mounts) ledger.tree.setMount(id, mount);
       if (isAnother) ledger.drift.distrust(id);
-      // As long as deletes are held because of another root, it is not the agreed one.
-      if (rootIsNew && braked.held.length === 0) ledger.sources.setRoot(id, identity);
+      // As long as deletes are held because of another root, or it may lack files that cannot be seen, it is not the agreed one.
+      if (rootIsNew && braked.held.length === 0 && !isHidden) ledger.sources.setRoot(id, identity);
       if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
       if (whole && before.approved) ledger.sources.approvalUsed(id);
     });
