@@ -262,6 +262,18 @@ describe("two sources that were making the same when the process died", () => {
   });
 });
 
+describe("a create that was cut off", () => {
+  it("is not settled by an equal resource that is older than it", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => void ledger.intents.create(id, "key", Date.now(), observed()));
+    const list = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+    const { settler } = settlerOf(id, list, false, { createdMs: () => Date.now() - 3_600_000 });
+    await settler.recover();
+    settler.stop();
+    expect(ledger.files.ownsDoc("doc")).toBe(false);
+  });
+});
+
 describe("a clock that was set between a create and its recovery", () => {
   const HOUR_MS = 3_600_000;
 
