@@ -3,6 +3,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { openGate } from "../../src/lib/gate.ts";
 
+const full = (): Error => new Error("full");
+
 describe("a gate", () => {
   it("never lets more in than its width, keeps the order, and refuses beyond its line", async () => {
     await fc.assert(
@@ -12,7 +14,7 @@ describe("a gate", () => {
         fc.integer({ min: 0, max: 4 }),
         fc.array(fc.boolean(), { maxLength: 12 }),
         async (scheduler, width, line, fails) => {
-          const gate = openGate(width, line, () => new Error("full"));
+          const gate = openGate({ width, lineMax: line, full });
           const begun: number[] = [];
           const ended = Promise.allSettled(
             fails.map((failing, i) =>
@@ -39,7 +41,7 @@ describe("a gate", () => {
   });
 
   it("lets in what weighs no more than there is room for, in order, and alone what weighs more than all", async () => {
-    const gate = openGate(10, 9, () => new Error("full"));
+    const gate = openGate({ width: 10, lineMax: 9, full });
     const begun: string[] = [];
     const ends = new Map<string, () => void>();
     const enter = (name: string, weight: number, signal?: AbortSignal) =>
@@ -48,8 +50,7 @@ describe("a gate", () => {
           begun.push(name);
           await new Promise<void>((resolve) => ends.set(name, resolve));
         },
-        signal,
-        weight,
+        { signal, weight },
       );
     const leaving = new AbortController();
     const all = [enter("six", 6), enter("huge", 1000, leaving.signal), enter("four", 4), enter("five", 5)];
@@ -78,14 +79,17 @@ describe("a gate", () => {
   });
 
   it("lets whoever gives up leave the line, and nobody else", async () => {
-    const gate = openGate(1, 2, () => new Error("full"));
+    const gate = openGate({ width: 1, lineMax: 2, full });
     const held = Promise.withResolvers<void>();
     const begun: string[] = [];
     const enter = (name: string, signal?: AbortSignal) =>
-      gate.run(async () => {
-        begun.push(name);
-        await held.promise;
-      }, signal);
+      gate.run(
+        async () => {
+          begun.push(name);
+          await held.promise;
+        },
+        { signal },
+      );
     const leaving = new AbortController();
     const first = enter("first", leaving.signal);
     const second = enter("second", leaving.signal);
@@ -100,5 +104,105 @@ describe("a gate", () => {
     await Promise.all([first, third, fourth]);
     expect(begun).toEqual(["first", "third", "fourth"]);
     expect([gate.running(), gate.waiting()]).toEqual([0, 0]);
+  });
+
+  /** A gate on a clock of its own: each piece of work takes the time that it is given, and its name is noted. */
+  function openClocked(options: { width: number; guests?: number; shareMax?: number }) {
+    let nowMs = 0;
+    const ends: { atMs: number; end: () => void }[] = [];
+    const begun: { name: string; atMs: number }[] = [];
+    const gate = openGate({ lineMax: 1000, full, nowMs: () => nowMs, ...options });
+    return {
+      begun,
+      run: (name: string, costMs: number, path: readonly string[]) =>
+        gate.run(
+          async () => {
+            begun.push({ name, atMs: nowMs });
+            await new Promise<void>((end) => ends.push({ atMs: nowMs + costMs, end }));
+          },
+          { path },
+        ),
+      pass: async () => {
+        await setImmediate();
+        while (ends.length > 0) {
+          ends.sort((a, b) => a.atMs - b.atMs);
+          const next = ends.shift();
+          nowMs = next?.atMs ?? nowMs;
+          next?.end();
+          await setImmediate();
+        }
+      },
+    };
+  }
+
+  it("shares time equally among accounts, however much one has put into the line and however long its work takes", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 20, maxLength: 60 }),
+        fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 10 }),
+        async (flood, few) => {
+          const { begun, run, pass } = openClocked({ width: 1 });
+          const all = [
+            ...flood.map((costMs) => run("flood", costMs, ["a"])),
+            ...few.map((costMs) => run("few", costMs, ["b"])),
+          ];
+          await pass();
+          await Promise.all(all);
+          // Before its n-th piece ends, the other account got no more time than it, and one piece more.
+          let ownMs = 0;
+          for (const { atMs } of begun.filter(({ name }) => name === "few")) {
+            expect(atMs - ownMs).toBeLessThanOrEqual(ownMs + 2 * 100);
+            ownMs += few.shift() ?? 0;
+          }
+        },
+      ),
+    );
+  });
+
+  it("shares an account's time equally among its owners, and keeps the order of each", async () => {
+    const { begun, run, pass } = openClocked({ width: 1 });
+    const all = ["a1", "a2", "a3"].map((name) => run(name, 10, ["x", "a"]));
+    all.push(run("b1", 10, ["x", "b"]), run("y1", 10, ["y", "c"]), run("y2", 10, ["y", "c"]));
+    await pass();
+    await Promise.all(all);
+    expect(begun.map(({ name }) => name)).toEqual(["a1", "y1", "b1", "y2", "a2", "a3"]);
+  });
+
+  it("gives no credit for time in which nothing was asked for", async () => {
+    const { begun, run, pass } = openClocked({ width: 1 });
+    const first = Array.from({ length: 10 }, () => run("early", 10, ["a"]));
+    await pass();
+    const late = [
+      ...Array.from({ length: 5 }, () => run("a", 10, ["a"])),
+      ...Array.from({ length: 5 }, () => run("b", 10, ["b"])),
+    ];
+    await pass();
+    await Promise.all([...first, ...late]);
+    const names = begun.slice(10).map(({ name }) => name);
+    expect(names.slice(0, 4).filter((name) => name === "a")).toHaveLength(2);
+  });
+
+  it("lets a guest in at once where others' long work takes all the width, and only one", async () => {
+    const { begun, run, pass } = openClocked({ width: 2, guests: 1 });
+    const all = ["long1", "long2", "long3"].map((name) => run(name, 180_000, ["a"]));
+    all.push(run("quick1", 1, ["b"]), run("quick2", 1, ["b"]), run("other", 1, ["c"]));
+    await pass();
+    await Promise.all(all);
+    expect(begun.slice(0, 5)).toEqual([
+      { name: "long1", atMs: 0 },
+      { name: "long2", atMs: 0 },
+      { name: "quick1", atMs: 0 },
+      { name: "other", atMs: 1 },
+      { name: "quick2", atMs: 2 },
+    ]);
+  });
+
+  it("refuses beyond an account's share of the line, and takes others in", async () => {
+    const { run, pass } = openClocked({ width: 1, shareMax: 2 });
+    const all = [run("a", 1, ["a"]), run("a", 1, ["a"]), run("a", 1, ["a"])];
+    await expect(run("a", 1, ["a"])).rejects.toThrow("full");
+    all.push(run("b", 1, ["b"]));
+    await pass();
+    await Promise.all(all);
   });
 });

@@ -57,8 +57,8 @@ export interface Chat {
 /** Opens it. */
 export function openChat(parts: ChatParts): Chat {
   const { kb, agents } = parts;
-  const gate = openGate(WIDTH, LINE_MAX, busy);
-  const showing = openGate(SHOWN_BYTES_MAX, WIDTH, busy);
+  const gate = openGate({ width: WIDTH, lineMax: LINE_MAX, full: busy });
+  const showing = openGate({ width: SHOWN_BYTES_MAX, lineMax: WIDTH, full: busy });
   // A thread's questions are answered in the order in which they came: each knows those before it.
   const threads = openThreadLines(THREAD_LINE_MAX, threadBusy);
 
@@ -78,7 +78,11 @@ export function openChat(parts: ChatParts): Chat {
     const { accountId, agent, body } = asking;
     const { signal } = waiting;
     // Whoever left while waiting is not asked for.
-    const work = () => gate.run(() => answerTurn({ ...parts, showing }, asking, waiting), signal);
+    const work = () =>
+      gate.run(() => answerTurn({ ...parts, showing }, asking, waiting), {
+        signal,
+        path: [asking.accountId],
+      });
     const { thread_id: threadId } = body;
     if (threadId === null || threadId === undefined) return work();
     return threads.run(`${accountId}/${agent.id}/${threadId}`, work, signal);

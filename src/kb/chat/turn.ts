@@ -83,7 +83,9 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
         waiting,
       );
     const shownBytes = renderedBytes(images);
-    const answered = await (shownBytes === 0 ? work() : parts.showing.run(work, signal, shownBytes));
+    const answered = await (shownBytes === 0
+      ? work()
+      : parts.showing.run(work, { signal, weight: shownBytes, path: [accountId] }));
     const missing = new Set([...system.missing, ...user.missing]);
     const annotations = annotationsOf(answered, [...missing], leftOut);
     const urls = images.map(({ url }) => url);

@@ -78,7 +78,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   const { allow, agent, busy, bytesMax = FETCH_BYTES_MAX, timeoutMs = FETCH_TIMEOUT_MS } = options;
   const rules = addressRules(allow);
   const connect = guardedConnector(rules, options.resolve);
-  const gate = openGate(FETCHES_MAX, WAITING_MAX, busy);
+  const gate = openGate({ width: FETCHES_MAX, lineMax: WAITING_MAX, full: busy });
 
   const run = async <T>(
     first: URL,
@@ -129,7 +129,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     refuse: ({ hostname }) => {
       if (!rules.mayAllow(hostname)) throw notPublic(hostname);
     },
-    fetch: (url, known, take, signal) => gate.run(() => run(url, known, take, signal), signal),
+    fetch: (url, known, take, signal) => gate.run(() => run(url, known, take, signal), { signal }),
   };
 }
 

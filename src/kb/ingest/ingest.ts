@@ -126,7 +126,7 @@ export function openIngest(given: IngestParts): Ingest {
     onOtherStrategy: onOtherStrategy ?? ignored,
     ...(given.embeddingMs === undefined ? {} : { stepMs: given.embeddingMs }),
   });
-  const embedding = openGate(EMBEDDING_WIDTH, EMBEDDING_LINE_MAX, busy);
+  const embedding = openGate({ width: EMBEDDING_WIDTH, lineMax: EMBEDDING_LINE_MAX, full: busy });
 
   /** Vectors of the chunks that are not known yet, unless they are so many that they come later. */
   const embed = async (text: string, spans: readonly Span[], tier: Tier, about: About): Promise<Embedded> => {

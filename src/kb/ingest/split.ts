@@ -69,9 +69,9 @@ export interface SplitterParts {
 export function openSplitter(parts: SplitterParts): Splitter {
   const { model, language, busy, onOtherStrategy, stepMs = STEP_MS, agenticMs = AGENTIC_MS } = parts;
   const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
-  const long = openGate(1, LONG_LINE_MAX, busy);
-  const meaning = openGate(MEANING_WIDTH, MEANING_LINE_MAX, busy);
-  const asking = openGate(ASKING_WIDTH, MEANING_LINE_MAX, busy);
+  const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, full: busy });
+  const meaning = openGate({ width: MEANING_WIDTH, lineMax: MEANING_LINE_MAX, full: busy });
+  const asking = openGate({ width: ASKING_WIDTH, lineMax: MEANING_LINE_MAX, full: busy });
   const stop = new AbortController();
 
   const recursive = (text: string, settings: Settings): Promise<readonly Span[]> =>

@@ -21,15 +21,15 @@ export interface StructuredReader {
 /** Starts nothing before the first long text. */
 export function openStructuredReader(): StructuredReader {
   const worker = lazyWorker<StructuredMethods>(siblingModule(import.meta.url, "structured-worker"), "layout");
-  const line = openGate(
-    1,
-    LINE_MAX,
-    () =>
+  const line = openGate({
+    width: 1,
+    lineMax: LINE_MAX,
+    full: () =>
       new KbsyncError("too many documents are waiting to be read", {
         code: "extractor_busy",
         retryable: true,
       }),
-  );
+  });
   return {
     layOut: async (text) =>
       text.length <= INLINE_CHARS_MAX || text.length > STRUCTURED_CHARS_MAX
