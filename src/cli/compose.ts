@@ -156,7 +156,7 @@ export async function startEmbeddedService(
 
 /** What the configuration says of the service's rules. */
 function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Config["kb"]) {
-  const { requestsPerMinute: perMinute, burst, ingests } = limits;
+  const { requestsPerMinute: perMinute, burst, ingests, connectionsPerAddress } = limits;
   return {
     fetchAllow: fetch.allow,
     webhookAllow: webhooks.allow,
@@ -164,7 +164,7 @@ function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Co
     retention,
     ...(perMinute !== undefined && { rate: { perMinute, burst: burst ?? perMinute } }),
     filesNeedKey: resources.requireKey,
-    limits: { ingests },
+    limits: { ingests, connectionsPerAddress },
   };
 }
 

@@ -359,6 +359,14 @@ const kb = z.strictObject({
         .describe(
           "Creates, updates and uploads under way at once; one more is answered 503 with the seconds to wait.",
         ),
+      connectionsPerAddress: z
+        .int()
+        .min(1)
+        .max(2048)
+        .default(512)
+        .describe(
+          "Connections open at once from one address; one more is closed. Behind a proxy all come from its address: 2048 leaves the limit to it.",
+        ),
     })
     .prefault({}),
   webhooks: z

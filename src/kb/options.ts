@@ -92,6 +92,8 @@ export interface ServiceLimits {
   readonly answerBytes: number;
   /** Creates, updates and uploads under way at once. Default 512. */
   readonly ingests: number;
+  /** Connections open at once from one address. Default 512, a quarter of all. */
+  readonly connectionsPerAddress: number;
   /**
    * How long a request may take to arrive. A bulk create may take as long as it likes, if never so long passes without a byte
    * while the service is ready to read on. Default 5 minutes: the slowest line we serve (1 Mbit/s) carries 32 MB in it.
@@ -111,6 +113,7 @@ export const DEFAULT_LIMITS: ServiceLimits = {
   bodyBytes: 256 * 1024 * 1024,
   answerBytes: 256 * 1024 * 1024,
   ingests: 512,
+  connectionsPerAddress: 512,
   requestMs: 300_000,
   answerIdleMs: 120_000,
   drainMs: 10_000,

@@ -249,6 +249,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       answerRoom: openAnswerRoom(limits.answerBytes),
       log,
       filesNeedKey: options.filesNeedKey ?? false,
+      connectionsPerAddress: limits.connectionsPerAddress,
       requestMs: limits.requestMs,
       answerIdleMs: limits.answerIdleMs,
       ...(observer && {

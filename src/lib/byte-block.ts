@@ -13,8 +13,11 @@ export interface ByteBlock {
   take(): Buffer<ArrayBuffer> | undefined;
 }
 
-/** `expectedBytes`: how much will come, where that is told; the block has this size from its first piece on. */
-export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
+/** The first size of a block: what was announced may never come, and nobody gets memory for an announcement. */
+const FIRST_BYTES = 64 * 1024;
+
+/** `expectedBytes`: how much will come, where that is known; the block grows no further. */
+export function openByteBlock(bytesMax: number, expectedBytes = bytesMax): ByteBlock {
   let block = Buffer.alloc(0);
   let length = 0;
   return {
@@ -24,7 +27,7 @@ export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
       else {
         if (end > block.length) {
           // Doubled, so that each byte is copied twice on average, however short the pieces are.
-          const size = Math.max(end, block.length === 0 ? expectedBytes : block.length * 2);
+          const size = Math.max(end, Math.min(expectedBytes, Math.max(FIRST_BYTES, block.length * 2)));
           const grown = Buffer.allocUnsafe(Math.min(bytesMax, size));
           grown.set(block.subarray(0, length));
           block = grown;
@@ -45,16 +48,27 @@ export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
 
 /**
  * Reads a stream into one block. Resolves with undefined as soon as more than `bytesMax` came; the rest is let through
- * unread. `expectedBytes`: as for `openByteBlock`. Rejects with what the stream fails with, also where it ended early.
+ * unread. `expectedBytes`: as for `openByteBlock`. `onBytes` is called with the length of each piece before it is kept.
+ * Rejects with what it throws, and with what the stream fails with, also where it ended early; the rest is let through
+ * unread then.
  */
 export function bytesOf(
   stream: Readable,
   bytesMax: number,
   expectedBytes?: number,
+  onBytes: (bytes: number) => void = () => undefined,
 ): Promise<Buffer<ArrayBuffer> | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer<ArrayBuffer> | undefined>();
   const block = openByteBlock(bytesMax, expectedBytes);
   const onData = (piece: Uint8Array): void => {
+    try {
+      onBytes(piece.length);
+    } catch (error) {
+      stop();
+      stream.resume();
+      reject(error);
+      return;
+    }
     block.add(piece);
     if (block.addedBytes() <= bytesMax) return;
     stop();

@@ -1,3 +1,4 @@
+import { openShares } from "../../lib/shares.ts";
 import { Refusal } from "../resources/refusal.ts";
 
 /** Answers up to this long are not counted: the bound on requests under way bounds them, and they are never refused. */
@@ -5,8 +6,8 @@ const SHORT_BYTES = 64 * 1024;
 
 /** Bounds what long answers hold in memory all together: a client may ask for many and read none for minutes. */
 export interface AnswerRoom {
-  /** The share of one request; nothing at first. */
-  open(): AnswerShare;
+  /** The share of one request of an account; nothing at first. */
+  open(account: string): AnswerShare;
 }
 
 /** What the answer of one request holds. Each call says how many bytes that is now, in place of what was said before. */
@@ -21,24 +22,24 @@ export interface AnswerShare {
   release(): void;
 }
 
-/** Opens it for `bytesMax` together. */
+/** Opens it for `bytesMax` together, of which each account has a share (`openShares`). */
 export function openAnswerRoom(bytesMax: number): AnswerRoom {
-  let held = 0;
+  const shares = openShares(bytesMax);
   const waiting = new Set<Waiting>(); // at most one of each request under way
-  const fits = (bytes: number): boolean => held === 0 || held + bytes <= bytesMax;
 
-  /** Changes what is held, and lets in who waited, the first one first. */
-  const change = (bytes: number): void => {
-    held += bytes;
-    for (const first of waiting) {
-      if (!fits(first.bytes)) return;
-      waiting.delete(first);
-      held += first.bytes;
-      first.enter();
+  /** Lets in who waited, of each account the first one first. */
+  const letIn = (): void => {
+    const blocked = new Set<string>();
+    for (const next of waiting) {
+      if (blocked.has(next.account)) continue;
+      if (shares.take(next.account, next.bytes)) {
+        waiting.delete(next);
+        next.enter();
+      } else blocked.add(next.account);
     }
   };
 
-  const open = (): AnswerShare => {
+  const open = (account: string): AnswerShare => {
     let own = 0;
     let isOver = false;
     let waited: Waiting | undefined;
@@ -46,15 +47,25 @@ export function openAnswerRoom(bytesMax: number): AnswerRoom {
       const counted = isOver || bytes <= SHORT_BYTES ? 0 : bytes;
       const before = own;
       own = counted;
-      change(counted - before);
+      shares.force(account, counted - before);
+      letIn();
     };
     return {
       take: (bytes) => {
-        const others = held - own;
-        if (bytes > SHORT_BYTES && others > 0 && others + bytes > bytesMax) {
-          throw new Refusal("overloaded", `Answers of more than ${bytesMax} bytes are under way.`);
+        if (bytes <= SHORT_BYTES || isOver) {
+          set(bytes);
+          return;
         }
-        set(bytes);
+        const before = own;
+        shares.give(account, before);
+        own = shares.take(account, bytes) ? bytes : 0;
+        letIn();
+        if (own === bytes) return;
+        set(before);
+        throw new Refusal(
+          "overloaded",
+          `Answers of more than ${bytesMax} bytes are under way, or this account has its share of them.`,
+        );
       },
       keep: set,
       wait: async (bytes) => {
@@ -65,9 +76,9 @@ export function openAnswerRoom(bytesMax: number): AnswerRoom {
           own = bytes;
           resolve();
         };
-        waited = { bytes, enter, giveUp: resolve };
+        waited = { account, bytes, enter, giveUp: resolve };
         waiting.add(waited);
-        change(0);
+        letIn();
         await promise;
       },
       release: () => {
@@ -81,6 +92,7 @@ export function openAnswerRoom(bytesMax: number): AnswerRoom {
 }
 
 interface Waiting {
+  readonly account: string;
   readonly bytes: number;
   enter(): void;
   giveUp(): void;

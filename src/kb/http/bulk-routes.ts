@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inOrder } from "../../lib/in-order.ts";
 import { BulkLine, BulkOutcome, BulkSummary } from "../../wire/bulk.ts";
@@ -24,8 +25,14 @@ const NDJSON = "application/x-ndjson";
 const BODY_BYTES_MAX = 4 * 1024 * 1024 * 1024;
 /** Lines under way at once: they share their transactions, and a chunker and a model that take some at a time. */
 const WIDTH = 64;
-/** Bytes of lines under way; one line is taken however long. */
-export const BULK_BYTES_UNDER_WAY = 16 * 1024 * 1024;
+/** Bytes of lines under way of one request; one line is taken however long. */
+const BYTES_UNDER_WAY = 16 * 1024 * 1024;
+/** Lines that cannot be read before a bulk ends: a body of nothing else would cost its answers and bring nothing. */
+const BAD_LINES_MAX = 1000;
+/** How long lines are answered before other requests get a turn of the event loop. */
+const SLICE_MS = 10;
+/** Longest time of a bulk: one whose lines dribble in would hold its place for ever. */
+const BULK_MS_MAX = 6 * 3_600_000;
 /**
  * Answer kept for a client that sends everything before it reads anything: some 50,000 lines. Beyond that no further line
  * is read until it does.
@@ -60,7 +67,7 @@ export async function addBulkRoutes(
     {
       onRequest: requireKey(parts.keyring, "write"),
       bodyLimit: BODY_BYTES_MAX,
-      config: routeConfig("write", DOC),
+      config: routeConfig("write", DOC, "documents"),
     },
     async (request, reply) => {
       if (request.body === undefined || request.body === null) {
@@ -135,13 +142,17 @@ async function* answerLines(
   const isAsync = asyncPreference(request.headers) !== undefined;
   // Given on as it came, by the parser above.
   const pieces = piecesOf(request.body as Readable, parts.requestMs);
-  const lines = linesOf(pieces, lineBytesMax, BODY_BYTES_MAX);
+  const memory = request.underWay ?? undefined;
+  const lines = linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory);
   const bounds = {
     width: WIDTH,
     weigh: ({ bytes }: Line) => bytes?.length ?? 0,
-    weightMax: BULK_BYTES_UNDER_WAY,
+    weightMax: BYTES_UNDER_WAY,
   };
   const count = { lines: 0, created: 0, repeated: 0, failed: 0 };
+  let badLines = 0;
+  const startMs = performance.now();
+  let sliceMs = startMs;
   const text = ({ isRepeated, outcome }: Answered): string => {
     count.lines += 1;
     if (isRepeated) count.repeated += 1;
@@ -153,15 +164,45 @@ async function* answerLines(
     const outcomes = inOrder(lines, bounds, (line) =>
       outcomeOf(parts, line, () =>
         workOn(request, () => createLine(parts, json, accountId, line, lineBytesMax, isAsync)),
-      ),
+      ).finally(() => memory?.release(line.bytes?.length ?? 0)),
     );
-    for await (const outcome of outcomes) yield text(outcome);
+    for await (const answered of outcomes) {
+      yield text(answered);
+      if (isUnreadable(answered.outcome)) badLines += 1;
+      const nowMs = performance.now();
+      if (badLines >= BAD_LINES_MAX) throw tooManyBadLines();
+      if (nowMs - startMs > BULK_MS_MAX) throw tooLong();
+      if (nowMs - sliceMs < SLICE_MS) continue;
+      await nextTurn();
+      sliceMs = performance.now();
+    }
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
   } catch (error) {
     // The body broke off or was too long; what was answered until then stands.
     const { message } = refusalAnswer(error).body;
     yield `${JSON.stringify({ summary: { ...count, message } } satisfies BulkSummary)}\n`;
   }
+}
+
+/** Whether a line is none that this operation takes, whatever the state of the service. */
+function isUnreadable(outcome: BulkOutcome): boolean {
+  return !outcome.success && (outcome.status === 400 || outcome.status === 413);
+}
+
+function tooManyBadLines(): Refusal {
+  return new Refusal(
+    "invalid_body",
+    `The body: ${BAD_LINES_MAX} of its lines are not what this operation takes.`,
+    {
+      hint: "Mend the lines that were answered with 400 or 413, and send them and the rest in another request.",
+    },
+  );
+}
+
+function tooLong(): Refusal {
+  return new Refusal("request_timeout", `The body took longer than ${BULK_MS_MAX / 3_600_000} hours.`, {
+    hint: "Send the lines that were not answered in another request.",
+  });
 }
 
 /** What a line is answered, and whether that came from the note of an earlier one. */

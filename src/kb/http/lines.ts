@@ -11,14 +11,21 @@ export interface Line {
   readonly bytes: Buffer | undefined;
 }
 
+/** Counts the bytes of lines: each from when it comes until its line is dropped here, or done with by the caller. */
+export interface LineMemory {
+  hold(bytes: number): void;
+  release(bytes: number): void;
+}
+
 /**
  * Splits a stream into lines, keeping no more than one of them. Throws `body_too_large` once the stream is longer than
- * `bytesMax`, and what the stream throws.
+ * `bytesMax`, and what the stream and `memory.hold` throw.
  */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,
   lineBytesMax: number,
   bytesMax: number,
+  memory: LineMemory = { hold: () => undefined, release: () => undefined },
 ): AsyncGenerator<Line> {
   const block = openByteBlock(lineBytesMax);
   let number = 0;
@@ -27,7 +34,17 @@ export async function* linesOf(
   const end = (): Line | undefined => {
     number += 1;
     const bytes = block.take();
-    return bytes !== undefined && isBlank(bytes) ? undefined : { number, bytes };
+    if (bytes === undefined || !isBlank(bytes)) return { number, bytes };
+    memory.release(bytes.length);
+    return undefined;
+  };
+  const add = (part: Buffer): void => {
+    const before = block.addedBytes();
+    if (before > lineBytesMax) return block.add(part);
+    memory.hold(part.length);
+    block.add(part);
+    // Too long: nothing of it is kept any more.
+    if (block.addedBytes() > lineBytesMax) memory.release(before + part.length);
   };
 
   for await (const piece of stream) {
@@ -39,12 +56,12 @@ export async function* linesOf(
     }
     let from = 0;
     for (let at = piece.indexOf(NEWLINE); at !== -1; at = piece.indexOf(NEWLINE, from)) {
-      block.add(piece.subarray(from, at));
+      add(piece.subarray(from, at));
       from = at + 1;
       const line = end();
       if (line !== undefined) yield line;
     }
-    if (from < piece.length) block.add(piece.subarray(from));
+    if (from < piece.length) add(piece.subarray(from));
   }
   const last = block.addedBytes() === 0 ? undefined : end();
   if (last !== undefined) yield last;

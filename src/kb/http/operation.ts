@@ -13,7 +13,7 @@ import type { Asked } from "../resources/asked.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
 import type { KeyRecord, KeyScope } from "../store/store.ts";
-import type { Admission } from "./admission.ts";
+import type { Admission, RequestKind } from "./admission.ts";
 import type { AnswerRoom, AnswerShare } from "./answer-room.ts";
 import { isKnown } from "./conditions.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
@@ -31,6 +31,8 @@ export interface HttpParts {
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
   readonly filesNeedKey: boolean;
+  /** Connections open at once from one address. */
+  readonly connectionsPerAddress: number;
   /** How long a request may take to arrive; a bulk create, between two of its bytes. */
   readonly requestMs: number;
   /** How long an answer may wait for its client to read on. */
@@ -99,7 +101,7 @@ export function addOperation(server: FastifyInstance, parts: HttpParts, operatio
     config: routeConfig(operation.scope, operation.doc),
     handler: async (request, reply) => {
       const accountId = callerOf(request).accountId;
-      const share = openShare(parts, reply);
+      const share = openShare(parts, accountId, reply);
       const handle = async (asked: Asked): Promise<SentAnswer> => {
         const sent = sentAnswer(request, await operation.handle(request, accountId, asked, share));
         // Nothing was changed by a read: it can be asked again.
@@ -124,17 +126,21 @@ export function addOperation(server: FastifyInstance, parts: HttpParts, operatio
 }
 
 /** A share of the room for answers, until the answer is over. */
-function openShare({ answerRoom }: HttpParts, { raw }: FastifyReply): AnswerShare {
-  const share = answerRoom.open();
+function openShare({ answerRoom }: HttpParts, accountId: string, { raw }: FastifyReply): AnswerShare {
+  const share = answerRoom.open(accountId);
   raw.once("close", () => share.release());
   // Gone while the request was read and checked: that event has been.
   if (raw.destroyed) share.release();
   return share;
 }
 
-/** What a route tells the route table of itself. */
-export function routeConfig(scope: KeyScope | "none", doc: RouteDoc | undefined): FastifyContextConfig {
-  return doc === undefined ? { scope } : { scope, doc };
+/** What a route tells the route table of itself. `brings`: what its requests bring; default: by scope, method and limit. */
+export function routeConfig(
+  scope: KeyScope | "none",
+  doc: RouteDoc | undefined,
+  brings?: RequestKind,
+): FastifyContextConfig {
+  return { scope, ...(doc === undefined ? {} : { doc }), ...(brings === undefined ? {} : { brings }) };
 }
 
 /** A hook that lets only keys with the scope pass, and notes whose it is. */

@@ -1,3 +1,4 @@
+import type { RequestKind } from "./admission.ts";
 import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
 import type { KeyScope } from "../store/store.ts";
@@ -36,6 +37,8 @@ declare module "fastify" {
     /** What a key must be able to do; `none`: no key is asked for. */
     scope?: KeyScope | "none";
     doc?: RouteDoc;
+    /** What its requests bring, where scope, method and limit do not say it. */
+    brings?: RequestKind;
   }
 }
 

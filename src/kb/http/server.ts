@@ -5,13 +5,14 @@ import Fastify, { errorCodes } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { bytesOf } from "../../lib/byte-block.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
-import { Refusal } from "../resources/refusal.ts";
+import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
+import { Refusal, type RefusalCode } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { Chat } from "../chat/chat.ts";
 import type { ChatJobRunner } from "../chat/job-runner.ts";
 import { addAgentRoutes } from "./agent-routes.ts";
-import { addBulkRoutes, BULK_BYTES_UNDER_WAY } from "./bulk-routes.ts";
+import type { RequestKind } from "./admission.ts";
+import { addBulkRoutes } from "./bulk-routes.ts";
 import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { addFileRoutes } from "./file-routes.ts";
@@ -47,6 +48,8 @@ const KEEP_ALIVE_MS = 72_000;
 const CONNECTIONS_MAX = 2048;
 /** Longest path parameter: the name of an uploaded file, each character in up to nine. */
 const PARAM_CHARS_MAX = 2048;
+/** Time for a body of an operation that takes a small one. */
+const SHORT_BODY_MS = 30_000;
 /** Bodies of operations that take none or a small one. */
 const SMALL_BODY_BYTES = 128 * 1024;
 
@@ -82,6 +85,7 @@ export async function buildServer(
   });
   server.server.on("checkExpectation", refuseExpectation);
   server.server.maxConnections = CONNECTIONS_MAX;
+  limitConnections(server, parts);
   server.server.headersTimeout = Math.min(HEADERS_TIMEOUT_MS, parts.requestMs);
   server.decorateRequest("caller", null);
   server.decorateRequest("bodySha256", null);
@@ -132,6 +136,27 @@ export async function buildServer(
   return server;
 }
 
+/** Closes what one address opens beyond its share of the connections. */
+function limitConnections(server: FastifyInstance, { connectionsPerAddress: max, log }: HttpParts): void {
+  const open = new Map<string, number>();
+  server.server.on("connection", (socket) => {
+    const { remoteAddress: address } = socket;
+    if (address === undefined) return; // closed already
+    const count = (open.get(address) ?? 0) + 1;
+    if (count > max) {
+      reportShed(log, "too_many_connections", `more than ${max} connections are open from one address`);
+      socket.destroy();
+      return;
+    }
+    open.set(address, count);
+    socket.once("close", () => {
+      const left = (open.get(address) ?? 1) - 1;
+      if (left === 0) open.delete(address);
+      else open.set(address, left);
+    });
+  });
+}
+
 /** Node would answer an `Expect` other than `100-continue` itself, with an empty body. */
 function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const refusal = new Refusal("expectation_failed", "The service meets no expectation but 100-continue.");
@@ -160,49 +185,72 @@ function takeJson(server: FastifyInstance): JsonReader {
   return reader;
 }
 
-/** The body as bytes, in memory of its own. The framework would keep every piece as it came. */
-async function jsonBytes({ headers, routeOptions }: FastifyRequest, payload: Readable): Promise<Buffer> {
+/**
+ * The body as bytes, in memory of its own: the framework would keep every piece as it came. Its memory is counted as it
+ * arrives, and a short body has to arrive soon; a long one has the time of a request.
+ */
+async function jsonBytes(request: FastifyRequest, payload: Readable): Promise<Buffer> {
+  const { headers, routeOptions, underWay } = request;
   const limit = routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
-  const declared = Number(headers["content-length"] ?? 0);
+  const length = headers["content-length"];
+  const declared = length === undefined ? limit : Number(length);
   if (declared > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
-  const bytes = await bytesOf(payload, limit, declared).catch((cause: unknown) => {
+  const late = Promise.withResolvers<never>();
+  const deadline = setTimeout(
+    () =>
+      late.reject(
+        new Refusal("request_timeout", `The body did not arrive within ${SHORT_BODY_MS / 1000} s.`),
+      ),
+    SHORT_BODY_MS,
+  );
+  if (limit > SMALL_BODY_BYTES) clearTimeout(deadline);
+  const read = bytesOf(payload, limit, declared, (bytes) => underWay?.hold(bytes)).catch((cause: unknown) => {
+    if (cause instanceof Refusal) throw cause;
     throw new Refusal("invalid_body", "The body was broken off by its sender.", { cause });
   });
+  const bytes = await Promise.race([read, late.promise]).finally(() => clearTimeout(deadline));
   if (bytes === undefined) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
   return bytes;
 }
 
-/** Bounds what is under way, refuses what comes too early or too late, and tells of each request once it is over. */
+/** Refuses what comes too early or too late, reports each request once it is over, and bounds what is under way. */
 function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {
   holdHandlers(server);
   server.addHook("onRequest", (request, reply, done) => {
-    // Whoever watches over the service must get an answer when nobody else does.
+    // A monitor must get an answer when nobody else does.
     if (isMonitoring(request.routeOptions.url)) {
       done();
       return;
     }
     const startMs = performance.now();
-    const tell = (): void => {
+    reply.raw.once("close", () => {
       const status = reply.raw.headersSent ? reply.statusCode : undefined;
       onAnswered?.(operationOf(request), status, (performance.now() - startMs) / 1000);
-    };
+      if (request.underWay !== null && log.isLevelEnabled("debug"))
+        log.debug(requestLine(request, reply, startMs), "request");
+    });
     try {
-      const leave = admission.enter(heldBytes(request), takesIn(request));
-      // Its memory is taken until the work on it is over, which goes on when its client leaves.
-      const underWay = openUnderWay(request.id, leave);
-      request.underWay = underWay;
-      reply.raw.once("close", () => {
-        underWay.close();
-        tell();
-        if (log.isLevelEnabled("debug")) log.debug(requestLine(request, reply, startMs), "request");
-      });
+      admission.refuseUnlessReady();
       done();
     } catch (error) {
-      reply.raw.once("close", tell);
-      // Whoever keeps the connection would wait on it for a service that is going away.
+      // A client that keeps the connection would wait on it for a service that is going away.
       if (admission.state() === "draining") reply.header("connection", "close");
-      done(error as Error); // enter throws Refusals only
+      done(error as Error); // it throws Refusals only
     }
+  });
+  // Behind the route's own hooks, so that nothing is counted for a request before its key is checked.
+  server.addHook("onRoute", (route) => {
+    if (isMonitoring(route.url)) return;
+    const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const account = request.caller?.accountId ?? `address ${request.ip}`;
+      // It is under way until the work on it is over, which goes on when its client leaves.
+      const underWay = openUnderWay(request.id, admission.enter(account, kindOf(request)));
+      request.underWay = underWay;
+      reply.raw.once("close", () => underWay.close());
+      // Gone while its key was checked: that event has been.
+      if (reply.raw.destroyed) underWay.close();
+    };
+    route.onRequest = [...[route.onRequest ?? []].flat(), enter];
   });
 }
 
@@ -220,20 +268,12 @@ function endStalledAnswers(server: FastifyInstance, answerIdleMs: number): void 
   });
 }
 
-/** Whether a request brings a document: creates, updates and uploads. */
-function takesIn({ method, routeOptions }: FastifyRequest): boolean {
-  return routeOptions.config.scope === "write" && method !== "DELETE";
-}
-
-/** Bytes of memory the request's body will take. A form goes straight to the disk. */
-function heldBytes(request: FastifyRequest): number {
-  const { headers, routeOptions } = request;
-  const { upload, chatUpload } = ROUTES;
-  if (routeOptions.url === upload || routeOptions.url === chatUpload || routeOptions.url === undefined)
-    return 0;
-  if (routeOptions.url === ROUTES.bulk) return BULK_BYTES_UNDER_WAY;
-  if (headers["transfer-encoding"] !== undefined) return routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
-  return Math.min(Number(headers["content-length"] ?? 0) || 0, routeOptions.bodyLimit ?? SMALL_BODY_BYTES);
+/** Creates, updates and uploads bring documents. */
+function kindOf({ method, routeOptions }: FastifyRequest): RequestKind {
+  const { config, bodyLimit } = routeOptions;
+  if (config.brings !== undefined) return config.brings;
+  if (config.scope === "write" && method !== "DELETE") return "document";
+  return bodyLimit > SMALL_BODY_BYTES ? "long" : "short";
 }
 
 /** Method and path as registered: of bounded number, whatever clients send. */
@@ -257,7 +297,7 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   const { status, retryAfterSeconds, body } = refusalAnswer(error);
   const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
   if (hasLeft(error)) log.debug({ ...line, status: undefined }, "the client went away before its answer");
-  else if (body.error.code === "disk_full") tellFullDisk(log, line);
+  else if (SHED.has(body.error.code)) reportShed(log, body.error.code, body.message);
   // A damaged store was told of when it was first met, and each request would tell the same.
   else if (status >= 500 && body.error.code !== "draining" && body.error.code !== "store_damaged")
     log.error({ ...line, err: error }, "request failed");
@@ -265,20 +305,28 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
   // The framework closes the connection where it refuses a body; a client that is still sending would see a reset and
   // never the answer. Left open, Node reads the rest away, for as long as a request may take.
-  if (body.error.code !== "draining") reply.removeHeader("connection");
+  if (body.error.code === "request_timeout") reply.header("connection", "close");
+  else if (body.error.code !== "draining") reply.removeHeader("connection");
   void sendJson(reply, status, JSON.stringify(body));
 }
 
-/** A full disk refuses every request, which is one trouble and no defect: it is said this often, without their stacks. */
-const FULL_DISK_EVERY_MS = 60_000;
-const fullDiskToldMs = new WeakMap<HttpParts["log"], number>();
+/** Refusals that come by the thousand from one cause, which is no defect: they are counted, and logged without their stacks. */
+const SHED: ReadonlySet<string> = new Set<RefusalCode>(["disk_full", "overloaded", "starting", "store_busy"]);
+/** How often each of them is logged. */
+const SHED_EVERY_MS = 60_000;
+const shedBy = new WeakMap<HttpParts["log"], Map<string, { count: number; loggedMs: number }>>();
 
-function tellFullDisk(log: HttpParts["log"], line: object): void {
+function reportShed(log: HttpParts["log"], code: string, message: string): void {
+  const codes = shedBy.get(log) ?? new Map<string, { count: number; loggedMs: number }>();
+  shedBy.set(log, codes);
+  const shed = codes.get(code) ?? { count: 0, loggedMs: Number.NEGATIVE_INFINITY };
+  codes.set(code, shed);
+  shed.count += 1;
   const nowMs = performance.now();
-  const toldMs = fullDiskToldMs.get(log);
-  if (toldMs !== undefined && nowMs - toldMs < FULL_DISK_EVERY_MS) return;
-  fullDiskToldMs.set(log, nowMs);
-  log.warn(line, "no space is left for the service: changes are refused until there is");
+  if (nowMs - shed.loggedMs < SHED_EVERY_MS) return;
+  log.warn({ code, requests: shed.count }, `requests are refused: ${message}`);
+  shed.count = 0;
+  shed.loggedMs = nowMs;
 }
 
 function refuseRoute(table: RouteTable, request: FastifyRequest, reply: FastifyReply): never {

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { KbsyncError } from "../../lib/failure.ts";
+import type { Admitted } from "./admission.ts";
 import { CLIENT_GONE } from "./leaving.ts";
 
 /** A request that was let in, until its connection is done with it and nothing works on it. */
-export interface UnderWay {
+export interface UnderWay extends Pick<Admitted, "hold" | "release"> {
   /**
    * Does work for the request, which is under way until the work is over, however soon its client leaves: the memory is
    * taken until then. Rejects with `client_gone` where it was over already, and with what the work rejects with.
@@ -13,12 +14,12 @@ export interface UnderWay {
   close(this: void): void;
 }
 
-/** `onOver` is called once. */
-export function openUnderWay(id: string, onOver: () => void): UnderWay {
+/** Leaves the admission once it is over. */
+export function openUnderWay(id: string, { hold, release, leave }: Admitted): UnderWay {
   let holders = 1; // the connection
   const letGo = (): void => {
     holders -= 1;
-    if (holders === 0) onOver();
+    if (holders === 0) leave();
   };
   return {
     during: async (work) => {
@@ -33,6 +34,8 @@ export function openUnderWay(id: string, onOver: () => void): UnderWay {
       }
     },
     close: letGo,
+    hold,
+    release,
   };
 }
 

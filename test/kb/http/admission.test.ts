@@ -2,16 +2,25 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { openAdmission } from "../../../src/kb/http/admission.ts";
 
+function ready(limits: Parameters<typeof openAdmission>[0]) {
+  const admission = openAdmission(limits);
+  admission.become("ready");
+  return admission;
+}
+
 describe("admission", () => {
-  it("knows that it is empty only when every request has left, however often each says so", async () => {
+  it("is empty only when every request has left, however often each leaves", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 10 }),
         fc.infiniteStream(fc.nat()),
         async (bodies, picks) => {
-          const admission = openAdmission({ requests: 10, bodyBytes: 1000 });
-          admission.become("ready");
-          const inside = bodies.map((bytes) => admission.enter(bytes));
+          const admission = ready({ requests: 100, bodyBytes: 10_000 });
+          const inside = bodies.map((bytes, at) => {
+            const entered = admission.enter(`account ${at % 3}`, "long");
+            entered.hold(bytes);
+            return entered;
+          });
           let empty = false;
           const waiting = admission.empty(10_000).then((outcome) => {
             empty = true;
@@ -20,9 +29,9 @@ describe("admission", () => {
           while (inside.length > 0) {
             await Promise.resolve();
             expect(empty).toBe(false);
-            const [leave] = inside.splice((picks.next().value ?? 0) % inside.length, 1);
-            leave?.();
-            leave?.();
+            const [entered] = inside.splice((picks.next().value ?? 0) % inside.length, 1);
+            entered?.leave();
+            entered?.leave();
           }
           expect(await waiting).toBe("empty");
         },
@@ -30,35 +39,63 @@ describe("admission", () => {
     );
   });
 
-  it("counts requests and bytes, and lets go of both", () => {
-    const admission = openAdmission({ requests: 2, bodyBytes: 100 });
-    admission.become("ready");
-    const leaveFirst = admission.enter(80);
-    expect(() => admission.enter(30)).toThrow("more than 100 bytes");
-    const leaveSecond = admission.enter(20);
-    expect(() => admission.enter(0)).toThrow("More than 2 requests");
-    leaveFirst();
-    admission.enter(80);
-    leaveSecond();
-    expect(() => admission.enter(500)).toThrow("bytes");
+  it("counts requests, and bytes as they arrive, and lets go of both", () => {
+    const admission = ready({ requests: 4, bodyBytes: 100 });
+    const first = admission.enter("a", "long");
+    const second = admission.enter("a", "long");
+    admission.enter("a", "long");
+    expect(() => admission.enter("a", "long")).toThrow("More than 4 requests");
+    first.hold(70);
+    expect(() => second.hold(10)).toThrow("more than 100 bytes");
+    second.hold(5);
+    first.release(60);
+    second.hold(50);
+    first.leave();
+    first.hold(1000); // what comes behind the end counts no more
+    admission.enter("a", "long").hold(5);
+  });
+
+  it("leaves slots and bytes to others, whatever one account has taken", () => {
+    const admission = ready({ requests: 8, bodyBytes: 1000 });
+    const greedy = Array.from({ length: 6 }, () => admission.enter("greedy", "long"));
+    expect(() => admission.enter("greedy", "long")).toThrow("under way");
+    greedy[0]?.hold(750);
+    expect(() => greedy[1]?.hold(1)).toThrow("under way");
+    admission.enter("other", "long").hold(180);
+    admission.enter("third", "long").hold(50);
+  });
+
+  it("has bytes of their own for short bodies, however many a long one holds", () => {
+    const admission = ready({ requests: 10, bodyBytes: 100 });
+    admission.enter("a", "long").hold(100);
+    expect(() => admission.enter("b", "long").hold(1)).toThrow("bytes");
+    admission.enter("a", "short").hold(1000);
+    admission.enter("b", "short").hold(1000);
   });
 
   it("counts what takes a document in apart, so that searches stay possible", () => {
-    const admission = openAdmission({ requests: 10, bodyBytes: 100, ingests: 1 });
-    admission.become("ready");
-    const leave = admission.enter(0, true);
-    expect(() => admission.enter(0, true)).toThrow("More than 1 documents");
-    admission.enter(0);
-    leave();
-    leave();
-    admission.enter(0, true);
-    expect(() => admission.enter(0, true)).toThrow("More than 1 documents");
+    const admission = ready({ requests: 10, bodyBytes: 100, ingests: 1 });
+    const entered = admission.enter("a", "document");
+    expect(() => admission.enter("b", "document")).toThrow("More than 1 documents");
+    admission.enter("a", "short");
+    entered.leave();
+    entered.leave();
+    admission.enter("a", "document");
+    expect(() => admission.enter("a", "documents")).toThrow("More than 1 documents");
+  });
+
+  it("holds nothing of a request that it refuses", () => {
+    const admission = ready({ requests: 10, bodyBytes: 100, ingests: 1 });
+    const entered = admission.enter("a", "document");
+    for (let tries = 0; tries < 20; tries += 1)
+      expect(() => admission.enter("b", "document")).toThrow("documents");
+    entered.leave();
+    expect(admission.underWay()).toBe(0);
   });
 
   it("gives up waiting at its bound", async () => {
-    const admission = openAdmission({ requests: 2, bodyBytes: 100 });
-    admission.become("ready");
-    admission.enter(0);
+    const admission = ready({ requests: 2, bodyBytes: 100 });
+    admission.enter("a", "short");
     expect(await admission.empty(1)).toBe("timeout");
   });
 });

@@ -12,10 +12,14 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
   return done;
 }
 
+let accounts = 0;
+/** An account that asks for one answer alone. */
+const another = (): string => `account ${(accounts += 1)}`;
+
 describe("the room for answers", () => {
   it("is given as far as it goes, and again when an answer is over", () => {
     const room = openAnswerRoom(10 * MB);
-    const [first, second, third] = [room.open(), room.open(), room.open()];
+    const [first, second, third] = [room.open(another()), room.open(another()), room.open(another())];
     first.take(6 * MB);
     second.take(4 * MB);
     expect(() => third.take(MB)).toThrow("more than 10485760 bytes");
@@ -29,35 +33,52 @@ describe("the room for answers", () => {
 
   it("is there for one answer alone however long, and for short ones always", () => {
     const room = openAnswerRoom(MB);
-    room.open().take(50 * MB);
-    expect(() => room.open().take(MB)).toThrow("bytes");
-    room.open().take(64 * 1024);
+    room.open(another()).take(50 * MB);
+    expect(() => room.open(another()).take(MB)).toThrow("bytes");
+    room.open(another()).take(64 * 1024);
   });
 
   it("counts what must be answered without refusing it", () => {
     const room = openAnswerRoom(10 * MB);
-    const change = room.open();
-    room.open().take(8 * MB);
+    const change = room.open(another());
+    room.open(another()).take(8 * MB);
     change.keep(8 * MB);
-    expect(() => room.open().take(MB)).toThrow("bytes");
+    expect(() => room.open(another()).take(MB)).toThrow("bytes");
     change.release();
     change.keep(8 * MB); // over: it holds nothing any more
-    room.open().take(2 * MB);
+    room.open(another()).take(2 * MB);
   });
 
-  it("is waited for in order, with nothing held meanwhile; an answer that is over waits no longer", async () => {
+  it("is waited for in order by each account, with nothing held meanwhile; an answer that is over waits no longer", async () => {
     const room = openAnswerRoom(10 * MB);
-    const [reader, first, second, third] = [room.open(), room.open(), room.open(), room.open()];
+    const [reader, first, second, third] = [room.open("r"), room.open("a"), room.open("a"), room.open("b")];
     reader.take(6 * MB);
-    first.take(4 * MB);
-    const waits = [first.wait(8 * MB), second.wait(MB), third.wait(5 * MB)];
+    first.take(3 * MB);
+    const waits = [first.wait(5 * MB), second.wait(MB), third.wait(5 * MB)];
     const done = () => Promise.all(waits.map(isDone));
     expect(await done()).toEqual([false, false, false]);
-    room.open().take(4 * MB); // what the first one had
+    room.open("c").take(4 * MB); // what the first one had, and what was free
     first.release();
     expect(await done()).toEqual([true, false, false]);
     reader.release();
     expect(await done()).toEqual([true, true, true]);
+  });
+
+  it("is never all one account's: another's answer has room, and passes those that wait", async () => {
+    const room = openAnswerRoom(100 * MB);
+    const greedy = Array.from({ length: 20 }, () => room.open("greedy"));
+    const given = greedy.filter((share) => {
+      try {
+        share.take(10 * MB);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+    expect(given).toHaveLength(7);
+    const late = room.open("greedy").wait(10 * MB);
+    await room.open("other").wait(15 * MB);
+    expect(await isDone(late)).toBe(false);
   });
 
   it("is never given twice, nor lost", () => {
@@ -69,7 +90,7 @@ describe("the room for answers", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
         const room = openAnswerRoom(10 * MB);
-        const shares = Array.from({ length: 5 }, () => room.open());
+        const shares = Array.from({ length: 5 }, () => room.open(another()));
         const waiting = new Set<number>();
         for (const { who, what, bytes } of acts) {
           // A request that waits does nothing else than end.
@@ -82,10 +103,10 @@ describe("the room for answers", () => {
           }
         }
         for (const share of shares) share.release();
-        const all = room.open();
+        const all = room.open(another());
         all.take(6 * MB);
-        room.open().take(4 * MB);
-        expect(() => room.open().take(MB)).toThrow("bytes");
+        room.open(another()).take(4 * MB);
+        expect(() => room.open(another()).take(MB)).toThrow("bytes");
       }),
     );
   });

@@ -1,0 +1,107 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createBody, openRunning, type Running } from "../service/running.ts";
+
+let running: Running | undefined;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await running?.close();
+});
+
+/** Sends the head of a request whose body does not come, and resolves when the service has read it. */
+async function sendHead(at: Running, path: string, key: string, headers: string): Promise<Socket> {
+  const socket = connect(Number(new URL(at.url).port), "127.0.0.1");
+  sockets.push(socket);
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\npauthkey: ${key}\r\n${headers}\r\n\r\n`);
+  return socket;
+}
+
+describe("what one account leaves open", () => {
+  it.each([
+    [
+      "bulk creates without a line",
+      "/api/rag/resources/bulk",
+      "content-type: application/x-ndjson\r\ntransfer-encoding: chunked",
+    ],
+    ["searches without a body", "/rag/query", "content-type: application/json\r\ncontent-length: 100000"],
+    [
+      "creates that announce much",
+      "/api/rag/resource",
+      "content-type: application/json\r\ncontent-length: 30000000",
+    ],
+    [
+      "uploads that do not end",
+      "/image/processing/upload",
+      "content-type: multipart/form-data; boundary=x\r\ncontent-length: 1000000",
+    ],
+  ])("stops no search and no create of another: %s", async (_name, path, headers) => {
+    running = await openRunning({ limits: { requests: 64, ingests: 32, bodyBytes: 64 * 1024 * 1024 } });
+    const hostile = await running.issueKey("hostile");
+    for (let count = 0; count < 80; count += 1) await sendHead(running, path, hostile, headers);
+    await vi.waitFor(() => expect(running?.log()).toContain("requests are refused"), { timeout: 10_000 });
+
+    const { data } = (await running.send("POST", "/api/rag/resource", { body: createBody() })).json;
+    const search = { query: "moon", doc_id: data._id };
+    const at = running;
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => at.send("POST", "/rag/query", { body: search })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
+    // One line for all of them, without stacks.
+    const refused = running
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("requests are refused"));
+    expect(refused).toHaveLength(1);
+    expect(refused[0]?.length).toBeLessThan(400);
+  });
+
+  it("counts nothing before the key is known", async () => {
+    running = await openRunning({ limits: { requests: 4 } });
+    const json = "content-type: application/json\r\ncontent-length: 100";
+    for (let count = 0; count < 20; count += 1) {
+      const socket = await sendHead(running, "/rag/query", "kb_made_up", json);
+      const [answer] = (await once(socket, "data")) as [Buffer];
+      expect(answer.toString()).toContain("401");
+    }
+    expect(running.log()).not.toContain("requests are refused");
+  });
+
+  it("takes no more connections from one address than its share", async () => {
+    running = await openRunning({ limits: { connectionsPerAddress: 3 } });
+    const port = Number(new URL(running.url).port);
+    const open = Array.from({ length: 6 }, () =>
+      connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" }),
+    );
+    sockets.push(...open);
+    for (const socket of open) socket.on("error", () => undefined);
+    const fromElsewhere = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.9" });
+    sockets.push(fromElsewhere);
+    await Promise.all(open.map((socket) => once(socket, "connect").catch(() => undefined)));
+    await vi.waitFor(() => expect(running?.log()).toContain("too_many_connections"), { timeout: 10_000 });
+    fromElsewhere.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    const [answer] = (await once(fromElsewhere, "data")) as [Buffer];
+    expect(answer.toString()).toContain("200 OK");
+  });
+});
+
+it("ends a bulk of broken lines early, and answers others between its lines", async () => {
+  running = await openRunning();
+  const hostile = await running.issueKey("hostile");
+  const bulk = running.send("POST", "/api/rag/resources/bulk", {
+    key: hostile,
+    headers: { "content-type": "application/x-ndjson" },
+    body: "x\n".repeat(600_000),
+  });
+  const other = await running.send("POST", "/api/rag/resource", { body: createBody() });
+  expect(other.status).toBe(201);
+  const lines = (await bulk).text.trim().split("\n");
+  expect(lines).toHaveLength(1001);
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
+    summary: { failed: 1000, message: expect.stringContaining("1000") },
+  });
+});
