@@ -276,7 +276,10 @@ export function openSource(options: SourceOptions): SourceSync {
     const answers = agenda.asked();
     if (pause.isPaused()) {
       passes.forgetMissing();
-      pause.note(await passes.unsent(due));
+      const unsent = await passes.unsent(due);
+      // It goes on already: the look that came with that finds all of it again, and answers.
+      if (!pause.isPaused()) return;
+      pause.note(unsent);
       if (due.all) looked = true;
       if (!awaitsIgnoreFile()) agenda.answer(answers);
       return;
