@@ -1,5 +1,6 @@
 import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { integerColumn } from "../lib/integer-column.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { RootIdentity } from "./plan/model.ts";
 import { rootIdentityOf } from "./scan/root-identity.ts";
@@ -49,7 +50,7 @@ function holdsFiles(ledger: Ledger, folder: string, source: number): boolean {
     const stats = statOf(() => lstatSync(join(folder, path), { throwIfNoEntry: false }));
     return (
       stats !== undefined &&
-      sameIdentity(known, { ino: stats.ino, sizeBytes: stats.size, mtimeMs: stats.mtimeMs })
+      sameIdentity(known, { ino: integerColumn(stats.ino), sizeBytes: stats.size, mtimeMs: stats.mtimeMs })
     );
   });
   return rows.length > 0 && found.length >= rows.length * SAMPLE_PART;

@@ -2,6 +2,7 @@ import { hash, createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { integerColumn } from "../../lib/integer-column.ts";
 import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules.ts";
 import { refusalBySize } from "./bounds.ts";
@@ -227,7 +228,7 @@ function understand(
   const refused = refuseBySize(asked, stats.size);
   if (refused !== undefined) return refused;
   const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
-  const ino = link === undefined ? stats.ino : linkedIno(link.mark, stats.ino);
+  const ino = link === undefined ? integerColumn(stats.ino) : linkedIno(link.mark, stats.ino);
   const seen = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
   const facts = { sizeBytes, entry: seen };
 

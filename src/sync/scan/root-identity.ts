@@ -1,13 +1,19 @@
 import { statSync, type Stats } from "node:fs";
 import { hash } from "node:crypto";
+import { integerColumn } from "../../lib/integer-column.ts";
 import type { RootIdentity } from "../plan/model.ts";
 
 /**
  * Who a folder is. A file system gives the inode number of a removed folder to the next one that is made, often at once:
  * the time of birth tells the two apart, where it is kept.
  */
-export function rootIdentityOf({ dev, ino, birthtimeMs }: Stats): RootIdentity {
-  if (!tellsBirth() || !(birthtimeMs > 0)) return { dev, ino };
+export function rootIdentityOf({
+  dev: device,
+  ino,
+  birthtimeMs,
+}: Pick<Stats, "dev" | "ino" | "birthtimeMs">): RootIdentity {
+  const dev = integerColumn(device);
+  if (!tellsBirth() || !(birthtimeMs > 0)) return { dev, ino: integerColumn(ino) };
   // 48 bits, so that it is a whole number for SQLite and for us.
   return { dev, ino: Number.parseInt(hash("sha256", `${ino} ${birthtimeMs}`).slice(0, 12), 16), born: true };
 }

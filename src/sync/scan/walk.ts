@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
+import { integerColumn } from "../../lib/integer-column.ts";
 import { refusalBySize } from "../document/bounds.ts";
 import { kindOfName } from "../document/kinds.ts";
 import type { RelativePath, ScanEntry, Skip, Unreadable } from "../plan/model.ts";
@@ -161,7 +162,7 @@ export function openWalk(root: string, rules: Rules): Walk {
   const take = (path: RelativePath, name: string, stats: Stats): void => {
     const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
     const link = follower.linkOf(path);
-    const ino = link === undefined ? stats.ino : linkedIno(link.mark, stats.ino);
+    const ino = link === undefined ? integerColumn(stats.ino) : linkedIno(link.mark, stats.ino);
     const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
     const named = kindOfName(name);
     if (named.kind === "skipped") {

@@ -3,6 +3,7 @@ import { lstatSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, messageOf } from "../../lib/failure.ts";
+import { integerColumn } from "../../lib/integer-column.ts";
 import type { Keep } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Deletion } from "../pass/deletes.ts";
@@ -216,7 +217,7 @@ const NAME_CHARS = 32;
 function isThere(path: string, { entry }: Keep): boolean {
   try {
     const { ino, size, mtimeMs } = lstatSync(path);
-    return sameIdentity(entry, { ino, sizeBytes: size, mtimeMs });
+    return sameIdentity(entry, { ino: integerColumn(ino), sizeBytes: size, mtimeMs });
   } catch {
     return false;
   }

@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
+import { integerColumn } from "../../lib/integer-column.ts";
 
 /** What is at a path. */
 export interface OnDisk {
@@ -32,7 +33,8 @@ export function lookAt(path: string): OnDisk {
 }
 
 function factsOf(stats: Stats): OnDisk {
-  const { size: sizeBytes, mtimeMs, ctimeMs, ino } = stats;
+  const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
+  const ino = integerColumn(stats.ino);
   const kind = kindOf(stats);
   return { kind, sizeBytes, mtimeMs, ctimeMs, ino, ...(kind === "other" && { what: whatOf(stats) }) };
 }
