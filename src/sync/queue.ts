@@ -28,6 +28,8 @@ export interface WorkQueueOptions<Job> {
   /** An error that nobody foresaw: the work cannot go on. */
   readonly onError: (error: unknown) => void;
   readonly width: number;
+  /** A clock that nobody sets. Default: that of the timers. */
+  readonly elapsedMs?: () => number;
 }
 
 /**
@@ -83,7 +85,7 @@ interface Line<Job> {
  * another: a task of its own for every file would cost as much as writing it to the ledger.
  */
 export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
-  const { lineOf, bytesOf, prepare, onError } = options;
+  const { lineOf, bytesOf, prepare, onError, elapsedMs = () => performance.now() } = options;
   let { width } = options;
   const lanes = new PQueue({ concurrency: width });
   /** In the order of their turns to be prepared. */
@@ -209,21 +211,17 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       send.drop();
       return;
     }
-    const leftMs = performance.now();
-    let isMeasured = false;
-    const measure = (): void => {
-      if (isMeasured) return;
-      isMeasured = true;
-      line.window = windowAfter(line.window, leftMs, performance.now(), width);
-    };
+    const leftMs = elapsedMs();
+    // The service took it and works on it in its own time: that tells nothing of how long a request takes.
+    let wentAside = false;
     line.running += 1;
     try {
       await send.run(async (wait) => {
-        measure();
+        wentAside = true;
         return aside(line, wait);
       });
     } finally {
-      measure();
+      if (!wentAside) line.window = windowAfter(line.window, leftMs, elapsedMs(), width);
       line.running -= 1;
     }
   };

@@ -288,3 +288,43 @@ it("runs what is pushed as last before other owners' work has ended", async () =
   world.release(Infinity);
   await stopping;
 });
+
+it.each([
+  { name: "sends no fewer at once because the service works long on what it took", goesAside: true, most: 8 },
+  { name: "sends fewer at once, down to one, where requests take long", goesAside: false, most: 1 },
+])("$name", async ({ goesAside, most }) => {
+  let clockMs = 0;
+  const underWay = new Set<() => void>();
+  const queue = openQueue<number>({
+    width: 64,
+    lineOf: () => ({ owner: 0, kind: "any" }),
+    bytesOf: () => 1,
+    elapsedMs: () => clockMs,
+    prepare: async (jobs) => {
+      await Promise.resolve();
+      const run: Send["run"] = async (aside) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        underWay.add(resolve);
+        await promise;
+        underWay.delete(resolve);
+        if (goesAside) await aside(() => Promise.resolve());
+      };
+      return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  queue.push(range(1000));
+  await until(() => underWay.size === 8);
+  for (let round = 0; round < 20; round += 1) {
+    clockMs += 20_000;
+    const before = [...underWay];
+    for (const release of before) release();
+    await until(() => underWay.size > 0 && before.every((each) => !underWay.has(each)));
+  }
+  await until(() => underWay.size === most);
+  const stopping = queue.stop();
+  for (const release of underWay) release();
+  await stopping;
+});

@@ -175,10 +175,10 @@ const NOT_SENT = new Set([
 /**
  * A scan takes the service minutes, and any document does where many wait for one embedder: it may answer before, and a
  * service that does not know this header answers after it as ever (RFC 7240, 2). What is done within the wait costs no second
- * question.
+ * question; a longer one would hold a slot of the queue for work that waits.
  */
 const PREFER_HEADER = "prefer";
-const PREFER_WAIT_MS_MAX = 10_000;
+const PREFER_WAIT_MS_MAX = 2000;
 const APPLIED_HEADER = "preference-applied";
 const ACCEPTED_STATUS = 202;
 
