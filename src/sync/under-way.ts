@@ -41,8 +41,8 @@ export interface UnderWay {
 export interface BusyPaths {
   has(path: RelativePath): boolean;
   /**
-   * Where the same file is on its way, or was when the snapshot was taken, under another path: it was renamed since. A
-   * path whose job has not ended comes first.
+   * Where a file with this inode is on its way, or was when the snapshot was taken, under another path: it was renamed
+   * since, and perhaps edited. A path whose job has not ended comes first.
    */
   otherPath(entry: ScanEntry): RelativePath | undefined;
   /**
@@ -128,7 +128,7 @@ export function openUnderWay(): UnderWay {
       return {
         has: (path) => busy.has(path) || since.has(path),
         otherPath: (entry) => {
-          const isSame = (each: ScanEntry): boolean => each.path !== entry.path && sameIdentity(each, entry);
+          const isSame = (each: ScanEntry): boolean => each.path !== entry.path;
           const found = busyFiles.get(entry.ino).find(isSame) ?? sinceFiles.get(entry.ino).find(isSame);
           return found?.path;
         },

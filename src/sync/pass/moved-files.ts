@@ -1,12 +1,15 @@
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { integerColumn } from "../../lib/integer-column.ts";
 import { readDocument } from "../document/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { KnownFile, Look, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
-import { type Followed, moveSuspects, pairByHash, sameIdentity } from "../plan/moves.ts";
+import { type Followed, inodeSuspects, moveSuspects, pairByHash } from "../plan/moves.ts";
 import { scopeTest } from "../plan/reconcile.ts";
 import type { Rules } from "../rules.ts";
 import { scanPaths } from "../scan.ts";
+import { tellsBirth } from "../scan/root-identity.ts";
 
 /** Where the files of a source lie and what is known of them. */
 export interface Place {
@@ -40,7 +43,8 @@ export async function widen(
   const elsewhere = new Set<RelativePath>();
   for (const entry of scan.entries) {
     for (const known of ledger.files.byInode(source, entry.ino)) {
-      if (sameIdentity(known, entry) && !inScope(known.path)) elsewhere.add(known.path);
+      // Whatever its size and time: it may have been edited as well.
+      if (!inScope(known.path)) elsewhere.add(known.path);
     }
   }
   const waiting = [...missing].filter((path) => !inScope(path));
@@ -63,7 +67,40 @@ export async function widen(
   };
 }
 
-/** Files that moved without keeping their inode: told by their content, which has to be read for it. */
+/**
+ * Files that moved and did not stay as they were: those edited at the same time, known by inode and time of birth, and those
+ * without their inode, known by their content, which has to be read for it.
+ */
+export async function findMoves(
+  place: Place,
+  looks: readonly Look[],
+  gone: readonly KnownFile[],
+): Promise<readonly Move[]> {
+  const edited = inodeSuspects(looks, gone).filter((move) => isSameFile(place, move));
+  const rows = new Set(edited.map(({ known }) => known.id));
+  const paths = new Set(edited.map(({ entry }) => entry.path));
+  const moved = await findMovesByHash(
+    place,
+    looks.filter(({ entry }) => !paths.has(entry.path)),
+    gone.filter(({ id }) => !rows.has(id)),
+  );
+  return [...edited, ...moved];
+}
+
+/** Whether the file has had its inode since before the row's change time, when that was the row's file. */
+function isSameFile({ rules }: Place, { known, entry }: Move): boolean {
+  try {
+    const path = join(rules.source.absolutePath, entry.path);
+    const { ino, birthtimeMs } = lstatSync(path);
+    // Coarse times would be equal for two files of one second.
+    const isFine = tellsBirth() && birthtimeMs > 0 && birthtimeMs % 1000 !== 0;
+    return isFine && integerColumn(ino) === known.ino && birthtimeMs <= known.ctimeMs;
+  } catch {
+    return false; // It is looked at again for what happens to it now.
+  }
+}
+
+/** Files that moved without keeping their inode. */
 export async function findMovesByHash(
   { rules, ledger, signal, moved }: Place,
   looks: readonly Look[],

@@ -33,7 +33,7 @@ import type { DirtySet, Due } from "../settle.ts";
 import type { BusyPaths } from "../under-way.ts";
 import { openDeletes, type Deletion } from "./deletes.ts";
 import { leftOutOf } from "./left-out.ts";
-import { applyMoves, findMovesByHash, widen, type Place } from "./moved-files.ts";
+import { applyMoves, findMoves, widen, type Place } from "./moved-files.ts";
 import { inSlices } from "./slices.ts";
 
 /** What a pass found to be done. */
@@ -302,7 +302,7 @@ export function openPasses({
     if (whole) judgedRoot = scan.root;
 
     const rested = difference.looks.filter((look) => mayBegin(look, due, busy));
-    const byHash = await findMovesByHash(place, rested, difference.gone);
+    const byHash = await findMoves(place, rested, difference.gone);
     const applied = followMoves(difference, rested, byHash);
     await applyMoves(place, applied);
     // Whoever writes a file anew empties it first.
@@ -373,7 +373,7 @@ export function openPasses({
         const reason = scan.root === undefined ? rootReason(scan) : judged.reason;
         return { looks: [], refused: [], skipped: [], braked: { ...judged, reason } };
       }
-      const byHash = await findMovesByHash(place, difference.looks, difference.gone);
+      const byHash = await findMoves(place, difference.looks, difference.gone);
       const { looks, gone } = followMoves(difference, difference.looks, byHash);
       const { refused, skipped } = difference;
       return { looks, refused, skipped, braked: brake(scan, gone, facts) };

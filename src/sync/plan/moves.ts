@@ -74,6 +74,24 @@ export function moveSuspects(looks: readonly Look[], gone: readonly KnownFile[])
 }
 
 /**
+ * New files with the inode of a missing one, whose size or time is another: moved and edited at once, or a number that
+ * was used again. A file that was born before the row's change time had the inode then, so it is the row's.
+ */
+export function inodeSuspects(looks: readonly Look[], gone: readonly KnownFile[]): readonly Move[] {
+  if (gone.length === 0) return [];
+  const rows = takeAll(singles(gone.filter(mayMove), ({ ino }) => String(ino)));
+  const fresh = looks.filter(
+    ({ entry, known }) => known === undefined && entry.link === undefined && rows.has(String(entry.ino)),
+  );
+  return [...takeAll(singles(fresh, ({ entry }) => String(entry.ino))).entries()].flatMap(
+    ([ino, { entry }]) => {
+      const known = rows.get(ino);
+      return known === undefined ? [] : [{ known, entry }];
+    },
+  );
+}
+
+/**
  * Pairs missing rows with new files of the same content hash. Of several rows or files with one hash, those whose
  * file name is the only one of its kind on both sides are paired; the rest is left: equal bytes tell nothing more.
  */

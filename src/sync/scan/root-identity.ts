@@ -24,7 +24,7 @@ let told: boolean | undefined;
  * Whether times of birth are real. Where statx(2) is not to be had (an old kernel, a sandbox), libuv puts the change
  * time in their place, which moves; the folder above all has another change time than birth in any system that runs.
  */
-function tellsBirth(): boolean {
+export function tellsBirth(): boolean {
   if (told === undefined) {
     const { birthtimeMs, ctimeMs } = statSync("/");
     told = birthtimeMs !== ctimeMs;
