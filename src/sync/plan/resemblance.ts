@@ -1,7 +1,7 @@
 /** Recognising titles that a service keeps in a form of its own: cut, composed, or without some signs. Pure. */
 
-/** A cut title shorter than this says too little. */
-const CUT_CHARS_MIN = 8;
+/** A cut title shorter than this says too little, although text or description must be equal too. */
+const CUT_CHARS_MIN = 2;
 
 /** The letters and digits of a title: what is left of it however a service keeps it. */
 export function lettersOf(title: string): string {

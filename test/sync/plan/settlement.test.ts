@@ -90,7 +90,7 @@ describe("settling creates by the list", () => {
     {
       name: "a title that says too little does not match",
       creates: [create(1, { title: "notes on figures 1" })],
-      list: [listed("x", { title: "notes", label: "cut", labelUnder: () => "l" })],
+      list: [listed("x", { title: "n", label: "cut", labelUnder: () => "l" })],
       expected: { adopted: [], absent: [1] },
     },
     {
