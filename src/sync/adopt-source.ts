@@ -24,6 +24,7 @@ import {
   type TravellingCreate,
 } from "./plan/adoption.ts";
 import { alterationsOf, lossReason, type AuditedResource } from "./plan/audit.ts";
+import { CLOCK_SLACK_MS } from "./plan/settlement.ts";
 import { isSameRoot } from "./plan/brakes.ts";
 import { sameShape } from "./plan/decide.ts";
 import type { KnownFile, RelativePath, Scan, ScanEntry } from "./plan/model.ts";
@@ -159,6 +160,11 @@ export async function adoptSource(
   const { matches, files, resources } = matchFiles(candidates, found.unowned, hashes, {
     fits: hasSettings,
     isBorne: (label) => borne.has(label),
+    // A former ledger made what it made before this one began, and before the resource that a row has by now.
+    isTooYoung: ({ path }, { createdMs }) =>
+      !whole &&
+      createdMs !== undefined &&
+      createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.bornMs),
   });
   // Rows of a new ledger are few, and look for another resource once only. So theirs come first, with the note that the
   // comparison has begun: after a crash in between only files without a resource look for one.
@@ -233,6 +239,8 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
 interface Found {
   /** Resources that no row owns. */
   readonly unowned: readonly Adoptable[];
+  /** When the ledger began, by the service's clock, at the latest. */
+  readonly bornMs: number;
   /** Rows whose resource is as the row says. */
   readonly sound: NumberSet;
   /** Resources that are there and differ, by their row. */
@@ -280,7 +288,7 @@ async function listFound(
   const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
   const unanswered = found.unowned.filter(({ docId }) => !ledger.files.ownsDoc(docId));
   const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), listed.clockOffsetMs);
-  return { ...found, unowned };
+  return { ...found, unowned, bornMs: ledger.drift.bornMs() + listed.clockOffsetMs + CLOCK_SLACK_MS };
 }
 
 /** What is being made; its answer may be on its way. */

@@ -149,7 +149,8 @@ export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource
 /**
  * Matches files with resources. `hashes` are those of uploads' bytes by resource, as far as they were fetched. Of several
  * that are equal as many are paired as there are files, the oldest first; but those first that `fits` says need not be
- * replaced. `isBorne` says that a file that is not among these has that title and description, and a resource.
+ * replaced. `isBorne` says that a file that is not among these has that title and description, and a resource; `isTooYoung` that
+ * a resource cannot be one that a former ledger made: then only an equal one is taken.
  */
 export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   files: readonly F[],
@@ -158,9 +159,11 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   {
     fits = () => true,
     isBorne = () => false,
+    isTooYoung = () => false,
   }: {
     readonly fits?: (file: F, resource: R) => boolean;
     readonly isBorne?: (label: string) => boolean;
+    readonly isTooYoung?: (file: F, resource: R) => boolean;
   } = {},
 ): Matches<F, R> {
   const matches: Match<F, R>[] = [];
@@ -187,7 +190,11 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   for (const file of left) {
     const [resource, ...others] = bearing.get(file.label) ?? [];
     const isOnly =
-      others.length === 0 && !file.hasOther && labelled.get(file.label)?.length === 1 && !isBorne(file.label);
+      others.length === 0 &&
+      !file.hasOther &&
+      labelled.get(file.label)?.length === 1 &&
+      !isBorne(file.label) &&
+      (resource === undefined || !isTooYoung(file, resource));
     if (resource === undefined || !isOnly || taken.has(resource.docId) || !isSameSort(file, resource)) {
       rest.push(file);
       continue;

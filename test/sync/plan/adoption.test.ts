@@ -203,6 +203,13 @@ it("of equal resources that is taken first which need not be replaced", () => {
   expect(matches.map(({ resource: { docId } }) => docId)).toEqual(["wanted"]);
 });
 
+it("takes no resource by the label that is younger than the ledger", () => {
+  const found = matchFiles([file("a")], [resource("x", { digest: "e" })], new Map(), {
+    isTooYoung: () => true,
+  });
+  expect(found.matches).toEqual([]);
+});
+
 it("takes no resource by the label where a file that has its own bears it", () => {
   const found = matchFiles([file("a")], [resource("x", { digest: "e" })], new Map(), {
     isBorne: (label) => label === "l",
