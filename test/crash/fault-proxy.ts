@@ -52,6 +52,12 @@ export type Fault =
       readonly body: string;
       readonly headers?: Readonly<Record<string, string>>;
     }
+  /** The service acts; the answer comes some time later. */
+  | { readonly kind: "answer-late"; readonly ms: number }
+  /** The connection ends at once; the request is forwarded some time later. */
+  | { readonly kind: "act-late"; readonly ms: number }
+  /** The service acts; this is answered in place of its answer. */
+  | { readonly kind: "acted"; readonly status: number; readonly body: string }
   /** The request is forwarded twice; the second answer is given. */
   | { readonly kind: "duplicate" }
   /** Nothing is forwarded and nothing answered until the daemon has had enough. */
@@ -133,7 +139,10 @@ export async function openFaultProxy({ target, bare = false }: FaultProxyOptions
       return;
     }
     if (fault?.kind === "delay") await sleep(fault.ms);
-    if (incoming.socket.destroyed) return;
+    if (fault?.kind === "act-late") {
+      incoming.socket.destroy();
+      await sleep(fault.ms);
+    } else if (incoming.socket.destroyed) return;
     if (bare && request.operation === "collections") {
       outgoing.writeHead(404, { "content-type": "text/html" });
       outgoing.end("<html><body>Cannot GET</body></html>");
@@ -143,7 +152,12 @@ export async function openFaultProxy({ target, bare = false }: FaultProxyOptions
     const { status, headers, bytes } = await forward(incoming, body);
     request.status = status;
     if (request.operation === "create") request.docId = madeBy(bytes);
-    if (fault?.kind === "swallow") {
+    if (fault?.kind === "act-late") return;
+    if (fault?.kind === "answer-late") await sleep(fault.ms);
+    if (fault?.kind === "acted") {
+      outgoing.writeHead(fault.status, { "content-type": "application/json" });
+      outgoing.end(fault.body);
+    } else if (fault?.kind === "swallow") {
       incoming.socket.destroy();
     } else if (fault?.kind === "reset-midway") {
       outgoing.writeHead(status, { ...headers, "content-length": bytes.length });

@@ -28,6 +28,8 @@ export interface GroundOptions {
   readonly service: CrashService | "embedded";
   readonly ownerId: string;
   readonly bare?: boolean;
+  /** What the service makes of titles and texts. Default: nothing. */
+  readonly normalise?: (field: "title" | "description" | "content", text: string) => string;
   /** Keys of the configuration's `sync`. */
   readonly sync?: Readonly<Record<string, number>>;
   /** Default: a folder beside the documents. */
@@ -70,7 +72,7 @@ export async function endGrounds(): Promise<void> {
 
 /** Lays everything out. Starts no daemon. */
 export async function openGround(options: GroundOptions): Promise<Ground> {
-  const { ownerId, bare = false, sync = {} } = options;
+  const { ownerId, bare = false, sync = {}, normalise = (_field, text) => text } = options;
   const service = options.service === "embedded" ? undefined : options.service;
   const base = temporaryFolder("crash");
   const root = join(base.path, "docs");
@@ -110,7 +112,11 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
       const title = path.slice(root.length + 1);
       const chunkChars = title.startsWith(`${RESETTLED}/`) ? recipes.chunkChars : CHUNK_CHARS;
       const word = title.startsWith(`${RETITLED}/`) ? recipes.word : "from";
-      return inOneLine(title, `${word} ${title}`, chunkChars, readFileSync(path));
+      const bytes = readFileSync(path);
+      const isText = path.endsWith(".txt");
+      const sent = isText ? Buffer.from(normalise("content", bytes.toString("utf8"))) : bytes;
+      const description = normalise("description", `${word} ${title}`);
+      return inOneLine(normalise("title", title), description, chunkChars, sent);
     });
   };
   const found = async (at: CrashService, resources: readonly ResourceRecord[]): Promise<string[]> =>

@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stop, until } from "../e2e/program.ts";
+import { startBareService } from "./bare-service.ts";
 import { type Chance, openChance, wholeNumberOf } from "./chance.ts";
 import { change, fill } from "./edits.ts";
 import { endGrounds, type Ground, openGround } from "./ground.ts";
+import { openListView } from "./list-view.ts";
 import { type CrashService, startService } from "./service.ts";
 import { storm } from "./weather.ts";
 
@@ -16,8 +18,10 @@ const KILLS = 3;
 const FILES = 80;
 /** A resource counts as older than an intent when it is so by more than two clocks may differ. */
 const OLDER_MS = 7000;
-/** An extra resource, of a create that was under way when the daemon died, is looked for after 30 s. */
-const AGREE_MS = 120_000;
+/** Each change becomes visible to the lists of a bare service after a delay of its own, up to this. */
+const LAG_MS = 4000;
+/** An extra resource, of a create that was under way when the daemon died, is looked for until two minutes after that. */
+const AGREE_MS = 240_000;
 
 const TWIN = { path: "papers/twin.txt", text: "the same words in many files" };
 
@@ -78,8 +82,13 @@ describe("kill -9 at any moment, in a network on a bad day", () => {
     "leaves one resource a file, with its content, and what others have there as it is (seed %i)",
     async (seed) => {
       const chance = openChance(seed);
-      // Every other service is one that knows nothing but the bare specification.
-      const ground = await openGround({ service, ownerId: `kill-${seed}`, bare: seed % 2 === 0 });
+      // Every other service is one that knows nothing but the bare specification, and whose lists lag.
+      const bare = seed % 2 === 0;
+      const lists = openListView(openChance(seed + 1000), { lagMs: LAG_MS, share: 0 });
+      const lagging = bare
+        ? await startBareService({ onWrite: (resource) => lists.note(resource), listed: () => lists.show() })
+        : undefined;
+      const ground = await openGround({ service: lagging ?? service, ownerId: `kill-${seed}`, bare });
       fill(ground, chance, FILES);
       await ground.addForeign({ title: "notes/file-1.txt", description: "theirs", content: "theirs" });
       for (let round = 1; round <= ROUNDS; round += 1) {
@@ -98,6 +107,7 @@ describe("kill -9 at any moment, in a network on a bad day", () => {
       }
       expect(await ground.disagreements()).toEqual([]);
       await ground.end();
+      await lagging?.end();
     },
     (ROUNDS + 1) * AGREE_MS,
   );

@@ -75,6 +75,12 @@ export interface FakeOptions {
   readonly port?: number;
   /** What the service makes of a text before it keeps it. Default: nothing. */
   readonly normalise?: (field: "title" | "description" | "content", text: string) => string;
+  /** The service's clock minus ours, in its timestamps and Date headers. Default: 0. */
+  readonly skewMs?: number;
+  /** Told of each resource that was made, changed or deleted, as it then is. */
+  readonly onWrite?: (resource: Readonly<FakeResource>) => void;
+  /** What a list shows in place of all resources. Default: these. */
+  readonly listed?: () => readonly FakeResource[];
 }
 
 /** A small in-memory service that obeys the bare specification and fails on request. */
@@ -97,6 +103,7 @@ export interface FakeService {
 
 /** Starts the fake on a free port of loopback. */
 export async function openFakeService(options: FakeOptions = {}): Promise<FakeService> {
+  const { skewMs = 0 } = options;
   const resources = new Map<string, FakeResource>();
   const uploads = new Map<string, { bytes: number; hash: string; content: Buffer }>();
   const requests: FakeRequest[] = [];
@@ -126,6 +133,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     const target = new URL(incoming.url ?? "/", url);
     const request = describe(requests.length, incoming, target, bytes);
     requests.push(request);
+    if (skewMs !== 0) outgoing.setHeader("date", new Date(Date.now() + skewMs).toUTCString());
     const fault = fake.fault(request);
     if (fault?.kind === "lose-request") {
       incoming.socket.destroy();
@@ -185,7 +193,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
 
   const act = (request: FakeRequest, target: URL, bytes: Buffer): [number, unknown] => {
     const { body = {} } = request;
-    const at = new Date().toISOString();
+    const at = new Date(Date.now() + skewMs).toISOString();
     switch (request.operation) {
       case "upload": {
         const fileUrl = `${url}/files/${randomBytes(12).toString("hex")}`;
@@ -227,6 +235,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
           updatedAt: at,
         };
         resources.set(resource._id, resource);
+        options.onWrite?.({ ...resource });
         return [201, { success: true, message: "created", data: record(resource, false) }];
       }
       case "update":
@@ -244,12 +253,13 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
           resource.refreshedAt = at;
         } else resource.isDeleted = true;
         resource.updatedAt = at;
+        options.onWrite?.({ ...resource });
         return [200, { success: true, message: request.operation, data: record(resource, true) }];
       }
       case "list": {
         const owner = target.searchParams.get("ownerId");
         const collection = target.searchParams.get("collectionId");
-        const found = [...resources.values()].filter(
+        const found = (options.listed?.() ?? [...resources.values()]).filter(
           ({ isDeleted, ownerId, collectionId }) =>
             !isDeleted && ownerId === owner && collectionId === collection,
         );
