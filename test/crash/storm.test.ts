@@ -31,6 +31,8 @@ function normalise(_field: string, text: string): string {
 }
 
 interface Status {
+  /** Null: none runs, and what is said is of its last pass. */
+  readonly daemon: { readonly idle: boolean } | null;
   readonly sources: readonly {
     readonly files: number;
     readonly inAgreement: number;
@@ -46,7 +48,9 @@ async function expectHonesty(ground: Ground, when: string): Promise<void> {
   const before = Date.now();
   const { code, stdout } = await ground.command("status", "--json");
   if (code !== 0) return;
-  const [source] = (JSON.parse(stdout) as Status).sources;
+  const { daemon, sources } = JSON.parse(stdout) as Status;
+  const [source] = sources;
+  if (daemon?.idle !== true) return;
   if (source === undefined || source.files === 0) return;
   const { waiting, failed, held, holdReason } = source;
   if (waiting + failed + held > 0 || holdReason !== null) return;
@@ -81,6 +85,19 @@ async function killAmidChanges(ground: Ground, chance: Chance, names: Map<number
   expect({ code, signal }, `it said: ${running.output.stderr}`).toEqual({ code: null, signal: "SIGKILL" });
 }
 
+/** Runs the daemon in the storm while nothing changes, and asks for its status. */
+async function askWhileItRests(ground: Ground, chance: Chance): Promise<void> {
+  const faultOf = unkindFaults(chance, SHARE);
+  const running = ground.start();
+  ground.proxy.fault = (request) => faultOf(request)?.fault;
+  for (let asked = 0; asked < 5; asked += 1) {
+    await sleep(1500);
+    await expectHonesty(ground, "while nothing changed");
+  }
+  running.child.kill("SIGKILL");
+  await once(running.child, "close");
+}
+
 describe("a storm of kills and faults before a service that only speaks the published specification", () => {
   it.concurrent.each(Array.from({ length: SEEDS }, (_, index) => SEED + index))(
     "ends with one resource a file, what others have as it is, and a status that never lied (seed %i)",
@@ -110,7 +127,7 @@ describe("a storm of kills and faults before a service that only speaks the publ
       await ground.addForeign({ title: "notes/file-1.txt", description: "theirs", content: "theirs" });
       for (let kill = 1; kill <= KILLS; kill += 1) {
         await killAmidChanges(ground, chance, names);
-        if (kill % 4 === 0) await expectHonesty(ground, `after kill ${kill}`);
+        if (kill % 6 === 0) await askWhileItRests(ground, chance);
       }
 
       ground.proxy.fault = () => undefined;

@@ -201,7 +201,12 @@ export interface Conditions {
   /** There is a second source: of another owner, or of the same. Its paths begin with `SECOND`. */
   readonly second?: "other-owner" | "same-owner";
   /** The service works on so many documents at once, on each for so long at most. */
-  readonly slow?: { readonly eachMs: number; readonly atOnce: number };
+  readonly slow?: {
+    readonly eachMs: number;
+    readonly atOnce: number;
+    /** The second source's documents cost no time, and are there so long after they were written at most. */
+    readonly quickMs?: number;
+  };
   /** The disk keeps times in multiples of this. */
   readonly coarseMs?: number;
   /** How often somebody asks for the status. */

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { MUTANTS } from "./mutants.ts";
+import { MUTANTS, type Mutant } from "./mutants.ts";
 import { worldsNamed } from "./worlds.ts";
 import type { Order, Report } from "./worker.ts";
 
@@ -139,37 +139,56 @@ async function replayThatFinds(mutant: string): Promise<string | undefined> {
   return found;
 }
 
-/** Runs the kept histories, then the seeds with one deliberate bug until it is found. */
-async function findMutant(name: string, does: string): Promise<boolean> {
-  const replay = await replayThatFinds(name);
-  if (replay !== undefined) {
-    say(`${name} (${does}): found by the kept history ${replay}`);
-    return true;
-  }
-  let seeds = 0;
-  let found: { readonly seed: number; readonly words: string } | undefined;
-  const order = {
-    from: 1,
-    count: MUTANT_SEEDS_MAX,
-    stride: 1,
-    mutant: name,
-    stopAtFailure: true,
-    ...inWorlds,
-  };
+interface FoundBy {
+  readonly seed: number;
+  readonly words: string;
+}
+
+/** The first of the seeds from one on that fails with a deliberate bug. */
+async function firstFailure(
+  mutant: string,
+  from: number,
+  chosen: Pick<Order, "worlds">,
+): Promise<FoundBy | undefined> {
+  let found: FoundBy | undefined;
+  const count = MUTANT_SEEDS_MAX - from + 1;
   try {
-    await work(order, (report) => {
+    await work({ from, count, stride: 1, mutant, stopAtFailure: true, ...chosen }, (report) => {
       if (report.kind === "line") return true;
-      seeds += 1;
-      showProgress(`${name}: ${seeds} seeds`);
+      showProgress(`${mutant}: ${report.seed} seeds`);
       if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
       return found === undefined;
     });
   } catch (error) {
     // A daemon that works on for ever and never waits is found, too.
     if (!(error instanceof Silence)) throw error;
-    seeds += 1;
     found = { seed: error.seed, words: error.message };
   }
+  return found;
+}
+
+async function passesWithout(seed: number, chosen: Pick<Order, "worlds">): Promise<boolean> {
+  let passes = false;
+  await work({ from: seed, count: 1, stride: 1, stopAtFailure: true, ...chosen }, (report) => {
+    passes ||= report.kind === "passed";
+    return true;
+  });
+  return passes;
+}
+
+/** Runs the kept histories, then the seeds with one deliberate bug until it is found. */
+async function findMutant({ name, does, worlds }: Mutant): Promise<boolean> {
+  const replay = await replayThatFinds(name);
+  if (replay !== undefined) {
+    say(`${name} (${does}): found by the kept history ${replay}`);
+    return true;
+  }
+  const chosen = { ...(worlds && { worlds }), ...inWorlds };
+  let found = await firstFailure(name, 1, chosen);
+  // A seed that fails without the deliberate bug has not found that.
+  while (found !== undefined && !(await passesWithout(found.seed, chosen)))
+    found = await firstFailure(name, found.seed + 1, chosen);
+  const seeds = found?.seed ?? MUTANT_SEEDS_MAX;
   showProgress("");
   say(
     `${name} (${does}): ${found === undefined ? `NOT FOUND after ${seeds} seeds` : `found by seed ${found.seed} after ${seeds} seeds: ${found.words.slice(0, 160)}`}`,
@@ -186,7 +205,7 @@ if (values.mutants || values.mutant !== undefined) {
   const waiting = [...chosen];
   const next = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      if (!(await findMutant(mutant.name, mutant.does))) missed += 1;
+      if (!(await findMutant(mutant))) missed += 1;
     }
   };
   await Promise.all(Array.from({ length: Number(values.workers) }, next));

@@ -5,6 +5,8 @@ export interface Mutant {
   readonly name: string;
   /** What it does, in words. */
   readonly does: string;
+  /** The unkind worlds that it is looked for in. Default: all that the daemon passes. */
+  readonly worlds?: readonly string[];
   readonly patches: readonly Patch[];
 }
 
@@ -384,5 +386,122 @@ export const MUTANTS: readonly Mutant[] = [
     name: "busy-unnoticed",
     does: "a file that goes with its folder while it is being sent is not looked at again",
     patches: [patch("pass/pass.ts", "for (const path of changed) source.lookAgain(path);", "void changed;")],
+  },
+  {
+    name: "list-trusted",
+    does: "a list alone tells which resource stays, and what was deleted is adopted from a list that still shows it",
+    worlds: ["lagging-lists"],
+    patches: [
+      patch(
+        "recover.ts",
+        "ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId);",
+        "ledger.files.ownsDoc(docId);",
+      ),
+      patch(
+        "doubts.ts",
+        "if (!(await hasAnswered(kept.id, kept.docId, since))) return false;",
+        "void hasAnswered;",
+      ),
+    ],
+  },
+  {
+    name: "two-states",
+    does: "what is under way is asked for anew after it was compared with a snapshot of it",
+    worlds: ["there-and-back"],
+    patches: [patch("under-way.ts", " ?? sinceFiles.get(entry.ino).find(isSame);", ";")],
+  },
+  {
+    name: "slow-failed",
+    does: "a service that is still working on the first request counts as one that failed, and the next try has another key",
+    worlds: ["slow-work"],
+    patches: [
+      patch(
+        "actions/follow.ts",
+        "if (isUnderWay !== true) return false;",
+        "if (retryAfterMs > 0) return false;",
+      ),
+      patch(
+        "ledger/intents.ts",
+        "if (row === undefined || !isSameRequest(intentOf(row).observed, now)) return undefined;",
+        "if (row === undefined || isSameRequest(intentOf(row).observed, now)) return undefined;",
+      ),
+    ],
+  },
+  {
+    name: "one-line",
+    does: "all jobs wait in one line, whichever source they are of",
+    worlds: ["starved-source"],
+    patches: [
+      patch(
+        "queue.ts",
+        "const { owner, kind } = lineOf(job);",
+        'const { owner, kind } = { ...lineOf(job), owner: "all", kind: "all" };',
+      ),
+    ],
+  },
+  {
+    name: "normalised-altered",
+    does: "what the service made of a text counts as somebody's change",
+    worlds: ["normalising"],
+    patches: [
+      patch(
+        "plan/audit.ts",
+        "if (!isOneOf(listed.digest, listed.plainDigest, row.digest, row.storedDigest))",
+        "if (!isOneOf(listed.digest, listed.plainDigest, row.digest, null))",
+      ),
+    ],
+  },
+  {
+    name: "adoptions-at-once",
+    does: "two sources of one owner look for their resources at the same time",
+    worlds: ["one-owner"],
+    patches: [
+      patch(
+        "adopt.ts",
+        /context\.adoptions\.run\(`\$\{collection\}\\0\$\{ownerId\}`, \(\) =>\s+adoptSource\(context, source, \{ whole, signal, isBusy \}\),\s+\);/,
+        "adoptSource(context, source, { whole, signal, isBusy }); void collection; void ownerId;",
+      ),
+    ],
+  },
+  {
+    name: "ignore-at-once",
+    does: "an ignore file counts as it is, be it half-written",
+    worlds: ["ignore-files"],
+    patches: [
+      patch("rules/ignore-settling.ts", "if (nowMs - sinceMs >= restMs) {", "if (nowMs >= sinceMs) {"),
+    ],
+  },
+  {
+    name: "troubled-uncounted",
+    does: "files that failed or are parked do not count as files of their folder",
+    worlds: ["troubled-and-emptied"],
+    patches: [
+      patch(
+        "pass/deletes.ts",
+        "filesBefore: ledger.sources.withResource(source),",
+        "filesBefore: row.agreed + row.unsure + row.held,",
+      ),
+    ],
+  },
+  {
+    name: "adopted-again",
+    does: "when files look for resources once more, those in agreement look, too",
+    worlds: ["partial-adoption"],
+    patches: [
+      patch("adopt-source.ts", '(isAgain && (!whole || row.state === "agreed")) ||', ""),
+      patch(
+        "adopt-source.ts",
+        "(!isAgain || isWithin(path, before.parts)) && !isBusy(path);",
+        "!isBusy(path);",
+      ),
+    ],
+  },
+  {
+    name: "coarse-trusted",
+    does: "a file's times tell every write from the one before, however coarse they are",
+    worlds: ["coarse-times"],
+    patches: [
+      patch("plan/file-times.ts", "if (mtimeMs % 1000 !== 0 || ctimeMs % 1000 !== 0)", "if (mtimeMs >= 0)"),
+    ],
   },
 ];

@@ -1,7 +1,8 @@
-import type { Happening, History } from "./history.ts";
+import { SECOND, type Happening, type History } from "./history.ts";
 import { realTurn } from "./virtual/globals.ts";
 import { hashOf } from "./virtual/random.ts";
 import type { Failure } from "./world/judge.ts";
+import type { Expected } from "./world/expected.ts";
 import { askForStatus } from "./world/honesty.ts";
 import { wordsOf } from "./world/runner.ts";
 import { approve, happen, openWorld, type World } from "./world/world.ts";
@@ -67,6 +68,7 @@ async function storm(world: World, history: History): Promise<void> {
   const { clock, runner, network, note } = world;
   const overMs = happenings.reduce((end, each) => Math.max(end, endOf(each)), 0) + 1;
   runner.start(conditions.mode);
+  askForQuick(world, history);
   askForStatus(world, history, overMs + ASKED_MS);
   for (const happening of happenings) {
     const run = (): void => happen(world, happening);
@@ -77,6 +79,20 @@ async function storm(world: World, history: History): Promise<void> {
   runner.spare();
   network.calm();
   note(() => "the storm is over");
+}
+
+/** A source whose documents cost no time does not wait for another's. */
+function askForQuick({ clock, judge }: World, { conditions }: History): void {
+  const quickMs = conditions.slow?.quickMs;
+  if (quickMs === undefined) return;
+  const ask = (): void => {
+    const isQuick = ({ path, changedMs }: Expected): boolean =>
+      path.startsWith(SECOND) && clock.nowMs() - changedMs > quickMs;
+    const wrong = judge.wrong(isQuick);
+    if (wrong.length > 0) judge.fail("starved", `another source's files are waited for: ${wrong.join("; ")}`);
+    clock.at(clock.nowMs() + 1000, { alive: true }, ask);
+  };
+  ask();
 }
 
 /** Folder and service come to agree within a bounded time, with a person's help where it is asked for, and stay so. */

@@ -73,8 +73,8 @@ const UNTOLD_MS = 10 * 60_000;
 const AGREED_MS = 60_000;
 /** What leaves so long after a change was read after it. */
 const READ_AFTER_MS = 2000;
-/** Requests within one second that no honest work needs. */
-const SECOND_REQUESTS_MAX = 150;
+/** Requests within one second that no honest work needs: some for each of a hundred files. */
+const SECOND_REQUESTS_MAX = 400;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
 const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;

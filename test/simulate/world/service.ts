@@ -211,6 +211,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     freeMs[at] = endMs;
     return endMs - nowMs;
   };
+  const isQuick = ({ body }: SentRequest): boolean =>
+    conditions.slow?.quickMs !== undefined && body.includes(QUICK);
   /** Keys of requests that are worked on. */
   const working = new Set<string>();
   const keyWord = ({ operation, headers }: SentRequest): string | undefined => {
@@ -400,6 +402,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const isWork = operation === "create" || operation === "update";
       const word = keyWord(request);
       const isBegun = word !== undefined && (answered.has(word) || working.has(word));
+      if (isQuick(request)) return 0;
       if (!isWork || isPatient(request) || isBegun || headers["pauthkey"] !== SERVICE_KEY) return 0;
       const ms = slotMs() ?? 0;
       if (ms > 0 && word !== undefined) working.add(word);
@@ -439,6 +442,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   return service;
 }
 
+/** In requests that cost no time where others do. */
+const QUICK = '"q/';
 /** How old a stale list is. */
 const STALE_MS = 60_000;
 /** What a short list shows. */

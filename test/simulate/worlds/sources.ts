@@ -18,6 +18,31 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
     passes: true,
     change: (random, history) => withSecond(random, history, "same-owner"),
   },
+  {
+    name: "starved-source",
+    does: "the service takes very long over one source's documents, and none over another's",
+    share: 0.02,
+    passes: true,
+    change: (random, history) => {
+      const slow = { eachMs: 60_000, atOnce: 1, quickMs: 150_000 };
+      const conditions = { second: "other-owner", slow, keys: true, concurrency: 4 } as const;
+      const calm = {
+        requestTimeoutMs: 30_000,
+        workMs: 0,
+        slowNetMs: 50,
+        slowDiskMs: 0.5,
+        mode: "run",
+      } as const;
+      const atMs = random.between(10_000, 60_000);
+      const files = (prefix: string, count: number): Happening[] =>
+        Array.from({ length: count }, (_, index) => {
+          return { atMs, kind: "write", path: `${prefix}${index}.txt`, text: `of ${prefix} ${index}` };
+        });
+      const happenings = [...files("s/", 40), ...files(`${SECOND}q/`, 10 + random.below(10))];
+      const over: Happening = { atMs: atMs + slow.quickMs + 1000, kind: "backup" };
+      return { ...withConditions(history, { ...conditions, ...calm }), happenings: [...happenings, over] };
+    },
+  },
 ];
 
 function withSecond(random: Random, history: History, second: "other-owner" | "same-owner"): History {
