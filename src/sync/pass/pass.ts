@@ -336,7 +336,7 @@ export function openPasses({
       for (const mount of mounts) ledger.tree.setMount(id, mount);
       if (isAnother) ledger.drift.distrust(id);
       // As long as deletes are held because of another root, or it may lack files that cannot be seen, it is not the agreed one.
-      if (rootIsNew && braked.held.length === 0 && !isHidden) ledger.sources.setRoot(id, identity);
+      if (rootIsNew && decided.held.length === 0 && !isHidden) ledger.sources.setRoot(id, identity);
       if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
       if (whole && before.approved) ledger.sources.approvalUsed(id);
     });

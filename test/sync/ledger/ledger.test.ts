@@ -43,6 +43,24 @@ function withSource(ledger: Ledger): number {
 }
 
 describe("the ledger", () => {
+  it("gives the open creates and doubts of configured sources, and no deletes", () => {
+    const ledger = openLedger(dir, "s");
+    const source = withSource(ledger);
+    ledger.note(() => {
+      ledger.intents.create(source, "key 1", 5, observed("a"));
+      ledger.intents.doubt(ledger.intents.create(source, "key 2", 5, observed("b")), null);
+      ledger.intents.delete(source, "c", "doc");
+    });
+    ledger.flush();
+    expect(ledger.intents.allOpen().map(({ path }) => path)).toEqual(["a", "b"]);
+    expect(ledger.intents.allCreates().map(({ path }) => path)).toEqual(["a"]);
+    ledger.note(() => ledger.sources.keepActive([]));
+    ledger.flush();
+    expect(ledger.intents.allOpen()).toEqual([]);
+    expect(ledger.intents.allCreates()).toEqual([]);
+    ledger.close();
+  });
+
   it("gives back what was written, after it was closed and opened again", async () => {
     const first = openLedger(dir, "s");
     const source = withSource(first);

@@ -1,11 +1,11 @@
 import { lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { openPasses, rulesKeyOf, type PassPlan, type Passes } from "../../../src/sync/pass/pass.ts";
-import type { Look, ScanEntry } from "../../../src/sync/plan/model.ts";
+import type { Look, RootIdentity, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules.ts";
 import { openDirtySet, type DirtySet } from "../../../src/sync/settle.ts";
 import { openUnderWay, type UnderWay } from "../../../src/sync/under-way.ts";
@@ -144,5 +144,56 @@ describe("a file that is renamed while it is on its way", () => {
     onChanged = () => underWay.end(look.entry);
     expect(titles(await planAll())).toEqual([]);
     expect(titles(await planAll())).toEqual(["old/a.md new/a.md"]);
+  });
+});
+
+describe("what a person agrees to", () => {
+  const names = Array.from({ length: 40 }, (_, file) => `${file}.md`);
+  const rootOf = (): RootIdentity | undefined => {
+    ledger.flush();
+    return ledger.sources.get(source).root;
+  };
+
+  it("is no replaced folder whose deletes are held, however often it is looked at", async () => {
+    for (const name of names) write(name);
+    agree(names);
+    await planAll();
+    const agreed = rootOf();
+    renameSync(root, join(base, "aside"));
+    mkdirSync(root);
+    for (const name of names.slice(0, 5)) renameSync(join(base, "aside", name), join(root, name));
+
+    expect((await planAll()).deletions).toEqual([]);
+    expect(rootOf()).toEqual(agreed);
+    await vi.waitUntil(async () => {
+      await planAll();
+      ledger.flush();
+      return ledger.sources.get(source).held === 35;
+    });
+    await planAll();
+    expect(rootOf()).toEqual(agreed);
+  });
+
+  it("stays agreed to through looks at a part of the folder", async () => {
+    write("a.md");
+    agree(["a.md"]);
+    await planAll();
+    const identity = rootOf();
+    if (identity === undefined) throw new Error("no root");
+    ledger.note(() => {
+      ledger.sources.setHold(source, {
+        halted: "it is another folder",
+        reason: null,
+        root: identity,
+        files: 1,
+      });
+      ledger.sources.approve(source);
+    });
+    await plan(["a.md"]);
+    ledger.flush();
+    expect(ledger.sources.get(source).approved).toBe(true);
+    await planAll();
+    ledger.flush();
+    expect(ledger.sources.get(source).approved).toBe(false);
   });
 });
