@@ -1,30 +1,17 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { warningOf } from "./remote/remote.ts";
-import type { ResourceRecord } from "../wire/resource.ts";
-import { Strategy, type Settings } from "../wire/primitives.ts";
-import { openNumberSet, type NumberSet } from "../lib/number-set.ts";
 import type { ActionContext } from "./actions/context.ts";
 import { observe, topicOf } from "./actions/observe.ts";
+import { listFound, listTwice, type Adoptable, type Found } from "./adopt-list.ts";
+import { findOmission } from "./adopt-search.ts";
 import { hashUpload, hashUploads, type SizedFile } from "./adopt-uploads.ts";
-import { auditedOf, listPlace } from "./audit/list.ts";
 import { readDocument } from "./document/read.ts";
 import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Unsearched } from "./ledger/drift.ts";
 import type { Observed } from "./ledger/files.ts";
-import type { CreateIntent } from "./ledger/intents.ts";
 import { applyMoves, findMovesByHash, type Place } from "./pass/moved-files.ts";
 import { inSlices } from "./pass/slices.ts";
-import {
-  isWithin,
-  leaveTravelling,
-  matchFiles,
-  unsearchedParts,
-  uploadGroups,
-  type Match,
-  type TravellingCreate,
-} from "./plan/adoption.ts";
+import { isWithin, matchFiles, unsearchedParts, uploadGroups, type Match } from "./plan/adoption.ts";
 import { alterationsOf, lossReason, type AuditedResource } from "./plan/audit.ts";
-import { CLOCK_SLACK_MS } from "./plan/settlement.ts";
 import { isSameRoot } from "./plan/brakes.ts";
 import { sameShape } from "./plan/decide.ts";
 import type { KnownFile, RelativePath, Scan, ScanEntry } from "./plan/model.ts";
@@ -68,6 +55,8 @@ export interface AdoptSourceOptions {
   /** The ledger may be an old one, so its rows are compared with the list as well. */
   readonly whole: boolean;
   readonly signal: AbortSignal;
+  /** Some of the files that are to be sent. Default: as a scan finds them. */
+  readonly sample?: readonly ScanEntry[];
   /** Whether a file is being read or sent: then it looks for nothing. Default: none is. */
   readonly isBusy?: (path: RelativePath) => boolean;
 }
@@ -75,13 +64,6 @@ export interface AdoptSourceOptions {
 /** A file that looks for its resource. */
 interface Candidate extends SizedFile {
   readonly observed: Observed;
-}
-
-interface Adoptable extends AuditedResource {
-  readonly topic: string;
-  readonly settings: Partial<Settings>;
-  /** What of its document the service could not read. */
-  readonly warning: string | undefined;
 }
 
 /** Files read between two turns of the loop. */
@@ -103,17 +85,28 @@ const SURPLUS_NAMED = 20;
 export async function adoptSource(
   context: ActionContext,
   source: AdoptingSource,
-  { whole, signal, isBusy = () => false }: AdoptSourceOptions,
+  { whole, signal, sample, isBusy = () => false }: AdoptSourceOptions,
 ): Promise<SourceAdoption> {
   const { ledger } = context;
   ledger.flush();
   const startedMs = context.now();
-  const found = await listFound(context, source, signal);
+  const isAgreedTo = ledger.drift.loss(source.id)?.agreed === true;
+  const found = await (isAgreedTo ? listFound : listTwice)(context, source, signal);
   if (found === undefined) return { ...NOTHING, source: source.root, listed: false };
+  if (found === "unclear") return hold(context, source, UNCLEAR_LISTS);
+  const shown = new Set(found.shown.map(({ docId }) => docId));
+  /** Why the list seems to leave out resources of these files, which would be made again. */
+  const omissionOf = async (entries: readonly ScanEntry[]): Promise<string | undefined> =>
+    isAgreedTo ? undefined : findOmission(context, source, { shown, entries, signal });
   if (found.unowned.length === 0 && !whole) {
+    const { entries } =
+      sample === undefined ? await scanSource(source.root, source.rules, { signal }) : { entries: sample };
+    const omission = await omissionOf(entries);
+    if (omission !== undefined) return hold(context, source, omission);
     await ledger.write(() => {
       ledger.drift.setAdopted(source.id, true);
       ledger.drift.setUnsearched(source.id, NOTHING_UNSEARCHED);
+      ledger.drift.setLoss(source.id, undefined);
     });
     return { ...NOTHING, source: source.root };
   }
@@ -166,6 +159,10 @@ export async function adoptSource(
       createdMs !== undefined &&
       createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.bornMs),
   });
+  const omission = await omissionOf(
+    files.filter(({ path }) => !seeking.has(path)).map(({ observed }) => observed.entry),
+  );
+  if (omission !== undefined) return hold(context, source, omission);
   // Rows of a new ledger are few, and look for another resource once only. So theirs come first, with the note that the
   // comparison has begun: after a crash in between only files without a resource look for one.
   const ofRows = new Set(whole ? [] : matches.filter(({ file }) => seeking.has(file.path)));
@@ -186,7 +183,6 @@ export async function adoptSource(
     for (const { file, resource } of group) reportAdopted(context, source, file, resource);
   }
   const missing = files.flatMap(({ path }) => (whole ? (seeking.get(path) ?? []) : []));
-  const isAgreedTo = ledger.drift.loss(source.id)?.agreed === true;
   const lost = isAgreedTo
     ? undefined
     : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
@@ -235,66 +231,17 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   surplus: { count: 0, first: [] },
 };
 
-/** What the list shows of a source's place. */
-interface Found {
-  /** Resources that no row owns. */
-  readonly unowned: readonly Adoptable[];
-  /** When the ledger began, by the service's clock, at the latest. */
-  readonly bornMs: number;
-  /** Rows whose resource is as the row says. */
-  readonly sound: NumberSet;
-  /** Resources that are there and differ, by their row. */
-  readonly altered: ReadonlyMap<number, AuditedResource>;
-}
+const UNCLEAR_LISTS =
+  "the service's lists of its documents differ from one moment to the next, so that files would be sent twice; it is asked again by itself";
 
-async function listFound(
-  context: ActionContext,
-  { id, rules }: AdoptingSource,
-  signal: AbortSignal,
-): Promise<Found | undefined> {
-  const { ledger } = context;
-  const { collection: tier, ownerId } = rules.source;
-  let found = {
-    unowned: [] as Adoptable[],
-    sound: openNumberSet(),
-    altered: new Map<number, AuditedResource>(),
-  };
-  const see = (record: ResourceRecord): void => {
-    const resource = auditedOf(record);
-    const row = ledger.drift.byDoc(record._id);
-    if (row === undefined) {
-      // A list that is behind shows for some time what was deleted.
-      if (!ledger.files.ownsDoc(record._id) && !ledger.intents.isDeleted(record._id))
-        found.unowned.push({
-          ...resource,
-          topic: topicOf(record.description),
-          settings: settingsOf(record),
-          warning: warningOf(record),
-        });
-    } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
-    else found.altered.set(row.id, resource);
-  };
-  const begin = (): ((record: ResourceRecord) => void) => {
-    found = { unowned: [], sound: openNumberSet(), altered: new Map() };
-    return see;
-  };
-  const listed = await listPlace(context, { tier, ownerId }, begin, signal);
-  if (listed === undefined) return undefined;
-  // Creates come next: should the clock be set before one of them is settled, their times mean something still.
-  ledger.note(() => ledger.intents.setClockOffset(listed.clockOffsetMs));
-  ledger.flush();
-  const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
-  // The first time, nothing of this source is on its way; what a former process left is for its files to find.
-  const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
-  const unanswered = found.unowned.filter(({ docId }) => !ledger.files.ownsDoc(docId));
-  const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), listed.clockOffsetMs);
-  return { ...found, unowned, bornMs: ledger.drift.bornMs() + listed.clockOffsetMs + CLOCK_SLACK_MS };
-}
-
-/** What is being made; its answer may be on its way. */
-function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCreate {
-  const { label, digest, fileUrl: url, shape } = observed;
-  return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };
+/** Nothing is sent for the source until a later attempt, or until a person agrees. */
+async function hold(
+  { ledger }: ActionContext,
+  { id, root }: AdoptingSource,
+  reason: string,
+): Promise<SourceAdoption> {
+  await ledger.write(() => ledger.drift.setLoss(id, reason));
+  return { ...NOTHING, source: root, unsearched: ledger.drift.unsearched(id), lost: reason };
 }
 
 /**
@@ -306,7 +253,7 @@ async function findCandidates(
   context: ActionContext,
   source: AdoptingSource,
   { unowned, sound, altered }: Found,
-  { whole, signal, isBusy }: Required<AdoptSourceOptions>,
+  { whole, signal, isBusy }: Required<Omit<AdoptSourceOptions, "sample">>,
 ): Promise<{
   /** Parts that were not searched before; none: this is the first time. */
   readonly before: Unsearched;
@@ -518,16 +465,6 @@ function hasSettings(file: Candidate, resource: Adoptable): boolean {
   const { strategy, chunkSize, chunkOverlap } = file.observed.shape.settings;
   const has = { strategy, chunkSize, chunkOverlap, ...resource.settings };
   return has.strategy === strategy && has.chunkSize === chunkSize && has.chunkOverlap === chunkOverlap;
-}
-
-/** What a list tells of a resource's settings; a service may leave them out. */
-function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
-  const strategy = Strategy.safeParse(settings?.strategy);
-  return {
-    ...(strategy.success && { strategy: strategy.data }),
-    ...(settings?.chunkSize !== undefined && { chunkSize: settings.chunkSize }),
-    ...(settings?.chunkOverlap !== undefined && { chunkOverlap: settings.chunkOverlap }),
-  };
 }
 
 function withAddress(observed: Observed, url: string | undefined): Observed {

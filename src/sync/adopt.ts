@@ -70,14 +70,18 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const waiting = new Set<RelativePath>();
 
   /** Of `others` nothing depends on the list. */
-  const adopt = async (looks: readonly Look[], others: readonly Look[]): Promise<readonly Look[]> => {
+  const adopt = async (
+    looks: readonly Look[],
+    makes: readonly Look[],
+    others: readonly Look[],
+  ): Promise<readonly Look[]> => {
     // Of an old ledger the rows are in question as well.
     const whole = ledger.drift.isDistrusted(source.id);
     const isBusy = (path: RelativePath): boolean => underWay.has(path);
     const { collection, ownerId } = source.rules.source;
     // Two that list at once would both take the same one of equal resources, and leave the other behind.
     const found = await context.adoptions.run(`${collection}\0${ownerId}`, () =>
-      adoptSource(context, source, { whole, signal, isBusy }),
+      adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
     );
     const { adopted, differing, missing, lost } = found;
     isPending = lost !== null;
@@ -122,7 +126,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       return looks.filter((look) => look === alone || !isSearching(look));
     }
     try {
-      return await adopt(looks, others);
+      return await adopt(looks, makes, others);
     } catch (error) {
       if (once || !(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
       onWarning(error);

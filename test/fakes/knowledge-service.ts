@@ -36,6 +36,7 @@ export interface FakeRequest {
     | "other";
   readonly method: string;
   readonly path: string;
+  readonly query: URLSearchParams;
   readonly docId: string | undefined;
   readonly headers: IncomingMessage["headers"];
   readonly body: Record<string, unknown> | undefined;
@@ -72,6 +73,8 @@ export interface FakeOptions {
   /** Honours `Idempotency-Key` on create: the first answer again, and 409 while the first request is being worked on. */
   readonly keys?: boolean;
   readonly reads?: boolean;
+  /** Answers searches of a collection by the words that text and title have in common with the query. */
+  readonly searches?: boolean;
   readonly port?: number;
   /** What the service makes of a text before it keeps it. Default: nothing. */
   readonly normalise?: (field: "title" | "description" | "content", text: string) => string;
@@ -290,7 +293,25 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
         if (resource === undefined) return refuse(404, "no such resource");
         return [200, { success: true, message: "read", data: record(resource, true) }];
       }
-      case "search":
+      case "search": {
+        if (options.searches !== true) return refuse(404, "no such address");
+        const words = new Set(String(body["query"]).split(/\s+/));
+        const results = [...resources.values()]
+          .filter(
+            ({ isDeleted, ownerId, collectionId }) =>
+              !isDeleted && ownerId === body["owner_id"] && collectionId === body["collection_id"],
+          )
+          .map(({ _id, title, content = "", ownerId, collectionId }) => ({
+            id: `${_id}-0`,
+            version: 1,
+            score: `${title} ${content}`.split(/\s+/).filter((word) => words.has(word)).length / words.size,
+            payload: { resourceId: _id, collectionId, ownerId, content, title },
+          }))
+          .filter(({ score }) => score > 0)
+          .sort((a, b) => b.score - a.score)
+          .slice(0, Number(body["top_k"] ?? 5));
+        return [200, { success: true, text: "", results }];
+      }
       case "download":
       case "other":
         return refuse(404, "no such address");
@@ -324,11 +345,11 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
 
 function describe(number: number, incoming: IncomingMessage, target: URL, bytes: Buffer): FakeRequest {
   const { method = "GET", headers } = incoming;
-  const path = target.pathname;
+  const { pathname: path, searchParams: query } = target;
   const docId = /^\/api\/rag\/resource\/([^/]+)$/.exec(path)?.[1];
   const isJson = headers["content-type"] === "application/json" && bytes.length > 0;
   const body = isJson ? (JSON.parse(bytes.toString("utf8")) as Record<string, unknown>) : undefined;
-  return { number, operation: operationOf(method, path, docId), method, path, docId, headers, body };
+  return { number, operation: operationOf(method, path, docId), method, path, query, docId, headers, body };
 }
 
 function operationOf(method: string, path: string, docId: string | undefined): FakeRequest["operation"] {

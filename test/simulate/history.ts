@@ -8,6 +8,7 @@ export type Operation =
   | "collections"
   | "download"
   | "read"
+  | "search"
   | "other";
 
 /** What goes wrong with one request. */

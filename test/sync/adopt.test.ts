@@ -152,21 +152,21 @@ describe("a lost ledger", () => {
     expect(world.activity.filter(({ action }) => action === "adopt")).toHaveLength(4);
   });
 
-  it("costs a new folder one list, and that before anything is sent", async () => {
+  it("costs a new folder two lists, and those before anything is sent", async () => {
     mix();
     await world.sync();
     const operations = world.service.requests.map(({ operation }) => operation);
-    expect(operations.slice(0, 2)).toEqual(["collections", "list"]);
-    expect(operations.filter((operation) => operation === "list")).toHaveLength(1);
+    expect(operations.slice(0, 3)).toEqual(["collections", "list", "list"]);
+    expect(operations.filter((operation) => operation === "list")).toHaveLength(2);
   });
 
-  it("costs a new folder one list at a service that tells the collection's id only to a create", async () => {
+  it("costs a new folder two lists at a service that tells the collection's id only to a create", async () => {
     await world.end();
     await open({});
     mix();
     await world.sync();
     const operations = world.service.requests.map(({ operation }) => operation);
-    expect(operations.slice(0, 3)).toEqual(["collections", "create", "list"]);
+    expect(operations.slice(0, 4)).toEqual(["collections", "create", "list", "list"]);
     expect(operations.filter((operation) => operation === "create")).toHaveLength(4);
     expect(operations).not.toContain("delete");
   });

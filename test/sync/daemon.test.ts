@@ -161,7 +161,8 @@ describe("one pass", () => {
       "collections",
       "upload",
       "create",
-      // A new ledger looks once at what is there, as soon as the collection's id is told.
+      // A new ledger looks once at what is there, as soon as the collection's id is told, by two lists that agree.
+      "list",
       "list",
     ]);
     world.write("paper.pdf", Buffer.concat([bytes, Buffer.from("more")]));

@@ -11,7 +11,7 @@ import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
 import type { Deletion } from "../../src/sync/pass/deletes.ts";
 import { openSettler, type Settler } from "../../src/sync/recover.ts";
 import type { Reply } from "../../src/sync/remote/answer.ts";
-import type { Remote } from "../../src/sync/remote/remote.ts";
+import type { ListEnd, Remote } from "../../src/sync/remote/remote.ts";
 import type { ResourceRecord } from "../../src/wire/resource.ts";
 import type { Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, type World } from "./harness.ts";
@@ -56,7 +56,7 @@ const there = (docId: string): Reply<ResourceRecord> => ({
 /** The settler of a source; `list` stands for the service. */
 function settlerOf(
   id: number,
-  list: () => Reply<{ clockOffsetMs: number }> | Promise<Reply<{ clockOffsetMs: number }>>,
+  list: () => Reply<ListEnd> | Promise<Reply<ListEnd>>,
   once: boolean,
   {
     elapsedMs,
@@ -116,7 +116,7 @@ function settlerOf(
 }
 
 describe("an extra resource that a create may have made", () => {
-  const done = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+  const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
   const doubtBeside = async (ownerId: string): Promise<readonly Deletion[]> => {
     const [first, second] = [
       ledger.sources.open("/one", "o", "fastest"),
@@ -247,7 +247,7 @@ describe("an extra resource that a create may have made", () => {
 
 describe("two sources that were making the same when the process died", () => {
   it("share nothing: one gets the resource that was made, the other makes its own", async () => {
-    const done = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+    const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
     const ids = ["/one", "/two"].map((path) => ledger.sources.open(path, "o", "fastest").id);
     await ledger.write(() => {
       for (const id of ids) ledger.intents.create(id, `key-${id}`, Date.now() - 1000, observed());
@@ -266,7 +266,7 @@ describe("a create that was cut off", () => {
   it("is not settled by an equal resource that is older than it", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => void ledger.intents.create(id, "key", Date.now(), observed()));
-    const list = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
     const { settler } = settlerOf(id, list, false, { createdMs: () => Date.now() - 3_600_000 });
     await settler.recover();
     settler.stop();
@@ -285,9 +285,9 @@ describe("a clock that was set between a create and its recovery", () => {
       ledger.intents.setClockOffset(0);
       ledger.intents.create(id, "key", intentMs, observed());
     });
-    const list = (): Reply<{ clockOffsetMs: number }> => ({
+    const list = (): Reply<ListEnd> => ({
       kind: "done",
-      value: { clockOffsetMs: HOUR_MS },
+      value: { clockOffsetMs: HOUR_MS, isPaged: false },
     });
     const { settler } = settlerOf(id, list, false, { createdMs: () => intentMs + 10 });
     await settler.recover();
@@ -299,7 +299,7 @@ describe("a clock that was set between a create and its recovery", () => {
 });
 
 describe("a create that is in doubt", () => {
-  const done = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+  const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
   const doubt = async (atMs: number): Promise<number> => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => ledger.intents.doubt(ledger.intents.create(id, "key", atMs, observed()), null));
@@ -323,7 +323,7 @@ describe("a create that is in doubt", () => {
   it("takes no other create with it when it was looked for twice at a time", async () => {
     const id = await doubt(Date.now() - 1000);
     let elapsedMs = 0;
-    const slow = Promise.withResolvers<Reply<{ clockOffsetMs: number }>>();
+    const slow = Promise.withResolvers<Reply<ListEnd>>();
     const answers = [done(), done(), slow.promise];
     const list = () => answers.shift() ?? done();
     const { settler } = settlerOf(id, list, false, { elapsedMs: () => elapsedMs, shows: false });
@@ -377,7 +377,7 @@ describe("a question for the collection's id that nobody answers", () => {
       { id: undefined, why: "unanswered" },
       { id: undefined, why: "unanswered" },
     ];
-    const list = (): Reply<{ clockOffsetMs: number }> => ({ kind: "done", value: { clockOffsetMs: 0 } });
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
     const { settler } = settlerOf(id, list, false, { asked });
     await settler.recover();
     settler.stop();
@@ -403,8 +403,8 @@ describe("a list that the service refuses", () => {
 
   it("is asked for again by a running daemon, which says so once", async () => {
     let asked = 0;
-    const answers = (): Reply<{ clockOffsetMs: number }> =>
-      asked++ < 2 ? refused() : { kind: "done", value: { clockOffsetMs: 0 } };
+    const answers = (): Reply<ListEnd> =>
+      asked++ < 2 ? refused() : { kind: "done", value: { clockOffsetMs: 0, isPaged: false } };
     const { settler, warnings } = settlerOf(await open(), answers, false);
     await settler.recover();
     expect(warnings).toEqual([expect.stringContaining("no such list")]);

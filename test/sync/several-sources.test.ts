@@ -370,10 +370,11 @@ it("a new source does not take what the other one of its owner is just making", 
   let creates = 0;
   world.service.fault = ({ operation, body }) => {
     if (operation === "list") lists += 1;
-    if (operation === "list" && lists === 2) return { kind: "wait", until: made.promise };
+    // The first source listed twice.
+    if (operation === "list" && lists === 3) return { kind: "wait", until: made.promise };
     if (operation !== "create") return undefined;
     creates += 1;
-    if (lists === 2 && creates > 1) listed.resolve();
+    if (lists >= 3 && creates > 1) listed.resolve();
     if (body?.["title"] !== "licence.txt" || creates > 1) return undefined;
     made.resolve();
     return { kind: "answer-late", until: listed.promise };

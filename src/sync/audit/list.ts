@@ -7,15 +7,10 @@ import { digestsOf } from "../document/digest.ts";
 import type { DriftPlace } from "../ledger/drift.ts";
 import type { AuditedResource } from "../plan/audit.ts";
 import { delayMs } from "../plan/retry.ts";
+import type { ListEnd } from "../remote/remote.ts";
 
 /** How long the list of a service that is not ours may lag behind its answers, where nothing else is said. */
 export const LIST_LAG_MS = 120_000;
-
-/** How a list went. */
-export interface Listed {
-  /** The service's clock minus ours. */
-  readonly clockOffsetMs: number;
-}
 
 /**
  * Lists a place from beginning to end. `begin` is called before each attempt: what was seen of one that broke off does
@@ -24,10 +19,10 @@ export interface Listed {
  */
 export async function listPlace(
   context: Pick<ActionContext, "collections" | "remote" | "random" | "signal">,
-  { tier, ownerId }: DriftPlace,
+  { tier, ownerId, isUnlimited = false }: DriftPlace & { readonly isUnlimited?: boolean },
   begin: () => (resource: ResourceRecord) => void,
   signal: AbortSignal = context.signal,
-): Promise<Listed | undefined> {
+): Promise<ListEnd | undefined> {
   const { collections, remote } = context;
   let renewed = false;
   for (let failures = 1; ; failures += 1) {
@@ -39,7 +34,7 @@ export async function listPlace(
     if (collectionId === undefined) return undefined;
     const see = begin();
     const reply = await remote.list(
-      { collectionId, ownerId },
+      { collectionId, ownerId, isUnlimited },
       (record) => {
         if (!record.isDeleted) see(record);
       },
@@ -56,7 +51,7 @@ export async function listPlace(
         }
         // But one that a person names is there: either the name or the service is a wrong one.
         if (collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
-        return { clockOffsetMs: 0 };
+        return { clockOffsetMs: 0, isPaged: false };
       }
       case "refused":
         throw listRefused(collectionId, reply.message);

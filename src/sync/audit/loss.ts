@@ -94,8 +94,8 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   const compare = async (): Promise<boolean> => {
     ledger.flush();
     const agreed = ledger.drift.loss(source)?.agreed === true;
-    if (ledger.drift.isDistrusted(source)) {
-      // The rows of an old ledger are judged by the adoption, which asks the list itself and reads the person's word.
+    if (ledger.drift.isDistrusted(source) || isUnadopted(ledger, source)) {
+      // The adoption judges rows of an old ledger, and held the source of a new one: it asks the list itself and reads the person's word.
       held = false;
       suspected = false;
       return true;
@@ -148,6 +148,11 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
     },
     nextLookMs: () => nextMs,
   };
+}
+
+/** Whether the files of a source have looked for no resources yet. */
+function isUnadopted({ drift }: ActionContext["ledger"], source: number): boolean {
+  return !drift.isAdopted(source) && drift.unsearched(source).parts.length === 0;
 }
 
 /** Failed questions after one resource before it counts as lost: what is then not sent is only held. */

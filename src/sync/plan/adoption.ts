@@ -10,6 +10,8 @@ import { CLOCK_SLACK_MS } from "./settlement.ts";
  * is no proof.
  */
 
+/** The service's clock is known from the `Date` of its answers. */
+const DATE_STEP_MS = 1000;
 /** More parts than this are joined to the folders above them. */
 export const UNSEARCHED_MAX = 100;
 
@@ -203,6 +205,23 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
     matches.push({ file, resource, exact: false });
   }
   return { matches, files: rest, resources: resources.filter(({ docId }) => !taken.has(docId)) };
+}
+
+/**
+ * Whether two lists of one place, one after the other, show the same resources. What was made since `sinceMs`, by the
+ * service's clock, may be in one of them only.
+ */
+export function listsAgree(
+  first: readonly AdoptableResource[],
+  second: readonly AdoptableResource[],
+  sinceMs: number,
+): boolean {
+  const isOlder = ({ createdMs }: AdoptableResource): boolean =>
+    createdMs === undefined || createdMs < sinceMs + DATE_STEP_MS;
+  const idsOf = (list: readonly AdoptableResource[]): Set<string> =>
+    new Set(list.filter(isOlder).map(({ docId }) => docId));
+  const [before, after] = [idsOf(first), idsOf(second)];
+  return before.size === after.size && [...before].every((docId) => after.has(docId));
 }
 
 /** A create that has no answer yet. */

@@ -110,13 +110,13 @@ export interface Remote {
   ): Promise<Reply<string> | { readonly kind: "torn" }>;
   /**
    * Lists an owner's resources of a collection, in pages where the service has them. `onResource` may see some of them
-   * before a `later`. The value is the service's clock minus ours.
+   * before a `later`. `isUnlimited` names no limit, where the service may cut a list off at one without a word.
    */
   list(
-    at: { readonly collectionId: string; readonly ownerId: string },
+    at: { readonly collectionId: string; readonly ownerId: string; readonly isUnlimited?: boolean },
     onResource: (resource: ResourceRecord) => void,
     signal: AbortSignal,
-  ): Promise<Reply<{ readonly clockOffsetMs: number }>>;
+  ): Promise<Reply<ListEnd>>;
   /**
    * Ids of the collections by tier. `untold`: the service has no such list, as by the bare specification. `unclear`: the
    * answer may be somebody else's, such as a proxy's page with status 200.
@@ -146,6 +146,14 @@ export interface RemoteOptions {
   readonly onMoved?: () => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
+}
+
+/** How a list ended. */
+export interface ListEnd {
+  /** The service's clock minus ours. */
+  readonly clockOffsetMs: number;
+  /** It came in more than one page. */
+  readonly isPaged: boolean;
 }
 
 /** Opens the connections to one host, by its origin. */
@@ -384,8 +392,9 @@ export function openRemote({
       }
     },
 
-    list: async ({ collectionId, ownerId }, onResource, signal) => {
-      const query = new URLSearchParams({ collectionId, ownerId, limit: String(PAGE_RESOURCES) });
+    list: async ({ collectionId, ownerId, isUnlimited = false }, onResource, signal) => {
+      const query = new URLSearchParams({ collectionId, ownerId });
+      if (!isUnlimited) query.set("limit", String(PAGE_RESOURCES));
       const host = { connections: db.pool, prefix: db.prefix, headers: auth };
       let clockOffsetMs: number | undefined;
       const onListed = (resource: ResourceRecord): void => {
@@ -401,7 +410,8 @@ export function openRemote({
         if (reply.kind !== "done") return reply;
         // The first answer's clock: what was made before the list began is in it.
         clockOffsetMs ??= reply.value.clockOffsetMs;
-        if (reply.value.nextCursor === undefined) return { kind: "done", value: { clockOffsetMs } };
+        if (reply.value.nextCursor === undefined)
+          return { kind: "done", value: { clockOffsetMs, isPaged: pages > 0 } };
         query.set("cursor", reply.value.nextCursor);
       }
       return unexpected(`the list has more than ${LIST_PAGES_MAX} pages`);

@@ -163,6 +163,7 @@ function operationOf(method: string, path: string, docId: string | undefined): O
   if (name === "POST /api/rag/resource") return "create";
   if (name === "GET /api/rag/resource/by-collection") return "list";
   if (name === "GET /api/rag/collections") return "collections";
+  if (name === "POST /rag/query") return "search";
   if (method === "GET" && /^\/[0-9a-f]{24}$/.test(path)) return "download";
   if (method === "GET" && docId !== undefined) return "read";
   if (method === "PUT" && docId !== undefined) return "update";

@@ -286,19 +286,48 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     return service.answer(200, { success: true, message: operation, data: after && record(after, true) });
   };
 
+  /** What lists and searches show of a place. */
+  const visible = (lag: number, collection: unknown, owner: unknown): Resource[] => {
+    const asOfMs = clock.nowMs() - lag;
+    return [...versions.values()]
+      .map((each) => each.findLast(({ listedMs }) => listedMs <= asOfMs)?.resource)
+      .filter((resource) => resource !== undefined)
+      .filter(
+        ({ deleted, ownerId, collectionId }) => !deleted && ownerId === owner && collectionId === collection,
+      );
+  };
+
+  /** The resources of a place by the words that they share with a query; of an upload only its title is searched. */
+  const search = ({ body }: SentRequest): Answer => {
+    const asked = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
+    const words = new Set(String(asked["query"]).split(/\s+/));
+    const results = visible(lagMs, asked["collection_id"], asked["owner_id"])
+      .filter(({ queued }) => queued.length === 0)
+      .map(({ id, title, content = "", collectionId, ownerId }) => ({
+        id: `${id}-0`,
+        version: 1,
+        score: `${title} ${content}`.split(/\s+/).filter((word) => words.has(word)).length / words.size,
+        payload: {
+          resourceId: id,
+          collectionId,
+          ownerId,
+          content,
+          ...(conditions.collections && { title }),
+        },
+      }))
+      .filter(({ score }) => score > 0)
+      .toSorted((a, b) => b.score - a.score)
+      .slice(0, Number(asked["top_k"] ?? SEARCH_RESULTS));
+    return service.answer(200, { success: true, text: "", results });
+  };
+
   const list = ({ query, process }: SentRequest, wrong: Manner["list"]): Answer => {
     listed.set(process, clock.nowMs());
     if (conditions.strictList && (query.has("limit") || query.has("cursor"))) {
       return refuse(400, "unknown parameter");
     }
-    const asOfMs = clock.nowMs() - (wrong === "list-stale" ? Math.max(lagMs, STALE_MS) : lagMs);
-    const all = [...versions.values()]
-      .map((each) => each.findLast(({ listedMs }) => listedMs <= asOfMs)?.resource)
-      .filter((resource) => resource !== undefined)
-      .filter(
-        ({ deleted, ownerId, collectionId }) =>
-          !deleted && ownerId === query.get("ownerId") && collectionId === query.get("collectionId"),
-      );
+    const lag = wrong === "list-stale" ? Math.max(lagMs, STALE_MS) : lagMs;
+    const all = visible(lag, query.get("collectionId"), query.get("ownerId"));
     const some = wrong === "list-short" ? all.filter(() => random.chance(SHORT_SHARE)) : all;
     const found = wrong === "list-reordered" ? some.toSorted(() => random.next() - 0.5) : some;
     if (!conditions.pages) {
@@ -354,6 +383,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         const headers = { "content-type": "application/octet-stream" };
         return { status: 200, headers, text: file.bytes.toString("latin1") };
       }
+      case "search":
+        return search(request);
       case "other":
         return refuse(404, "no such address");
     }
@@ -444,6 +475,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
 
 /** In requests that cost no time where others do. */
 const QUICK = '"q/';
+/** What a search gives that names no number. */
+const SEARCH_RESULTS = 5;
 /** How old a stale list is. */
 const STALE_MS = 60_000;
 /** What a short list shows. */
