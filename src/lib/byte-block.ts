@@ -16,8 +16,8 @@ export interface ByteBlock {
 /** The first size of a block: what was announced may never come, and nobody gets memory for an announcement. */
 const FIRST_BYTES = 64 * 1024;
 
-/** `expectedBytes`: how much will come, where that is known; the block grows no further. */
-export function openByteBlock(bytesMax: number, expectedBytes = bytesMax): ByteBlock {
+/** `expectedBytes`: how much will come, where that is known; 0: it is not, and the first piece may be all. */
+export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
   let block = Buffer.alloc(0);
   let length = 0;
   return {
@@ -27,7 +27,11 @@ export function openByteBlock(bytesMax: number, expectedBytes = bytesMax): ByteB
       else {
         if (end > block.length) {
           // Doubled, so that each byte is copied twice on average, however short the pieces are.
-          const size = Math.max(end, Math.min(expectedBytes, Math.max(FIRST_BYTES, block.length * 2)));
+          const doubled = block.length === 0 ? FIRST_BYTES : block.length * 2;
+          const size = Math.max(
+            end,
+            Math.min(expectedBytes === 0 ? block.length * 2 : expectedBytes, doubled),
+          );
           const grown = Buffer.allocUnsafe(Math.min(bytesMax, size));
           grown.set(block.subarray(0, length));
           block = grown;

@@ -40,12 +40,15 @@ describe("a block of bytes", () => {
     expect(taken.buffer.byteLength).toBeLessThanOrEqual(100_000);
   });
 
-  it("has the size that is told from its first piece on, where that is allowed", () => {
-    const block = openByteBlock(100_000, 80_000);
-    block.add(Buffer.from("a"));
-    expect(block.take()?.buffer.byteLength).toBe(80_000);
+  it("takes memory for what has come, not for what was announced, and ends at the announced size", () => {
+    const announced = openByteBlock(1e9, 1e9);
+    announced.add(Buffer.from("a"));
+    expect(announced.take()?.buffer.byteLength).toBe(64 * 1024);
+    const exact = openByteBlock(1e9, 80_000);
+    for (const piece of [60_000, 20_000]) exact.add(Buffer.alloc(piece));
+    expect(exact.take()?.buffer.byteLength).toBe(80_000);
     const bounded = openByteBlock(100_000, 1e12);
-    bounded.add(Buffer.from("a"));
+    for (const piece of [60_000, 40_000]) bounded.add(Buffer.alloc(piece));
     expect(bounded.take()?.buffer.byteLength).toBe(100_000);
   });
 });
