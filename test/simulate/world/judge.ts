@@ -23,7 +23,10 @@ export interface Judge {
   changed(): void;
   /** A process starts. */
   started(): void;
-  /** Many files were removed in one go: their resources stay until a person agrees. */
+  /**
+   * Many files of `before` were removed in one go: their resources stay until a person agrees. 0: nothing is left of the
+   * folder, so that not one of them may go.
+   */
   massRemoved(paths: readonly string[], before: number): void;
   /** The service lost these: most of its resources are not made again until a person agrees. */
   reset(lost: readonly Resource[], before: number): void;
@@ -345,7 +348,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     massRemoved: (paths, before) => {
       // The first of them may be found before the others, and be none too many by themselves.
-      freeDeletes = options.freeDeletes(before);
+      freeDeletes = before === 0 ? 0 : options.freeDeletes(before);
       held = new Set([...held, ...paths]);
     },
     reset: (gone, before) => {

@@ -151,7 +151,7 @@ export function happen(world: World, happening: Happening): void {
       break;
     }
     case "remove":
-      remove(world, happening.paths);
+      remove(world, happening.paths, happening.empties === true);
       break;
     case "touch":
       disk.touch(happening.path, clock.wallMs() - happening.agoMs);
@@ -250,17 +250,18 @@ function rewrite(
   }
 }
 
-function remove({ disk, expectations, judge }: World, paths: readonly string[]): void {
+function remove({ disk, expectations, judge }: World, paths: readonly string[], empties: boolean): void {
   // The second source is judged by itself, and not for masses.
   const before = expectations.all().filter(({ path }) => !path.startsWith(SECOND));
   const gone = before.filter(({ path }) =>
     paths.some((each) => path === each || path.startsWith(`${each}/`)),
   );
   const isMass = gone.length > HOLD_DELETES_OVER && gone.length * 100 > before.length * HOLD_DELETES_PERCENT;
-  if (isMass && disk.root() === "here")
+  const isEmptied = empties && gone.length === before.length && gone.length > 1;
+  if ((isMass || isEmptied) && disk.root() === "here")
     judge.massRemoved(
       gone.map(({ place }) => place),
-      before.length,
+      isEmptied ? 0 : before.length,
     );
   for (const path of paths) disk.remove(path);
 }

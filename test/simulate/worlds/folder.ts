@@ -1,4 +1,4 @@
-import type { Happening, History } from "../history.ts";
+import type { Happening } from "../history.ts";
 import type { Random } from "../virtual/random.ts";
 import { IGNORE_FILE } from "../world/expected.ts";
 import { MINUTE_MS, withConditions, withHappenings, without, type UnkindWorld } from "./unkind-world.ts";
@@ -14,7 +14,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "ignore-files",
     does: "ignore files are rewritten in steps or replaced by renaming, while what they exclude is there",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       // Without a settle time nothing tells half a file from a whole one.
       const settleMs = Math.max(150, history.conditions.settleMs);
@@ -32,7 +32,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "there-and-back",
     does: "a folder is renamed and renamed back while its files are on their way",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const atMs = random.between(0, endMs);
       const files = Array.from({ length: random.pick([3, 12, 40]) }, (_, index): Happening => {
@@ -68,7 +68,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "coarse-times",
     does: "the disk keeps times in whole or double seconds, and files are saved twice within one",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const saves = Array.from({ length: 2 + random.below(6) }, (_, index): Happening[] => {
         const path = `c/${index % 3}.txt`;
@@ -87,20 +87,18 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "troubled-and-emptied",
     does: "files that failed although they have resources are gone with all others",
     share: 0.05,
-    passes: true,
+    passes: false,
     change: (random, history, endMs) => {
-      const paths = Array.from({ length: 12 + random.below(30) }, (_, index) => `e/${index}.txt`);
+      const paths = Array.from({ length: random.pick([3, 5, 12, 40]) }, (_, index) => `e/${index}.txt`);
       const failMs = endMs + random.between(1, 5) * MINUTE_MS;
       const storm = random.pick(["400", "500"] as const);
       const goneMs = failMs + random.between(1, 8) * MINUTE_MS;
-      const calm = without(history, ({ kind }) => kind === "approve");
-      return withHappenings(calm, [
+      // Whatever else happens would keep files from being refused before they go.
+      return withHappenings({ ...history, happenings: [] }, [
         ...paths.map((path): Happening => ({ atMs: endMs, kind: "write", path, text: `of ${path}` })),
         { atMs: failMs, kind: "storm", storm, forMs: 10 * MINUTE_MS, share: 1, amount: 0 },
         ...paths.map((path): Happening => ({ atMs: failMs, kind: "write", path, text: `other of ${path}` })),
-        random.chance(0.5)
-          ? { atMs: goneMs, kind: "remove", paths: ["e"] }
-          : { atMs: goneMs, kind: "remove", paths: ["a", "b", "d", "u", "e", ...namesIn(history)] },
+        { atMs: goneMs, kind: "remove", paths: ["e"], empties: true },
       ]);
     },
   },
@@ -108,7 +106,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "partial-adoption",
     does: "a new ledger meets an unreadable folder and resources of others, which come to bear names of our files",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const calm = without(
         history,
@@ -148,12 +146,6 @@ const EXCLUDES = "# what is nobody's business\nsecret/\n/top.txt\n";
 
 function textOf(path: string): string {
   return path.endsWith(".md") ? "# Of our own\n\ntext" : `text of ${path}`;
-}
-
-/** Files of the source's own folder that a history names. */
-function namesIn({ happenings }: History): readonly string[] {
-  const paths = happenings.flatMap((each) => ("path" in each ? [each.path] : []));
-  return [...new Set(paths.filter((path) => !path.includes("/")))];
 }
 
 function namesIgnoreFile(happening: Happening): boolean {

@@ -34,12 +34,17 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
         mode: "run",
       } as const;
       const atMs = random.between(10_000, 60_000);
-      const files = (prefix: string, count: number): Happening[] =>
+      const files = (prefix: string, count: number, laterMs = 0): Happening[] =>
         Array.from({ length: count }, (_, index) => {
-          return { atMs, kind: "write", path: `${prefix}${index}.txt`, text: `of ${prefix} ${index}` };
+          return {
+            atMs: atMs + laterMs,
+            kind: "write",
+            path: `${prefix}${index}.txt`,
+            text: `of ${prefix} ${index}`,
+          };
         });
-      const happenings = [...files("s/", 40), ...files(`${SECOND}q/`, 10 + random.below(10))];
-      const over: Happening = { atMs: atMs + slow.quickMs + 1000, kind: "backup" };
+      const happenings = [...files("s/", 40), ...files(`${SECOND}q/`, 10 + random.below(10), 2000)];
+      const over: Happening = { atMs: atMs + slow.quickMs + 5000, kind: "backup" };
       return { ...withConditions(history, { ...conditions, ...calm }), happenings: [...happenings, over] };
     },
   },
