@@ -96,11 +96,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "deleted-adopted",
     does: "a resource that this ledger deleted is adopted when a list still shows it",
+    worlds: ["lagging-lists"],
     patches: [patch("recover.ts", "|| ledger.intents.isDeleted(docId)", "")],
   },
   {
     name: "extra-unconfirmed",
     does: "a second resource is deleted though the first has not answered for itself",
+    worlds: ["lagging-lists"],
     patches: [
       patch(
         "doubts.ts",
@@ -112,16 +114,19 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "gone-believed",
     does: "the first 404 to an update or a delete is believed",
+    worlds: ["false-404"],
     patches: [patch("actions/gone.ts", "const AGAIN_MS = [250, 1000];", "const AGAIN_MS: number[] = [];")],
   },
   {
-    name: "adopt-at-once",
-    does: "sources of one owner adopt at the same time, each by a list from before the other's rows",
+    name: "short-list-believed",
+    does: "a list that leaves out resources is believed after a lost ledger",
+    worlds: ["wrong-lists"],
     patches: [
+      patch("adopt-source.ts", "(isAgreedTo ? listFound : listTwice)(", "listFound("),
       patch(
-        "adopt.ts",
-        "context.adoptions.run(`${collection}\\0${ownerId}`,",
-        "context.adoptions.run(`${source.id}`,",
+        "adopt-source.ts",
+        "isAgreedTo ? undefined : findOmission(",
+        "entries.length >= 0 ? undefined : findOmission(",
       ),
     ],
   },
@@ -458,8 +463,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt.ts",
-        /context\.adoptions\.run\(`\$\{collection\}\\0\$\{ownerId\}`, \(\) =>\s+adoptSource\(context, source, \{ whole, signal, isBusy \}\),\s+\);/,
-        "adoptSource(context, source, { whole, signal, isBusy }); void collection; void ownerId;",
+        "context.adoptions.run(`${collection}\\0${ownerId}`,",
+        "context.adoptions.run(`${source.id}`,",
       ),
     ],
   },
