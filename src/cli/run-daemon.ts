@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Config } from "../config/load.ts";
 import { messageOf } from "../lib/failure.ts";
 import { handleWith } from "../sync/control/handle.ts";
 import { openControl, type Control } from "../sync/control/server.ts";
@@ -12,7 +13,7 @@ import { type Ground, openReloads } from "./reload.ts";
 import { standingWords } from "./standing-words.ts";
 import type { StateFolder } from "./state-folder.ts";
 import type { Supervised, Supervisor } from "./supervise.ts";
-import { watchUnit } from "./unit-sources.ts";
+import { sourcesInUnit, watchUnit } from "./unit-sources.ts";
 import { programVersion } from "./version.ts";
 
 /** What `runDaemon` needs beside what the daemon runs on. */
@@ -39,8 +40,12 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   // The first pass is told by the progress and its summary, thousands of lines would hide both; what comes then is news.
   let levelOfDone: "debug" | "info" = "debug";
   const metrics = await daemonMetrics(ground.config, ground.service);
+  const inUnit = (config: Config): Config => ({
+    ...config,
+    sources: sourcesInUnit(config.sources, context.env),
+  });
   const open = ({ config, service }: Ground): Daemon =>
-    openConfiguredDaemon(config, state, service, log, {
+    openConfiguredDaemon(inUnit(config), state, service, log, {
       levelOfDone: () => levelOfDone,
       onChange: () => supervisor.changed(),
       onUpgrade: () => supervisor.longStep(),
@@ -66,7 +71,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   const followed = follow();
   try {
     for (;;) {
-      const unit = watchUnit(current.config.sources, context.env, log);
+      const unit = watchUnit(current.config.sources, context.env);
       supervisor.watch(supervisedDaemon(daemon, current, run.pulses));
       const signal = AbortSignal.any([context.signal, reloads.signal(), unit.signal]);
       await runReachable(daemon, run, signal).finally(() => unit.stop());

@@ -22,7 +22,12 @@ import {
 } from "./rules/sub-mounts.ts";
 
 /** A source as the daemon uses it: its configuration, with the folder's absolute path and its owner settled. */
-export type WatchedSource = SourceConfig & { readonly absolutePath: string; readonly ownerId: string };
+export type WatchedSource = SourceConfig & {
+  readonly absolutePath: string;
+  readonly ownerId: string;
+  /** The systemd unit that shows this process nothing at the path that was not there when the unit started. */
+  readonly unit?: string;
+};
 
 /** Whether a path belongs to the source; if not, why, in words for a person. */
 export type Verdict = { readonly wanted: true } | { readonly wanted: false; readonly reason: string };

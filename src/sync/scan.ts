@@ -67,6 +67,8 @@ async function scan(
     await nextTurn();
     signal?.throwIfAborted();
   }
+  const failure = walk.rootFailure();
+  if (failure !== undefined) return { ...NOTHING, unreadable: [{ path: "", code: failure }], scope };
   walk.end(scope);
 
   // A disk that is unmounted while we walk shows empty folders: what was seen then is no truth about this root.

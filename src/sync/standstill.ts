@@ -1,3 +1,4 @@
+import { shellWord } from "../lib/shell-word.ts";
 import type { SourceRow } from "./ledger/sources.ts";
 
 /** Something about a source that waits for a person. */
@@ -33,10 +34,23 @@ export function standstillsOf({ lost, halted, haltRoot, held, holdReason }: Fact
   return found;
 }
 
+const NOT_SHOWN = " does not show it";
+
+/** Why a root that is not there is halted. `unit`: what comes to its path is not seen before that unit is started again. Pure. */
+export function missingReason(unit?: string): string {
+  return unit === undefined
+    ? "the folder is missing or is no folder"
+    : `the folder is missing, or ${unit}${NOT_SHOWN}`;
+}
+
 /** Before another folder a person may agree; before one that is missing or cannot be read there is nothing to agree to. */
 function haltRemedy(reason: string, root: Facts["haltRoot"]): string {
   if (root !== undefined)
     return "mount or put back the right folder and it goes on by itself, or `kbsync approve` takes this one as it is";
+  if (reason.endsWith(NOT_SHOWN)) {
+    const unit = reason.slice(reason.lastIndexOf(" or ") + 4, -NOT_SHOWN.length);
+    return `when the folder is there, \`systemctl restart ${shellWord(unit)}\` lets the unit see it; one that is new in the configuration needs \`kbsync service install\``;
+  }
   return reason.includes("cannot be read")
     ? "check the folder's owner and mode: it goes on by itself when it can be read"
     : "mount it or put it back: it goes on by itself when the folder is there";

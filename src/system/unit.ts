@@ -1,4 +1,12 @@
-import { commandWord, emptyFolder, restOfLine, unitWord, withDirective } from "./unit-text.ts";
+import {
+  commandWord,
+  directive,
+  emptyFolder,
+  escapePath,
+  restOfLine,
+  unitWord,
+  withDirective,
+} from "./unit-text.ts";
 
 /** Where the program lies on this machine. */
 export interface Program {
@@ -58,7 +66,7 @@ export function systemUnit(template: string, facts: UnitFacts): string {
   const shown = [facts.program.packageFolder, facts.program.node, ...facts.needs].filter((path) =>
     isBelowAny(path, [...hidden, ...homes(sources), ...TEMPORARY_FOLDERS]),
   );
-  let text = withProgram(template, facts.program, commandOf(facts));
+  let text = afterMounts(withProgram(template, facts.program, commandOf(facts)), sources);
   text = set(text, "Environment", [`KBSYNC_UNIT=${facts.unit}`]);
   if (user !== undefined) text = set(set(text, "DynamicUser", []), "User", [unitWord(user)]);
   if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
@@ -146,6 +154,30 @@ export function isCovered(path: string, topFolders: readonly string[], sources: 
 /** The home folders that are hidden: all, unless one of them is a source as a whole. */
 function homes(sources: readonly string[]): readonly string[] {
   return HOME_FOLDERS.some((home) => sources.includes(home)) ? [] : HOME_FOLDERS;
+}
+
+/** Longest name of a unit. */
+const UNIT_NAME_MAX = 255;
+
+/**
+ * The unit after the mounts at and above some folders, also those that no target waits for (`nofail`, `noauto`). Not
+ * `RequiresMountsFor=`: a mount that fails would keep all other sources from being synced and their documents from being
+ * found, and systemd does not start a unit again that failed by another one. `WantsMountsFor=` is what is meant, but came
+ * with systemd 256; a mount unit that does not exist is wanted in vain, without a word.
+ */
+function afterMounts(text: string, folders: readonly string[]): string {
+  const units = [...new Set(folders.flatMap(foldersOnTheWay))]
+    .map((path) => `${escapePath(path)}.mount`)
+    .filter((unit) => unit.length <= UNIT_NAME_MAX);
+  if (units.length === 0) return text;
+  const wanted = withDirective(text, "Unit", "Wants", [...directive(text, "Wants"), units.join(" ")]);
+  return withDirective(wanted, "Unit", "After", [...directive(text, "After"), units.join(" ")]);
+}
+
+/** A folder and those above it, from the top on. The top itself is always mounted. */
+function foldersOnTheWay(path: string): string[] {
+  const parts = path.split("/").slice(1);
+  return parts.map((_part, at) => `/${parts.slice(0, at + 1).join("/")}`).filter((each) => each !== "/");
 }
 
 /** The unit with the command that starts a program, and without a start where that is gone. */

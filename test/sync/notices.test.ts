@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codeOf, type KbsyncError } from "../../src/lib/failure.ts";
 import { newsOf } from "../../src/sync/daemon/notices.ts";
-import { standstillsOf } from "../../src/sync/standstill.ts";
+import { missingReason, standstillsOf } from "../../src/sync/standstill.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
 describe("what is news", () => {
@@ -23,6 +23,11 @@ describe("what waits for a person has its remedy", () => {
   it.each([
     ["held deletes", { held: 2, holdReason: "2 of 3" }, "kbsync approve"],
     ["a missing folder", { halted: "the folder is missing or is no folder" }, "mount it or put it back"],
+    [
+      "a folder that a unit does not show",
+      { halted: missingReason("kbsync@srv-x\\x20y.service") },
+      "`systemctl restart 'kbsync@srv-x\\x20y.service'`",
+    ],
     ["an unreadable folder", { halted: "the folder cannot be read: EACCES" }, "owner and mode"],
     ["another folder", { halted: "replaced", haltRoot: { dev: 1, ino: 2 } }, "kbsync approve"],
     ["a service that lost most", { lost: "the service has lost 9 of 9" }, "kbsync approve"],

@@ -4,12 +4,12 @@ import { openRules } from "../../src/sync/rules.ts";
 import { scanPaths, scanSource } from "../../src/sync/scan.ts";
 import { sourceAt } from "./tree.ts";
 
-/** Calls that fail, as a disk does not do on demand: path → error code. */
+/** Calls that fail, as a disk does not do on demand: path, or name of the call and path → error code. */
 const faults = vi.hoisted(() => new Map<string, string>());
 
 vi.mock("node:fs", () => {
-  const check = (path: unknown): void => {
-    const code = faults.get(String(path));
+  const check = (name: string, path: unknown): void => {
+    const code = faults.get(String(path)) ?? faults.get(`${name} ${String(path)}`);
     if (code !== undefined)
       throw Object.assign(new Error(`${code}: ${String(path)}`), { code, syscall: "test" });
   };
@@ -17,7 +17,7 @@ vi.mock("node:fs", () => {
   const faulty = <K extends keyof Calls>(name: K): [K, (...args: Parameters<Calls[K]>) => unknown] => [
     name,
     (...args) => {
-      check(args[0]);
+      check(name, args[0]);
       return Reflect.apply(memory[name], memory, args) as unknown;
     },
   ];
@@ -66,6 +66,32 @@ describe("where a scan cannot look", () => {
       skipped: [],
       scope: undefined,
     });
+  });
+
+  it.each(["EACCES", "EIO"])(
+    "takes a root that cannot be listed (%s) for one that cannot be read",
+    async (code) => {
+      faults.set("readdirSync /r", code);
+      expect(await scanSource("/r", rules)).toMatchObject({
+        root: undefined,
+        entries: [],
+        unreadable: [{ path: "", code }],
+      });
+    },
+  );
+
+  it("takes a root that may not be entered for one that cannot be read, and not for one with an ignore file that cannot", async () => {
+    faults.set("readdirSync /r", "EACCES");
+    faults.set("/r/.kbsyncignore", "EACCES");
+    const scan = await scanSource("/r", openRules(sourceAt("/r")));
+    expect(scan).toMatchObject({ root: undefined, unreadable: [{ path: "", code: "EACCES" }] });
+  });
+
+  it("takes a root whose ignore file may not be read for one with a part that is unreadable", async () => {
+    vol.fromJSON({ "/r/.kbsyncignore": "a.md" });
+    faults.set("/r/.kbsyncignore", "EACCES");
+    const scan = await scanSource("/r", openRules(sourceAt("/r")));
+    expect(scan).toMatchObject({ root: {}, unreadable: [{ path: "", code: "EACCES" }] });
   });
 
   it("reports the folder above a single path that may not be entered", async () => {

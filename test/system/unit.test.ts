@@ -143,6 +143,19 @@ describe("a unit for a machine", () => {
     expect(all(text, "Environment")).toEqual(["Environment=KBSYNC_UNIT=kbsync.service"]);
   });
 
+  it("starts after the mounts at and above its sources, and without one that fails", () => {
+    const text = systemUnit(SYSTEM, {
+      ...FACTS,
+      sources: ["/srv/my docs", "/srv/a%b", `/${"x".repeat(250)}`],
+    });
+    const units = String.raw`srv.mount srv-my\x20docs.mount srv-a\x25b.mount`;
+    expect(all(text, "Wants", "RequiresMountsFor")).toEqual([`Wants=${units}`]);
+    expect(directive(text, "After")).toEqual([...directive(SYSTEM, "After"), units]);
+    const instance = instanceUnit(INSTANCE, FACTS);
+    expect(all(instance, "Wants", "RequiresMountsFor")).toEqual(["Wants=%i.mount"]);
+    expect(directive(instance, "After").join(" ")).toContain(" %i.mount");
+  });
+
   it("for one folder each names it by the instance", () => {
     const text = instanceUnit(INSTANCE, FACTS);
     expect(all(text, "ExecStart", ...SEEN)).toEqual([

@@ -30,6 +30,7 @@ import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import type { Rules } from "../rules.ts";
 import { scanPaths, scanSource, withoutMounts } from "../scan.ts";
 import type { DirtySet, Due } from "../settle.ts";
+import { missingReason } from "../standstill.ts";
 import type { BusyPaths } from "../under-way.ts";
 import { openDeletes, type Deletion } from "./deletes.ts";
 import { leftOutOf } from "./left-out.ts";
@@ -125,6 +126,8 @@ export function openPasses({
   const place: Place = { source: id, rules, ledger, signal, moved };
   const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries: context.trash?.tries ?? 0 });
   let first = true;
+  /** The last pass stood still for its root's sake. */
+  let wasHalted = false;
   /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
   let judgedRoot: Scan["root"];
 
@@ -232,11 +235,12 @@ export function openPasses({
   });
 
   const halt = (reason: string | undefined, identity: Scan["root"], files: number): PassPlan => {
+    wasHalted = true;
     deletes.forget();
     deletes.halt(reason, identity, files);
     return nothing(true);
   };
-  const rootless = (scan: Scan): PassPlan => halt(rootReason(scan), undefined, 0);
+  const rootless = (scan: Scan): PassPlan => halt(rootReason(scan, rules), undefined, 0);
 
   /** What the brakes judge by, the rules' part in what is missing included. */
   const factsOf = async (
@@ -269,7 +273,9 @@ export function openPasses({
     const isBurstOver = deletes.isBurstOver();
     const burst = deletes.waiting();
     // Not every folder tells of each delete: before more than a few are sent, all of it is looked at.
-    let whole = due.all || due.paths.length > PATHS_MAX || (isBurstOver && burst.size > FEW_DELETES);
+    // A look at a few paths meets no root that cannot be listed, and would end its halt.
+    let whole =
+      due.all || wasHalted || due.paths.length > PATHS_MAX || (isBurstOver && burst.size > FEW_DELETES);
     let scan = whole
       ? await scanSource(root, rules, judging)
       : await scanPaths(root, rules, due.paths, looking);
@@ -299,6 +305,7 @@ export function openPasses({
     const facts = await factsOf(scan, before, difference);
     const judged = brake(scan, difference.gone, facts);
     if (judged.halted) return halt(judged.reason, scan.root, judged.held.length);
+    wasHalted = false;
     if (whole) judgedRoot = scan.root;
 
     const rested = difference.looks.filter((look) => mayBegin(look, due, busy));
@@ -370,7 +377,7 @@ export function openPasses({
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
-        const reason = scan.root === undefined ? rootReason(scan) : judged.reason;
+        const reason = scan.root === undefined ? rootReason(scan, rules) : judged.reason;
         return { looks: [], refused: [], skipped: [], braked: { ...judged, reason } };
       }
       const byHash = await findMoves(place, difference.looks, difference.gone);
@@ -400,7 +407,10 @@ function partition<T>(items: readonly T[], test: (item: T) => boolean): readonly
 }
 
 /** Why a folder's root has no identity, in words. */
-export function rootReason({ unreadable }: Pick<Scan, "unreadable">): string {
+export function rootReason(
+  { unreadable }: Pick<Scan, "unreadable">,
+  { source }: Pick<Rules, "source">,
+): string {
   const code = unreadable.find(({ path }) => path === "")?.code;
-  return code === undefined ? "the folder is missing or is no folder" : `the folder cannot be read: ${code}`;
+  return code === undefined ? missingReason(source.unit) : `the folder cannot be read: ${code}`;
 }

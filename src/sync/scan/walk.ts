@@ -21,6 +21,8 @@ export interface Found {
 export interface Walk {
   /** Grows while the walk goes on. */
   readonly found: Found;
+  /** Why the root itself could not be listed; undefined while it could. */
+  rootFailure(): string | undefined;
   /** Adds a file, or a folder with all below it; the folders above it are asked for first. "" is the root. */
   begin(path: FolderPath): void;
   /** Works for about `sliceMs`. False: nothing is left. */
@@ -45,6 +47,7 @@ export function openWalk(root: string, rules: Rules): Walk {
   // Work, done from the end: the files and links of the folder listed last, then folders, then paths to begin with.
   const folders: FolderPath[] = [];
   const begun: RelativePath[] = [];
+  let rootFailure: string | undefined;
   let names: string[] = [];
   let links: string[] = [];
   let inside: FolderPath = "";
@@ -71,6 +74,7 @@ export function openWalk(root: string, rules: Rules): Walk {
     insideRules = rules.inFolder(folder);
     if (insideRules.unreadable !== undefined) {
       unreadable.push(insideRules.unreadable);
+      if (folder === "") rootFailure = listFailure(root);
       return;
     }
     try {
@@ -87,6 +91,7 @@ export function openWalk(root: string, rules: Rules): Walk {
       names = [];
       links = [];
       cannotLook(folder, error);
+      if (folder === "" && !isAbsence(error)) rootFailure = codeOf(error) ?? "UNKNOWN";
     }
   };
 
@@ -244,6 +249,7 @@ export function openWalk(root: string, rules: Rules): Walk {
   };
 
   return {
+    rootFailure: () => rootFailure,
     found: { entries, unreadable, refused, skipped },
     begin: (path) => {
       if (path === "") folders.push(path);
@@ -264,6 +270,16 @@ export function openWalk(root: string, rules: Rules): Walk {
 export function isAbsence(error: unknown): boolean {
   const code = codeOf(error);
   return code === "ENOENT" || code === "ENOTDIR";
+}
+
+/** Why a folder cannot be listed. Where it cannot be entered its ignore file is what fails first. */
+function listFailure(path: string): string | undefined {
+  try {
+    readdirSync(path);
+    return undefined;
+  } catch (error) {
+    return isAbsence(error) ? undefined : (codeOf(error) ?? "UNKNOWN");
+  }
 }
 
 function childOf(folder: FolderPath, name: string): RelativePath {

@@ -11,6 +11,17 @@ import { openDirtySet, type DirtySet } from "../../../src/sync/settle.ts";
 import { openUnderWay, type UnderWay } from "../../../src/sync/under-way.ts";
 import { sourceAt } from "../tree.ts";
 
+/** Folders that cannot be listed, as a disk does not do on demand to root. */
+const unlisted = vi.hoisted(() => new Set<string>());
+vi.mock("node:fs", async (original) => {
+  const real = await original<typeof import("node:fs")>();
+  const readdirSync = (...args: Parameters<typeof real.readdirSync>): unknown => {
+    if (unlisted.has(String(args[0]))) throw Object.assign(new Error("no entry"), { code: "EACCES" });
+    return Reflect.apply(real.readdirSync, real, args);
+  };
+  return { ...real, readdirSync };
+});
+
 let base: string;
 let root: string;
 let ledger: Ledger;
@@ -46,6 +57,7 @@ beforeEach(() => {
   });
 });
 afterEach(() => {
+  unlisted.clear();
   ledger.close();
   rmSync(base, { recursive: true, force: true });
 });
@@ -195,5 +207,26 @@ describe("what a person agrees to", () => {
     await planAll();
     ledger.flush();
     expect(ledger.sources.get(source).approved).toBe(false);
+  });
+});
+
+describe("a root that cannot be listed", () => {
+  it("halts the source, also for a look at a few paths, until it can be", async () => {
+    write("a.md");
+    agree(["a.md"]);
+    await planAll();
+    unlisted.add(root);
+    expect((await planAll()).halted).toBe(true);
+    ledger.flush();
+    expect(ledger.sources.get(source).halted).toBe("the folder cannot be read: EACCES");
+    write("b.md");
+    expect((await plan(["b.md"])).halted).toBe(true);
+
+    unlisted.clear();
+    const back = await plan(["a.md"]);
+    expect(titles(back)).toEqual(["b.md new"]);
+    expect(back.deletions).toEqual([]);
+    ledger.flush();
+    expect(ledger.sources.get(source).halted).toBeNull();
   });
 });
