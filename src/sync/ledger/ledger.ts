@@ -47,6 +47,8 @@ export interface LedgerOptions {
   readonly onFailure?: (error: Error) => void;
   /** Hears of a ledger of an older version that is brought up to date. */
   readonly ear?: UpgradeEar;
+  /** Time of day, which a new ledger notes as its beginning. Default: the system's. */
+  readonly now?: () => number;
 }
 
 /** File of the ledger in a state folder. */
@@ -60,7 +62,7 @@ export function ledgerFile(stateDir: string): string {
  */
 export function openLedger(stateDir: string, service: string, options: LedgerOptions = {}): Ledger {
   const file = ledgerFile(stateDir);
-  const db = openSqlite(file, options.ear && { ear: options.ear });
+  const db = openSqlite(file, { ...(options.ear && { ear: options.ear }), now: options.now ?? Date.now });
   try {
     refuseForeign(db, file, service);
   } catch (error) {

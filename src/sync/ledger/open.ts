@@ -37,6 +37,8 @@ export interface OpenOptions {
   readonly asItIs?: boolean;
   /** Hears of a ledger that is brought up to date. */
   readonly ear?: UpgradeEar;
+  /** Time of day, which a new ledger notes as its beginning. Default: the system's. */
+  readonly now?: () => number;
 }
 
 /**
@@ -48,11 +50,11 @@ export interface OpenOptions {
  */
 export function openSqlite(
   file: string,
-  { readonly = false, asItIs = false, ear = {} }: OpenOptions = {},
+  { readonly = false, asItIs = false, ear = {}, now = Date.now }: OpenOptions = {},
 ): Sqlite {
   let db: Sqlite | undefined;
   try {
-    if (!readonly && !existsSync(file)) create(file);
+    if (!readonly && !existsSync(file)) create(file, now());
     refuseEmpty(file);
     db = new Database(file, { readonly, fileMustExist: true });
     const version = recognise(db, file);
@@ -82,13 +84,14 @@ export function openSqlite(
  * Makes a ledger beside its place and puts it there whole. So a ledger without a byte in it is never one whose making
  * was cut off: it has lost what it said, and must not be taken for a new one.
  */
-function create(file: string): void {
+function create(file: string, nowMs: number): void {
   const beside = `${file}.new`;
   for (const left of [beside, `${beside}-journal`]) rmSync(left, { force: true });
   makePrivate(beside);
   const db = new Database(beside);
   try {
     upgrade(db, { file: beside, what: "the ledger", steps: MIGRATIONS });
+    db.prepare("UPDATE meta SET value = ? WHERE name = 'born_ms'").run(String(Math.floor(nowMs)));
   } finally {
     db.close();
   }

@@ -81,7 +81,11 @@ export interface Service {
   onWrite: (what: "update" | "delete", resource: Resource) => void;
   /** Told of each resource that a create makes. */
   onCreate: (resource: Resource, request: SentRequest) => void;
-  addForeign(facts: Pick<Resource, "title" | "description" | "content" | "ownerId" | "tier">): void;
+  /** Somebody else made a resource `ageMs` ago. Default: now. */
+  addForeign(
+    facts: Pick<Resource, "title" | "description" | "content" | "ownerId" | "tier">,
+    ageMs?: number,
+  ): void;
   /** SHA-256 of the bytes of an upload; undefined for any other address. */
   uploadOf(url: string): string | undefined;
   /** When a resource was made or changed last, by the simulation's clock. */
@@ -443,8 +447,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     setLag: (ms) => {
       lagMs = ms;
     },
-    addForeign: ({ title, description, content, ownerId, tier }) => {
-      const createdMs = service.wallMs() - FOREIGN_AGE_MS;
+    addForeign: ({ title, description, content, ownerId, tier }, ageMs = 0) => {
+      const createdMs = service.wallMs() - ageMs;
       const collectionId = collections[tier] ?? "";
       put({
         id: random.hex(24),
@@ -483,8 +487,6 @@ const STALE_MS = 60_000;
 const SHORT_SHARE = 0.5;
 /** The service's own clock is right, whatever becomes of the daemon's. */
 const BEGIN_MS = Date.UTC(2026, 0, 1);
-/** What others put there is a day old when the simulation begins. */
-const FOREIGN_AGE_MS = 86_400_000;
 
 /** The bytes of the form's one file. */
 function fileOf(body: Buffer, contentType: string): Buffer | undefined {

@@ -110,6 +110,9 @@ function isListWrong(happening: Happening): boolean {
 }
 
 /** What others have there: the same titles and texts, in the daemon's own place and elsewhere. */
+/** What others have at the service is a day old when the simulation begins. */
+const STRANGERS_AGE_MS = 86_400_000;
+
 function addStrangers(service: Service): void {
   for (const [title, content] of [
     ["x.txt", "text 1"],
@@ -117,8 +120,8 @@ function addStrangers(service: Service): void {
     ["a/y.txt", "text 2"],
   ] as const) {
     const facts = { title, content, tier: "fastest" };
-    service.addForeign({ ...facts, description: "by hand", ownerId: OWNER_ID });
-    service.addForeign({ ...facts, description: title, ownerId: "somebody else" });
+    service.addForeign({ ...facts, description: "by hand", ownerId: OWNER_ID }, STRANGERS_AGE_MS);
+    service.addForeign({ ...facts, description: title, ownerId: "somebody else" }, STRANGERS_AGE_MS);
   }
 }
 

@@ -61,6 +61,13 @@ describe("the ledger", () => {
     ledger.close();
   });
 
+  it("begins when it is made, by the clock that it is given", () => {
+    openLedger(dir, "s", { now: () => 1000 }).close();
+    const ledger = openLedger(dir, "s", { now: () => 2000 });
+    expect(ledger.drift.bornMs()).toBe(1000);
+    ledger.close();
+  });
+
   it("gives back what was written, after it was closed and opened again", async () => {
     const first = openLedger(dir, "s");
     const source = withSource(first);
