@@ -155,6 +155,8 @@ export function openJudge(options: JudgeOptions): Judge {
     if (!told.has(id) && clock.nowMs() - resource.createdMs < UNTOLD_MS) return;
     // A create acted late whose file was emptied meanwhile: the file is no document any more.
     if (resource.late && expectations.bodyAt(place) === undefined) return;
+    // Of two sources that share an owner one has an empty file there, which is no document; the other's resource may go.
+    if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
     // A resource that was made and changed before the file came was another file's of that name.
     // A person agreed to the end of what was held; a file that could not be looked at then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
