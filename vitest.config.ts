@@ -16,10 +16,11 @@ const LONG = [
   "node_modules/**",
 ];
 /** What puts a module in another one's place, or counts what the whole process does. */
-const ALONE = [
+export const ALONE = [
   "test/cli/doctor-folders.test.ts",
   "test/kb/resources/job-runner.test.ts",
-  "test/sync/{degraded,renames,rescans,scan-faults,scan-mounts,trouble,watch-network}.test.ts",
+  "test/sync/{coarse-times,degraded,large-inodes,renames,rescans,resume-while-looking,scan-faults,scan-mounts}.test.ts",
+  "test/sync/{trouble,watch-network}.test.ts",
   "test/sync/audit/schedule.test.ts",
   "test/sync/control/control.test.ts",
   "test/sync/document/{read,read-faults}.test.ts",

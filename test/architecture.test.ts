@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { ALONE } from "../vitest.config.ts";
 
 /** Which folders below src/ each folder may import. A folder may always import itself; see docs/ARCHITECTURE.md. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
@@ -183,4 +184,14 @@ it("docs/INVARIANTS.md names tests that exist", () => {
   const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path]) => path ?? "");
   expect(named.length).toBeGreaterThan(15);
   expect(named.filter((path) => !existsSync(join(test, path)))).toEqual([]);
+});
+
+it("test files that mock a module run without modules that other files have loaded", () => {
+  const root = join(src, "..");
+  const alone = new Set(globSync(ALONE, { cwd: root }));
+  const mocking = globSync("test/**/*.test.ts", { cwd: root }).filter((path) =>
+    /^vi\.(do)?[mM]ock\(/m.test(readFileSync(join(root, path), "utf8")),
+  );
+  expect(mocking.length).toBeGreaterThan(5);
+  expect(mocking.filter((path) => !alone.has(path))).toEqual([]);
 });

@@ -24,7 +24,9 @@ afterEach(() => {
 function deletesOf(id: number): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
   const pushed: Deletion[] = [];
   const underWay = openUnderWay();
-  const remote: Pick<Remote, "delete"> = { delete: async () => await Promise.resolve({ kind: "gone" }) };
+  const remote: Pick<Remote, "delete"> = {
+    delete: async () => await Promise.resolve({ kind: "done", value: {} }),
+  };
   const { signal } = new AbortController();
   const context = {
     ledger,
