@@ -41,10 +41,10 @@ export interface UnderWay {
 export interface BusyPaths {
   has(path: RelativePath): boolean;
   /**
-   * Where a file with this inode is on its way, or was when the snapshot was taken, under another path: it was renamed
-   * since, and perhaps edited. A path whose job has not ended comes first.
+   * Where a file with this inode is on its way, or was when the snapshot was taken, under another path: `isSame` decides
+   * whether it was renamed since, and perhaps edited, or its inode number used again. A path whose job has not ended comes first.
    */
-  otherPath(entry: ScanEntry): RelativePath | undefined;
+  otherPath(entry: ScanEntry, isSame: (busy: ScanEntry) => boolean): RelativePath | undefined;
   /**
    * Those in the scope of a scan at which it saw another file than is on its way, or none: what happened there may have
    * given no hint. `seen` are its entries at these paths.
@@ -127,9 +127,9 @@ export function openUnderWay(): UnderWay {
       ended.add(note);
       return {
         has: (path) => busy.has(path) || since.has(path),
-        otherPath: (entry) => {
-          const isSame = (each: ScanEntry): boolean => each.path !== entry.path;
-          const found = busyFiles.get(entry.ino).find(isSame) ?? sinceFiles.get(entry.ino).find(isSame);
+        otherPath: (entry, isSame) => {
+          const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
+          const found = busyFiles.get(entry.ino).find(isOther) ?? sinceFiles.get(entry.ino).find(isOther);
           return found?.path;
         },
         changed: function* (seen, inScope) {

@@ -413,7 +413,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "two-states",
     does: "what is under way is asked for anew after it was compared with a snapshot of it",
     worlds: ["there-and-back"],
-    patches: [patch("under-way.ts", " ?? sinceFiles.get(entry.ino).find(isSame);", ";")],
+    patches: [patch("under-way.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
   },
   {
     name: "slow-failed",

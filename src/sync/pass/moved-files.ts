@@ -87,8 +87,11 @@ export async function findMoves(
   return [...edited, ...moved];
 }
 
-/** Whether the file has had its inode since before the row's change time, when that was the row's file. */
-function isSameFile({ rules }: Place, { known, entry }: Move): boolean {
+/** Whether the file has had its inode since before the change time that is known, when that was the known file. */
+export function isSameFile(
+  { rules }: Place,
+  { known, entry }: { readonly known: Pick<ScanEntry, "ino" | "ctimeMs">; readonly entry: ScanEntry },
+): boolean {
   try {
     const path = join(rules.source.absolutePath, entry.path);
     const { ino, birthtimeMs } = lstatSync(path);

@@ -21,9 +21,10 @@ import {
   type Look,
   type RelativePath,
   type Scan,
+  type ScanEntry,
 } from "../plan/model.ts";
 import { holdsKnownFiles } from "../plan/mounts.ts";
-import { followMoves } from "../plan/moves.ts";
+import { followMoves, sameIdentity } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
 import { UNSETTLED } from "../rules/ignore-files.ts";
 import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
@@ -34,7 +35,7 @@ import { missingReason } from "../standstill.ts";
 import type { BusyPaths } from "../under-way.ts";
 import { openDeletes, type Deletion } from "./deletes.ts";
 import { leftOutOf } from "./left-out.ts";
-import { applyMoves, findMoves, widen, type Place } from "./moved-files.ts";
+import { applyMoves, findMoves, isSameFile, widen, type Place } from "./moved-files.ts";
 import { inSlices } from "./slices.ts";
 
 /** What a pass found to be done. */
@@ -215,10 +216,15 @@ export function openPasses({
 
   const hasRested = ({ entry }: Pick<Look, "entry">, due: Due): boolean =>
     dirty.rested(entry, now(), due.forced.has(entry.path), Date.now());
+  /** A file that only got the inode number of one that is on its way need not wait for that one. */
+  const wasRenamed =
+    (entry: ScanEntry) =>
+    (taken: ScanEntry): boolean =>
+      sameIdentity(taken, entry) || isSameFile(place, { known: taken, entry });
   const mayBegin = (look: Look, due: Due, busy: BusyPaths): boolean => {
     const { entry, known } = look;
     if (!hasRested(look, due)) return false;
-    const busyPath = known === undefined ? busy.otherPath(entry) : undefined;
+    const busyPath = known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
     if (busyPath === undefined) return true;
     // Renamed while it was on its way: when that is done there is a row to move, which this comparison did not see.
     const waitMs = lookAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
