@@ -43,6 +43,14 @@ it("makes a resource of its own of a file that got the inode of a deleted one", 
   expect(world.service.live()).toHaveLength(60);
 });
 
+it("sends the description of a file that is renamed to the same letters, composed otherwise", async () => {
+  world.write("\u00E9.md", "# Heading\n\ntext");
+  await world.sync();
+  renameSync(at("\u00E9.md"), at("e\u0301.md"));
+  await world.sync();
+  expect(world.service.live()).toMatchObject([{ title: "Heading", description: "e\u0301.md" }]);
+});
+
 it("suspects no file to be a missing one where two share the inode, or the path leads through a link", () => {
   const row = (id: number, ino: number): KnownFile => ({
     id,

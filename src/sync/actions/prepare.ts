@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { composed } from "../document/digest.ts";
 import type { SourceDocument } from "../document/read.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
-import { decide } from "../plan/decide.ts";
+import { decide, hasSameNames } from "../plan/decide.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
-import { type ActionKind, EMPTY_FILE, type LedgerFile, type Look } from "../plan/model.ts";
+import { type ActionKind, EMPTY_FILE, type LedgerFile, type Look, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
@@ -68,9 +69,13 @@ export async function prepareLook(
   const observed = observe(document, source.rulesKey, readAtMs);
   const action = decide(observed, row, look.from !== undefined);
   const owned = row?.docId ?? undefined;
-  const silent = action === "touch" || (action === "move" && row?.label === observed.label);
+  const isSilentMove =
+    action === "move" &&
+    row !== undefined &&
+    hasSameNames(observed, row) &&
+    !isRecomposed(look.from, look.entry.path);
 
-  if (silent && row !== undefined && owned !== undefined) {
+  if ((action === "touch" || isSilentMove) && row !== undefined && owned !== undefined) {
     ledger.note(() =>
       ledger.files.agree(row.id, owned, { ...observed, fileUrl: row.fileUrl ?? observed.fileUrl }),
     );
@@ -95,6 +100,11 @@ export async function prepareLook(
       return { ...departure, intent: fresh };
     },
   };
+}
+
+/** Whether two paths differ in how their letters are composed alone: a description made of them has an equal label. */
+function isRecomposed(from: RelativePath | undefined, path: RelativePath): boolean {
+  return from !== undefined && composed(from) === composed(path);
 }
 
 /** Reads the file; what keeps it from being read is noted in the ledger. */

@@ -3,6 +3,7 @@ import type { ActionKind, LedgerFile, Shape } from "./model.ts";
 /** A file as it was read, as far as deciding needs. */
 export interface ReadFacts {
   readonly hash: string;
+  readonly title: string;
   readonly label: string;
   readonly extractorVersion: number;
   readonly shape: Shape;
@@ -10,7 +11,7 @@ export interface ReadFacts {
 
 /**
  * What a file that was read needs, given its row. `moved` says that the row was at another path before. A `move` with
- * an unchanged label and a `touch` send nothing.
+ * unchanged names and a `touch` send nothing.
  */
 export function decide(
   read: ReadFacts,
@@ -21,7 +22,15 @@ export function decide(
   if (!sameShape(read.shape, row.shape)) return "replace";
   if (contentDiffers(read, row)) return "update";
   if (moved) return "move";
-  return read.label === row.label ? "touch" : "retitle";
+  return hasSameNames(read, row) ? "touch" : "retitle";
+}
+
+/** Whether title and description are the same. Labels are equal however letters are composed; files' names are not. */
+export function hasSameNames(
+  read: Pick<ReadFacts, "title" | "label">,
+  row: Pick<LedgerFile, "title" | "label">,
+): boolean {
+  return read.label === row.label && read.title === row.title;
 }
 
 /**
