@@ -15,7 +15,7 @@ export interface PlannedAction {
   readonly path: RelativePath;
   readonly from?: RelativePath;
   readonly docId?: string;
-  readonly action: Exclude<ActionKind, "touch"> | "refuse" | "skip" | "hold" | "halt";
+  readonly action: Exclude<ActionKind, "touch"> | "discard" | "refuse" | "skip" | "hold" | "halt";
   readonly reason?: string;
 }
 
@@ -99,9 +99,18 @@ async function plan(
     const action = decide(observe(read.document, 0, 0), file, from !== undefined);
     if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
   }
-  for (const { path, docId } of braked.deletes) add("delete", path, { docId });
+  // A path to which another file was moved has a file still: what it had before is an extra resource.
+  const movedTo = new Set(looks.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
+  for (const { path, docId } of braked.deletes)
+    add(movedTo.has(path) ? "discard" : "delete", path, { docId });
   for (const { path, docId } of braked.held) add("hold", path, { docId, ...why });
   // Deletes that an earlier process left undone go with the next pass.
-  for (const { path, docId } of ledger.intents.deletes(row.id)) add("delete", path, { docId });
+  const leaving = new Set([...braked.deletes, ...braked.held].map(({ id }) => id));
+  for (const { known, from } of looks) if (known !== undefined && from !== undefined) leaving.add(known.id);
+  for (const { path, docId } of ledger.intents.deletes(row.id)) {
+    const living = ledger.files.living(row.id, path);
+    const hasFile = movedTo.has(path) || (living !== undefined && !leaving.has(living.id));
+    add(hasFile ? "discard" : "delete", path, { docId });
+  }
   return planned;
 }
