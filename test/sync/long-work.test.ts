@@ -215,6 +215,44 @@ describe("documents that the service works on", () => {
     expect(world.activity.filter(({ outcome }) => outcome !== "done")).toEqual([]);
   });
 
+  it("are followed by the next daemon after a crash, and no text is sent again", async () => {
+    const files = Array.from({ length: 12 }, (_, index) => `${index}.md`);
+    for (const file of files) world.write(file, `words of ${file}`);
+    const given = {
+      ...options(),
+      sources: [world.source({ ownerId: `owner-${owner}`, collection: "moderate" })],
+    };
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    let reads = 0;
+    const daemon = world.daemon({
+      ...given,
+      step: (name) => {
+        if (name === "read" && (reads += 1) === files.length) throw new Error("crash");
+      },
+    });
+    await expect(daemon.syncOnce()).rejects.toThrow("crash");
+    await daemon.close().catch(() => undefined);
+    const sent: string[] = [];
+    await world.sync({
+      ...given,
+      observer: {
+        request: (operation) => {
+          sent.push(operation);
+          if (operation === "read" && sent.filter((each) => each === "read").length === 3 * files.length)
+            resolve();
+        },
+        rescanned: () => undefined,
+      },
+    });
+    expect(sent.filter((operation) => operation === "create" || operation === "update")).toEqual([]);
+    expect(begun).toBe(files.length);
+    expect(world.activity.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual(
+      files.map(() => "adopt done"),
+    );
+    expect(readStatus(world.stateDir, 10)?.sources[0]).toMatchObject({ inAgreement: files.length });
+  });
+
   it("hold back no other file, however few are sent at once", async () => {
     world.write("a.pdf", pdf("first words"));
     world.write("b.pdf", pdf("second words"));

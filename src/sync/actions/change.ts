@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { ResourceChange } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { storedOf } from "./observe.ts";
+import { holds, storedOf } from "./observe.ts";
 import { openGoneCheck } from "./gone.ts";
-import { follow, openPatience } from "./follow.ts";
+import { follow, followFound, openPatience } from "./follow.ts";
 import { tell, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
@@ -27,6 +27,22 @@ export async function sendChange(
   let sure = row.state !== "unsure";
   /** Of the file's bytes, once they are there: only the rest is sent again. */
   let sentUrl: string | undefined;
+
+  if (departure.mayBeThere) {
+    const found = await followFound(context, docId, () => source.isStale(path));
+    if (found?.kind === "outdated") return;
+    if (found !== undefined && holds(found.value.record, observed, row.fileUrl)) {
+      const { warning, record } = found.value;
+      ledger.note(() => {
+        const fileUrl = observed.fileUrl ?? row.fileUrl ?? undefined;
+        ledger.files.agree(row.id, docId, { ...observed, fileUrl }, storedOf(record, observed));
+        ledger.files.warn(docId, warning);
+        ledger.intents.forgetFound(docId);
+      });
+      tell(context, source, look, "adopt", departure.startedMs, docId);
+      return;
+    }
+  }
 
   for (;;) {
     if (source.isStale(path)) return; // The row stays unsure, so that the next look sends it whole.
@@ -55,6 +71,7 @@ export async function sendChange(
           ledger.files.agree(row.id, docId, { ...observed, fileUrl }, storedOf(reply.value.record, observed));
           // Another title leaves the text as it is.
           if (full) ledger.files.warn(docId, reply.value.warning);
+          if (departure.mayBeThere) ledger.intents.forgetFound(docId);
         });
         tell(context, source, look, action, departure.startedMs, docId);
         return;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Later } from "../remote/answer.ts";
 import { warningOf, type Taken } from "../remote/remote.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "./context.ts";
 
 /** How the service's work on a resource that it took ended. */
@@ -47,6 +48,22 @@ export async function follow(
   isOutdated: () => boolean,
 ): Promise<Followed> {
   return context.aside((crowd) => askUntilEnd(context, docId, isOutdated, crowd));
+}
+
+/**
+ * Follows a resource whose answer was lost. Undefined: the service does not show it, or could not take it in; then its file is
+ * sent again. Otherwise `done` shows what it holds now, which may be another text.
+ */
+export async function followFound(
+  context: Pick<ActionContext, "remote" | "signal" | "aside">,
+  docId: string,
+  isOutdated: () => boolean,
+): Promise<Extract<Followed, { readonly kind: "done" | "outdated" }> | undefined> {
+  // A service need not have this address: then nothing is waited for.
+  const reply = await context.remote.read(docId, context.signal);
+  if (reply.kind !== "done") return undefined;
+  const end = stateOf(reply.value) ?? (await follow(context, docId, isOutdated));
+  return end.kind === "done" || end.kind === "outdated" ? end : undefined;
 }
 
 /**
@@ -102,15 +119,21 @@ async function askUntilEnd(
     if (reply.kind === "later") return reply;
     if (reply.kind === "refused") return unclear(`the service does not tell how far it is: ${reply.message}`);
     failures = 0;
-    const { isDeleted, metadata } = reply.value;
-    if (isDeleted) return { kind: "gone" };
-    if (metadata?.status === "error") {
-      const message = metadata.message ?? "the service could not take it in";
-      return { kind: "refused", code: "not_taken_in", message };
-    }
-    if (metadata?.status !== "queued")
-      return { kind: "done", value: { warning: warningOf(reply.value), record: reply.value } };
+    const end = stateOf(reply.value);
+    if (end !== undefined) return end;
   }
+}
+
+/** How the work on a resource ended; undefined: it goes on. */
+function stateOf(record: ResourceRecord): Exclude<Followed, Later> | undefined {
+  const { isDeleted, metadata } = record;
+  if (isDeleted) return { kind: "gone" };
+  if (metadata?.status === "error") {
+    const message = metadata.message ?? "the service could not take it in";
+    return { kind: "refused", code: "not_taken_in", message };
+  }
+  if (metadata?.status === "queued") return undefined;
+  return { kind: "done", value: { warning: warningOf(record), record } };
 }
 
 function unclear(reason: string): Later {

@@ -43,6 +43,14 @@ export function storedOf(record: AnsweredRecord, { label, digest, shape }: Obser
   };
 }
 
+/** Whether a resource is just what is to be sent: its text, or for an upload that was made before its address. */
+export function holds(record: AnsweredRecord, observed: Observed, fileUrl: string | null): boolean {
+  const { title, description, content, url } = record;
+  if (labelOf(title ?? "", description ?? "") !== observed.label) return false;
+  if (observed.shape.kind === "content") return isGiven(content) && digestOf(content) === observed.digest;
+  return isGiven(url) && url === (observed.fileUrl ?? fileUrl);
+}
+
 /** The same of a list that shows title and description. */
 export function storedAs(listedLabel: string, { label }: Observed): Stored {
   return listedLabel === label ? {} : { label: listedLabel };

@@ -35,6 +35,8 @@ export interface Departure extends Outgoing {
   readonly startedMs: number;
   /** The intent of a create or replace. */
   readonly intent: CreateIntent | undefined;
+  /** The resource was found after a lost answer: the service may have the file already, or work on it. */
+  readonly mayBeThere: boolean;
 }
 
 /** What noting a file's state needs. */
@@ -86,10 +88,14 @@ export async function prepareLook(
   return {
     bytes: document.kind === "content" ? document.sizeBytes : 0,
     write: () => {
-      const departure = { action, look, document, observed, row, startedMs };
+      const departure = { action, look, document, observed, row, startedMs, mayBeThere: false };
       if (action !== "create" && action !== "replace") {
         if (row !== undefined) ledger.files.setState(row.id, "unsure");
-        return { ...departure, intent: undefined };
+        const mayBeThere =
+          row?.state === "unsure" && owned !== undefined && ledger.intents.isFound(owned, observed);
+        // Should the file become what it was, the service may have this in its stead.
+        if (!mayBeThere && owned !== undefined && row?.state !== "agreed") ledger.intents.forgetFound(owned);
+        return { ...departure, mayBeThere, intent: undefined };
       }
       const revived = ledger.intents.revive(source.id, observed);
       if (revived !== undefined) return { ...departure, intent: revived };

@@ -47,6 +47,10 @@ export interface Intents {
    * answers what it answered, or would have answered, then. Undefined: there is none.
    */
   revive(source: number, observed: Observed): CreateIntent | undefined;
+  /** Whether the resource was found after a lost answer, for a create of just this file: the service may have all of it. */
+  isFound(docId: string, observed: Observed): boolean;
+  /** Something else was sent to it since, or it was acknowledged: it is not found any more in that sense. */
+  forgetFound(docId: string): void;
   /** What was made under the key so far is deleted: the next attempt is another request. */
   setKey(id: number, key: string): void;
   /** Another attempt is about to leave although an earlier one may have acted. */
@@ -108,6 +112,11 @@ export function openIntents(db: Sqlite): Intents {
     `SELECT ${COLUMNS} FROM intents WHERE kind = 'doubt' AND source = ? AND path = ? AND doc_id IS NULL
      ORDER BY id DESC LIMIT 1`,
   );
+  const doubtOf = db.prepare<[string], Row>(
+    `SELECT ${COLUMNS} FROM intents WHERE kind = 'doubt' AND doc_id = ? ORDER BY id DESC LIMIT 1`,
+  );
+  // Of a file that was hashed this is never the hash.
+  const forgetFound = db.prepare("UPDATE intents SET hash = '' WHERE kind = 'doubt' AND doc_id = ?");
   const setAttempts = db.prepare("UPDATE intents SET attempts = ? WHERE id = ?");
   const setKey = db.prepare("UPDATE intents SET key = ? WHERE id = ?");
   const again = db.prepare("UPDATE intents SET attempts = attempts + 1 WHERE id = ?");
@@ -205,6 +214,13 @@ export function openIntents(db: Sqlite): Intents {
       const id = add(source, key, atMs, observed);
       setAttempts.run(attempts, id);
       return { id, source, path: now.entry.path, key, atMs, attempts, docId: null, observed };
+    },
+    isFound: (docId, now) => {
+      const row = doubtOf.get(docId);
+      return row !== undefined && isSameRequest(intentOf(row).observed, now);
+    },
+    forgetFound: (docId) => {
+      forgetFound.run(docId);
     },
     setKey: (id, key) => {
       setKey.run(key, id);

@@ -57,7 +57,7 @@ export interface Taken {
 
 /** What an answer shows of a resource; what it does not show is empty or left out. */
 export type AnsweredRecord = {
-  readonly [F in "title" | "description" | "content" | "updatedAt" | "metadata"]?:
+  readonly [F in "title" | "description" | "content" | "url" | "updatedAt" | "metadata"]?:
     | ResourceRecord[F]
     | undefined;
 };
