@@ -19,7 +19,7 @@ const LONG = [
 export const ALONE = [
   "test/cli/doctor-folders.test.ts",
   "test/kb/resources/job-runner.test.ts",
-  "test/sync/{coarse-times,degraded,large-inodes,renames,rescans,resume-while-looking,scan-faults,scan-mounts}.test.ts",
+  "test/sync/{coarse-times,case-blind,degraded,large-inodes,renames,rescans,resume-while-looking,scan-faults,scan-mounts}.test.ts",
   "test/sync/{trouble,watch-network}.test.ts",
   "test/sync/audit/schedule.test.ts",
   "test/sync/control/control.test.ts",

@@ -37,6 +37,7 @@ import { openDeletes, type Deletion } from "./deletes.ts";
 import { leftOutOf } from "./left-out.ts";
 import { applyMoves, findMoves, isSameFile, widen, type Place } from "./moved-files.ts";
 import { inSlices } from "./slices.ts";
+import { withoutOtherSpellings } from "./spellings.ts";
 
 /** What a pass found to be done. */
 export interface PassPlan {
@@ -286,7 +287,8 @@ export function openPasses({
       ? await scanSource(root, rules, judging)
       : await scanPaths(root, rules, due.paths, looking);
     ledger.flush();
-    if (!whole) scan = await widen(place, scan, burst.keys(), isBurstOver);
+    // Two spellings of one file may come from either scan.
+    if (!whole) scan = withoutOtherSpellings(root, await widen(place, scan, burst.keys(), isBurstOver));
     if (scan.root === undefined) return rootless(scan);
 
     let difference: Compared;

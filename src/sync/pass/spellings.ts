@@ -1,0 +1,49 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+
+/**
+ * Takes out of a scan of single paths what is there under another spelling alone. A file system that ignores case, or how
+ * letters are composed, finds a file by its old name after `a.md` became `A.md`; only the list of its folder says which name
+ * it has. Hard links of two such names are both listed, and stay. A scan of the whole source has its names from lists.
+ */
+export function withoutOtherSpellings(root: string, scan: Scan): Scan {
+  if (scan.scope === undefined) return scan;
+  const spellings = Map.groupBy(scan.entries, ({ ino, path }) => `${ino} ${folded(path)}`);
+  if (spellings.size === scan.entries.length) return scan;
+  const isListed = openListing(root);
+  const taken = new Set<ScanEntry>();
+  for (const entries of spellings.values()) {
+    if (entries.length === 1) continue;
+    const others = entries.filter(({ path }) => !isListed(path));
+    // Where none is listed, the file has just been renamed once more: that is for the next look.
+    if (others.length < entries.length) for (const entry of others) taken.add(entry);
+  }
+  return taken.size === 0 ? scan : { ...scan, entries: scan.entries.filter((entry) => !taken.has(entry)) };
+}
+
+/** Spellings that no file system tells apart that ignores case or composition. */
+function folded(path: RelativePath): string {
+  return path.normalize("NFC").toLowerCase().normalize("NFC");
+}
+
+/** Whether every part of a path is spelled as its folder lists it. Each folder is listed once; one that cannot be counts as listing all. */
+function openListing(root: string): (path: RelativePath) => boolean {
+  const names = new Map<RelativePath, ReadonlySet<string> | undefined>();
+  const namesIn = (folder: RelativePath): ReadonlySet<string> | undefined => {
+    if (!names.has(folder)) names.set(folder, listOf(join(root, folder)));
+    return names.get(folder);
+  };
+  return (path) => {
+    const parts = path.split("/");
+    return parts.every((name, at) => namesIn(parts.slice(0, at).join("/"))?.has(name) ?? true);
+  };
+}
+
+function listOf(folder: string): ReadonlySet<string> | undefined {
+  try {
+    return new Set(readdirSync(folder));
+  } catch {
+    return undefined;
+  }
+}
