@@ -24,6 +24,7 @@ export const ALONE = [
   "test/sync/audit/schedule.test.ts",
   "test/sync/control/control.test.ts",
   "test/sync/document/{read,read-faults}.test.ts",
+  "test/sync/pass/pass.test.ts",
 ];
 
 export default defineConfig({
