@@ -100,7 +100,10 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     return false;
   };
 
-  /** Decides on a resource that a doubt has made. False: it is not known yet which one stays. */
+  /**
+   * Decides on a resource that a doubt has made. False: it is not known yet which one stays. One that has neither our
+   * description nor what the service made of it in the file's own resource is somebody else's, and is never deleted.
+   */
   const decide = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
     ledger.flush();
     const since = seenAt.get(found.docId) ?? ledger.drift.lastActivity();
@@ -108,7 +111,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     const kept = keptOf(doubt);
     const isGone = kept === undefined && doubt.docId !== null && ledger.intents.isDeleted(doubt.docId);
     if (isRemoval || isGone) {
-      await remove(doubt, found.docId);
+      if (found.described) await remove(doubt, found.docId);
       return true;
     }
     if (kept === undefined || kept.docId === null) {
@@ -117,6 +120,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       source.lookAgain(doubt.path);
       return true;
     }
+    if (!found.described && ledger.drift.byDoc(kept.docId)?.storedLabel !== found.label) return true;
     if (!(await hasAnswered(kept.id, kept.docId, since))) return false;
     ledger.flush();
     // As it is now: what has answered must still be what the file has.

@@ -65,6 +65,7 @@ function settlerOf(
     isAdopting = () => false,
     asked = [],
     read = () => ({ kind: "gone" }),
+    description = "d",
   }: {
     readonly elapsedMs?: () => number;
     readonly shows?: boolean;
@@ -74,6 +75,8 @@ function settlerOf(
     readonly asked?: AskedId[];
     /** What the service says of a resource by its id; default: that it knows no such address. */
     readonly read?: (docId: string) => Reply<ResourceRecord>;
+    /** Of the resource that the list shows. */
+    readonly description?: string;
   } = {},
 ): { settler: Settler; deletions: Deletion[]; warnings: string[]; looks: string[] } {
   const deletions: Deletion[] = [];
@@ -84,7 +87,7 @@ function settlerOf(
     list: async (_, onResource) => {
       const reply = await list();
       if (reply.kind === "done" && shows)
-        onResource({ ...record, createdAt: new Date(createdMs()).toISOString() });
+        onResource({ ...record, description, createdAt: new Date(createdMs()).toISOString() });
       return await Promise.resolve(reply);
     },
   };
@@ -185,6 +188,27 @@ describe("an extra resource that a create may have made", () => {
     await settler.checkDoubts();
     settler.stop();
     expect([deletions, looks]).toEqual([[], ["a.txt"]]);
+  });
+
+  it.each([
+    { does: "stays when it has another description: it is somebody else's", stored: undefined, deleted: 0 },
+    {
+      does: "is deleted when the service gave the file's own that description, too",
+      stored: "D",
+      deleted: 1,
+    },
+  ])("$does", async ({ stored, deleted }) => {
+    const id = await doubtOf();
+    const label = labelOf("a.txt", "D");
+    if (stored !== undefined) {
+      await ledger.write(() => {
+        ledger.drift.setStored(1, { digest: "", label });
+      });
+    }
+    const { settler, deletions } = settlerOf(id, done, false, { read: there, description: "D" });
+    expect(await settler.checkDoubts()).toBe(false);
+    settler.stop();
+    expect(deletions).toHaveLength(deleted);
   });
 
   it("stays when another file got it while that was found out", async () => {

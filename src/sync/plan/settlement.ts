@@ -43,6 +43,8 @@ export interface Adoption {
   readonly docId: string;
   /** Whether it is what was sent, and searchable; if not, the file is to be sent again. */
   readonly exact: boolean;
+  /** Whether it has our description, or our upload's address: others may make a resource of our title and text. */
+  readonly described: boolean;
   /** Title and description as the list shows them. */
   readonly label: string;
   /** What of its document the service could not read. */
@@ -193,7 +195,8 @@ function isSameDescription(create: OpenCreate, { label, labelUnder = () => label
 function adoptionOf(create: OpenCreate, resource: ListedResource): Adoption {
   const { docId, label, warning } = resource;
   const exact = isExact(create, resource);
-  return { id: create.id, docId, exact, label, ...(warning !== undefined && { warning }) };
+  const described = create.unique || isSameDescription(create, resource);
+  return { id: create.id, docId, exact, described, label, ...(warning !== undefined && { warning }) };
 }
 
 function keyOf(create: OpenCreate): string {

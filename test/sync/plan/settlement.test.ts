@@ -55,19 +55,19 @@ describe("settling creates by the list", () => {
       name: "a resource that moved on to the next page while the list was read, and came twice",
       creates: [create(1, { attempts: 2 })],
       list: [listed("x"), listed("x")],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }], extra: [] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], extra: [] },
     },
     {
       name: "an upload at a service on this machine that has another port by now",
       creates: [upload(1, "http://127.0.0.1:7411/files/token/a.pdf")],
       list: [listed("x", { url: "http://127.0.0.1:7500/files/token/a.pdf", digest: "" })],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }], absent: [] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], absent: [] },
     },
     {
       name: "title and text match",
       creates: [create(1)],
       list: [listed("x")],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }], absent: [] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], absent: [] },
     },
     {
       name: "the title alone does not match",
@@ -79,13 +79,13 @@ describe("settling creates by the list", () => {
       name: "title and description match though the text is stored in another form, and it is sent again",
       creates: [create(1)],
       list: [listed("x", { digest: "other" })],
-      expected: { adopted: [{ id: 1, docId: "x", exact: false, label: "l" }] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }] },
     },
     {
       name: "a cut title matches with the text and the description",
       creates: [create(1, { title: "notes on figures 1" })],
       list: [listed("x", { title: "Notes on Fig", label: "cut", labelUnder: () => "l" })],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "cut" }] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "cut" }] },
     },
     {
       name: "a title that says too little does not match",
@@ -97,7 +97,7 @@ describe("settling creates by the list", () => {
       name: "another text is no second one",
       creates: [create(1, { attempts: 2 })],
       list: [listed("x"), listed("y", { digest: "other" })],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }], extra: [] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], extra: [] },
     },
     {
       name: "the text alone does not match",
@@ -116,7 +116,7 @@ describe("settling creates by the list", () => {
       creates: [create(1)],
       list: [listed("x", { createdMs: 41_000 })],
       offsetMs: -60_000,
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }] },
     },
     {
       name: "made before it by the service's own clock",
@@ -136,13 +136,13 @@ describe("settling creates by the list", () => {
       name: "another description is adopted and sent again",
       creates: [create(1)],
       list: [listed("x", { label: "other" })],
-      expected: { adopted: [{ id: 1, docId: "x", exact: false, label: "other" }] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: false, described: false, label: "other" }] },
     },
     {
       name: "one that the service works on still, or failed on, is adopted and sent again",
       creates: [create(1)],
       list: [listed("x", { isUnfinished: true })],
-      expected: { adopted: [{ id: 1, docId: "x", exact: false, label: "l" }] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }] },
     },
     {
       name: "twins get one each",
@@ -150,8 +150,8 @@ describe("settling creates by the list", () => {
       list: [listed("y", { createdMs: 102_000 }), listed("x")],
       expected: {
         adopted: [
-          { id: 1, docId: "x", exact: true, label: "l" },
-          { id: 2, docId: "y", exact: true, label: "l" },
+          { id: 1, docId: "x", exact: true, described: true, label: "l" },
+          { id: 2, docId: "y", exact: true, described: true, label: "l" },
         ],
       },
     },
@@ -159,13 +159,13 @@ describe("settling creates by the list", () => {
       name: "twins of which one was made",
       creates: [create(1), create(2)],
       list: [listed("x")],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }], absent: [2] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], absent: [2] },
     },
     {
       name: "an upload's address is its own, whenever it was made",
       creates: [upload(1, "u")],
       list: [listed("x", { url: "u", digest: "", createdMs: 1 })],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }] },
     },
     {
       name: "an upload that has no address yet matches nothing",
@@ -178,22 +178,26 @@ describe("settling creates by the list", () => {
       creates: [create(1, { attempts: 2 })],
       list: [listed("x"), listed("y")],
       expected: {
-        adopted: [{ id: 1, docId: "x", exact: true, label: "l" }],
-        extra: [{ id: 1, docId: "y", exact: true, label: "l" }],
+        adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }],
+        extra: [{ id: 1, docId: "y", exact: true, described: true, label: "l" }],
       },
     },
     {
       name: "one attempt leaves no extra: the other is somebody's",
       creates: [create(1)],
       list: [listed("x"), listed("y")],
-      expected: { adopted: [{ id: 1, docId: "x", exact: true, label: "l" }], extra: [] },
+      expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], extra: [] },
     },
     {
       name: "an answered create's other attempt is extra",
       creates: [create(1, { attempts: 2, answered: true })],
       list: [listed("mine"), listed("y")],
       owned: ["mine"],
-      expected: { adopted: [], extra: [{ id: 1, docId: "y", exact: true, label: "l" }], absent: [] },
+      expected: {
+        adopted: [],
+        extra: [{ id: 1, docId: "y", exact: true, described: true, label: "l" }],
+        absent: [],
+      },
     },
   ])("$name", ({ creates, list, owned, offsetMs, expected }) => {
     expect(settle(creates, list, owned, offsetMs)).toMatchObject(expected);
