@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -30,6 +31,8 @@ let underWay: UnderWay;
 let dirty: DirtySet;
 let passes: Passes;
 let rulesKey: number;
+/** How far the clock of the passes is ahead. */
+let aheadMs: number;
 /** Called whenever a pass finds that a path under way has changed. */
 let onChanged: (path: string) => void;
 
@@ -43,11 +46,12 @@ beforeEach(() => {
   underWay = openUnderWay();
   dirty = openDirtySet(0);
   onChanged = () => undefined;
+  aheadMs = 0;
   const rules = openRules(sourceAt(root));
   rulesKey = rulesKeyOf(rules);
   passes = openPasses({
     source: { id: source, root, rules, rulesKey, lookAgain: (path) => onChanged(path) },
-    context: { ledger, now: () => Date.now(), moved: () => undefined, report: () => undefined },
+    context: { ledger, now: () => Date.now() + aheadMs, moved: () => undefined, report: () => undefined },
     sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: 1 },
     once: false,
     dirty,
@@ -80,7 +84,7 @@ const acknowledge = ({ entry, known }: Look): void => {
     const observed = {
       entry,
       rulesKey,
-      hash: "h",
+      hash: hash("sha256", `text of ${entry.path}`),
       digest: "d",
       title: entry.path,
       label: "l",
@@ -156,6 +160,42 @@ describe("a file that is renamed while it is on its way", () => {
     onChanged = () => underWay.end(look.entry);
     expect(titles(await planAll())).toEqual([]);
     expect(titles(await planAll())).toEqual(["old/a.md new/a.md"]);
+  });
+});
+
+describe("a file that is absent for a moment", () => {
+  beforeEach(async () => {
+    for (const path of ["a.md", "b.md", "c.md"]) write(path);
+    agree(["a.md", "b.md", "c.md"]);
+    await planAll();
+    renameSync(join(root, "a.md"), join(base, "a.md"));
+    await plan(["a.md"]);
+  });
+
+  it.each([400, 600, 1500])("keeps its row when it is written anew after %i ms", async (absentMs) => {
+    aheadMs = absentMs;
+    expect((await plan(["a.md"])).deletions).toEqual([]);
+    write("a.md", "saved again");
+    const planned = await plan(["a.md"]);
+    expect(planned.deletions).toEqual([]);
+    expect(titles(planned)).toEqual(["a.md known"]);
+  });
+
+  it("gives its row to a copy that is seen meanwhile", async () => {
+    aheadMs = 600;
+    write("copy.md", "text of a.md");
+    expect(titles(await plan(["copy.md"]))).toEqual(["copy.md a.md"]);
+  });
+
+  it("gives its row to a copy that is looked at together with it", async () => {
+    renameSync(join(root, "b.md"), join(base, "b.md"));
+    write("copy.md", "text of b.md");
+    expect(titles(await plan(["copy.md", "b.md"]))).toEqual(["copy.md b.md"]);
+  });
+
+  it("is deleted when no further file has gone for some time", async () => {
+    aheadMs = 3000;
+    expect((await plan(["a.md"])).deletions).toMatchObject([{ path: "a.md" }]);
   });
 });
 
