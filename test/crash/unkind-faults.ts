@@ -48,7 +48,8 @@ export const UNKIND_FAULTS: readonly UnkindFault[] = [
   { name: "applied, page with 502", fault: () => ({ kind: "page", status: 502 }) },
   { name: "applied, page with 503", fault: () => ({ kind: "page", status: 503 }) },
   { name: "applied, page with 504", fault: () => ({ kind: "page", status: 504 }) },
-  { name: "applied, page with 404", fault: () => ({ kind: "page", status: 404 }) },
+  // Of a create such a page says that the address is wrong, so that nothing was made: that it was can be seen by no one.
+  { name: "applied, page with 404", only: BY_ID, fault: () => ({ kind: "page", status: 404 }) },
   { name: "applied, JSON with 500", fault: () => acted(500, no("internal error")) },
   { name: "applied, JSON with 502", fault: () => acted(502, no("bad gateway")) },
   { name: "applied, JSON with 504", fault: () => acted(504, no("too slow")) },
