@@ -55,6 +55,8 @@ const GATHER_MS = 250;
  * way to learn one.
  */
 const UNCLEAR_MS = 3_600_000;
+/** Resources of ours whose texts a list is compared by, to see what the service makes of texts. */
+const EVIDENCE_MAX = 20;
 /** One pass asks so often, which takes some seconds. */
 const UNCLEAR_TRIES_ONCE = 6;
 /** A create that was given a resource with another text is looked for in the list this soon. */
@@ -154,8 +156,18 @@ export function openSettler({
       }
       const { id: collectionId } = asked;
       const settling = startSettling(creates.map(openCreateOf), isTaken);
+      let evidence = 0;
+      let changesTexts = false;
       const see = (record: ResourceRecord): void => {
         const url = record.url ?? undefined;
+        // What the service made of texts that are known to be ours tells what it may have made of these.
+        if (!changesTexts && evidence < EVIDENCE_MAX && url === undefined && (record.content ?? "") !== "") {
+          const row = ledger.drift.byDoc(record._id);
+          if (row?.state === "agreed" && row.kind === "content") {
+            evidence += 1;
+            changesTexts = digestOf(record.content ?? "") !== row.digest;
+          }
+        }
         if (record.isDeleted || !settling.interested({ url, title: record.title })) return;
         const createdMs = Date.parse(record.createdAt ?? "");
         settling.see({
@@ -166,13 +178,14 @@ export function openSettler({
           digest: url === undefined ? digestOf(record.content ?? "") : "",
           label: labelOf(record.title, record.description),
           labelUnder: (title) => labelOf(title, record.description),
+          isTextHidden: url === undefined && (record.content ?? "") === "",
           isUnfinished: isUnfinished(record),
           warning: warningOf(record),
         });
       };
       const reply = await remote.list({ collectionId, ownerId }, see, context.signal);
       ledger.flush();
-      if (reply.kind === "done") return settling.finish(clockOffset(reply.value.clockOffsetMs));
+      if (reply.kind === "done") return settling.finish(clockOffset(reply.value.clockOffsetMs), changesTexts);
       if (reply.kind === "gone" && !collections.isConfigured(tier)) {
         // A collection that the service does not know any more holds nothing, unless it has another id by now.
         if ((await collections.renew(tier, context.signal)) === collectionId) return settling.finish(0);

@@ -32,6 +32,8 @@ export interface ListedResource {
   readonly label: string;
   /** The label that it would have under another title: equal where the description is. Default: its own. */
   readonly labelUnder?: (title: string) => string;
+  /** The list does not show its text. Default: it does. */
+  readonly isTextHidden?: boolean;
   /** The service has not taken in its text, or not yet. Default: it has. */
   readonly isUnfinished?: boolean;
   /** What of its document the service could not read. */
@@ -67,15 +69,17 @@ export interface Settling {
   /** Whether a resource may be one of ours, so that its digest is worth computing. */
   interested(resource: { readonly url: string | undefined; readonly title: string }): boolean;
   see(resource: ListedResource): void;
-  finish(clockOffsetMs: number): Settlement;
+  /** `changesTexts`: the service is known to store texts in a form of its own, so that another text may be ours. */
+  finish(clockOffsetMs: number, changesTexts?: boolean): Settlement;
 }
 
 /**
  * Starts to settle. The list may be stale, each resource of it by itself: it may miss new ones, and show deleted ones.
  * `isTaken` says that a row of the ledger owns a resource, or that this ledger deleted it: it is never adopted and never
  * deleted. A resource is ours when its upload address is (nobody else knows it), or when it was made after the intent, its
- * title may be what the service made of ours, and text (for a link: address) or description are equal. No more resources
- * are taken than attempts were made.
+ * title may be what the service made of ours, and the text (for a link: the address) is equal. The description alone counts
+ * where the list shows no text, or the service stores texts in a form of its own: otherwise another text is somebody
+ * else's, who may use our titles and descriptions. No more resources are taken than attempts were made.
  */
 export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, keyOf);
@@ -111,18 +115,23 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
       counted.add(resource.docId);
       seen.set(key, [...(seen.get(key) ?? []), resource]);
     },
-    finish: (clockOffsetMs) => {
+    finish: (clockOffsetMs, changesTexts = false) => {
       const adopted: Adoption[] = [];
       const extra: Adoption[] = [];
       const absent: number[] = [];
       for (const [key, group] of groups) {
         const earliest = Math.min(...group.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
-        const all = seen.get(key) ?? [];
+        const unique = group[0]?.unique === true;
+        const all = (seen.get(key) ?? []).filter(
+          (resource) =>
+            unique ||
+            changesTexts ||
+            resource.isTextHidden === true ||
+            group.some((create) => isSameText(create, resource)),
+        );
         const candidates = all
           .filter(({ docId }) => !isTaken(docId))
-          .filter(
-            ({ createdMs }) => group[0]?.unique === true || createdMs === undefined || createdMs >= earliest,
-          )
+          .filter(({ createdMs }) => unique || createdMs === undefined || createdMs >= earliest)
           .sort(byAge);
         settleGroup(group, candidates, all, { adopted, extra, absent });
       }

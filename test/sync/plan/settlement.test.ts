@@ -35,10 +35,11 @@ function settle(
   list: ListedResource[],
   owned: string[] = [],
   offsetMs = 0,
+  changesTexts = false,
 ): Settlement {
   const settling = startSettling(creates, (docId) => owned.includes(docId));
   for (const resource of list) if (settling.interested(resource)) settling.see(resource);
-  return settling.finish(offsetMs);
+  return settling.finish(offsetMs, changesTexts);
 }
 
 describe("settling creates by the list", () => {
@@ -48,6 +49,7 @@ describe("settling creates by the list", () => {
     list: ListedResource[];
     owned?: string[];
     offsetMs?: number;
+    changesTexts?: boolean;
     expected: Partial<Settlement>;
   }>([
     { name: "nothing is there", creates: [create(1)], list: [], expected: { adopted: [], absent: [1] } },
@@ -76,9 +78,22 @@ describe("settling creates by the list", () => {
       expected: { absent: [1], adopted: [] },
     },
     {
-      name: "title and description match though the text is stored in another form, and it is sent again",
+      name: "title and description with another text are somebody else's",
       creates: [create(1)],
       list: [listed("x", { digest: "other" })],
+      expected: { adopted: [], absent: [1], extra: [] },
+    },
+    {
+      name: "title and description match where the list shows no text, and it is sent again",
+      creates: [create(1)],
+      list: [listed("x", { digest: "", isTextHidden: true })],
+      expected: { adopted: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }] },
+    },
+    {
+      name: "title and description match where the service stores texts in another form, and it is sent again",
+      creates: [create(1)],
+      list: [listed("x", { digest: "other" })],
+      changesTexts: true,
       expected: { adopted: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }] },
     },
     {
@@ -199,7 +214,7 @@ describe("settling creates by the list", () => {
         absent: [],
       },
     },
-  ])("$name", ({ creates, list, owned, offsetMs, expected }) => {
-    expect(settle(creates, list, owned, offsetMs)).toMatchObject(expected);
+  ])("$name", ({ creates, list, owned, offsetMs, changesTexts, expected }) => {
+    expect(settle(creates, list, owned, offsetMs, changesTexts)).toMatchObject(expected);
   });
 });
