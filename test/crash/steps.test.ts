@@ -20,15 +20,10 @@ const AGREE_MS = 45_000;
 const PROCESS = fileURLToPath(new URL("daemon-process.ts", import.meta.url));
 
 /** Every step that a first sync takes a daemon through, and every one that changes do. */
-const FIRST_STEPS = ["collections", "collections:answered", "list", "list:answered"];
-const STEPS = ["commit", "committed", "list", "list:answered", "create", "create:answered"].concat([
-  "upload",
-  "upload:answered",
-  "update",
-  "update:answered",
-  "delete",
-  "delete:answered",
-]);
+const FIRST_STEPS = ["collections", "list", "search"].flatMap((name) => [name, `${name}:answered`]);
+const STEPS = ["commit", "committed"].concat(
+  ["list", "create", "upload", "update", "take", "delete"].flatMap((name) => [name, `${name}:answered`]),
+);
 
 let service: CrashService;
 beforeAll(async () => {
