@@ -316,7 +316,11 @@ async function findCandidates(
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) {
       // Files may be taken away for some time, as they are when a disk is not mounted: then they look for theirs when they are back.
-      const isEmptied = scan.entries.length === 0 && unowned.length > 0;
+      // A resource too many is no sign of that: as long as files seek, nothing would delete it.
+      const doubted = new Set(
+        ledger.intents.doubts(source.id).map(({ docId, observed }) => docId !== null && observed.label),
+      );
+      const isEmptied = scan.entries.length === 0 && unowned.some(({ label }) => !doubted.has(label));
       const isThere = scan.root !== undefined && isAgreed && !isEmptied;
       const unreadable = isThere ? scan.unreadable.map(({ path }) => path) : WHOLE_FOLDER;
       const found = { entries: [...entries.values()], seeking, changed, borne, unmatchedRows, rows };

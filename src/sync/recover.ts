@@ -85,7 +85,7 @@ export function openSettler({
   let running = false;
 
   /** As it was when the intents of former processes were written: our clock may have been set since. */
-  const offsetBeforeMs = ledger.intents.clockOffset();
+  const offsetBeforeMs = ledger.intents.clockOffset() ?? (hasOpen(context, source.id) ? 0 : undefined);
   let notedOffsetMs = offsetBeforeMs;
   /** The service's clock minus ours, the least that may hold: what is too old for one of the two may be ours all the same. */
   const clockOffset = (nowMs: number): number => {
@@ -302,6 +302,11 @@ export function openSettler({
     checkDoubtsIn: (ms) => doubts.checkIn(ms),
     stop: () => doubts.stop(),
   };
+}
+
+/** Whether a former process left creates. Where it saw no list, nobody knows what its clock was: it counts as right. */
+function hasOpen({ ledger }: ActionContext, source: number): boolean {
+  return ledger.intents.creates(source).length > 0 || ledger.intents.doubts(source).length > 0;
 }
 
 function listRefused(collectionId: string, words: string): KbsyncError {
