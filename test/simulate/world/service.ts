@@ -198,6 +198,9 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     service.onCreate(resource, request);
     if ((conditions.lateMs ?? 0) > 0)
       knownFromMs.set(resource.id, clock.nowMs() + random.between(0, conditions.lateMs ?? 0));
+    // The list shows no text of what is queued.
+    if (isPatient(request) && resource.content !== undefined)
+      return begin({ ...resource, content: "", queued: [{ content: resource.content }] });
     if (isPatient(request)) return begin({ ...resource, queued: [{}] });
     put(resource);
     return service.answer(201, { success: true, message: "created", data: record(resource, false) });
