@@ -157,8 +157,8 @@ describe("stopping", () => {
     await world.sync();
     expect(world.service.live()).toHaveLength(300);
     expect(world.service.resources.size).toBe(300);
-    // The one before the very first create.
-    expect(world.service.count("list")).toBe(1);
+    // Both are from before the very first create.
+    expect(world.service.count("list")).toBe(2);
   });
 });
 
