@@ -7,6 +7,7 @@ import { digestOf } from "./document/digest.ts";
 import { openDoubts, twinKey } from "./doubts.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { KbsyncError } from "../lib/failure.ts";
+import { sameShape } from "./plan/decide.ts";
 import { delayMs } from "./plan/retry.ts";
 import { startSettling, type OpenCreate, type Settlement } from "./plan/settlement.ts";
 import { warningOf } from "./remote/remote.ts";
@@ -200,6 +201,14 @@ export function openSettler({
     }
   };
 
+  /** The resource that a create's file has got otherwise, as by an adoption: it is just what was to be created. */
+  const resourceOf = ({ path, observed }: CreateIntent): string | undefined => {
+    const row = ledger.files.get(ledger.files.living(source.id, path)?.id ?? 0);
+    const isSame =
+      row?.state === "agreed" && row.hash === observed.hash && sameShape(row.shape, observed.shape);
+    return isSame ? (row.docId ?? undefined) : undefined;
+  };
+
   /**
    * Writes down what was found. Returns the creates that got their resource: another source, which was making the same
    * and looked at the list at the same time, may have been given it a moment ago.
@@ -214,6 +223,14 @@ export function openSettler({
       for (const { id, docId, exact, label, warning } of settlement.adopted) {
         const intent = byId.get(id);
         if (intent === undefined) continue;
+        const kept = resourceOf(intent);
+        if (kept !== undefined && kept !== docId) {
+          // It has two now, or the other one is of somebody who makes the same: the doubts find out, and ask before they delete.
+          ledger.intents.doubt(id, kept);
+          adopted.add(id);
+          if (!once) doubts.checkIn(INEXACT_MS);
+          continue;
+        }
         const left = acknowledgeCreate(ledger, intent, docId, exact, storedAs(label, intent.observed));
         if (left === "taken") continue;
         adopted.add(id);

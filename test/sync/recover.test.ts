@@ -287,6 +287,20 @@ describe("two sources that were making the same when the process died", () => {
 });
 
 describe("a create that was cut off", () => {
+  it("takes no resource from a file that an adoption gave one, whatever the list shows", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.intents.create(id, "key", Date.now(), observed());
+      ledger.files.insert(id, "adopted", "agreed", observed());
+    });
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler, deletions } = settlerOf(id, list, false, { read: there });
+    await settler.recover();
+    settler.stop();
+    expect(deletions).toEqual([]);
+    expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "adopted", state: "agreed" });
+  });
+
   it("is not settled by an equal resource that is older than it", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => void ledger.intents.create(id, "key", Date.now(), observed()));
