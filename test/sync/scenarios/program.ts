@@ -37,8 +37,7 @@ export async function startProgram({
   const root = join(base, "docs");
   const stateDir = join(base, "state");
   mkdirSync(root);
-  mkdirSync(stateDir);
-  for (const folder of [root, stateDir]) chmodSync(folder, 0o777);
+  chmodSync(root, 0o777);
   fill(root);
   const service = await openFakeService();
   const config = join(base, "kbsync.config.json");

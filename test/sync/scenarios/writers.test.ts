@@ -116,7 +116,7 @@ describe("files that come and go faster than they are read", () => {
     // Those that were quick enough to be sent are deleted again, which is many within a short time.
     followed = await openFollowed(
       { "keep.txt": "keep" },
-      { settleMs: 0, settings: { holdDeletesOver: 1000 } },
+      { settleMs: 0, settings: { holdDeletesOver: 1000, holdDeletesPercent: 100 } },
     );
     const { world, agrees, daemon } = followed;
     const script =
