@@ -41,14 +41,14 @@ async function approve(context: Context, source: string | undefined, options: Ap
     if (held.length > 0 && options.dryRun !== true) context.exitCode = EXIT.held;
     return;
   }
-  const told = await operator.ask({ command: "approve", token, ...where });
-  const approvals = told?.approved ?? approveHeld(stateDir, where.folder, token);
+  const live = await operator.ask({ command: "approve", token, ...where });
+  const approvals = live?.approved ?? approveHeld(stateDir, where.folder, token);
   if (options.json === true) {
     printJson(context, { approved: approvals });
     return;
   }
   context.stdout.write(
-    approvals.length === 0 ? haltedWords(haltedIn(stateDir)) : approveWords(approvals, told !== undefined),
+    approvals.length === 0 ? haltedWords(haltedIn(stateDir)) : approveWords(approvals, live !== undefined),
   );
 }
 

@@ -394,7 +394,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "list-trusted",
-    does: "a list alone tells which resource stays, and what was deleted is adopted from a list that still shows it",
+    does: "a list alone decides which resource stays, and what was deleted is adopted from a list that still shows it",
     worlds: ["lagging-lists"],
     patches: [
       patch(

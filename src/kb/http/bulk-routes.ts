@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { within } from "../../lib/deadline.ts";
 import { inOrder } from "../../lib/in-order.ts";
 import { BulkLine, BulkOutcome, BulkSummary } from "../../wire/bulk.ts";
 import { ROUTES } from "../../wire/routes.ts";
@@ -107,9 +108,7 @@ async function* piecesOf(body: Readable, idleMs: number): AsyncGenerator<Buffer>
   const source: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
   try {
     for (;;) {
-      const idle = Promise.withResolvers<never>();
-      const timer = setTimeout(() => idle.reject(stalled(idleMs)), idleMs);
-      const read = await Promise.race([source.next(), idle.promise]).finally(() => clearTimeout(timer));
+      const read = await within(source.next(), idleMs, () => stalled(idleMs));
       if (read.done === true) return;
       yield read.value;
     }

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import Fastify, { errorCodes } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { bytesOf } from "../../lib/byte-block.ts";
+import { within } from "../../lib/deadline.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
 import { Refusal, type RefusalCode } from "../resources/refusal.ts";
@@ -195,22 +196,17 @@ async function jsonBytes(request: FastifyRequest, payload: Readable): Promise<Bu
   const length = headers["content-length"];
   const declared = length === undefined ? limit : Number(length);
   if (declared > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
-  const late = Promise.withResolvers<never>();
-  const deadline = setTimeout(
-    () =>
-      late.reject(
-        new Refusal("request_timeout", `The body did not arrive within ${SHORT_BODY_MS / 1000} s.`),
-      ),
-    SHORT_BODY_MS,
-  );
-  if (limit > SMALL_BODY_BYTES) clearTimeout(deadline);
   const read = bytesOf(payload, limit, declared, (bytes) => underWay?.hold(bytes)).catch((cause: unknown) => {
     if (cause instanceof Refusal) throw cause;
     throw new Refusal("invalid_body", "The body was broken off by its sender.", { cause });
   });
-  const bytes = await Promise.race([read, late.promise]).finally(() => clearTimeout(deadline));
+  const bytes = await (limit > SMALL_BODY_BYTES ? read : within(read, SHORT_BODY_MS, lateBody));
   if (bytes === undefined) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
   return bytes;
+}
+
+function lateBody(): Refusal {
+  return new Refusal("request_timeout", `The body did not arrive within ${SHORT_BODY_MS / 1000} s.`);
 }
 
 /** Refuses what comes too early or too late, reports each request once it is over, and bounds what is under way. */
