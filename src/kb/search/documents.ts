@@ -8,8 +8,10 @@ const SHORT_CHUNKS = 4;
 
 /** A hit whose mix is known by parts. */
 export interface WordRanked extends Ranked {
-  /** What the words add to the mix. */
+  /** What the words say of it, [0, 1]. */
   readonly words: number;
+  /** Weight of `words` in the mix. */
+  readonly wordShare: number;
 }
 
 /**
@@ -30,7 +32,8 @@ export function mixDocuments<T extends WordRanked>(
       const match = byRow.get(hit.row);
       if (match === undefined) return hit;
       const share = DOCUMENT_SHARE * Math.min(1, SHORT_CHUNKS / match.chunks);
-      return { ...hit, mix: hit.mix + share * (match.bm25 * scale - hit.words) };
+      const more = match.bm25 * scale - hit.words;
+      return { ...hit, mix: hit.mix + share * hit.wordShare * more };
     })
     .sort((a, b) => b.mix - a.mix || a.row - b.row);
 }

@@ -69,9 +69,8 @@ export async function search(
   const { scope, query, tier, topK } = request;
   const vector = tier === "fastest" ? undefined : await queryVector(embedder, query);
   const isDeep = tier === "high_accuracy";
-  // By words alone what is found is what is answered, so the chunks come along in the same read.
-  const isDirect = vector === undefined && !isDeep;
-  const limit = isDirect ? topK : Math.max(FUSED_DEPTH, topK);
+  // The same candidates for every top_k, so that a smaller one gives the beginning of a larger one.
+  const limit = FUSED_DEPTH;
   const lexical = { query, limit: isDeep ? DEEP_WORDS : limit };
   const nearest = vector && { ...vector, limit };
   const ask = { scope, lexical, nearest, depth: limit };
@@ -82,13 +81,14 @@ export async function search(
     return bestOf(scored(order), request);
   };
 
-  let evidence = await store.evidence({ ...ask, withChunks: isDirect });
-  let wanted = await ranked(evidence);
-  const rows = wanted.map(({ row }) => row);
-  let chunks = isDirect ? evidence.chunks : await store.chunksByRow(scope, rows);
+  let wanted = await ranked(await store.evidence({ ...ask, withChunks: false }));
+  let chunks = await store.chunksByRow(
+    scope,
+    wanted.map(({ row }) => row),
+  );
   if (chunks.length < wanted.length) {
     // An update replaced some between the two reads. A resource is found at every moment, so all is read at once now.
-    evidence = await store.evidence({ ...ask, withChunks: true });
+    const evidence = await store.evidence({ ...ask, withChunks: true });
     wanted = await ranked(evidence);
     chunks = evidence.chunks;
   }
@@ -98,7 +98,8 @@ export async function search(
       const chunk = found.get(row);
       return chunk === undefined ? [] : resultOf(chunk, score);
     })
-    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .slice(0, topK);
   return { results, text: answerText(results.map(({ payload }) => payload.content)) };
 }
 
@@ -179,15 +180,21 @@ function candidates(
       row: hit.row,
       mix: hit.bm25 / most,
       words: hit.bm25 / most,
+      wordShare: 1,
       evidenceOf: () => lexicalEvidence(hit, ceiling),
     }));
   }
   const cosineBest = nearest[0]?.cosine ?? 0;
+  const hitOf = new Map(hits.map((hit) => [hit.row, hit]));
   return fuse(hits, nearest, others, depth).map((fused) => ({
     row: fused.row,
     mix: fused.mix,
     words: fused.words,
-    evidenceOf: (mix) => fusedEvidence({ ...fused, mix, lexicalBest, cosineBest }),
+    wordShare: fused.wordShare,
+    evidenceOf: (mix) =>
+      fused.cosine === undefined
+        ? lexicalEvidence(hitOf.get(fused.row), ceiling)
+        : fusedEvidence({ ...fused, mix, lexicalBest, cosineBest }),
   }));
 }
 
@@ -197,9 +204,10 @@ function scored(hits: readonly Candidate[]): Scored[] {
   return hits.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
 }
 
-/** Those that the request asks for. */
+/** Those that the request asks for, and those that are as good as the last of them: among these the ids decide. */
 function bestOf(ranked: readonly Scored[], { scoreMin, topK }: SearchRequest): Scored[] {
-  return ranked.filter(({ score }) => score >= (scoreMin ?? 0)).slice(0, topK);
+  const least = Math.max(scoreMin ?? 0, ranked[topK - 1]?.score ?? 0);
+  return ranked.filter(({ score }) => score >= least);
 }
 
 interface QueryVector {

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { mixDocuments } from "../../../src/kb/search/documents.ts";
 
 const hits = [
-  { row: 1, mix: 0.9, words: 0.5 },
-  { row: 2, mix: 0.8, words: 0.4 },
-  { row: 3, mix: 0.7, words: 0.2 },
-  { row: 4, mix: 0.3, words: 0 },
+  { row: 1, mix: 0.9, words: 1, wordShare: 0.5 },
+  { row: 2, mix: 0.8, words: 0.8, wordShare: 0.5 },
+  { row: 3, mix: 0.7, words: 0.4, wordShare: 0.5 },
+  { row: 4, mix: 0.3, words: 0, wordShare: 0.5 },
 ];
 const mixes = (list: readonly { readonly row: number; readonly mix: number }[]): number[][] =>
   list.map(({ row, mix }) => [row, Number(mix.toFixed(4))]);
@@ -34,6 +34,15 @@ describe("mixDocuments", () => {
     expect(lifted(1)).toBeCloseTo(0.7 + 0.5 * 0.2, 10);
     expect(lifted(4)).toBeCloseTo(0.7 + 0.5 * 0.2, 10);
     expect(lifted(8)).toBeCloseTo(0.7 + 0.25 * 0.2, 10);
+  });
+
+  it("counts in full where the words are all there is", () => {
+    const alone = hits.map((hit) => ({ ...hit, wordShare: 1 }));
+    const lifted = mixDocuments(alone, [
+      { row: 1, bm25: 4, chunks: 1 },
+      { row: 3, bm25: 4, chunks: 1 },
+    ]);
+    expect(lifted.find(({ row }) => row === 3)?.mix).toBeCloseTo(0.7 + 0.5 * 0.6, 10);
   });
 
   it("moves nothing where nothing is known of documents, or none has a word", () => {

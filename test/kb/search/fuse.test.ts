@@ -18,13 +18,16 @@ describe("fuse", () => {
         [3, 0.9],
         [2, 0.8],
       ]),
+      vectors([[1, 0]]),
     );
     expect(fused.map(({ row }) => row)).toEqual([2, 1, 3]);
     expect(fused[1]?.mix).toBeCloseTo(0.5, 10);
   });
 
   it("gives 1 to the best of both lists", () => {
-    expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([{ row: 1, mix: 1, words: 0.5, cosine: 0.9 }]);
+    expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([
+      { row: 1, mix: 1, words: 1, wordShare: 0.5, cosine: 0.9 },
+    ]);
   });
 
   it("gives words their share of the best, in a full list too", () => {
@@ -39,8 +42,8 @@ describe("fuse", () => {
         [],
       ),
     ).toEqual([
-      { row: 1, mix: 1, words: 1, cosine: undefined },
-      { row: 2, mix: 0.25, words: 0.25, cosine: undefined },
+      { row: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined },
+      { row: 2, mix: 0.25, words: 0.25, wordShare: 1, cosine: undefined },
     ]);
   });
 
@@ -75,6 +78,21 @@ describe("fuse", () => {
       ]),
     );
     expect(far.map(({ row }) => row)).toEqual([2, 1, 3]);
+  });
+
+  it("ranks a chunk without a vector by its words alone", () => {
+    const fused = fuse(
+      words([
+        [1, 8],
+        [2, 1],
+      ]),
+      vectors([
+        [2, 0.3],
+        [3, 0.2],
+      ]),
+    );
+    expect(fused.map(({ row }) => row)).toEqual([1, 2, 3]);
+    expect(fused[0]).toEqual({ row: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined });
   });
 
   it("is empty for nothing", () => {
