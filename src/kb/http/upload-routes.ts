@@ -83,6 +83,8 @@ interface Upload {
 interface ReceivedForm {
   readonly received: Received;
   readonly name: string;
+  /** The type that the part declares; the form's default, `text/plain`, where it declares none. */
+  readonly type: string;
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -98,7 +100,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
     const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
     refuseForm(request, uploadBytes);
     const form = await receiveFile(parts, request, upload.fields);
-    const { received, name, fields } = form;
+    const { received, name, type, fields } = form;
 
     const answer = (file: Pick<StoredFile, "token" | "name">): SentAnswer => ({
       status: 200,
@@ -109,7 +111,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
       const keep = async (asked: Asked): Promise<SentAnswer> => {
         const thread = await upload.check(accountId, form);
         isFirst = true;
-        const kept = keepUpload(kb, accountId, received, name, { ...asked, ...thread });
+        const kept = keepUpload(kb, accountId, received, { name, type }, { ...asked, ...thread });
         return answer(
           await kept.catch((error: unknown) => {
             // Deleted behind the check: the store kept neither file nor link.
@@ -120,7 +122,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
       if (key === undefined) return send(reply, await keep({}));
       // Of the form only name, content and what is read of its fields count: its boundary is another one at every try.
       const said = Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`;
-      const sha256 = hash("sha256", `${upload.url} ${received.sha256} ${name}${said}`, "hex");
+      const sha256 = hash("sha256", `${upload.url} ${received.sha256} ${name} ${type}${said}`, "hex");
       const work = () => keep({ request: { key, bodySha256: sha256 } });
       const again = async (noted: KeptAnswer): Promise<SentAnswer> => {
         const kept = readKept(noted);
@@ -175,7 +177,7 @@ async function receiveFile(
       }
       // Its type promises a name, but a part of bytes needs none.
       const { filename = "" } = part as { readonly filename?: string };
-      found = { received: await receiveUpload(kb, part.file), name: filename };
+      found = { received: await receiveUpload(kb, part.file), name: filename, type: part.mimetype };
     }
   } catch (error) {
     if (found !== undefined) await kb.files.discard(found.received.token);

@@ -33,7 +33,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   const places = openJobPlaces(() => watch.wake());
   const ingest: KnowledgeBase["ingest"] = {
     ...kb.ingest,
-    textOf: (path, mediaType, asWritten) => kb.ingest.textOf(path, mediaType, asWritten, places.aside),
+    textOf: (path, mediaType, form) => kb.ingest.textOf(path, mediaType, form, places.aside),
   };
   const kbOfJobs: KnowledgeBase = { ...kb, ingest };
   let bodyBytes = 0;

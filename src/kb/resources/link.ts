@@ -5,6 +5,7 @@ import type { LinkAnswer, Validators } from "../fetch/fetcher.ts";
 import { readLink } from "../fetch/link.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { announcedEncoding, readHead } from "../ingest/extract/text-file.ts";
+import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import { known, looksLikePage } from "../ingest/page/page-text.ts";
 import { linkAddress } from "../store/links.ts";
@@ -121,7 +122,12 @@ async function textOf(kb: KnowledgeBase, { received, url, type }: FetchedLink): 
     if (text.includes("\0")) throw failed("its answer is not the text that it says it is");
     return { text };
   }
-  return kb.ingest.textOf(path, await detectMediaType(path), type.name === "text/plain");
+  return kb.ingest.textOf(path, await detectMediaType(path), formOf(type, url));
+}
+
+/** A server that says `text/plain` means it, whatever the address ends in. */
+function formOf({ name }: ContentType, { pathname }: URL): TextForm {
+  return name === "text/plain" ? "as-written" : textFormOf(name, pathname);
 }
 
 /** A media type as a server declares it, in lower case; empty where it says nothing that can be read. */

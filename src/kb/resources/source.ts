@@ -1,4 +1,5 @@
 import { codeOf } from "../../lib/failure.ts";
+import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import type { Origin, Resource, StoredFile } from "../store/store.ts";
 import { lastSegment } from "./file-address.ts";
@@ -88,7 +89,11 @@ export async function issuedFile(
 
 async function readFileText(kb: KnowledgeBase, file: StoredFile): Promise<ReadText> {
   try {
-    return await kb.ingest.textOf(kb.files.path(file.token), file.mediaType);
+    return await kb.ingest.textOf(
+      kb.files.path(file.token),
+      file.mediaType,
+      textFormOf(file.declaredType ?? undefined, file.name),
+    );
   } catch (error) {
     // A child process that could not open it has no code to tell.
     const isGone = codeOf(error) === "ENOENT" || !(await kb.files.holds(file.token));

@@ -8,6 +8,16 @@ import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 
+/** What a client says of a file. */
+export interface DeclaredFile {
+  readonly name: string;
+  /** A media type, or anything else. */
+  readonly type: string;
+}
+
+/** Longest type that is kept: RFC 6838 allows 127 characters on each side of the slash. */
+const TYPE_CHARS_MAX = 255;
+
 /** Takes the bytes of an upload onto the disk. Throws `file_too_large` and `empty_file`; then nothing stays. */
 export async function receiveUpload(kb: KnowledgeBase, bytes: AsyncIterable<Uint8Array>): Promise<Received> {
   const { uploadBytes } = kb.limits;
@@ -27,16 +37,16 @@ export function fileTooLarge(bytesMax: number): Refusal {
 /**
  * Operation 1, once the bytes are here: finds what they are, names them and keeps them. Durable when it resolves. When it
  * throws, the bytes are gone, unless the store has noted them already: then they wait for `placeUpload` or the next
- * start. `name` is the client's, as it came.
+ * start. `declared` is the client's, as it came.
  */
 export async function keepUpload(
   kb: KnowledgeBase,
   accountId: string,
   received: Received,
-  name: string,
+  declared: DeclaredFile,
   asked: Asked = {},
 ): Promise<StoredFile> {
-  const file = await noteUpload(kb, accountId, received, name, asked);
+  const file = await noteUpload(kb, accountId, received, declared, asked);
   await kb.files.keep(file.token);
   return file;
 }
@@ -61,7 +71,7 @@ async function noteUpload(
   kb: KnowledgeBase,
   accountId: string,
   received: Received,
-  name: string,
+  { name, type }: DeclaredFile,
   asked: Asked,
 ): Promise<StoredFile> {
   try {
@@ -70,6 +80,7 @@ async function noteUpload(
       accountId,
       name: safeFileName(name),
       mediaType: await detectMediaType(received.path),
+      declaredType: type.slice(0, TYPE_CHARS_MAX).trim().toLowerCase(),
       sizeBytes: received.sizeBytes,
       sha256: received.sha256,
       createdAt: nowIso(kb),

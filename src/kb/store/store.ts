@@ -394,6 +394,8 @@ export interface StoredFile {
   readonly name: string;
   /** Found from the bytes. */
   readonly mediaType: string;
+  /** What its sender called it, in lower case; how text is read depends on it. Null: nothing was said, or it was long ago. */
+  readonly declaredType?: string | null;
   readonly sizeBytes: number;
   readonly sha256: string;
   readonly createdAt: string;

@@ -111,6 +111,55 @@ describe("an upload", () => {
     expect(answer.text).not.toContain(running.stateDir);
   });
 
+  it.each([
+    ["plain text with tabs", "words.txt", "text/csv", "apple\tApfel\nbread\t2\nmilk\t3", undefined],
+    ["Markdown with commas", "table.md", "text/csv", "Item,Price\nBolt,1.5\nNut,2", undefined],
+    [
+      "plain text that begins as a page",
+      "notes.txt",
+      "text/html",
+      "<html><p>is how a page begins",
+      undefined,
+    ],
+    [
+      "text without a name that says more",
+      "words",
+      "text/plain",
+      "Item\tPrice\nBolt\t1.5\nNut\t2",
+      undefined,
+    ],
+    ["text of which nothing is declared", "words", "", "Item\tPrice\nBolt\t1.5\nNut\t2", undefined],
+    ["CSV without names of columns", "words.csv", "", "apple,Apfel\nbread,Brot\nmilk,Milch", undefined],
+    [
+      "CSV by its name",
+      "prices.csv",
+      "",
+      "Item,Price\nBolt,1.5\nNut,2",
+      "Item: Bolt; Price: 1.5\nItem: Nut; Price: 2",
+    ],
+    [
+      "CSV by its type",
+      "prices",
+      "text/csv",
+      "Item,Price\nBolt,1.5\nNut,2",
+      "Item: Bolt; Price: 1.5\nItem: Nut; Price: 2",
+    ],
+    [
+      "TSV by its type",
+      "prices",
+      "text/tab-separated-values",
+      "Item\tPrice\nBolt\t1.5\nNut\t2",
+      "Item: Bolt; Price: 1.5\nItem: Nut; Price: 2",
+    ],
+  ])("is read as it is declared: %s", async (_name, name, type, text, expected = text) => {
+    const form = fileForm(text, name, "file", type);
+    const { json: file } = await running.send("POST", "/image/processing/upload", { body: form });
+    const body = createBody({ url: file.file_url, content: undefined });
+    const { json } = await running.send("POST", "/api/rag/resource", { body });
+    const { json: read } = await running.send("GET", `/api/rag/resource/${json.data._id}`);
+    expect(read.data.content).toBe(expected);
+  });
+
   it("whose address is changed makes no resource", async () => {
     const url = await upload(TEXT, "mine.txt");
     const changed = [

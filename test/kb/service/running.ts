@@ -145,10 +145,10 @@ export function createBody(change: object = {}): object {
   };
 }
 
-/** A form with one file. */
-export function fileForm(bytes: string | Uint8Array, name = "note.txt", part = "file"): FormData {
+/** A form with one file, of which a type may be declared. */
+export function fileForm(bytes: string | Uint8Array, name = "note.txt", part = "file", type = ""): FormData {
   const form = new FormData();
   // A copy of its own: a Buffer may be a view into a larger one, which Blob would not take.
-  form.append(part, new Blob([typeof bytes === "string" ? bytes : new Uint8Array(bytes)]), name);
+  form.append(part, new Blob([typeof bytes === "string" ? bytes : new Uint8Array(bytes)], { type }), name);
   return form;
 }

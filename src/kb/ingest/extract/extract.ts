@@ -7,14 +7,15 @@ import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "
 import { openPdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
+import type { TextForm } from "./text-form.ts";
 import { unreadWords } from "./unread-words.ts";
 
 /** A file on disk and what `detectMediaType` found it to be. */
 export interface ExtractableFile {
   readonly path: string;
   readonly mediaType: MediaType;
-  /** Leave text as it is, even where it is a page or a table. Default false. */
-  readonly asWritten?: boolean;
+  /** How text is read, by what is declared of it. Default: nothing is declared. */
+  readonly form?: TextForm;
   /** Runs the recogniser's part. Without it that is part of the rest. */
   readonly aside?: Aside | undefined;
 }
@@ -29,7 +30,7 @@ export type Aside = <T>(work: () => Promise<T>, heldChars: number) => Promise<T>
 export interface Extraction {
   /**
    * Pages are joined by a blank line. Text is as it stands in the file, without the byte-order mark; of a page of HTML
-   * the readable part as Markdown, of a table or JSON what `structuredText` makes of it.
+   * the readable part as Markdown, of a declared table or JSON what `structuredText` makes of it.
    */
   readonly text: string;
   /** Number of pages; of a PDF or image only. */
@@ -186,16 +187,15 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   };
 
   return {
-    extractText: async ({ path, mediaType, asWritten = false, aside = notAside }, signal) => {
+    extractText: async ({ path, mediaType, form = "undeclared", aside = notAside }, signal) => {
       signal?.throwIfAborted();
       // Work that one caller may break off is shared with nobody.
       const share =
         signal === undefined ? once : (_path: string, extract: () => Promise<Extraction>) => extract();
       switch (mediaType) {
         case "text/plain":
-          if (asWritten) return { text: await readText(path, charsMax, signal) };
-          if (looksLikePage(await readHead(path, PAGE_HEAD_BYTES))) return await extractPage(path);
-          return { text: await structured.layOut(await readText(path, charsMax, signal)) };
+          if (await isPage(path, form)) return await extractPage(path);
+          return { text: await structured.layOut(await readText(path, charsMax, signal), form) };
         case "application/pdf":
           return await share(path, () => extractPdf(path, aside, signal));
         case "image/png":
@@ -215,6 +215,12 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       ocr.close();
     },
   };
+}
+
+/** A page is declared as one, or nothing is declared; and its bytes agree, for much that is named so is a template. */
+async function isPage(path: string, form: TextForm): Promise<boolean> {
+  if (form !== "page" && form !== "undeclared") return false;
+  return looksLikePage(await readHead(path, PAGE_HEAD_BYTES));
 }
 
 function bounded(text: string, charsMax: number, subject: string): string {

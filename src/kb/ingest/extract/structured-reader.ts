@@ -4,6 +4,7 @@ import { lazyWorker } from "../../../lib/lazy-worker.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
 import { STRUCTURED_CHARS_MAX, structuredText } from "./structured-text.ts";
 import type { StructuredMethods } from "./structured-worker.ts";
+import type { TextForm } from "./text-form.ts";
 
 /** Texts up to this long are laid out in place: it takes less than the way to the worker and back, or little more. */
 const INLINE_CHARS_MAX = 64 * 1024;
@@ -13,7 +14,7 @@ const LINE_MAX = 64;
 /** `structuredText`, of long texts in a thread of its own: of 2 million characters it takes seconds. */
 export interface StructuredReader {
   /** Throws `extractor_busy` when too many texts are waiting already. */
-  layOut(this: void, text: string): Promise<string>;
+  layOut(this: void, text: string, form: TextForm): Promise<string>;
   /** Ends the thread; a text under way fails. */
   close(): void;
 }
@@ -31,10 +32,10 @@ export function openStructuredReader(): StructuredReader {
       }),
   });
   return {
-    layOut: async (text) =>
+    layOut: async (text, form) =>
       text.length <= INLINE_CHARS_MAX || text.length > STRUCTURED_CHARS_MAX
-        ? structuredText(text)
-        : await line.run(() => worker.call("layOut", text)),
+        ? structuredText(text, form)
+        : await line.run(() => worker.call("layOut", { text, form })),
     close: () => void worker.close(),
   };
 }

@@ -1,5 +1,6 @@
+import { recordLines } from "../../../lib/markup/record-lines.ts";
 import { layOutJson } from "./json-text.ts";
-import { recordLines } from "./table-text.ts";
+import type { TextForm } from "./text-form.ts";
 
 /**
  * Longer texts stay as they are: laying one out takes up to a second a million characters where they are many short
@@ -9,9 +10,19 @@ export const STRUCTURED_CHARS_MAX = 2_000_000;
 
 /**
  * Gives data a form in which a part of it makes sense by itself, as chunks are: JSON in one line gets lines, each row of a
- * table (CSV, TSV) names its columns. Every other text stays as it is. Deterministic.
+ * table that is declared as one (CSV, TSV) names its columns. Every other text stays as it is. Deterministic.
  */
-export function structuredText(text: string): string {
+export function structuredText(text: string, form: TextForm): string {
   if (text.length > STRUCTURED_CHARS_MAX) return text;
-  return layOutJson(text) ?? recordLines(text) ?? text;
+  switch (form) {
+    case "csv":
+    case "tsv":
+      return recordLines(text, form) ?? text;
+    case "json":
+    case "undeclared":
+      return layOutJson(text) ?? text;
+    case "as-written":
+    case "page":
+      return text;
+  }
 }

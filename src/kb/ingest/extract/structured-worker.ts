@@ -1,8 +1,12 @@
 import { parentPort } from "node:worker_threads";
 import { answerCalls } from "../../../lib/worker-calls.ts";
 import { structuredText } from "./structured-text.ts";
+import type { TextForm } from "./text-form.ts";
 
-const METHODS = { layOut: (text: string): string => structuredText(text) };
+const METHODS = {
+  layOut: ({ text, form }: { readonly text: string; readonly form: TextForm }): string =>
+    structuredText(text, form),
+};
 
 /** What the thread does for `StructuredReader`. */
 export type StructuredMethods = typeof METHODS;

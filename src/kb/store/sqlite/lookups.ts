@@ -81,8 +81,8 @@ export function prepareLookups(db: Connection): Lookups {
       ${ofScope("owner_id")} AS owner_id
     FROM chunk WHERE row = ?`);
   const selectFile = db.prepare<[string], StoredFile>(`
-    SELECT token, account_id AS accountId, name, media_type AS mediaType, size_bytes AS sizeBytes, sha256,
-      created_at AS createdAt
+    SELECT token, account_id AS accountId, name, media_type AS mediaType, declared_type AS declaredType,
+      size_bytes AS sizeBytes, sha256, created_at AS createdAt
     FROM stored_file WHERE token = ?`);
   const selectAnswer = db.prepare<[string, string, number], KeptAnswer>(`
     SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);

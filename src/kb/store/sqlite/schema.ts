@@ -327,4 +327,8 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE resource ADD COLUMN status_error TEXT;
   `,
+  // What the sender of a file called it.
+  `
+  ALTER TABLE stored_file ADD COLUMN declared_type TEXT;
+  `,
 ];

@@ -15,8 +15,8 @@ export function prepareSmallWrites(db: Connection): SmallWrites {
   const insertAccount = db.prepare("INSERT INTO account (id, name) VALUES (?, ?)");
   const insertCollection = db.prepare("INSERT INTO collection (id, account_id, tier) VALUES (?, ?, ?)");
   const insertFile = db.prepare(`
-    INSERT INTO stored_file (token, account_id, name, media_type, size_bytes, sha256, created_at)
-    VALUES (@token, @accountId, @name, @mediaType, @sizeBytes, @sha256, @createdAt)`);
+    INSERT INTO stored_file (token, account_id, name, media_type, declared_type, size_bytes, sha256, created_at)
+    VALUES (@token, @accountId, @name, @mediaType, @declaredType, @sizeBytes, @sha256, @createdAt)`);
 
   return {
     ensureAccount(name, ids) {
@@ -28,7 +28,7 @@ export function prepareSmallWrites(db: Connection): SmallWrites {
       return { id, name };
     },
     addFile: (file) => {
-      insertFile.run(file);
+      insertFile.run({ ...file, declaredType: file.declaredType ?? null });
     },
   };
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createDeflate, deflateSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { openExtractor } from "../../../../src/kb/ingest/extract/extract.ts";
+import type { TextForm } from "../../../../src/kb/ingest/extract/text-form.ts";
 import type { Extraction, Extractor, ExtractorOptions } from "../../../../src/kb/ingest/extract/extract.ts";
 import { detectMediaType, MEDIA_TYPES } from "../../../../src/kb/ingest/extract/media-type.ts";
 import { buildPdf, namedFontPdf, textPage } from "./pdf-fixture.ts";
@@ -115,14 +116,15 @@ describe("images where no text is recognised", () => {
 });
 
 describe("data and pages", () => {
-  const textOf = async (text: string, asWritten = false): Promise<string> =>
-    (await open().extractText({ path: await write(text), mediaType: "text/plain", asWritten })).text;
+  const textOf = async (text: string, form: TextForm = "undeclared"): Promise<string> =>
+    (await open().extractText({ path: await write(text), mediaType: "text/plain", form })).text;
 
   it("a page of HTML gives its readable part, unless it is wanted as it is written", async () => {
     const page =
       "<!doctype html><title>T</title><nav><a href=/>Home</a></nav><main><h1>Tides</h1><p>The sea.</p></main>";
     expect(await textOf(page)).toBe("# Tides\n\nThe sea.");
-    expect(await textOf(page, true)).toBe(page);
+    expect(await textOf(page, "page")).toBe("# Tides\n\nThe sea.");
+    expect(await textOf(page, "as-written")).toBe(page);
     await expect(textOf("<html><script>make()</script></html>")).rejects.toMatchObject({
       code: "page_without_text",
     });
@@ -132,8 +134,8 @@ describe("data and pages", () => {
     expect(await textOf("To begin: <html> and so on")).toBe("To begin: <html> and so on");
   });
 
-  it("a row of a table names its columns", async () => {
-    expect(await textOf("Item,Price\r\nBolt,1.5\r\nNut,2\r\n")).toBe(
+  it("a row of a declared table names its columns", async () => {
+    expect(await textOf("Item,Price\r\nBolt,1.5\r\nNut,2\r\n", "csv")).toBe(
       "Item: Bolt; Price: 1.5\nItem: Nut; Price: 2",
     );
   });

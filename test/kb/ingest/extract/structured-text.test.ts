@@ -2,51 +2,32 @@ import { assert, json as anyJson, property } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { layOutJson } from "../../../../src/kb/ingest/extract/json-text.ts";
 import { structuredText } from "../../../../src/kb/ingest/extract/structured-text.ts";
-import { recordLines } from "../../../../src/kb/ingest/extract/table-text.ts";
-
-describe("tables", () => {
-  it.each<[string, string, string | undefined]>([
-    ["commas", "a,b\n1,2\n3,4\n", "a: 1; b: 2\na: 3; b: 4"],
-    ["tabs, without a line's end at the end", "a\tb\n1\t2\n3\t4", "a: 1; b: 2\na: 3; b: 4"],
-    ["semicolons, commas in numbers", "a;b\n1,5;2\n3;4", "a: 1,5; b: 2\na: 3; b: 4"],
-    [
-      "quotes, with line ends and quotes in them",
-      'a,b\n"x, ""y""\nz",2\n3,4',
-      'a: x, "y" z; b: 2\na: 3; b: 4',
-    ],
-    ["empty cells and rows", "a,b\n,2\n\n3,\n,\n", "b: 2\na: 3"],
-    ["Windows line ends", "a,b\r\n1,2\r\n3,4\r\n", "a: 1; b: 2\na: 3; b: 4"],
-    ["one row is no table", "a,b\n1,2\n", undefined],
-    ["rows of other lengths", "a,b\n1,2\n3\n", undefined],
-    ["a head of numbers", "1,2\n3,4\n5,6", undefined],
-    ["two columns of one name", "a,a\n1,2\n3,4", undefined],
-    ["prose with a comma in each line", "We came, we saw\nYou came, you saw\nThey came, they saw", undefined],
-    ["code", "import { a,b } from x\nfoo(a,b)\nbar(c,d)\n", undefined],
-    ["an open quote", 'a,b\n"1,2\n3,4', undefined],
-    ["text behind a quote", 'a,b\n"1"x,2\n3,4', undefined],
-    ["nothing", "", undefined],
-  ])("%s", (_name, text, expected) => {
-    expect(recordLines(text)).toBe(expected);
-  });
-
-  it("of many names and few values stay as they are, for they would grow", () => {
-    const names = Array.from({ length: 50 }, (_, at) => `a_rather_long_column_name_${at}`);
-    const rows = Array.from({ length: 200 }, () => names.map(() => "1").join(","));
-    expect(recordLines([names.join(","), ...rows].join("\n"))).toBeUndefined();
-  });
-});
 
 describe("data made to be slow to lay out", () => {
   const long = 1_900_000;
   it.each([
-    ["a line of very many cells", `${"a,".repeat(long / 2)}\n`],
-    ["rows of very many cells", `a,b\n${"1,".repeat(long / 2)}`],
-    ["lists in each other", `${"[".repeat(long / 2)}${"]".repeat(long / 2)}`],
-  ])("stays as it is: %s", (_name, text) => {
+    ["a line of very many cells", "csv", `${"a,".repeat(long / 2)}\n`],
+    ["rows of very many cells", "csv", `a,b\n${"1,".repeat(long / 2)}`],
+    ["cells of very many letters", "csv", `an_id,b\n${`${"a".repeat(long / 4)},b\n`.repeat(2)}${'"'}`],
+    ["lists in each other", "json", `${"[".repeat(long / 2)}${"]".repeat(long / 2)}`],
+  ] as const)("stays as it is: %s", (_name, form, text) => {
     const before = process.cpuUsage();
-    expect(structuredText(text)).toBe(text);
+    expect(structuredText(text, form)).toBe(text);
     // What grows with the square of the length takes a minute.
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(5000);
+  });
+});
+
+describe("texts that are declared to be no data", () => {
+  const json = JSON.stringify({ a: "x".repeat(600), b: [1] });
+  it.each([
+    ["tabs in plain text", "as-written", "apple\tApfel\nbread\tBrot\nmilk\tMilch\n"],
+    ["commas in plain text", "as-written", "Item,Price\nBolt,1.5\nNut,2\n"],
+    ["JSON in plain text", "as-written", json],
+    ["a table of a type and name that say nothing", "undeclared", "Item,Price\nBolt,1.5\nNut,2\n"],
+    ["commas in a file of tabs", "tsv", "Item,Price\nBolt,1.5\nNut,2\n"],
+  ] as const)("stay to the letter: %s", (_name, form, text) => {
+    expect(structuredText(text, form)).toBe(text);
   });
 });
 
@@ -75,6 +56,6 @@ describe("JSON", () => {
     ["in lines of one value each", '{"a":1}\n'.repeat(100)],
     ["empty", "{}"],
   ])("%s stays as it is", (_name, text) => {
-    expect(structuredText(text)).toBe(text);
+    expect(structuredText(text, "json")).toBe(text);
   });
 });

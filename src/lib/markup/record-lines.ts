@@ -1,22 +1,27 @@
+import { namesColumns } from "./column-names.ts";
+
 /** Rows without the head that make a table; two lines with a comma each are a coincidence. */
 const ROWS_MIN = 2;
 const COLUMNS_MAX = 100;
-const NAME_CHARS_MAX = 64;
 /** Naming the columns in each row may make the text so many times as long. */
 const GROWTH_MAX = 4;
 
+/** What stands between the cells of a table, as its type or extension declares it. */
+export type TableKind = "csv" | "tsv";
+
 /**
- * Writes a table in CSV or TSV as one line a row: `Item: Bolt; Price: 1.5`. Empty cells are left out. Undefined for what
- * is surely no table: every row has as many cells as the head, whose names differ and begin with a letter. Prose has a
- * space behind its commas; a table's head has none.
+ * Writes a declared table as one line a row: `Item: Bolt; Price: 1.5`. Empty cells are left out. Undefined where the cells
+ * have to stay as they are: rows of different lengths, no evidence that the first row names the columns (see
+ * `namesColumns`), or names so long that the text would grow beyond `GROWTH_MAX`.
  */
-export function recordLines(text: string): string | undefined {
+export function recordLines(text: string, kind: TableKind): string | undefined {
   const end = firstLineEnd(text);
-  const separator = ["\t", ";", ","].find((sign) => isBefore(text.indexOf(sign), end));
+  const separators = kind === "tsv" ? ["\t"] : ["\t", ";", ","];
+  const separator = separators.find((sign) => isBefore(text.indexOf(sign), end));
   if (separator === undefined) return undefined;
   const rows = parseRows(text, separator);
   const [head = [], ...body] = rows ?? [];
-  if (body.length < ROWS_MIN || !isHead(head)) return undefined;
+  if (body.length < ROWS_MIN || head.length < 2 || !namesColumns(head, body)) return undefined;
   const lines = body.map((cells) =>
     cells
       .flatMap((cell, at) => (cell.trim() === "" ? [] : [`${head[at]?.trim()}: ${oneLine(cell)}`]))
@@ -33,17 +38,6 @@ function isBefore(found: number, end: number): boolean {
 function firstLineEnd(text: string): number {
   const end = text.indexOf("\n");
   return end === -1 ? text.length : end;
-}
-
-function isHead(names: readonly string[]): boolean {
-  const isName = (name: string): boolean =>
-    name.length <= NAME_CHARS_MAX && /^\p{L}[^{}[\]<>="'`\n]*$/u.test(name);
-  return (
-    names.length >= 2 &&
-    names.length <= COLUMNS_MAX &&
-    new Set(names).size === names.length &&
-    names.every(isName)
-  );
 }
 
 /** The rows (RFC 4180: quotes around cells, doubled within); undefined where one has another number of cells, or too many. */

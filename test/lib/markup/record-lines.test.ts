@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { recordLines } from "../../../src/lib/markup/record-lines.ts";
+
+describe("tables", () => {
+  it.each<[string, string, string | undefined]>([
+    ["commas", "a,b\n1,2\n3,4\n", "a: 1; b: 2\na: 3; b: 4"],
+    ["tabs, without a line's end at the end", "a\tb\n1\t2\n3\t4", "a: 1; b: 2\na: 3; b: 4"],
+    ["semicolons, commas in numbers", "a;b\n1,5;2\n3;4", "a: 1,5; b: 2\na: 3; b: 4"],
+    [
+      "quotes, with line ends and quotes in them",
+      'a,b\n"x, ""y""\nz",2\n3,4',
+      'a: x, "y" z; b: 2\na: 3; b: 4',
+    ],
+    ["empty cells and rows", "a,b\n,2\n\n3,\n,\n,4\n", "b: 2\na: 3\nb: 4"],
+    ["Windows line ends", "a,b\r\n1,2\r\n3,4\r\n", "a: 1; b: 2\na: 3; b: 4"],
+    ["one row is no table", "a,b\n1,2\n", undefined],
+    ["rows of other lengths", "a,b\n1,2\n3\n", undefined],
+    ["a head of numbers", "1,2\n3,4\n5,6", undefined],
+    ["two columns of one name", "a,a\n1,2\n3,4", undefined],
+    ["prose with a comma in each line", "We came, we saw\nYou came, you saw\nThey came, they saw", undefined],
+    ["code", "import { a,b } from x\nfoo(a,b)\nbar(c,d)\n", undefined],
+    ["an open quote", 'a,b\n"1,2\n3,4', undefined],
+    ["text behind a quote", 'a,b\n"1"x,2\n3,4', undefined],
+    ["nothing", "", undefined],
+    ["a vocabulary without names of columns", "apple\tApfel\nbread\tBrot\nmilk\tMilch\n", undefined],
+    ["words of which the first row may be names or not", "word,Wort\napple,Apfel\nbread,Brot\n", undefined],
+    ["a name that is also a value", "red,1\nblue,2\nred,3\n", undefined],
+    ["one value without a digit", "a,b\nx,1\ny,none\n", undefined],
+    [
+      "names as fields have them",
+      "first_name,lastName\nAnn,Lee\nBob,Ray\n",
+      "first_name: Ann; lastName: Lee\nfirst_name: Bob; lastName: Ray",
+    ],
+    [
+      "addresses of mail",
+      "who,where\nAnn,ann@a.example\nBob,bob@b.example",
+      "who: Ann; where: ann@a.example\nwho: Bob; where: bob@b.example",
+    ],
+    [
+      "values that recur",
+      `who,city\n${["Ann", "Bob", "Cem", "Dee", "Eve", "Fay"].map((who, at) => `${who},${at % 2 ? "Bonn" : "Rome"}`).join("\n")}`,
+      ["Ann", "Bob", "Cem", "Dee", "Eve", "Fay"]
+        .map((who, at) => `who: ${who}; city: ${at % 2 ? "Bonn" : "Rome"}`)
+        .join("\n"),
+    ],
+  ])("%s", (_name, text, expected) => {
+    expect(recordLines(text, "csv")).toBe(expected);
+  });
+
+  it("of many names and few values stay as they are, for they would grow", () => {
+    const names = Array.from({ length: 50 }, (_, at) => `a_rather_long_column_name_${at}`);
+    const rows = Array.from({ length: 200 }, () => names.map(() => "1").join(","));
+    expect(recordLines([names.join(","), ...rows].join("\n"), "csv")).toBeUndefined();
+  });
+});
