@@ -13,7 +13,7 @@ export const LONG_TESTS = [
   "test/kb/ingest/extract/{extract,ocr}.test.ts",
   "test/kb/http/partly-read.test.ts",
   "test/kb/http/public-address.test.ts",
-  "test/kb/service/{model-change,kill,kill-model,kill-queues}.test.ts",
+  "test/kb/service/{model-change,kill,kill-model,kill-queues,stop}.test.ts",
   "test/lib/folder-lock.test.ts",
   "test/long/image-recall.test.ts",
   "test/simulate/simulate.test.ts",

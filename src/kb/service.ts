@@ -175,6 +175,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     pages: openPageReader(),
     turns: openTurns(),
     jobEnds: openJobEnds(),
+    begunJobs: new Map(),
     collections: rememberCollections(store),
     limits,
     explain: (error) => {

@@ -50,9 +50,10 @@ describe("every unit", () => {
         const [start = ""] = directive(text, "ExecStart");
         expect(directive(text, "AssertPathExists")).toEqual([start.split(" ")[1]]);
         expect(directive(text, "RestartPreventExitStatus")).toEqual(["2 203"]);
-        expect(all(text, "SyslogIdentifier", "OOMPolicy")).toEqual([
+        expect(all(text, "SyslogIdentifier", "OOMPolicy", "KillMode")).toEqual([
           "SyslogIdentifier=kbsync",
           "OOMPolicy=continue",
+          "KillMode=mixed",
         ]);
       }
     },

@@ -3,7 +3,7 @@ import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { saysFull } from "../../lib/full-disk.ts";
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { ChatBody, type ChatDelivery, type ChatResponse } from "../../wire/chat.ts";
-import { admit, isSpent } from "../resources/job-company.ts";
+import { admit, isSpent, type Suspect } from "../resources/job-company.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { ChatJob, ChatJobFigures } from "../store/chat.ts";
@@ -77,7 +77,7 @@ const NEVER: PutOff = { tries: 0, dueMs: 0, spared: 0 };
 export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobParts): ChatJobRunner {
   const stop = new AbortController();
   const { signal } = stop;
-  const running = new Map<number, { readonly begunBefore: number; readonly done: Promise<void> }>();
+  const running = new Map<number, Suspect & { readonly done: Promise<void> }>();
   /** By number; as many as the queue holds at most. */
   const putOff = new Map<number, PutOff>();
   const order = openJobOrder();
@@ -176,7 +176,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
         running.delete(job.number);
         watch.wake();
       });
-    running.set(job.number, { begunBefore: begunBefore(job), done });
+    running.set(job.number, { accountId: job.accountId, begun: begunBefore(job), done });
   };
   /** Ends early with the close. */
   const rest = (): Promise<void> => sleep(BUSY_MS, undefined, { signal, ref: false }).catch(() => undefined);
@@ -185,6 +185,8 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
     const waiting = [...putOff].filter(([, { dueMs }]) => dueMs > nowMs);
     /** Those that have to wait for one beside which they may not be begun. */
     const apart: number[] = [];
+    /** Accounts that have a job which waits for the end of all others of theirs. */
+    const held = new Set<string>();
     for (;;) {
       // Each of them is begun or has to wait for another, so that the next read tells of others.
       const except = [...waiting.map(([number]) => number), ...running.keys(), ...order.behind(), ...apart];
@@ -192,9 +194,11 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
       for (const job of found) {
         if (signal.aborted || running.size >= WIDTH) return;
         if (!order.take(job)) continue;
-        const underWay = [...running.values()].map((each) => each.begunBefore);
-        const admission = admit(begunBefore(job), underWay);
-        if (admission === "next") return;
+        const { accountId } = job;
+        const admission = held.has(accountId)
+          ? "next"
+          : admit({ accountId, begun: begunBefore(job) }, [...running.values()]);
+        if (admission === "next") held.add(accountId);
         if (admission === "now") start(job);
         else apart.push(job.number);
       }

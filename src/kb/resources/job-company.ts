@@ -1,24 +1,31 @@
 /**
- * Beside what a job may be begun. When the process ends by no will of its own, all jobs under way have been begun and have not
- * ended, and one of them at most is to blame: so they are begun again one at a time, and only those runs tell something of a
- * job. Beside the first of these runs others go on that were not under way; a job's last run has nothing at all beside it, so
- * that none is ever given up for what another did.
+ * Decides beside which others a job may begin. When the process ends by no will of its own, all jobs under way have begun and
+ * have not ended, and one of them at most is to blame. So after a crash these begin again one at a time, and only a crash of
+ * such a run counts against a job. Jobs that were not under way at the crash run beside them. The last run of a job has none
+ * of its own account beside it, so that no account's documents are given up for another document of its own; other accounts
+ * are not held up for it.
  */
 
 /** Ends of the process, after the first, that a job is begun again after. */
 export const ENDS_MAX = 3;
 
-/** When a job may be begun: now, when another has ended, before which others may be, or before all others. */
+/** When a job may begin: now, when another one has ended, or then and before all others of its account. */
 export type Admission = "now" | "later" | "next";
 
-/**
- * Says so of a job that was begun, and not ended, so often before; `underWay` are the same figures of those that were begun by
- * this process. To be asked of the oldest first.
- */
-export function admit(begunBefore: number, underWay: readonly number[]): Admission {
-  if (underWay.some(isLast)) return "next";
-  if (isLast(begunBefore)) return underWay.length === 0 ? "now" : "next";
-  return begunBefore > 0 && underWay.some((each) => each > 0) ? "later" : "now";
+/** A job as far as that goes. */
+export interface Suspect {
+  readonly accountId: string;
+  /** How often it had begun and not ended, before this process began it. */
+  readonly begun: number;
+}
+
+/** Decides when a job may begin beside those `underWay`. To be asked of the oldest first. */
+export function admit({ accountId, begun }: Suspect, underWay: readonly Suspect[]): Admission {
+  const own = underWay.filter((each) => each.accountId === accountId);
+  if (own.some(isLast)) return "next";
+  const isBesideAnother = begun > 0 && underWay.some((each) => each.begun > 0);
+  if (isLast({ begun })) return isBesideAnother || own.length > 0 ? "next" : "now";
+  return isBesideAnother ? "later" : "now";
 }
 
 /** Whether a job begun so often, this time included, has taken the process with it each time. */
@@ -26,6 +33,6 @@ export function isSpent(begun: number): boolean {
   return begun > ENDS_MAX + 1;
 }
 
-function isLast(begunBefore: number): boolean {
-  return begunBefore >= ENDS_MAX;
+function isLast({ begun }: Pick<Suspect, "begun">): boolean {
+  return begun >= ENDS_MAX;
 }

@@ -4,7 +4,7 @@ import type { Store } from "../store/store.ts";
 import { admit } from "./job-company.ts";
 import { jobKey } from "./job-ends.ts";
 import { ASIDE_MAX, openJobPlaces } from "./job-places.ts";
-import { runFirstJob } from "./job.ts";
+import { handBackJobs, runFirstJob } from "./job.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
 /**
@@ -29,7 +29,6 @@ export interface JobRunner {
 /** Opens the runner; it does nothing before `wake`. `onProblem` hears of failures that are not a document's own. */
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
   const running = new Map<string, { readonly due: DueJob; readonly work: Promise<void> }>();
-  const begun = new Map<string, DueJob>();
   const places = openJobPlaces(() => watch.wake());
   const ingest: KnowledgeBase["ingest"] = {
     ...kb.ingest,
@@ -47,13 +46,11 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       .run(key, async () => {
         // A close or another change of the resource may have come first.
         if (closed) return;
-        begun.set(key, due);
         await runFirstJob(kbOfJobs, { accountId, id });
       })
       .catch(watch.fail)
       .finally(() => {
         running.delete(key);
-        begun.delete(key);
         bodyBytes -= due.bodyBytes;
         kb.jobEnds.tell(key);
         watch.wake();
@@ -64,13 +61,18 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   const begin = async (limit: number): Promise<boolean> => {
     const due = await kb.store.dueJobs(kb.nowMs(), limit);
     const lent = places.lent();
+    /** Accounts that have a job which waits for the end of all others of theirs. */
+    const waiting = new Set<string>();
     for (const job of due) {
       if (closed || running.size >= WIDTH + lent) return true;
       if (running.has(jobKey(job))) continue;
-      const underWay = [...running.values()].map(({ due: { begun: before } }) => before);
-      const admission = admit(job.begun, underWay);
-      if (admission === "next") return true;
-      if (admission === "later") continue;
+      if (waiting.has(job.accountId)) continue;
+      const admission = admit(
+        job,
+        [...running.values()].map((each) => each.due),
+      );
+      if (admission === "next") waiting.add(job.accountId);
+      if (admission !== "now") continue;
       // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
       if (running.size > 0 && bodyBytes + job.bodyBytes > BODY_BYTES_MAX) return true;
       start(job);
@@ -85,10 +87,6 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     // While jobs are under way, the end of each looks again.
     if (nextMs !== undefined && running.size === 0) watch.sleep(nextMs - kb.nowMs());
   };
-  const handBack = async ({ accountId, id }: DueJob): Promise<void> => {
-    const job = await kb.store.jobOf({ accountId, id });
-    if (job !== undefined) await kb.store.postponeJob(job.number, kb.nowMs());
-  };
   const watch = openQueueWatch({ look, onProblem });
 
   return {
@@ -102,8 +100,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       const limit = setTimeout(patience.resolve, timeoutMs);
       await Promise.race([Promise.all([looked, ...works]), patience.promise]);
       clearTimeout(limit);
-      // Broken off by us: that is not one of the times that a document took the process with it.
-      await Promise.all([...begun.values()].map(handBack)).catch(onProblem);
+      await handBackJobs(kb).catch(onProblem);
     },
   };
 }

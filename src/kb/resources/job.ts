@@ -24,20 +24,43 @@ export async function runFirstJob(
 ): Promise<"none" | "over" | "postponed"> {
   const job = await kb.store.jobOf(at);
   if (job === undefined) return "none";
-  const begun = await kb.store.beginJob(job.number);
-  // Its resource was deleted meanwhile, which waits for nobody's turn.
-  if (begun === 0) return "over";
-  if (isSpent(begun)) {
-    const message = `The service ended ${ENDS_MAX} times while it took this in, and tries no more.`;
-    await kb.store.failJob(job.number, { code: "internal", message }, nowIso(kb));
-    return "over";
+  kb.begunJobs.set(job.number, job.begun);
+  try {
+    const begun = await kb.store.beginJob(job.number);
+    // Its resource was deleted meanwhile, which waits for nobody's turn.
+    if (begun === 0) return "over";
+    if (isSpent(begun)) {
+      const message = `The service ended ${ENDS_MAX} times while it took this in, and tries no more.`;
+      await kb.store.failJob(job.number, { code: "internal", message }, nowIso(kb));
+      return "over";
+    }
+    return await complete(kb, at, job);
+  } finally {
+    kb.begunJobs.delete(job.number);
   }
+}
+
+/**
+ * Takes back that this process began the jobs that are under way. To be called when the service stops: work that a stop
+ * breaks off is not one of the times that a document took the process with it.
+ */
+export async function handBackJobs({
+  store,
+  begunJobs,
+}: Pick<KnowledgeBase, "store" | "begunJobs">): Promise<void> {
+  await Promise.all([...begunJobs].map(([number, begun]) => store.handBackJob(number, begun)));
+}
+
+async function complete(kb: KnowledgeBase, at: ResourceKey, job: Job): Promise<"over" | "postponed"> {
   try {
     await (job.kind === "create" ? completeCreate(kb, at, job) : completeUpdate(kb, at, job));
     return "over";
   } catch (error) {
-    // What reads documents goes when the service ends: that is no fault of this one, and the next start begins it anew.
-    if (kb.isEnding()) return "postponed";
+    // A stop ends what reads documents: the failure is not this document's, and the next start begins its job anew.
+    if (kb.isEnding()) {
+      await kb.store.handBackJob(job.number, job.begun);
+      return "postponed";
+    }
     const { code, message, hint, retryAfterSeconds } = kb.explain(error);
     if (retryAfterSeconds !== undefined && job.postponed < POSTPONED_MAX) {
       const delayMs = Math.min(POSTPONED_MS_MAX, POSTPONED_MS * 2 ** job.postponed);

@@ -30,6 +30,8 @@ export interface KnowledgeBase {
   readonly turns: Turns;
   /** Tells of each job of the queue that ended. */
   readonly jobEnds: JobEnds;
+  /** Jobs that are under way by their number, with how often each had begun and not ended before. */
+  readonly begunJobs: Map<number, number>;
   readonly collections: Collections;
   readonly limits: ContentLimits;
   /** A failure as its caller is told it, and after how long the same may succeed; undefined: not by itself. */

@@ -27,6 +27,11 @@ export interface JobStore {
   beginJob(number: number): Promise<number>;
   /** Lets a job wait, for a failure that goes by itself; that does not count as begun. */
   postponeJob(number: number, dueMs: number): Promise<void>;
+  /**
+   * Takes back that work on a job began, for work that was broken off by a stop: `begun` is how often it had begun before.
+   * Doing so again changes nothing. The job is due when it was.
+   */
+  handBackJob(number: number, begun: number): Promise<void>;
   /** Ends a job that cannot be done: its resource has the state `error`, and what it was before stays searchable. */
   failJob(
     number: number,

@@ -62,6 +62,9 @@ export function answerRequests<Request, Part, Failure extends string>(
   process.on("message", (request: Request) => {
     void answer(request);
   });
+  // A terminal and systemd send the signals of a stop to children as well. The parent ends its children itself: a document
+  // must not fail for a stop.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   // The parent is gone. What a library has running, as a thread that waits for its next picture, would keep the process
   // for ever, and a thread amid its work would hold up a polite end: it takes nothing along that anybody needs.
   process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));

@@ -1,4 +1,4 @@
-/** A service of its own process for tests that kill it. Arguments: state folder, key, the address of a language model if there is one. Prints its address. */
+/** A service of its own process for tests that kill or stop it. Arguments: state folder, key, the address of a language model if there is one. Prints its address. */
 import { join } from "node:path";
 import { pino } from "pino";
 import { ALL_SCOPES } from "../../../src/kb/resources/keys.ts";
@@ -6,6 +6,8 @@ import { openService } from "../../../src/kb/service.ts";
 import { ENDPOINT_KEY } from "../../fakes/model-endpoint.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 
+/** A stop waits so long for what is under way. */
+const STOP_MS = 200;
 const [stateDir = "", key = "", modelUrl] = process.argv.slice(2);
 const service = await openService({
   stateDir,
@@ -26,5 +28,6 @@ await service.acceptKey(key, {
   createdAt: new Date().toISOString(),
   expiresAt: null,
 });
+process.once("SIGTERM", () => void service.close(STOP_MS));
 const { url } = await service.start();
 process.stdout.write(`${url}\n`);

@@ -116,6 +116,20 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.jobFigures(fixture.account.id)).toEqual({ waiting: 3, oldestMs: 1000, failed: 0 });
       }));
 
+    it("takes back the beginning of a job that a stop broke off, once however often it is asked", () =>
+      alone(async (store) => {
+        const { id } = await create("one");
+        await store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        const number = (await store.jobOf(at(id)))?.number ?? 0;
+        await store.beginJob(number);
+        await store.beginJob(number);
+        for (const _ of ["at the stop", "by the work that fails for it"]) await store.handBackJob(number, 1);
+        expect(await store.jobOf(at(id))).toMatchObject({ begun: 1, postponed: 0, dueMs: 1000 });
+        // One that began anew meanwhile has not begun less often than before.
+        await store.handBackJob(number, 5);
+        expect(await store.jobOf(at(id))).toMatchObject({ begun: 1 });
+      }));
+
     it("ends a job with the write it was for, and with its failure", () =>
       alone(async (store) => {
         const { id } = await create("old words");

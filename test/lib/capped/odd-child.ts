@@ -10,6 +10,8 @@ let served = 0;
 answerRequests<OddRequest, string, "broken">(
   async ({ deed }, give) => {
     if (deed === "end") {
+      // As before it listens for the signals of a stop.
+      process.removeAllListeners("SIGTERM");
       process.kill(process.pid, "SIGTERM");
       await new Promise(() => undefined);
     }

@@ -9,6 +9,7 @@ export interface JobWrites {
   add(resource: number, job: NewJob): void;
   begin(this: void, number: number): number;
   postpone(this: void, argument: { readonly number: number; readonly dueMs: number }): void;
+  handBack(this: void, argument: { readonly number: number; readonly begun: number }): void;
   remove(number: number): void;
   /** Takes all jobs of a resource out of the queue. */
   removeAll(resource: number): void;
@@ -32,6 +33,7 @@ export function prepareJobWrites(db: Connection): JobWrites {
   const postpone = db.prepare(
     "UPDATE ingest_job SET begun = begun - 1, postponed = postponed + 1, due_ms = ? WHERE number = ?",
   );
+  const handBack = db.prepare("UPDATE ingest_job SET begun = min(begun, ?) WHERE number = ?");
   const remove = db.prepare("DELETE FROM ingest_job WHERE number = ?");
   const removeAll = db.prepare("DELETE FROM ingest_job WHERE resource = ?");
   const selectOne = db.prepare<[number]>("SELECT 1 FROM ingest_job WHERE resource = ?");
@@ -54,6 +56,9 @@ export function prepareJobWrites(db: Connection): JobWrites {
     begin: (number) => begin.get(number) ?? 0,
     postpone: ({ number, dueMs }) => {
       postpone.run(dueMs, number);
+    },
+    handBack: ({ number, begun: before }) => {
+      handBack.run(before, number);
     },
     remove: (number) => {
       remove.run(number);

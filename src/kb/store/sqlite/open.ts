@@ -107,6 +107,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     jobOf: (at) => here(() => jobs.jobOf(at)),
     beginJob: (number) => writer.call("begin", number),
     postponeJob: (number, dueMs) => writer.call("postpone", { number, dueMs }),
+    handBackJob: (number, begun) => writer.call("handBack", { number, begun }),
     failJob: (number, { code, message }, nowIso) => writer.call("fail", { number, code, message, nowIso }),
     jobFigures: (accountId) => reader.call("jobFigures", accountId),
     addEndpoint: (endpoint, endpointsMax) => writer.call("addEndpoint", { endpoint, endpointsMax }),

@@ -69,7 +69,7 @@ export type Writer = {
 } & Queued<WebhookWrites> &
   Queued<ChatWrites> &
   Queued<RetentionWrites> &
-  Queued<Pick<JobWrites, "begin" | "postpone">> &
+  Queued<Pick<JobWrites, "begin" | "postpone" | "handBack">> &
   Queued<Pick<ResourceWrites, "fail">> &
   Queued<Pick<AnswerNotes, "sweep">> &
   Queued<ServingWrites>;
@@ -229,7 +229,7 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
     ...queued(webhooks),
     ...queued(chat),
     ...queued(retention),
-    ...queued({ begin: jobs.begin, postpone: jobs.postpone }),
+    ...queued({ begin: jobs.begin, postpone: jobs.postpone, handBack: jobs.handBack }),
     ...queued({ fail: resources.fail }),
     ...queued({ sweep: notes.sweep }),
     ...queued(prepareServingWrites(db)),

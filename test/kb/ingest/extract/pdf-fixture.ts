@@ -52,6 +52,46 @@ export function namedFontPdf(cmap: string, ordering: string, hex: string): Buffe
   );
 }
 
+/**
+ * A page without text that is some kilobytes to store and would take days to draw: each of so many forms draws the next one
+ * `times` times, and the last one lines.
+ */
+export function nestedFormsPdf(depth = 12, times = 10): Buffer {
+  const stream = (dictionary: string, content: string): Buffer =>
+    Buffer.from(`<< ${dictionary} /Length ${content.length} >>\nstream\n${content}\nendstream`);
+  const next = (number: number): string => `/Resources << /XObject << /F ${number} 0 R >> >>`;
+  const calls = "/F Do ".repeat(times);
+  const forms = Array.from({ length: depth }, (_, at) => {
+    const form = "/Type /XObject /Subtype /Form /BBox [0 0 612 792]";
+    return at === depth - 1
+      ? stream(form, "0 0 m 600 700 l S ".repeat(100))
+      : stream(`${form} ${next(6 + at)}`, calls);
+  });
+  return assemble(
+    [
+      Buffer.from("<< /Type /Catalog /Pages 2 0 R >>"),
+      Buffer.from("<< /Type /Pages /Count 1 /Kids [3 0 R] >>"),
+      Buffer.from(`<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R ${next(5)} >>`),
+      stream("", "/F Do"),
+      ...forms,
+    ],
+    "",
+  );
+}
+
+/** One page that is referred to so many times over: each reference is read as a page of its own. */
+export function repeatedPagePdf(references: number): Buffer {
+  return assemble(
+    [
+      Buffer.from("<< /Type /Catalog /Pages 2 0 R >>"),
+      Buffer.from(`<< /Type /Pages /Count ${references} /Kids [${"3 0 R ".repeat(references)}] >>`),
+      Buffer.from("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R >>"),
+      Buffer.from("<< /Length 0 >>\nstream\n\nendstream"),
+    ],
+    "",
+  );
+}
+
 const ENCRYPTION = `/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <${"41".repeat(32)}> /U <${"42".repeat(32)}> >> /ID [<${"43".repeat(16)}> <${"43".repeat(16)}>]`;
 
 function assemble(objects: readonly Buffer[], trailer: string): Buffer {

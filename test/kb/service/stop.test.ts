@@ -1,0 +1,88 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import Database from "better-sqlite3";
+import { FormData, request } from "undici";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { generateKey } from "../../../src/kb/resources/keys.ts";
+import { nestedFormsPdf } from "../ingest/extract/pdf-fixture.ts";
+import { createBody, fileForm } from "./running.ts";
+
+const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
+const WAIT = { timeout: 30_000, interval: 50 };
+/** Once more than a document may take the process with it. */
+const STOPS = 5;
+
+let stateDir: string;
+const key = generateKey();
+let service: { child: ChildProcess; url: string } | undefined;
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), "kbsync-stop-"));
+});
+afterEach(async () => {
+  service?.child.kill("SIGKILL");
+  await rm(stateDir, { recursive: true });
+});
+
+/** In a process group of its own, to which signals go as those of a terminal or of systemd do. */
+async function start(): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, [PROGRAM, stateDir, key], {
+    stdio: ["ignore", "pipe", "inherit"],
+    detached: true,
+  });
+  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
+  service = { child, url };
+  return service;
+}
+
+/** Whether a process that the service started recognises text. */
+async function isReading({ child }: { child: ChildProcess }): Promise<boolean> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const read = (pid: string, file: string) => readFile(join("/proc", pid, file), "utf8").catch(() => "");
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const isChild = (await read(pid, "status")).includes(`\nPPid:\t${child.pid}\n`);
+      return isChild && (await read(pid, "cmdline")).includes("ocr-child");
+    }),
+  );
+  return found.includes(true);
+}
+
+it("a document that is being recognised at every stop is never given up for it", async () => {
+  let running = await start();
+  const call = async (
+    path: string,
+    body: object | FormData,
+  ): Promise<{ data: { _id: string }; file_url: string }> => {
+    const isForm = body instanceof FormData;
+    const answer = await request(running.url + path, {
+      method: "POST",
+      headers: {
+        pauthkey: key,
+        prefer: "respond-async",
+        ...(!isForm && { "content-type": "application/json" }),
+      },
+      body: isForm ? body : JSON.stringify(body),
+    });
+    return (await answer.body.json()) as { data: { _id: string }; file_url: string }; // one or the other of them
+  };
+  const { file_url: url } = await call("/image/processing/upload", fileForm(nestedFormsPdf(), "a.pdf"));
+  await call("/api/rag/resource", createBody({ content: undefined, url }));
+  const db = new Database(join(stateDir, "kb.sqlite"), { readonly: true });
+  const jobs = (): unknown[] => db.prepare("SELECT begun, postponed FROM ingest_job").all();
+  for (let stop = 1; stop <= STOPS; stop += 1) {
+    await vi.waitFor(async () => expect(await isReading(running)).toBe(true), WAIT);
+    expect(jobs()).toEqual([{ begun: 1, postponed: 0 }]);
+    const gone = once(running.child, "exit");
+    process.kill(-(running.child.pid ?? 0), "SIGTERM");
+    await gone;
+    expect(jobs()).toEqual([{ begun: 0, postponed: 0 }]);
+    if (stop < STOPS) running = await start();
+  }
+  db.close();
+}, 60_000);
