@@ -1,6 +1,6 @@
 // Changes a line of the sources at a time and runs the tests near it: `npm run mutate -- src/sync/ledger --sample 20 --seed 7`.
 // What no test notices is printed last. It works on a copy: the working tree is only read.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
   cpSync,
   mkdirSync,
@@ -16,24 +16,15 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { z } from "zod";
 import { describeMutation, mutate, type Mutation, mutationsOf, sample } from "./mutations.ts";
-import { openNearby } from "./nearby.ts";
+import { isLong, openNearby } from "./nearby.ts";
+import { isSlower, type Ran, runTests } from "./runs.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 /** Tests that run first: most mutations are noticed by them. */
 const FIRST_TESTS = 2;
-/** What vitest's report in JSON says of each test file. */
-const TestReport = z.object({
-  testResults: z.array(
-    z.object({
-      name: z.string(),
-      status: z.string(),
-      message: z.string().default(""),
-      assertionResults: z.array(z.object({ status: z.string() })).default([]),
-    }),
-  ),
-});
+/** Attempts at a run that ended for lack of time, before it counts as undecided. */
+const LATE_TRIES = 2;
 
 const { values, positionals: folders } = parseArgs({
   allowPositionals: true,
@@ -42,7 +33,7 @@ const { values, positionals: folders } = parseArgs({
     seed: { type: "string", default: "1" },
     /** Most test files for a mutation. */
     tests: { type: "string", default: "10" },
-    /** Longest run of the tests of one mutation, in seconds. One that does not end was noticed. */
+    /** Longest run of the tests of one mutation, in seconds. */
     timeout: { type: "string", default: "180" },
     /** Mutations that run side by side, each in a copy of its own. */
     workers: { type: "string", default: "1" },
@@ -57,10 +48,11 @@ interface Mutant {
   readonly tests: readonly string[];
 }
 
-/** What came of a run of tests: the files that failed, or that it did not end in time. */
-interface Ran {
-  readonly failed: readonly string[];
-  readonly timedOut: boolean;
+/** What came of a mutation. `timed out`: with it, and only with it, a test waits in vain. `undecided`: the machine was too busy to say. */
+interface Verdict {
+  readonly kind: "noticed" | "timed out" | "undecided" | "SURVIVED";
+  /** The test files that it failed. */
+  readonly by: readonly string[];
 }
 
 /** Whether a test file passes without a mutation, as far as that was tried. */
@@ -79,22 +71,25 @@ async function main(): Promise<void> {
     copyTree(join(scratch, String(at))),
   );
 
-  const survivors: Mutant[] = [];
+  const outcomes: { readonly mutant: Mutant; readonly verdict: Verdict }[] = [];
   const rest = mutants.values();
   const work = async (copy: string): Promise<void> => {
     for (const mutant of rest) {
-      const by = await noticedBy(copy, mutant);
-      if (by === undefined) survivors.push(mutant);
-      say(
-        `${(by === undefined ? "SURVIVED" : "noticed").padEnd(11)} ${wordsOf(mutant)}${by === undefined ? "" : `  [${by}]`}`,
-      );
+      const verdict = await judge(copy, mutant);
+      outcomes.push({ mutant, verdict });
+      const by = verdict.by.length === 0 ? "" : `  [${verdict.by.join(" ")}]`;
+      say(`${verdict.kind.padEnd(11)} ${wordsOf(mutant)}${by}`);
     }
   };
   await Promise.all(copies.map(work));
 
-  const noticed = mutants.length - survivors.length;
+  const of = (kind: Verdict["kind"]): Mutant[] =>
+    outcomes.filter(({ verdict }) => verdict.kind === kind).map(({ mutant }) => mutant);
+  const [late, undecided, survivors] = [of("timed out").length, of("undecided").length, of("SURVIVED")];
+  const decided = mutants.length - undecided;
+  const noticed = decided - survivors.length;
   say(
-    `\nnoticed ${noticed} of ${mutants.length}: ${Math.round((100 * noticed) / Math.max(1, mutants.length))} %`,
+    `\nnoticed ${noticed} of ${decided}: ${Math.round((100 * noticed) / Math.max(1, decided))} % (${late} of them timed out; ${undecided} undecided)`,
   );
   for (const survivor of survivors)
     say(`survived    ${wordsOf(survivor)}\n            ran ${survivor.tests.join(" ") || "no test"}`);
@@ -139,37 +134,49 @@ function copyTree(to: string): string {
   return to;
 }
 
-/** Runs the tests of a mutation, the nearest first; what noticed it, undefined where nothing did. */
-async function noticedBy(copy: string, mutant: Mutant): Promise<string | undefined> {
-  const first = mutant.tests.slice(0, FIRST_TESTS);
-  for (const part of [first, mutant.tests.slice(FIRST_TESTS)]) {
+/** Runs the tests of a mutation, the nearest first. */
+async function judge(copy: string, mutant: Mutant): Promise<Verdict> {
+  let lateTries = 0;
+  for (const part of partsOf(mutant.tests)) {
     for (;;) {
       const tests = part.filter((test) => sound.get(test) !== false);
       if (tests.length === 0) break;
-      const { failed, timedOut } = await runMutated(copy, mutant, tests);
-      if (timedOut) {
+      const run = await runMutated(copy, mutant, tests);
+      if (run.failed.length === 0) break;
+      if (run.isLate) {
         // On a machine that is busy the tests may take as long without it.
-        const asIs = await runTests(copy, tests, Number(values.timeout));
-        if (!asIs.timedOut) return "no end";
-        say(`left out    ${tests.join(" ")} took longer than ${values.timeout} s without a mutation`);
-        for (const test of tests) sound.set(test, false);
+        const asIs = await runTests(copy, run.failed, Number(values.timeout));
+        if (isSlower(run, asIs)) return { kind: "timed out", by: run.failed };
+        if (++lateTries < LATE_TRIES) continue;
+        if (asIs.failed.length === 0) return { kind: "undecided", by: run.failed };
+        for (const test of asIs.failed) leaveOut(test);
         continue;
       }
-      if (failed.length === 0) break;
       // A test that fails without the mutation too has noticed nothing.
-      for (const test of failed) await checkSound(copy, test);
-      const by = failed.filter((test) => sound.get(test) === true);
-      if (by.length > 0) return by.join(" ");
+      for (const test of run.failed) await checkSound(copy, test);
+      const by = run.failed.filter((test) => sound.get(test) === true);
+      if (by.length > 0) return { kind: "noticed", by };
     }
   }
-  return undefined;
+  return { kind: "SURVIVED", by: [] };
+}
+
+/** The nearest tests, then the others. Long ones, which mirror the mutation's file, run with a configuration of their own. */
+function partsOf(tests: readonly string[]): readonly string[][] {
+  const short = tests.filter((test) => !isLong(test));
+  return [tests.filter(isLong), short.slice(0, FIRST_TESTS), short.slice(FIRST_TESTS)];
 }
 
 async function checkSound(copy: string, test: string): Promise<void> {
   if (sound.has(test)) return;
-  const { failed, timedOut } = await runTests(copy, [test], Number(values.timeout));
-  sound.set(test, failed.length === 0 && !timedOut);
-  if (sound.get(test) === false) say(`left out    ${test} fails without a mutation`);
+  const { failed } = await runTests(copy, [test], Number(values.timeout));
+  if (failed.length > 0) leaveOut(test);
+  else sound.set(test, true);
+}
+
+function leaveOut(test: string): void {
+  sound.set(test, false);
+  say(`left out    ${test} fails without a mutation`);
 }
 
 async function runMutated(copy: string, { file, mutation }: Mutant, tests: readonly string[]): Promise<Ran> {
@@ -181,52 +188,4 @@ async function runMutated(copy: string, { file, mutation }: Mutant, tests: reado
   } finally {
     writeFileSync(path, text);
   }
-}
-
-/** Runs test files in a copy, until the first fails. */
-async function runTests(copy: string, tests: readonly string[], timeoutSeconds: number): Promise<Ran> {
-  const report = join(copy, "mutate-report.json");
-  rmSync(report, { force: true });
-  const vitest = join(REPOSITORY, "node_modules/vitest/vitest.mjs");
-  const options = ["--reporter=json", `--outputFile=${report}`, "--maxWorkers=1", "--bail=1"];
-  // A group of its own: what a test started and a mutation left running ends with it.
-  const child = spawn(process.execPath, [vitest, "run", ...options, ...tests], {
-    cwd: copy,
-    stdio: "ignore",
-    detached: true,
-  });
-  const endGroup = (): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // All of it has ended.
-    }
-  };
-  process.once("exit", endGroup);
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    endGroup();
-  }, timeoutSeconds * 1000);
-  const { promise, resolve } = Promise.withResolvers<number | null>();
-  child.once("close", resolve);
-  const code = await promise;
-  clearTimeout(timer);
-  endGroup();
-  process.off("exit", endGroup);
-  if (timedOut || code === 0) return { failed: [], timedOut };
-  return { failed: failedOf(report, copy, tests), timedOut };
-}
-
-/** The test files that failed, as far as a report says; all of them where the run ended without one. */
-function failedOf(report: string, copy: string, tests: readonly string[]): readonly string[] {
-  if (statSync(report, { throwIfNoEntry: false }) === undefined) return tests;
-  const { testResults } = TestReport.parse(JSON.parse(readFileSync(report, "utf8")));
-  // Files that the first failure broke off are called failed too.
-  const failed = testResults.filter(
-    ({ status, message, assertionResults }) =>
-      status === "failed" && (message !== "" || assertionResults.some((each) => each.status === "failed")),
-  );
-  const names = failed.map(({ name }) => name.replace(`${copy}/`, ""));
-  return names.length === 0 ? tests : names;
 }

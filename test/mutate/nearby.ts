@@ -7,16 +7,24 @@ const FAR = [
   "test/{e2e,crash,package,systemd,simulate,mutate}/**",
   "test/{sync,kb/store/sqlite}/crash.test.ts",
   "test/sync/scenarios/**",
-  ...LONG_TESTS,
 ];
+
+/** Up to this rank a test mirrors a module, by its own name or its folder's. */
+const MIRROR_RANK = 2;
 
 /** Which tests run a module, nearest first. */
 export interface Nearby {
   /**
    * Test files of a source file, both relative to the repository: those that mirror it (its name, then its folder's), then
-   * those that import it, of the same part of the tree first, and the fewer steps the sooner. At most `limit`.
+   * those that import it, of the same part of the tree first, the fewer steps the sooner, and those that name it most before
+   * others. Long tests only where they mirror it. At most `limit`.
    */
   testsOf(source: string, limit: number): readonly string[];
+}
+
+/** Whether a test runs with the configuration of the long ones. */
+export function isLong(test: string): boolean {
+  return LONG_TESTS.some((glob) => matchesGlob(test, glob));
 }
 
 /** Reads the imports of all tests and sources below a repository. */
@@ -42,6 +50,11 @@ export function openNearby(root: string): Nearby {
       for (const next of importsOf(file)) if (!steps.has(next)) steps.set(next, count + 1);
     return steps;
   };
+  /** How often a test names a module: of dozens that run the whole daemon, these are the ones about it. */
+  const mentions = (test: string, source: string): number => {
+    const name = basename(source, ".ts").replaceAll("-", "[- ]?");
+    return readFileSync(join(root, test), "utf8").match(new RegExp(`\\b${name}`, "gi"))?.length ?? 0;
+  };
   const reach = new Map(tests.map((test) => [test, stepsFrom(test)]));
 
   return {
@@ -50,21 +63,22 @@ export function openNearby(root: string): Nearby {
       const rank = (test: string, steps: number): number => {
         if (test === `${mirror}.test.ts`) return 0;
         if (test.startsWith(`${mirror}/`) || basename(test, ".test.ts") === basename(mirror)) return 1;
-        return test === `${dirname(mirror)}.test.ts` ? 2 : 2 + steps;
+        return test === `${dirname(mirror)}.test.ts` ? MIRROR_RANK : MIRROR_RANK + steps;
       };
       const ranked = tests.flatMap((test) => {
         const steps = reach.get(test)?.get(source);
-        return steps === undefined
-          ? []
-          : [{ test, rank: rank(test, steps), shared: sharedFolders(test, mirror) }];
+        if (steps === undefined) return [];
+        const each = { test, rank: rank(test, steps), shared: sharedFolders(test, mirror) };
+        return isLong(test) && each.rank > MIRROR_RANK ? [] : [{ ...each, mentions: mentions(test, source) }];
       });
-      const isMirror = (each: { readonly rank: number }): number => (each.rank <= 2 ? 0 : 1);
+      const isMirror = (each: { readonly rank: number }): number => (each.rank <= MIRROR_RANK ? 0 : 1);
       return ranked
         .toSorted(
           (a, b) =>
             isMirror(a) - isMirror(b) ||
             b.shared - a.shared ||
             a.rank - b.rank ||
+            b.mentions - a.mentions ||
             a.test.localeCompare(b.test),
         )
         .slice(0, limit)
