@@ -16,7 +16,7 @@ import { approveHeld } from "../../src/sync/approve.ts";
 import { readStatus } from "../../src/sync/status.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
-import type { FakeOptions } from "../fakes/knowledge-service.ts";
+import type { FakeOptions, FakeResource } from "../fakes/knowledge-service.ts";
 import { markFile } from "../../src/sync/ledger/mark.ts";
 import { openSqlite } from "../../src/sync/ledger/open.ts";
 import { openWorld, type World } from "./harness.ts";
@@ -296,7 +296,12 @@ describe("recover", () => {
     db.close();
   });
 
-  it("sends a file again whose document the service has not taken in", async () => {
+  it.each<[string, Partial<FakeResource>]>([
+    ["the service has not taken in", { status: "error" }],
+    ["has another title at the service", { title: "renamed by hand" }],
+    ["the service shows at an address elsewhere", { url: "https://example.com/d.pdf" }],
+    ["the service shows at an address where there is nothing", { url: "/uploads/none.pdf" }],
+  ])("sends a file again whose document %s", async (_name, altered) => {
     world.write("d.pdf", PDF);
     await world.sync();
     const backup = `${world.stateDir}-backup`;
@@ -307,11 +312,12 @@ describe("recover", () => {
     renameSync(backup, world.stateDir);
     const resource = world.service.live().find(({ title }) => title === "d.pdf");
     if (resource === undefined) throw new Error("nothing was made");
-    resource.status = "error";
+    Object.assign(resource, altered);
     expect(await recover()).toMatchObject({ sources: [{ adopted: 1, differing: 1 }] });
     const number = world.service.requests.length;
     await world.sync();
     expect(sentSince(number)).toEqual(["upload", "update"]);
+    expect(ids()["d.pdf"]).toBe(resource._id);
   });
 
   it("compares a row with its own file, also when another one has taken its name since", async () => {

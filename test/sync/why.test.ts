@@ -283,6 +283,22 @@ describe("every decision about", () => {
   });
 });
 
+it("nothing is known of a file of a source that this state folder has not seen, though it knows others", async () => {
+  world.write("a.md", "text");
+  await world.sync();
+  const other = { ...world.source(), path: `${world.root}/more`, absolutePath: `${world.root}/more` };
+  world.write("more/a.md", "text");
+  const found = await explain(world.stateDir, other, "a.md", new AbortController().signal);
+  expect(found).toMatchObject({
+    ledger: null,
+    held: [],
+    intents: [],
+    activity: [],
+    state: { paused: false, halted: null, holdReason: null },
+    next: { action: "create" },
+  });
+});
+
 describe("a source as a whole", () => {
   it("is explained, ignore file or not", async () => {
     world.write("a.md", "text");

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { kindOfName, mediaTypeOf } from "../../../src/sync/document/kinds.ts";
+import {
+  containerOf,
+  isConverted,
+  isOle,
+  kindOfName,
+  mediaTypeOf,
+} from "../../../src/sync/document/kinds.ts";
 
 describe("kindOfName", () => {
   const cases: [name: string, kind: string][] = [
@@ -56,4 +62,47 @@ describe("mediaTypeOf", () => {
   it.each(cases)("%j is %s", (bytes, mediaType) => {
     expect(mediaTypeOf(Buffer.from(bytes, "latin1"))).toBe(mediaType);
   });
+});
+
+const ZIP = "PK\x03\x04 and so on";
+const MAIL = "From: a@example.com\nSubject: greetings\n\nHello: there";
+
+describe("what has to be opened to get at a file's text", () => {
+  it.each<[name: string, head: string, container: string | undefined]>([
+    ["a.docx", ZIP, "zip"],
+    ["a.txt", ZIP, "zip"],
+    ["a.docx", "no archive", undefined],
+    ["a.html", "<p>Hello", "html"],
+    ["a.html", "\0\x01\x02\0\xff", undefined],
+    ["a.md", "<p>Hello", undefined],
+    ["a.eml", MAIL, "mail"],
+    ["a.eml", `From someone Mon Jan 1\n${MAIL}`, "mail"],
+    ["a.eml", "Received: by a\r\n\tfor b\r\nDate: today\r\n\r\nbody", "mail"],
+    ["a.txt", MAIL, undefined],
+    ["a.eml", "Subject: only one known line\nX-Other: yes\n\n", undefined],
+    ["a.eml", "Subject: one\nFrom: two\nno header at all\n\n", undefined],
+    ["a.eml", "Subject: one\nFrom: two\nthe last line was cut off", "mail"],
+    ["a.eml", "just text", undefined],
+  ])("of %s that begins with %j is %s", (name, head, container) => {
+    expect(containerOf(kindOfName(name), Buffer.from(head, "latin1"))).toBe(container);
+  });
+});
+
+it.each([
+  ["a.docx", true],
+  ["a.html", true],
+  ["a.eml", true],
+  ["a.md", false],
+  ["a.pdf", false],
+  ["a.url", false],
+])("of %s the text is taken out and sent as Markdown: %s", (name, converted) => {
+  expect(isConverted(kindOfName(name))).toBe(converted);
+});
+
+it.each([
+  ["\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", true],
+  ["\xd0\xcf\x11\xe0\xa1\xb1\x1a", false],
+  ["PK\x03\x04    ", false],
+])("the bytes %j begin an OLE file: %s", (bytes, expected) => {
+  expect(isOle(Buffer.from(bytes, "latin1"))).toBe(expected);
 });

@@ -111,6 +111,7 @@ describe("what a file becomes", () => {
     expect(await document("w.url", `[InternetShortcut]\r\nIconIndex=0\r\nURL=${url}\r\n`)).toMatchObject({
       kind: "link",
       url,
+      recipe: { title: "w.url", kind: "link" },
     });
     expect(await document("x.webloc", xml)).toMatchObject({ kind: "link", url });
     expect(await document("b.webloc", Buffer.from(buildBinary({ URL: url })))).toMatchObject({

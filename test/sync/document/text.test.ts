@@ -35,6 +35,9 @@ function encodeDouble(text: string, encoding: string): Buffer {
   );
 }
 
+/** The last and first characters beside the surrogates, and the last of all. */
+const ENDS = "\uD7FF\uE000\u{10FFFF}";
+
 function utf32(text: string, littleEndian: boolean): Buffer {
   const codes = Array.from(text, (character) => character.codePointAt(0) ?? 0);
   const bytes = Buffer.alloc(codes.length * 4);
@@ -65,6 +68,7 @@ describe("decodeText", () => {
     ["UTF-16BE with a mark", Buffer.from(`\uFEFF${japanese}`, "utf16le").swap16(), japanese],
     ["UTF-16LE without", Buffer.from(GERMAN, "utf16le"), GERMAN],
     ["UTF-16BE without", Buffer.from(GERMAN, "utf16le").swap16(), GERMAN],
+    ["UTF-32LE at the ends of its ranges", utf32(`\uFEFF${ENDS}`, true), ENDS],
     ["UTF-32LE with a mark", utf32(`\uFEFF${english}😀`, true), `${english}😀`],
     ["UTF-32BE with a mark", utf32(`\uFEFF${english}😀`, false), `${english}😀`],
     ["UTF-32LE without", utf32(english, true), english],

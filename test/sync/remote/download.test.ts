@@ -1,27 +1,106 @@
-import { createServer } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Pool } from "undici";
-import { expect, it } from "vitest";
-import { download } from "../../../src/sync/remote/download.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Reply } from "../../../src/sync/remote/answer.ts";
+import { download, type Sink } from "../../../src/sync/remote/download.ts";
 
 const date = (ms: number): string => new Date(ms).toUTCString();
 
+let server: Server | undefined;
+let pool: Pool | undefined;
+afterEach(async () => {
+  await pool?.destroy();
+  server?.closeAllConnections();
+  server?.close();
+});
+
+/** Fetches what a file host answers, of which so many bytes are expected. */
+async function fetched(
+  respond: RequestListener,
+  sizeBytes = 4,
+  sink: Sink = async () => {},
+): Promise<Reply<undefined>> {
+  const opened = createServer(respond);
+  server = opened;
+  await new Promise<void>((resolve) => {
+    opened.listen(0, "127.0.0.1", resolve);
+  });
+  pool = new Pool(`http://127.0.0.1:${(opened.address() as AddressInfo).port}`);
+  const request = { path: "/f", headers: {}, signal: new AbortController().signal };
+  return await download(pool, request, sizeBytes, sink, 0);
+}
+
 it.each([
   { status: 429, headers: { "retry-after": "30" }, retryAfterMs: 30_000 },
+  { status: 408, headers: {}, retryAfterMs: undefined },
   { status: 503, headers: { "retry-after": date(60_000), date: date(0) }, retryAfterMs: 60_000 },
   { status: 500, headers: {}, retryAfterMs: undefined },
-])("a file host's wish is told: $status", async ({ status, headers, retryAfterMs }) => {
-  const server = createServer((_, answer) => {
+])("a file host's wish to wait is reported: $status", async ({ status, headers, retryAfterMs }) => {
+  const reply = await fetched((_, answer) => {
     answer.writeHead(status, headers as Record<string, string>);
     answer.end("busy");
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const pool = new Pool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const request = { path: "/f", headers: {}, signal: new AbortController().signal };
-  const reply = await download(pool, request, 4, async () => {}, 0);
   expect(reply).toMatchObject({ kind: "later", acted: "no", retryAfterMs });
-  await pool.destroy();
-  server.close();
+});
+
+it.each([404, 403, 204])("a file that a host answers with %i is refused", async (status) => {
+  const reply = await fetched((_, answer) => {
+    answer.writeHead(status);
+    answer.end();
+  });
+  expect(reply).toMatchObject({ kind: "refused", code: `http_${status}` });
+});
+
+describe("the bytes of a file", () => {
+  it("go to the sink, however they come, and are done when they are all there", async () => {
+    const pieces: Buffer[] = [];
+    const reply = await fetched(
+      (_, answer) => {
+        answer.write("ab");
+        setImmediate(() => answer.end("cd"));
+      },
+      4,
+      async (piece) => void pieces.push(piece),
+    );
+    expect(reply).toEqual({ kind: "done", value: undefined });
+    expect(Buffer.concat(pieces).toString()).toBe("abcd");
+  });
+
+  it("are refused when they are fewer than expected", async () => {
+    const reply = await fetched((_, answer) => answer.end("abc"));
+    expect(reply).toMatchObject({ kind: "refused", code: "other_size", message: /has 3 bytes, expected 4/ });
+  });
+
+  it("are refused when they are more than expected, and an endless answer ends there", async () => {
+    let taken = 0;
+    const reply = await fetched(
+      (_, answer) => {
+        const write = (): void => {
+          if (answer.destroyed) return;
+          answer.write("abc");
+          setImmediate(write);
+        };
+        write();
+      },
+      4,
+      async (piece) => void (taken += piece.length),
+    );
+    expect(reply).toMatchObject({ kind: "refused", code: "other_size", message: /has more bytes/ });
+    expect(taken).toBeLessThanOrEqual(4);
+  });
+
+  it.each([
+    [Object.assign(new Error("no space left"), { code: "ENOSPC" }), "ENOSPC"],
+    [new Error("odd"), "sink_failed"],
+  ])("are refused with the code of what keeps the sink from taking them", async (error, code) => {
+    const reply = await fetched(
+      (_, answer) => answer.end("abcd"),
+      4,
+      async () => {
+        throw error;
+      },
+    );
+    expect(reply).toEqual({ kind: "refused", code, message: error.message });
+  });
 });

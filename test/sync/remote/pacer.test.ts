@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Later } from "../../../src/sync/remote/answer.ts";
-import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
+import { openPacer, outageWords, type Pacer } from "../../../src/sync/remote/pacer.ts";
 
 const { signal } = new AbortController();
 const failure = (more: Partial<Later> = {}): Later => ({
@@ -194,5 +194,86 @@ describe("a refused key", () => {
     expect(waitsMs.slice(0, 4)).toEqual([0, 500, 1000, 2000]);
     expect(waitsMs.at(-1)).toBe(60_000);
     expect(told).toEqual(["key_refused"]);
+  });
+});
+
+describe("trouble", () => {
+  let reported: { readonly code: string; readonly hint: string | undefined; readonly message: string }[];
+  let widths: number[];
+  let gate: Pacer;
+  beforeEach(() => {
+    reported = [];
+    widths = [];
+    gate = openPacer({
+      widthMax: 8,
+      patienceMs: () => Infinity,
+      now: () => nowMs,
+      random: () => 0,
+      onWidth: (width) => widths.push(width),
+      onTrouble: ({ code, hint, message }) => reported.push({ code, hint, message }),
+    });
+  });
+  const fail = async (...failures: Partial<Later>[]): Promise<void> => {
+    for (const more of failures) {
+      gate.failed(await gate.enter(signal), failure(more));
+      const state = gate.state();
+      if (state.kind !== "open") nowMs = state.untilMs;
+    }
+  };
+
+  it("is reported with the third failure in a row, once until the service answers again", async () => {
+    await fail({}, {});
+    expect(reported).toEqual([]);
+    await fail({}, {}, {});
+    expect(reported).toEqual([
+      {
+        code: "service_unreachable",
+        message: "the service does not answer: busy",
+        hint: expect.stringContaining("address") as string,
+      },
+    ]);
+    gate.succeeded(await gate.enter(signal));
+    expect(gate.failures()).toBe(0);
+    await fail({}, {}, {});
+    expect(reported).toHaveLength(2);
+  });
+
+  it("that a person can end is reported at once, and again only with other words of what to do", async () => {
+    await fail({ hint: "Restore it." }, { hint: "Restore it." }, { hint: "Make room." });
+    expect(reported.map(({ hint }) => hint)).toEqual(["Restore it.", "Make room."]);
+    expect(reported[0]?.message).toBe("the service cannot work: busy");
+  });
+
+  it("with a key that is refused for good is no other trouble in a third failure", async () => {
+    await fail({ blame: "key" }, { blame: "key" }, { blame: "key" }, { blame: "key" });
+    expect(reported.map(({ code }) => code)).toEqual(["key_refused"]);
+  });
+
+  it("lets fewer requests leave side by side with every failure, and more with every success", async () => {
+    expect(gate.width()).toBe(8);
+    await fail({});
+    expect(gate.width()).toBe(4);
+    await fail({}, {}, {});
+    expect(gate.width()).toBe(1);
+    expect(widths).toEqual([4, 2, 1]);
+    for (let times = 0; times < 99; times += 1) gate.succeeded(await gate.enter(signal));
+    expect(gate.width()).toBe(8);
+    expect(widths).toEqual([4, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  it("ends for everybody who waits when the gate is closed for good", async () => {
+    await fail({});
+    nowMs = 0;
+    const waiting = gate.enter(signal);
+    gate.close(new Error("the daemon ends"));
+    await expect(waiting).rejects.toThrow("the daemon ends");
+    await expect(gate.enter(signal)).rejects.toThrow("the daemon ends");
+  });
+
+  it.each([
+    [{ reason: "refused" }, "the service does not answer: refused"],
+    [{ reason: "No room.", hint: "Make room." }, "the service cannot work: No room. Make room"],
+  ])("is put into words: %o", (outage, words) => {
+    expect(outageWords(outage)).toBe(words);
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Pool } from "undici";
@@ -319,6 +319,33 @@ describe("requests", () => {
   });
 });
 
+describe("the collections of a service", () => {
+  const body = JSON.stringify({
+    success: true,
+    data: { collections: [{ _id: "c1", details: "fastest", resources: 0, chunks: 0 }] },
+  });
+
+  it.each<[what: string, fault: Fault, expected: unknown]>([
+    ["are named by their tiers", answer(200, body), { kind: "done", value: new Map([["fastest", "c1"]]) }],
+    ["are unknown to a service that does not know the question", answer(404, "no"), { value: "untold" }],
+    ["are unknown where the service refuses the question", answer(400, words), { value: "untold" }],
+    [
+      "are unknown where the service answers that it failed",
+      answer(200, '{"success":false,"message":"no"}'),
+      { value: "untold" },
+    ],
+    ["are unclear behind a page for every address", answer(200, "<html>"), { value: "unclear" }],
+    ["are unclear in an answer of another form", answer(200, '{"success":true}'), { value: "unclear" }],
+    ["are asked for again after a failure", answer(500, "no"), { kind: "later" }],
+    ["are asked for again after a wish to wait", answer(429, words), { kind: "later" }],
+    ["are asked for again after a time-out", answer(408, words), { kind: "later" }],
+    ["are asked for again with another key", answer(401, words), { kind: "later", blame: "key" }],
+  ])("%s", async (_what, fault, expected) => {
+    service.fault = () => fault;
+    expect(await remote.collections(signal)).toMatchObject(expected as Record<string, unknown>);
+  });
+});
+
 describe("the gate", () => {
   it("closes for all when the service asks for it, lets one try, and opens again", async () => {
     let refusals = 2;
@@ -353,6 +380,65 @@ describe("the gate", () => {
     const [first, second] = [remote.create(text, "k", paused), remote.create(text, "k", signal)];
     expect(await first).toMatchObject({ kind: "later", acted: "no", reason: "paused" });
     expect(await second).toMatchObject({ kind: "done" });
+  });
+
+  const file = {
+    root: import.meta.dirname,
+    path: "remote.test.ts",
+    name: "a.png",
+    sizeBytes: statSync(import.meta.filename).size,
+    hash: createHash("sha256")
+      .update(readFileSync(import.meta.filename))
+      .digest("hex"),
+    mediaType: "image/png",
+  };
+  const changes: [name: string, ask: (asked: AbortSignal) => Promise<unknown>][] = [
+    ["create", (asked) => remote.create(text, "k", asked)],
+    ["update", (asked) => remote.update("a", { title: "t" }, asked)],
+    ["take", (asked) => remote.take("a", "t", asked)],
+    ["delete", (asked) => remote.delete("a", asked)],
+    ["upload", (asked) => remote.upload(file, "k", asked)],
+  ];
+  const questions: typeof changes = [
+    ["read", (asked) => remote.read("a", asked)],
+    ["download", (asked) => remote.download(`${service.url}/files/a`, 1, async () => {}, asked)],
+    ["list", (asked) => remote.list({ collectionId: "c", ownerId: "o" }, () => undefined, asked)],
+    ["collections", (asked) => remote.collections(asked)],
+    ["search", (asked) => remote.search({ query: "q", topK: 1, where: { docId: "a" } }, asked)],
+  ];
+  /** Opens a remote that is paused or not, and what it reports. */
+  const observed = async (
+    isPaused: boolean,
+  ): Promise<{ counted: string[]; steps: string[]; moves: () => number }> => {
+    const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
+    const counted: string[] = [];
+    const steps: string[] = [];
+    let moves = 0;
+    await remote.close();
+    remote = openRemote({
+      address,
+      pacer,
+      connections: 8,
+      timeoutMs: 2000,
+      now: Date.now,
+      isHeld: () => isPaused,
+      onRequest: (operation) => counted.push(operation),
+      onMoved: () => (moves += 1),
+      step: (step) => steps.push(step),
+    });
+    return { counted, steps, moves: () => moves };
+  };
+
+  it.each(changes)("lets no %s leave in a pause", async (_name, ask) => {
+    const { counted, steps } = await observed(true);
+    expect(await ask(signal)).toMatchObject({ kind: "later", acted: "no", reason: "paused" });
+    expect([counted, steps, service.requests]).toEqual([[], [], []]);
+  });
+
+  it.each([...changes, ...questions])("counts a %s by that name when it has left", async (name, ask) => {
+    const { counted, steps, moves } = await observed(!changes.some(([each]) => each === name));
+    await ask(signal);
+    expect([counted, steps, moves() > 0]).toEqual([[name], [name, `${name}:answered`], true]);
   });
 
   it("gives up when its patience is over", async () => {

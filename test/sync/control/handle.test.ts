@@ -1,0 +1,234 @@
+import { describe, expect, it } from "vitest";
+import { handleWith } from "../../../src/sync/control/handle.ts";
+import type { Request } from "../../../src/sync/control/protocol.ts";
+import type { ControlHandler } from "../../../src/sync/control/server.ts";
+import type { Daemon, DaemonActivity } from "../../../src/sync/daemon.ts";
+
+const SERVICE = { kind: "open" };
+const STATUS = {
+  service: SERVICE,
+  sources: [{ source: "/docs" }],
+  progress: { done: 10, total: 30 },
+  filesPerSecond: 4,
+  idle: false,
+};
+
+type Asked = Parameters<ControlHandler>[1];
+
+/** Asks a daemon of which only these methods are used. */
+async function ask(
+  daemon: Record<string, unknown>,
+  request: Request,
+  { signal = new AbortController().signal, drained = async () => {} }: Partial<Asked> = {},
+): Promise<{ readonly result: unknown; readonly events: unknown[] }> {
+  const events: unknown[] = [];
+  const handle = handleWith({ status: () => STATUS, ...daemon } as unknown as Daemon, {
+    version: "1.2.3",
+    startedMs: 5,
+  });
+  const emit = (event: unknown): void => void events.push(event);
+  const result = await handle(request, { signal, emit, drained });
+  return { result, events };
+}
+
+describe("the status", () => {
+  it.each([
+    ["is what is left by what is done in a second", STATUS, 4, 5],
+    ["is unknown while nothing is known of the speed", { ...STATUS, filesPerSecond: undefined }, null, null],
+    ["is unknown when nothing is left", { ...STATUS, progress: { done: 30, total: 30 } }, 4, null],
+    [
+      "is unknown when more was done than there was",
+      { ...STATUS, progress: { done: 31, total: 30 } },
+      4,
+      null,
+    ],
+  ])("of the time left %s", async (_what, status, filesPerSecond, secondsLeft) => {
+    const { result } = await ask({ status: () => status }, { command: "status" });
+    expect(result).toEqual({
+      pid: process.pid,
+      version: "1.2.3",
+      startedMs: 5,
+      service: SERVICE,
+      sources: STATUS.sources,
+      progress: status.progress,
+      filesPerSecond,
+      secondsLeft,
+      idle: false,
+    });
+  });
+});
+
+describe("a command", () => {
+  const echo =
+    (name: string) =>
+    (...given: unknown[]): unknown[] => [name, ...given];
+  const daemon = {
+    pause: async (folder?: string) => await Promise.resolve(echo("pause")(folder)),
+    resume: async (folder?: string) => await Promise.resolve(echo("resume")(folder)),
+    rescan: echo("rescan"),
+    approve: echo("approve"),
+    retry: async (path?: string) => await Promise.resolve(echo("retry")(path)),
+    about: (path: string) => ({ path }),
+  };
+
+  it.each<[Request, unknown]>([
+    [{ command: "pause", folder: "/d" }, { sources: ["pause", "/d"] }],
+    [{ command: "resume", folder: "/d" }, { sources: ["resume", "/d"] }],
+    [{ command: "rescan", folder: "/d" }, { sources: ["rescan", "/d"] }],
+    [{ command: "approve", folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
+    [{ command: "retry", path: "/d/a" }, { sources: ["retry", "/d/a"] }],
+    [
+      { command: "about", path: "/d/a" },
+      { path: "/d/a", service: SERVICE },
+    ],
+  ])("%o reaches the daemon with what it names", async (request, expected) => {
+    expect((await ask(daemon, request)).result).toEqual(expected);
+  });
+
+  it.each([true, false])(
+    "to verify is a person's word on second resources only with --repair: %s",
+    async (repair) => {
+      let options: Record<string, unknown> = {};
+      const audit = async (given: Record<string, unknown>): Promise<unknown> => {
+        options = given;
+        return await Promise.resolve({ agrees: true, sources: ["s"], findings: ["f"] });
+      };
+      const { result } = await ask({ audit }, { command: "verify", folder: "/d", repair });
+      expect(result).toEqual({ agrees: true, sources: ["s"], findings: ["f"] });
+      expect(options).toMatchObject({ folder: "/d", repair, byPerson: repair });
+    },
+  );
+});
+
+describe("the log", () => {
+  const activity = (path: string, more: Partial<DaemonActivity> = {}): DaemonActivity =>
+    ({ atMs: 1, source: "/docs", path, ...more }) as DaemonActivity;
+  /** Those of these activities that a follower of `path` is shown, once all before are read. */
+  const followed = async (path: string | undefined, ...done: DaemonActivity[]): Promise<unknown[]> => {
+    const leaving = new AbortController();
+    let stopped = 0;
+    const follow = (listener: (each: DaemonActivity) => void): (() => void) => {
+      setImmediate(() => {
+        for (const each of done) listener(each);
+        leaving.abort();
+      });
+      return () => (stopped += 1);
+    };
+    const { events } = await ask(
+      { recent: () => [], follow },
+      { command: "log", limit: 10, follow: true, ...(path !== undefined && { path }) },
+      { signal: leaving.signal },
+    );
+    expect(stopped).toBe(1);
+    return events.map((each) => (each as DaemonActivity).path);
+  };
+
+  it("is what was done lately, and ends there", async () => {
+    const asked: unknown[] = [];
+    const recent = (options: unknown): DaemonActivity[] => {
+      asked.push(options);
+      return [activity("a"), activity("b")];
+    };
+    const { result, events } = await ask(
+      { recent },
+      { command: "log", limit: 7, path: "/docs/a", follow: false },
+    );
+    expect([result, asked]).toEqual([{}, [{ limit: 7, path: "/docs/a" }]]);
+    expect(events).toEqual([activity("a"), activity("b")]);
+  });
+
+  it("shows a follower what is done from then on", async () => {
+    expect(await followed(undefined, activity("a"), activity("b"))).toEqual(["a", "b"]);
+  });
+
+  it.each<[string, string | undefined, string[]]>([
+    ["of a folder shows what is below it, and what left it", "/docs/d", ["d/a", "d", "moved"]],
+    ["of a file shows that file", "/docs/d/a", ["d/a", "moved"]],
+    ["of a source shows all of it", "/docs", ["d/a", "d", "d2", "moved"]],
+    ["of another source shows nothing of it", "/other", []],
+  ])("%s", async (_what, path, expected) => {
+    expect(
+      await followed(
+        path,
+        activity("d/a"),
+        activity("d"),
+        activity("d2"),
+        activity("moved", { from: "d/a" }),
+      ),
+    ).toEqual(expected);
+  });
+
+  it("ends with the client that reads it", async () => {
+    const leaving = new AbortController();
+    const drained = async (): Promise<void> => {
+      leaving.abort(new Error("gone"));
+      await Promise.resolve();
+    };
+    const asked = ask(
+      { recent: () => [activity("a"), activity("b")] },
+      { command: "log", limit: 10, follow: false },
+      { signal: leaving.signal, drained },
+    );
+    await expect(asked).rejects.toThrow("gone");
+  });
+});
+
+describe("who waits", () => {
+  const end = { agreed: true, troubled: 0, reasons: [], unknown: undefined };
+
+  it.each([
+    ["agreed", end, { end: "agreed", troubled: 0, reasons: [], service: SERVICE }],
+    [
+      "troubled",
+      { ...end, agreed: false, troubled: 2, reasons: ["too odd"] },
+      { end: "troubled", troubled: 2, reasons: ["too odd"], service: SERVICE },
+    ],
+    [
+      "unknown",
+      { ...end, unknown: true },
+      { end: "agreed", troubled: 0, reasons: [], service: SERVICE, unknown: true },
+    ],
+  ])("is given the end: %s", async (_what, ended, expected) => {
+    const wait = async ({ onWaiting }: { onWaiting: (files: number) => void }): Promise<unknown> => {
+      onWaiting(3);
+      return await Promise.resolve(ended);
+    };
+    const { result, events } = await ask({ wait }, { command: "wait", path: "/docs/a" });
+    expect(result).toEqual(expected);
+    expect(events).toEqual([{ waiting: 3 }]);
+  });
+
+  const forever = async ({
+    onWaiting,
+    signal,
+  }: {
+    onWaiting: (files: number) => void;
+    signal: AbortSignal;
+  }) => {
+    onWaiting(3);
+    return await new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+    });
+  };
+
+  it("gets the number of files it waited for when the time is over", async () => {
+    const { result } = await ask({ wait: forever }, { command: "wait", timeoutSeconds: 0.01 });
+    expect(result).toEqual({ end: "timeout", troubled: 3, reasons: [], service: SERVICE });
+  });
+
+  it("and goes away is no end of the time", async () => {
+    const leaving = new AbortController();
+    const asked = ask(
+      { wait: forever },
+      { command: "wait", timeoutSeconds: 1000 },
+      { signal: leaving.signal },
+    );
+    leaving.abort(new Error("gone"));
+    await expect(asked).rejects.toThrow("gone");
+  });
+
+  it("is given what the waiting failed with", async () => {
+    const wait = async (): Promise<never> => await Promise.reject(new Error("outside"));
+    await expect(ask({ wait }, { command: "wait" })).rejects.toThrow("outside");
+  });
+});
