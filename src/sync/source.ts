@@ -154,6 +154,8 @@ export function openSource(options: SourceOptions): SourceSync {
   const rereads = new Map<RelativePath, number>();
   let recovered = false;
   let passing = false;
+  /** What a pass has taken: no longer marked or missing, and not under way yet. */
+  let inHand: ReadonlySet<RelativePath> = new Set();
   /** The whole source was looked at in this run: before that, nobody knows whether it rests. */
   let looked = false;
   /** The last look found the folder missing or another one: what watched it may watch nothing any more. */
@@ -273,6 +275,7 @@ export function openSource(options: SourceOptions): SourceSync {
   const pass = async (): Promise<void> => {
     const due = dirty.take(now());
     if (due === undefined) return;
+    inHand = new Set([...due.paths, ...passes.missing().keys()]);
     const answers = agenda.asked();
     if (pause.isPaused()) {
       passes.forgetMissing();
@@ -329,6 +332,7 @@ export function openSource(options: SourceOptions): SourceSync {
         passing = true;
         await pass();
         passing = false;
+        inHand = new Set();
         context.moved();
         continue;
       }
@@ -433,6 +437,7 @@ export function openSource(options: SourceOptions): SourceSync {
         ...dirty.marked(),
         ...pause.paths(),
         ...passes.missing().keys(),
+        ...inHand,
       ]);
       return [...paths].filter((path) => isBelow(path, below));
     },
@@ -442,7 +447,11 @@ export function openSource(options: SourceOptions): SourceSync {
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
     isPending: (path) =>
-      underWay.touches(path) || dirty.isMarked(path) || pause.has(path) || passes.missing().has(path),
+      underWay.touches(path) ||
+      dirty.isMarked(path) ||
+      pause.has(path) ||
+      passes.missing().has(path) ||
+      inHand.has(path),
     checkDoubts: () => settler.checkDoubts(),
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));

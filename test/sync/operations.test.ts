@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { KbsyncError } from "../../src/lib/failure.ts";
 import type { Daemon } from "../../src/sync/daemon.ts";
 import type { WaitEnd } from "../../src/sync/daemon/wait.ts";
 import { setPaused } from "../../src/sync/offline.ts";
@@ -418,6 +419,24 @@ describe("wait", () => {
     shut.add("new.txt");
     world.write("new.txt", "cannot be read again");
     expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, reasons: [reason] });
+  });
+
+  it("does not take a path for done that a pass has in hand, whenever it is asked", async () => {
+    let ask = (): void => undefined;
+    const watch: typeof realWorld.watch = ({ onError }) => {
+      // Whatever is reported, everybody who waits looks again.
+      ask = () => onError(new KbsyncError("a warning", { code: "a_warning" }));
+      return Promise.resolve({
+        degraded: () => undefined,
+        renew: () => undefined,
+        close: () => Promise.resolve(),
+      });
+    };
+    world.write("a.txt", "a");
+    const daemon = await run({ world: { ...realWorld, watch }, step: () => ask() });
+    unlinkSync(join(world.root, "a.txt"));
+    expect(await wait(daemon, "a.txt")).toMatchObject({ agreed: true });
+    expect(titles()).toEqual([]);
   });
 
   it("says of a path that it knows nothing of it", async () => {
