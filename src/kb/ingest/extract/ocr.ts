@@ -38,6 +38,8 @@ export interface OcrOptions {
   readonly documentMs?: number;
   /** How long a process waits for the next picture. Default 30 s: starting one takes a second. */
   readonly idleMs?: number;
+  /** A clock that nobody sets, for `documentMs`. Default: that of the timers. */
+  readonly elapsedMs?: () => number;
 }
 
 /** What was read of a document's pages. */
@@ -92,6 +94,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   const pixelsMax = options.pixelsMax ?? 64_000_000;
   const documentMs = options.documentMs ?? 30 * 60_000;
   const limits = { memoryMb: options.memoryMb ?? 3584, timeoutMs: options.timeoutMs ?? 180_000 };
+  const elapsedMs = options.elapsedMs ?? (() => performance.now());
   const data = dataAt(options.languages ?? ["eng"], options.dataDir);
   const pool = openCappedPool<OcrRequest, OcrPart, OcrFailure>(
     {
@@ -125,15 +128,15 @@ export function openOcr(options: OcrOptions = {}): Ocr {
         unread.push(...pages.slice(at).map((left) => ({ page: left, why }) as const));
         break;
       }
-      let turnMs = performance.now();
+      let turnMs = elapsedMs();
       try {
-        const parts = await pool.ask({ ...request, page }, signal, () => (turnMs = performance.now()));
+        const parts = await pool.ask({ ...request, page }, signal, () => (turnMs = elapsedMs()));
         read.push(...parts.filter((part) => "page" in part));
       } catch (error) {
         if (!(error instanceof KbsyncError && PAGE_FAILURES.has(error.code))) throw error;
         unread.push({ page, why: error });
       }
-      workedMs += performance.now() - turnMs;
+      workedMs += elapsedMs() - turnMs;
     }
     return { pages: read, unread };
   };
