@@ -37,8 +37,6 @@ export interface Found {
 
 /** Lists before two in a row that show the same must have come. */
 const LISTS_MAX = 4;
-/** A service that has just started may know more a moment later. */
-const LIST_AGAIN_MS = 1000;
 
 /**
  * Lists a source's place until two lists in a row show the same: one that leaves out resources looks like any other, and
@@ -49,7 +47,7 @@ export async function listTwice(
   source: Pick<ActionSource, "id" | "rules">,
   signal: AbortSignal,
 ): Promise<Found | "unclear" | undefined> {
-  const { ledger, now } = context;
+  const { ledger, now, timing } = context;
   const sinceMs = now();
   let before = await listFound(context, source, signal);
   for (let lists = 2; before !== undefined; lists += 1) {
@@ -62,7 +60,7 @@ export async function listTwice(
     if (listsAgree(still, after.shown, sinceMs + after.clockOffsetMs)) return after;
     if (lists >= LISTS_MAX) return "unclear";
     before = after;
-    await sleep(LIST_AGAIN_MS, undefined, { signal });
+    await sleep(timing.listAgainMs, undefined, { signal });
   }
   return undefined;
 }

@@ -48,8 +48,6 @@ export interface SettlerOptions {
 
 /** A change of the clocks' difference that is worth a note: the service tells its time in whole seconds. */
 const CLOCK_NOTE_MS = 2000;
-/** A request that got no answer may be worked on still: the list is asked this long after it. */
-const GATHER_MS = 250;
 /**
  * A create that got no answer is not sent again while a collection's id is unknown because somebody answers who may not be
  * the service. What has answered so for an hour since is the service, which tells no ids: then sending it again is the only
@@ -77,7 +75,7 @@ export function openSettler({
   isRemoval = false,
   elapsedMs = () => performance.now(),
 }: SettlerOptions): Settler {
-  const { ledger, remote, collections } = context;
+  const { ledger, remote, collections, timing } = context;
   let waiting: {
     intent: CreateIntent;
     resolve: (how: "adopted" | "absent") => void;
@@ -130,7 +128,7 @@ export function openSettler({
       if (once) throw error;
       onWarning(error);
     }
-    await sleep(delayMs(tries, undefined, context.random()), undefined, { signal: stopped });
+    await sleep(delayMs(tries, undefined, context.random(), timing.retryMs), undefined, { signal: stopped });
   };
 
   /** A row owns it, or it was deleted: a list may still show it for some time. */
@@ -197,7 +195,9 @@ export function openSettler({
       const error = listRefused(collectionId, reply.kind === "gone" ? "not found" : reply.message);
       if (once) throw error;
       if (failures === 1) onWarning(error);
-      await sleep(delayMs(failures, undefined, context.random()), undefined, { signal: stopped });
+      await sleep(delayMs(failures, undefined, context.random(), timing.retryMs), undefined, {
+        signal: stopped,
+      });
     }
   };
 
@@ -248,7 +248,7 @@ export function openSettler({
 
   const run = async (): Promise<void> => {
     while (waiting.length > 0) {
-      await sleep(GATHER_MS, undefined, { signal: stopped });
+      await sleep(timing.gatherMs, undefined, { signal: stopped });
       const group = waiting;
       waiting = [];
       try {

@@ -115,7 +115,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "gone-believed",
     does: "the first 404 to an update or a delete is believed",
     worlds: ["false-404"],
-    patches: [patch("actions/gone.ts", "const AGAIN_MS = [250, 1000];", "const AGAIN_MS: number[] = [];")],
+    patches: [patch("timing.ts", "goneAgainMs: [250, 1000],", "goneAgainMs: [],")],
   },
   {
     name: "short-list-believed",

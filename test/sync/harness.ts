@@ -4,7 +4,17 @@ import { dirname, join } from "node:path";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
 import { openDaemon, type Daemon, type DaemonActivity, type DaemonOptions } from "../../src/sync/daemon.ts";
 import type { WatchedSource } from "../../src/sync/rules.ts";
+import type { Timing } from "../../src/sync/timing.ts";
 import { openFakeService, type FakeOptions, type FakeService } from "../fakes/knowledge-service.ts";
+
+/** Waits for a service, as short as can be: its answers are the tests' own. */
+const BRISK: Partial<Timing> = { listAgainMs: 5, retryMs: 20, goneAgainMs: [5, 5], gatherMs: 5 };
+
+/**
+ * For tests that delete single files while a daemon runs. Not for those that delete many: what the watcher reports of them
+ * may come in parts, and must be one burst all the same.
+ */
+export const SINGLE_DELETES: Partial<Timing> = { burstGapMs: 20 };
 
 /** A folder, a state folder and a fake service, and daemons on them. */
 export interface World {
@@ -52,6 +62,7 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
         },
         onActivity: (activity) => world.activity.push(activity),
         ...more,
+        timing: { ...BRISK, ...more.timing },
       });
       open.add(daemon);
       return daemon;

@@ -22,12 +22,14 @@ afterEach(async () => {
 });
 
 const settings = { settleMs: 100 };
+/** Long enough for a test to put a file back in time, on a machine with other work too. */
+const timing = { looserRulesMs: 600 };
 const put = (path: string, text: string): void => writeFileSync(join(world.root, path), text);
 const sent = (): string[] =>
   world.activity.filter(({ action }) => action === "create").map(({ path }) => path);
 
 async function run(): Promise<Daemon> {
-  const daemon = world.daemon({ settings });
+  const daemon = world.daemon({ settings, timing });
   const stopping = new AbortController();
   const running = daemon.run({ signal: stopping.signal });
   stop = async () => {
@@ -70,9 +72,9 @@ describe.each([
   });
 
   it("sends nothing of what it leaves out while it is renamed away, also in one pass", async () => {
-    await world.sync({ settings });
+    await world.sync({ settings, timing });
     renameSync(join(world.root, file), join(world.root, `${file}.bak`));
-    const daemon = world.daemon({ settings });
+    const daemon = world.daemon({ settings, timing });
     const syncing = daemon.syncOnce();
     await until(() => daemon.pulse().scan.moves > 0);
     renameSync(join(world.root, `${file}.bak`), join(world.root, file));
@@ -82,9 +84,9 @@ describe.each([
   });
 
   it("sends what it left out once it is gone for good, in the same pass", async () => {
-    await world.sync({ settings });
+    await world.sync({ settings, timing });
     rmSync(join(world.root, file));
-    await world.sync({ settings });
+    await world.sync({ settings, timing });
     expect(sent().toSorted()).toEqual(["d/other.md", "d/secret/a.md", "open.md"]);
   });
 });
@@ -94,13 +96,13 @@ it("another folder in the source's place is not taken for it while an ignore fil
   world = await openWorld();
   world.write("only.md", "only");
   put(".kbsyncignore", "secret/\n");
-  await world.sync({ settings });
+  await world.sync({ settings, timing });
   renameSync(world.root, `${world.root}-away`);
   mkdirSync(world.root);
-  await world.sync({ settings });
+  await world.sync({ settings, timing });
   expect(world.service.live()).toHaveLength(1);
   rmSync(world.root, { recursive: true });
   renameSync(`${world.root}-away`, world.root);
-  await world.sync({ settings });
+  await world.sync({ settings, timing });
   expect(world.activity.map(({ action }) => action)).toEqual(["create"]);
 });

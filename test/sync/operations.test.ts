@@ -7,7 +7,7 @@ import type { WaitEnd } from "../../src/sync/daemon/wait.ts";
 import { setPaused } from "../../src/sync/offline.ts";
 import { readStatus } from "../../src/sync/status.ts";
 import { REAL_WORLD as realWorld } from "../../src/sync/daemon/options.ts";
-import { openWorld, until, type World } from "./harness.ts";
+import { openWorld, SINGLE_DELETES, until, type World } from "./harness.ts";
 
 let world: World;
 let stopping: AbortController;
@@ -25,7 +25,7 @@ afterEach(async () => {
 
 /** A daemon that runs and has come to rest. */
 async function run(more?: Parameters<World["daemon"]>[0]): Promise<Daemon> {
-  const daemon = world.daemon(more);
+  const daemon = world.daemon({ timing: SINGLE_DELETES, ...more });
   running.push(daemon.run({ signal: stopping.signal }));
   await daemon.whenIdle();
   return daemon;
@@ -452,7 +452,7 @@ describe("wait", () => {
 
   it("tells of deletes that are held, of a folder that is away, and of a pause", async () => {
     for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
-    const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 } });
+    const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 }, timing: {} });
     for (let index = 0; index < 5; index += 1) unlinkSync(join(world.root, `${index}.txt`));
     expect(await wait(daemon)).toMatchObject({
       agreed: false,

@@ -17,7 +17,7 @@ it("tries a parked file again when its folder can be looked at again, though its
   world.service.fault = () => undefined;
   // So large an ignore file is not read: what it would leave out is unknown, and nothing below it is looked at.
   world.write("a/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
-  const daemon = world.daemon();
+  const daemon = world.daemon({ timing: { looserRulesMs: 50 } });
   const stop = new AbortController();
   const ended = daemon.run({ signal: stop.signal });
   await until(() => daemon.status().idle && daemon.status().sources[0]?.unreadable === 1);

@@ -57,12 +57,16 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
 const OWNER = 1_000_000;
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/** Releases whatever is under way until so many jobs have begun. */
+/** More turns of the event loop than any test here needs. */
+const TURNS_MAX = 100_000;
+
+/** Releases whatever is under way, at each turn of the event loop, until so many jobs have begun. */
 async function runUntilBegun(world: Stage, count: number): Promise<void> {
-  await until(() => {
+  for (let turn = 0; world.begun.length < count; turn += 1) {
+    expect(turn, `${world.begun.length} of ${count} jobs have begun`).toBeLessThan(TURNS_MAX);
     world.release(Infinity);
-    return world.begun.length >= count;
-  });
+    await new Promise(setImmediate);
+  }
 }
 
 it("runs as many at once as the width allows, in the order they came", async () => {

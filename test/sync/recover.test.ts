@@ -12,6 +12,7 @@ import type { Deletion } from "../../src/sync/pass/deletes.ts";
 import { openSettler, type Settler } from "../../src/sync/recover.ts";
 import type { Reply } from "../../src/sync/remote/answer.ts";
 import type { ListEnd, Remote } from "../../src/sync/remote/remote.ts";
+import { TIMING } from "../../src/sync/timing.ts";
 import type { ResourceRecord } from "../../src/wire/resource.ts";
 import type { Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, type World } from "./harness.ts";
@@ -96,6 +97,7 @@ function settlerOf(
     remote,
     collections: { ask: async () => await Promise.resolve(asked.shift() ?? { id: "c" }) },
     now: Date.now,
+    timing: TIMING,
     random: () => 0,
     signal: stop.signal,
   } as unknown as ActionContext;
@@ -475,7 +477,8 @@ describe("a create that got no answer while the collection's id is unknown", () 
       // The first question comes before the create, whose answer tells nothing.
       return questions === 1 ? INSTEAD[operation] : undefined;
     };
-    await world.sync();
+    // What answers in the service's place is asked again after a tenth of a second at the soonest.
+    await world.sync({ timing: { retryMs: 150 } });
     expect(world.service.count("create")).toBe(1);
     expect(world.service.live()).toHaveLength(1);
   });

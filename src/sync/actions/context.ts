@@ -9,6 +9,7 @@ import type { Aside } from "../queue.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules.ts";
+import type { Timing } from "../timing.ts";
 import type { Trash } from "../trash/trash.ts";
 import type { Collections } from "./collections.ts";
 
@@ -26,6 +27,7 @@ export interface ActionContext {
   /** Where the texts of deleted files are kept; undefined: nowhere. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;
+  readonly timing: Timing;
   /** In [0, 1). */
   readonly random: () => number;
   /** Ends requests under way; the daemon's stop gives them time first. */

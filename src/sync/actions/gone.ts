@@ -11,21 +11,15 @@ export interface GoneCheck {
   judge(): Promise<"gone" | "again" | Later>;
 }
 
-/**
- * A 404 may come from a replica that does not know the resource yet, or from a service that starts. The request is sent
- * again after these times; what is still said then is believed.
- */
-const AGAIN_MS = [250, 1000];
-
 /** Opens the check of one resource for one piece of work. Other files are sent while it waits. */
 export function openGoneCheck(
-  { remote, aside, signal }: Pick<ActionContext, "remote" | "aside" | "signal">,
+  { remote, aside, signal, timing }: Pick<ActionContext, "remote" | "aside" | "signal" | "timing">,
   docId: string,
 ): GoneCheck {
   let answers = 0;
   return {
     judge: async () => {
-      const waitMs = AGAIN_MS[answers];
+      const waitMs = timing.goneAgainMs[answers];
       answers += 1;
       const record = await remote.read(docId, signal);
       // A 404 to this question says nothing: a service need not have such an address.

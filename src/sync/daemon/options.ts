@@ -4,6 +4,7 @@ import type { Activity } from "../ledger/activity.ts";
 import type { DaemonObserver } from "../observer.ts";
 import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
 import type { WatchedSource } from "../rules.ts";
+import type { Timing } from "../timing.ts";
 import { watchSource } from "../watch.ts";
 
 /** What a daemon needs. */
@@ -37,6 +38,8 @@ export interface DaemonOptions {
   readonly patienceMs?: number;
   /** Told before and after each effect; one that throws stands for a crash. For tests. */
   readonly step?: (name: string) => void;
+  /** Waits that a test shortens. Default: `TIMING`. */
+  readonly timing?: Partial<Timing>;
   /** What a simulation puts in place of the world. */
   readonly world?: World;
 }

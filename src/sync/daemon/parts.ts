@@ -9,6 +9,7 @@ import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
 import { openPacer, type Pacer } from "../remote/pacer.ts";
 import { openRemote } from "../remote/remote.ts";
+import { TIMING } from "../timing.ts";
 import { openTrash } from "../trash/trash.ts";
 import { openWork, type Work } from "../work.ts";
 import { beginLife, type Life } from "./life.ts";
@@ -95,6 +96,7 @@ function assemble(
 ): Parts {
   const { stateDir, service, sync, sources: watched } = options;
   const now = steadyClock();
+  const timing = { ...TIMING, ...options.timing };
   const step = options.step ?? (() => undefined);
   const world = options.world ?? REAL_WORLD;
   const warn = options.onWarning ?? (() => undefined);
@@ -111,6 +113,7 @@ function assemble(
     patienceMs: () => patienceMs,
     now,
     random: world.random,
+    retryMs: timing.retryMs,
     onWidth: (width) => work.setWidth(width),
     onTrouble: warn,
   });
@@ -149,6 +152,7 @@ function assemble(
     adoptions: openTurns(),
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
+    timing,
     random: world.random,
     signal: hard.signal,
     aside: (wait) => wait(() => 1),

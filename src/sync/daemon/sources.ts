@@ -53,6 +53,7 @@ export function openDaemonSources(
       rules: openRules(source, {
         ignoreFiles: {
           settleMs: sync.settleMs,
+          looserRulesMs: context.timing.looserRulesMs,
           now: context.now,
           inForce: ledger.tree.ignoreFiles(row.id),
         },

@@ -3,6 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
 import type { KnownFile, RelativePath, RootIdentity } from "../plan/model.ts";
+import type { Timing } from "../timing.ts";
 
 /** A resource that is to be deleted; its intent is in the ledger. */
 export interface Deletion {
@@ -53,11 +54,6 @@ export interface Deletes {
 }
 
 /**
- * Deletes that follow each other more closely than this are one burst, of which none is sent before it is over. Whoever
- * empties a folder removes many files a second, on a slow disk a few.
- */
-const BURST_GAP_MS = 2000;
-/**
  * A burst waits no longer than this: from then on its deletes count against the limits of those that follow. A folder in
  * which files come and go all the time must not keep what is deleted for ever.
  */
@@ -81,8 +77,9 @@ export function openDeletes(options: {
   readonly sync: SyncConfig;
   readonly now: () => number;
   readonly once: boolean;
+  readonly timing: Pick<Timing, "burstGapMs">;
 }): Deletes {
-  const { source, ledger, sync, now, once, keepTries } = options;
+  const { source, ledger, sync, now, once, keepTries, timing } = options;
   /** Rows whose file is missing and of which nothing is decided yet. */
   const missing = new Map<RelativePath, { id: number; sinceMs: number }>();
 
@@ -95,7 +92,7 @@ export function openDeletes(options: {
       firstMs = Math.min(firstMs, sinceMs);
       lastMs = Math.max(lastMs, sinceMs);
     }
-    return Math.min(lastMs + BURST_GAP_MS, firstMs + BURST_MAX_MS);
+    return Math.min(lastMs + timing.burstGapMs, firstMs + BURST_MAX_MS);
   };
 
   return {

@@ -82,7 +82,7 @@ export interface Unsent {
 
 export interface PassOptions {
   readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey" | "lookAgain">;
-  readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash">;
+  readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash" | "timing">;
   readonly sync: SyncConfig;
   readonly once: boolean;
   readonly dirty: DirtySet;
@@ -126,7 +126,8 @@ export function openPasses({
   const looking = { signal, onSlice: moved };
   const judging = { ...looking, judgesMounts: true };
   const place: Place = { source: id, rules, ledger, signal, moved };
-  const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries: context.trash?.tries ?? 0 });
+  const keepTries = context.trash?.tries ?? 0;
+  const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries, timing: context.timing });
   let first = true;
   /** The last pass stood still for its root's sake. */
   let wasHalted = false;

@@ -1,7 +1,7 @@
 /** The arithmetic of trying again. Pure: time and chance come in. */
 
 /** First wait after a failure, in milliseconds; doubles with each further one. */
-const DELAY_MS_MIN = 250;
+export const DELAY_MS_MIN = 250;
 /** Longest wait between two tries: a service that comes back is noticed within a minute. */
 export const DELAY_MS_MAX = 60_000;
 /** Longest wait that a service may ask for with Retry-After; a wrong clock must not stop the daemon for a year. */
@@ -11,11 +11,16 @@ const PARK_MS_MIN = 60_000;
 const PARK_MS_MAX = 3_600_000;
 
 /**
- * Wait after `failures` (from 1) in a row. The service's own wish is a lower bound; a random part keeps many clients
- * from coming back at the same instant. `random` is in [0, 1).
+ * Wait after `failures` (from 1) in a row: `firstMs`, doubled by each further one. The service's own wish is a lower bound;
+ * a random part keeps many clients from coming back at the same instant. `random` is in [0, 1).
  */
-export function delayMs(failures: number, retryAfterMs: number | undefined, random: number): number {
-  const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** Math.min(failures - 1, 20));
+export function delayMs(
+  failures: number,
+  retryAfterMs: number | undefined,
+  random: number,
+  firstMs = DELAY_MS_MIN,
+): number {
+  const full = Math.min(DELAY_MS_MAX, firstMs * 2 ** Math.min(failures - 1, 20));
   return Math.max(Math.min(retryAfterMs ?? 0, RETRY_AFTER_MS_MAX), full / 2 + (full / 2) * random);
 }
 

@@ -63,6 +63,8 @@ export interface PacerOptions {
   /** A clock that is never set back. */
   readonly now: () => number;
   readonly random: () => number;
+  /** First wait after a failure. Default: `DELAY_MS_MIN`. */
+  readonly retryMs?: number;
   readonly onWidth: (width: number) => void;
   /** The service stopped answering, or refuses the key: told once until it answers again. */
   readonly onTrouble: (error: KbsyncError) => void;
@@ -79,7 +81,8 @@ const UNREACHED_PATIENCE_MS = 10_000;
 const REFUSALS_MEANT = 2;
 
 /** Opens the gate. */
-export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTrouble }: PacerOptions): Pacer {
+export function openPacer(options: PacerOptions): Pacer {
+  const { widthMax, patienceMs, now, random, retryMs, onWidth, onTrouble } = options;
   let width = widthMax;
   let failures = 0;
   /** Refusals of the key, one after another. */
@@ -179,7 +182,7 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       // Requests that left together fail together: that is one failure of the service, not one of each. But whichever
       // of them brings the service's wish, it holds.
       if (state.kind !== "open" && ticket !== newest) {
-        const wishMs = nowMs + (retryAfterMs === undefined ? 0 : delayMs(1, retryAfterMs, 0));
+        const wishMs = nowMs + (retryAfterMs === undefined ? 0 : delayMs(1, retryAfterMs, 0, retryMs));
         if (wishMs > state.untilMs) state = { ...state, untilMs: wishMs };
         return;
       }
@@ -191,7 +194,9 @@ export function openPacer({ widthMax, patienceMs, now, random, onWidth, onTroubl
       setWidth(narrow(width));
       refusals = blame === "key" ? refusals + 1 : 0;
       // After a first refusal of the key one request goes at once. The key may be renewed: then it is tried ever less often.
-      const delay = isUnmeant() ? 0 : delayMs(refusals > 0 ? refusals : failures, retryAfterMs, random());
+      const delay = isUnmeant()
+        ? 0
+        : delayMs(refusals > 0 ? refusals : failures, retryAfterMs, random(), retryMs);
       // A wish that came while the probe was on its way holds, whatever became of the probe.
       const untilMs = Math.max(nowMs + delay, state.kind === "open" ? 0 : state.untilMs);
       const isNews =

@@ -1,4 +1,5 @@
 import { CEILING_MS } from "../settle.ts";
+import { TIMING } from "../timing.ts";
 import type { FolderPath } from "./folder-path.ts";
 
 /** An ignore file as it was read. */
@@ -52,16 +53,12 @@ export interface IgnoreSettling {
 export interface IgnoreSettlingOptions {
   /** How long a changed file must have been at rest; 0: not at all. */
   readonly settleMs: number;
+  /** How long one must have been at rest that may let more through. Default: see `TIMING`. */
+  readonly looserRulesMs?: number;
   readonly now: () => number;
   /** Hashes of the ignore files that were in force when the process started, by folder. */
   readonly inForce: ReadonlyMap<FolderPath, string>;
 }
-
-/**
- * A version that may let through what the one in force leaves out must have rested this long: it may be
- * half-written. A busy machine or a slow script takes a second or two between two lines. One pass waits this long too.
- */
-export const LOOSER_MS = 5000;
 
 interface InForce {
   readonly hash: string;
@@ -81,7 +78,12 @@ interface Changing {
 }
 
 /** Opens the judgement of a source's ignore files. */
-export function openIgnoreSettling({ settleMs, now, inForce }: IgnoreSettlingOptions): IgnoreSettling {
+export function openIgnoreSettling({
+  settleMs,
+  looserRulesMs = TIMING.looserRulesMs,
+  now,
+  inForce,
+}: IgnoreSettlingOptions): IgnoreSettling {
   const known = new Map<FolderPath, InForce>(
     [...inForce].map(([folder, hash]) => [folder, { hash, patterns: undefined }]),
   );
@@ -115,7 +117,7 @@ export function openIgnoreSettling({ settleMs, now, inForce }: IgnoreSettlingOpt
         return true;
       }
       const looser = undoes || (!isBack && isLooser(before === undefined ? [] : before.patterns, version));
-      const restMs = looser && settleMs > 0 ? Math.max(settleMs, LOOSER_MS) : settleMs;
+      const restMs = looser && settleMs > 0 ? Math.max(settleMs, looserRulesMs) : settleMs;
       const sinceMs = isAsSeen ? seen.sinceMs : nowMs;
       if (nowMs - sinceMs >= restMs) {
         enforce(folder, version);

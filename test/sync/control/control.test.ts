@@ -13,7 +13,7 @@ import {
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { askDaemon } from "../../../src/sync/control/client.ts";
 import { handleWith } from "../../../src/sync/control/handle.ts";
@@ -337,9 +337,13 @@ describe("a client that is none", () => {
 
   it("says nothing is let go after some seconds, and keeps nobody out", async () => {
     const { path } = await openAt();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const client = await raw(path);
+    while (client.lines().length === 0) await new Promise(setImmediate);
+    vi.advanceTimersByTime(5000);
+    vi.useRealTimers();
     expect(await ask()).toEqual({ sources: ["/docs"] });
-    await until(client.ended, undefined, 10_000);
+    await until(client.ended);
     expect(codeIn(client.lines()[1])).toBe("control_request");
   });
 

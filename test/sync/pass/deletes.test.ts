@@ -9,6 +9,7 @@ import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
 import { brake, LATELY_MS } from "../../../src/sync/plan/brakes.ts";
 import type { KnownFile } from "../../../src/sync/plan/model.ts";
 import { scopeTest } from "../../../src/sync/plan/reconcile.ts";
+import { TIMING } from "../../../src/sync/timing.ts";
 
 const ROOT = { dev: 1, ino: 2 };
 
@@ -21,7 +22,15 @@ beforeEach(() => {
   ledger = openLedger(folder, "service");
   nowMs = 0;
   const sync = { ...ConfigFile.parse({ sync: { settleMs: 100 } }).sync, concurrency: 1 };
-  deletes = openDeletes({ source: 1, ledger, sync, now: () => nowMs, once: false, keepTries: 0 });
+  deletes = openDeletes({
+    source: 1,
+    ledger,
+    sync,
+    now: () => nowMs,
+    once: false,
+    keepTries: 0,
+    timing: TIMING,
+  });
 });
 afterEach(() => {
   ledger.close();

@@ -9,6 +9,7 @@ import { openPasses, rulesKeyOf, type PassPlan, type Passes } from "../../../src
 import type { Look, RootIdentity, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules.ts";
 import { openDirtySet, type DirtySet } from "../../../src/sync/settle.ts";
+import { TIMING } from "../../../src/sync/timing.ts";
 import { openUnderWay, type UnderWay } from "../../../src/sync/under-way.ts";
 import { sourceAt } from "../tree.ts";
 
@@ -51,7 +52,13 @@ beforeEach(() => {
   rulesKey = rulesKeyOf(rules);
   passes = openPasses({
     source: { id: source, root, rules, rulesKey, lookAgain: (path) => onChanged(path) },
-    context: { ledger, now: () => Date.now() + aheadMs, moved: () => undefined, report: () => undefined },
+    context: {
+      ledger,
+      timing: TIMING,
+      now: () => Date.now() + aheadMs,
+      moved: () => undefined,
+      report: () => undefined,
+    },
     sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: 1 },
     once: false,
     dirty,

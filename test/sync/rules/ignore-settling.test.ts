@@ -2,7 +2,7 @@ import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LOOSER_MS } from "../../../src/sync/rules/ignore-settling.ts";
+import { TIMING } from "../../../src/sync/timing.ts";
 import { openRules, type Rules } from "../../../src/sync/rules.ts";
 import { scanSource } from "../../../src/sync/scan.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
@@ -47,7 +47,7 @@ describe("an ignore file that changes", () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     for (const text of ["", "# header\n", "# header\n# secret/"]) {
       put(".kbsyncignore", text);
-      nowMs += LOOSER_MS - 1;
+      nowMs += TIMING.looserRulesMs - 1;
       expect(await seen(rules)).toEqual([]);
     }
     put(".kbsyncignore", "# header\nsecret/\n");
@@ -77,7 +77,7 @@ describe("an ignore file that changes", () => {
     if (text === undefined) rmSync(join(root, ".kbsyncignore"));
     else put(".kbsyncignore", text);
     expect(await seen(rules)).toEqual([]);
-    nowMs += LOOSER_MS - 1;
+    nowMs += TIMING.looserRulesMs - 1;
     expect(await seen(rules)).toEqual([]);
     nowMs += 1;
     expect(await seen(rules)).toContain("open.md");
@@ -88,11 +88,11 @@ describe("an ignore file that changes", () => {
     put(".kbsyncignore", "open.md\n");
     await seen(rules);
     for (let n = 1; n <= 3; n++) {
-      nowMs += LOOSER_MS - 1;
+      nowMs += TIMING.looserRulesMs - 1;
       utimesSync(join(root, ".kbsyncignore"), n, n);
       expect(await seen(rules)).toEqual([]);
     }
-    nowMs += LOOSER_MS;
+    nowMs += TIMING.looserRulesMs;
     expect(await seen(rules)).toEqual(["d/b.md", "d/secret/c.md", "secret/a.md"]);
   });
 
@@ -102,7 +102,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual([]);
     rmSync(join(root, ".kbsyncignore"));
     expect(await seen(rules)).toEqual([]);
-    nowMs += LOOSER_MS - 1;
+    nowMs += TIMING.looserRulesMs - 1;
     expect(await seen(rules)).toEqual([]);
     nowMs += 1;
     expect(await seen(rules)).toEqual(EVERYTHING);
@@ -141,7 +141,7 @@ describe("an ignore file that changes", () => {
     rmSync(join(root, ".away/.kbsyncignore"));
     renameSync(join(root, ".away"), join(root, "d"));
     expect(await seen(rules)).toEqual(["open.md", "secret/a.md"]);
-    nowMs += LOOSER_MS;
+    nowMs += TIMING.looserRulesMs;
     expect(await seen(rules)).toEqual(EVERYTHING);
   });
 
@@ -188,7 +188,7 @@ describe("at a start", () => {
     rmSync(join(root, "d/.kbsyncignore"));
     const rules = open(inForce);
     expect(await seen(rules)).toEqual(["open.md"]);
-    nowMs += LOOSER_MS;
+    nowMs += TIMING.looserRulesMs;
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
     expect(rules.takeSettled(true)).toEqual([{ folder: "d", hash: undefined }]);
   });
@@ -230,7 +230,7 @@ it("law: what is let through was let through by a version that rested, however t
           if (files.length === 0) continue; // undecided
           const isOpen = files.includes("secret/a.md");
           const isAsBefore = !isOpen || (wasOpen && patternsOf(last) === decided);
-          const restMs = wasOpen ? SETTLE_MS : LOOSER_MS;
+          const restMs = wasOpen ? SETTLE_MS : TIMING.looserRulesMs;
           expect(isAsBefore || nowMs - changedMs >= restMs).toBe(true);
           decided = patternsOf(last);
           expect(isOpen).toBe(!patternsOf(last).includes("secret/"));

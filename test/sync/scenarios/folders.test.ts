@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { until } from "../harness.ts";
+import { SINGLE_DELETES, until } from "../harness.ts";
 import { openFollowed, shell, smallFiles, folderTexts, type Followed } from "./followed.ts";
 
 let followed: Followed;
@@ -12,7 +12,7 @@ describe("folders that come fast", () => {
   it("50 times removed and made again: files that come later are seen, and nothing is left over", async () => {
     followed = await openFollowed(
       { "keep.txt": "keep", ...smallFiles(20, "d") },
-      { settings: { holdDeletesPercent: 100 } },
+      { settings: { holdDeletesPercent: 100 }, timing: SINGLE_DELETES },
     );
     const { agrees, world } = followed;
     await shell(
@@ -61,7 +61,10 @@ describe("renames", () => {
 
 describe("equal files", () => {
   it("are resources of their own: when one goes the other stays", async () => {
-    followed = await openFollowed({ "a.txt": "same", "b.txt": "same", "sub/c.txt": "same" });
+    followed = await openFollowed(
+      { "a.txt": "same", "b.txt": "same", "sub/c.txt": "same" },
+      { timing: SINGLE_DELETES },
+    );
     const { at, agrees, sent, ids } = followed;
     const { "b.txt": b, "sub/c.txt": c } = ids();
     unlinkSync(at("a.txt"));

@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
-import { until } from "../harness.ts";
+import { SINGLE_DELETES, until } from "../harness.ts";
 import { makeTree, removeTree } from "../tree.ts";
 import { openFollowed, type Followed } from "./followed.ts";
 
@@ -26,7 +26,7 @@ async function openLinked(
   files: Record<string, string>,
   links: Record<string, string> = {},
 ): Promise<Followed> {
-  followed = await openFollowed(files, { source: { followSymlinks: true } });
+  followed = await openFollowed(files, { source: { followSymlinks: true }, timing: SINGLE_DELETES });
   for (const [path, to] of Object.entries(links)) symlinkSync(to, followed.at(path));
   return followed;
 }
@@ -35,7 +35,7 @@ describe("symbolic links", () => {
   it("are left out by default, which is told, and a file that becomes one loses its resource", async () => {
     const elsewhere = makeTree({ "secret.txt": "secret" });
     try {
-      followed = await openFollowed({ "a.txt": "a", "b.txt": "b" });
+      followed = await openFollowed({ "a.txt": "a", "b.txt": "b" }, { timing: SINGLE_DELETES });
       const { at, agrees, sent, daemon } = followed;
       symlinkSync(join(elsewhere, "secret.txt"), at("out.txt"));
       symlinkSync(elsewhere, at("folder"));
@@ -201,7 +201,7 @@ function renamed(texts: Record<string, string>, names: Record<string, string>): 
 
 describe("hard links", () => {
   it("are documents of their own; what is written through one is found under both, and each may go alone", async () => {
-    followed = await openFollowed({ "a.txt": "one", "sub/x.txt": "x" });
+    followed = await openFollowed({ "a.txt": "one", "sub/x.txt": "x" }, { timing: SINGLE_DELETES });
     const { at, agrees, sent, ids } = followed;
     linkSync(at("a.txt"), at("sub/b.txt"));
     await agrees();

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, renameSync, rmSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { until } from "../harness.ts";
+import { SINGLE_DELETES, until } from "../harness.ts";
 import { openFollowed, type Followed } from "./followed.ts";
 
 let followed: Followed;
@@ -30,7 +30,10 @@ describe("names that are odd and UTF-8", () => {
       `${"ü".repeat(125)}x.txt`,
       `${"d".repeat(255)}/${"e".repeat(255)}/f.txt`,
     ];
-    followed = await openFollowed({ "plain.txt": "plain" }, { settings: { holdDeletesPercent: 100 } });
+    followed = await openFollowed(
+      { "plain.txt": "plain" },
+      { settings: { holdDeletesPercent: 100 }, timing: SINGLE_DELETES },
+    );
     const { world, agrees, sent, ids, at } = followed;
     for (const name of names) world.write(name, `text of ${JSON.stringify(name)}`);
     await agrees();
@@ -48,7 +51,7 @@ describe("names that are odd and UTF-8", () => {
 
   it("that differ in composition or case alone are files of their own, whichever is renamed to whichever", async () => {
     const twins = { "\u00E9.txt": "composed", "e\u0301.txt": "apart", "A.txt": "upper", "a.txt": "lower" };
-    followed = await openFollowed(twins);
+    followed = await openFollowed(twins, { timing: SINGLE_DELETES });
     const { at, agrees, sent, ids } = followed;
     expect(Object.keys(ids())).toHaveLength(4);
     const before = ids();
@@ -70,7 +73,7 @@ describe("names that are odd and UTF-8", () => {
 
 describe("names that are not UTF-8", () => {
   it("are told as failed, sent nowhere, found by the rescan, and synced once they are renamed", async () => {
-    followed = await openFollowed({ "a.txt": "a" });
+    followed = await openFollowed({ "a.txt": "a" }, { timing: SINGLE_DELETES });
     const { world, at, agrees, sent, daemon } = followed;
     const bad = raw(world.root, Buffer.from("b\xE4d.txt", "latin1"));
     const folder = raw(world.root, Buffer.from("f\xF6lder", "latin1"));
@@ -95,7 +98,7 @@ describe("names that are not UTF-8", () => {
 
 describe("what is no regular file", () => {
   it("is passed over while other files go on: a pipe, a socket, a device", async () => {
-    followed = await openFollowed({ "a.txt": "a" });
+    followed = await openFollowed({ "a.txt": "a" }, { timing: SINGLE_DELETES });
     const { at, agrees, sent, world } = followed;
     expect(spawnSync("mkfifo", [at("pipe.txt")]).status).toBe(0);
     // Where no device may be made, as in a container, the others are tested.
@@ -117,7 +120,7 @@ describe("what is no regular file", () => {
   });
 
   it("is left alone at its start as well as when it grows: files too large are refused before a byte is read", async () => {
-    followed = await openFollowed({ "a.txt": "a" });
+    followed = await openFollowed({ "a.txt": "a" }, { timing: SINGLE_DELETES });
     const { at, agrees, sent, daemon } = followed;
     writeFileSync(at("huge.txt"), "");
     truncateSync(at("huge.txt"), 10 * 1024 ** 3);

@@ -1,0 +1,39 @@
+import { DELAY_MS_MIN } from "./plan/retry.ts";
+
+/**
+ * Waits for what a disk or a service may still do, in milliseconds. They are no settings: each has its reason, and only
+ * tests that are about something else make them shorter.
+ */
+export interface Timing {
+  /**
+   * Deletes that follow each other more closely than this are one burst, of which none is sent before it is over. A
+   * program that empties a folder removes many files a second, on a slow disk a few.
+   */
+  readonly burstGapMs: number;
+  /**
+   * A version of an ignore file that may let through what the one in force leaves out must have rested this long: it may
+   * be half-written. A busy machine or a slow script takes a second or two between two lines. One pass waits this long too.
+   */
+  readonly looserRulesMs: number;
+  /** Two lists that differ are followed by a third after this: a service that has just started may know more a moment later. */
+  readonly listAgainMs: number;
+  /** First wait after a failure; it doubles with each further one. */
+  readonly retryMs: number;
+  /**
+   * A 404 may come from a replica that does not know the resource yet, or from a service that starts. The request is sent
+   * again after these times; what is still said then is believed.
+   */
+  readonly goneAgainMs: readonly number[];
+  /** A request that got no answer may be worked on still: the list is asked this long after it. */
+  readonly gatherMs: number;
+}
+
+/** The waits of a daemon. */
+export const TIMING: Timing = {
+  burstGapMs: 2000,
+  looserRulesMs: 5000,
+  listAgainMs: 1000,
+  retryMs: DELAY_MS_MIN,
+  goneAgainMs: [250, 1000],
+  gatherMs: 250,
+};
