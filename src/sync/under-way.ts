@@ -40,6 +40,8 @@ export interface UnderWay {
 /** Paths of files under way when the snapshot was taken. Nothing may begin before it is closed. */
 export interface BusyPaths {
   has(path: RelativePath): boolean;
+  /** Those that had a row when they were planned, as of now. */
+  known(): Iterable<RelativePath>;
   /**
    * Where a file with this inode is on its way, or was when the snapshot was taken, under another path: `isSame` decides
    * whether it was renamed since, and perhaps edited, or its inode number used again. A path whose job has not ended comes first.
@@ -127,6 +129,9 @@ export function openUnderWay(): UnderWay {
       ended.add(note);
       return {
         has: (path) => busy.has(path) || since.has(path),
+        *known() {
+          for (const [path, { counted }] of busy) if (counted !== "nothing") yield path;
+        },
         otherPath: (entry, isSame) => {
           const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
           const found = busyFiles.get(entry.ino).find(isOther) ?? sinceFiles.get(entry.ino).find(isOther);

@@ -187,8 +187,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "plan/brakes.ts",
-        "  if (isMass(open.length, facts)) {",
-        "  if (isMass(open.length, facts) && open.length < 0) {",
+        "  if (isMass(count, facts)) {",
+        "  if (isMass(count, facts) && open.length < 0) {",
       ),
     ],
   },
@@ -385,7 +385,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "busy-uncounted",
     does: "files that are being sent do not count as missing when another folder is in the source's place",
-    patches: [patch("plan/reconcile.ts", "missingBusy += 1;", "missingBusy += 0;")],
+    patches: [patch("plan/reconcile.ts", "missingBusy.push(row);", "void missingBusy;")],
   },
   {
     name: "busy-unnoticed",

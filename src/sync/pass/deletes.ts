@@ -18,13 +18,17 @@ export interface Deletion {
 export interface Deletes {
   /**
    * Of what the brakes decided, what may be done now: a burst of deletes is judged as a whole before any of it is sent.
-   * `inScope` says where this pass looked: a row from elsewhere is still missing. `quiet` says that nothing else is about
-   * to be looked at; `lookAgain` is called for what waits.
+   * `inScope` says where this pass looked: a row from elsewhere is still missing. `lookAgain` is called for what waits.
    */
   ripe(
     braked: Braked,
     inScope: (path: RelativePath) => boolean,
-    quiet: boolean,
+    when: {
+      /** Nothing else is about to be looked at. */
+      readonly quiet: boolean;
+      /** What `isBurstOver` said when this pass began: one that began before has not looked at all that it must. */
+      readonly isBurstOver: boolean;
+    },
     lookAgain: (path: RelativePath, atMs: number) => void,
   ): Braked;
   /** Whether files are missing and no further one has gone missing for some time, so that deletes may be sent. */
@@ -96,7 +100,7 @@ export function openDeletes(options: {
   };
 
   return {
-    ripe: (braked, inScope, quiet, lookAgain) => {
+    ripe: (braked, inScope, { quiet, isBurstOver }, lookAgain) => {
       if (once) return braked;
       const nowMs = now();
       const gone = [...braked.deletes, ...braked.held].filter((row) => !isDecided(row));
@@ -111,7 +115,8 @@ export function openDeletes(options: {
       };
       // Holding sends nothing, and what holds a part of a burst holds all of it.
       const held = braked.held.filter((row) => isDecided(row) || hasRested(row));
-      const deletes = braked.deletes.filter((row) => isDecided(row) || (nowMs >= endMs && hasRested(row)));
+      const isOver = isBurstOver && nowMs >= endMs;
+      const deletes = braked.deletes.filter((row) => isDecided(row) || (isOver && hasRested(row)));
       for (const row of gone)
         if (!hasRested(row)) lookAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_LOOK_MS));
       for (const row of [...held, ...deletes]) if (!isDecided(row)) missing.delete(row.path);

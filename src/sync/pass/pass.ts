@@ -152,7 +152,8 @@ export function openPasses({
     for (const path of changed) source.lookAgain(path);
     const there = new Set(difference.leftAlone.map(({ path }) => path));
     const missing = changed.filter((path) => !there.has(path)).length;
-    return { ...difference, missingNew: Math.max(0, missing - difference.missingBusy) };
+    const withRow = difference.missingBusy + difference.renamedBusy;
+    return { ...difference, missingNew: Math.max(0, missing - withRow) };
   };
   /** Runs with one snapshot of what is under way, so that what is decided by it begins by it too. */
   const withBusy = async <T>(run: (busy: BusyPaths) => Promise<T>): Promise<T> => {
@@ -280,26 +281,33 @@ export function openPasses({
   const plan = async (due: Due, busy: BusyPaths): Promise<PassPlan> => {
     const isBurstOver = deletes.isBurstOver();
     const burst = deletes.waiting();
-    // Not every folder tells of each delete: before more than a few are sent, all of it is looked at.
-    // A look at a few paths meets no root that cannot be listed, and would end its halt.
-    let whole =
-      due.all || wasHalted || due.paths.length > PATHS_MAX || (isBurstOver && burst.size > FEW_DELETES);
+    // Files in flight count as well: their own jobs may find them missing minutes apart.
+    const inFlight = isBurstOver ? [...busy.known()] : [];
+    // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
+    const isLarge = isBurstOver && (burst.size > FEW_DELETES || inFlight.length > PATHS_MAX);
+    // A scan of a few paths meets no root that cannot be listed, and would end its halt.
+    let whole = due.all || wasHalted || due.paths.length > PATHS_MAX || isLarge;
     let scan = whole
       ? await scanSource(root, rules, judging)
       : await scanPaths(root, rules, due.paths, looking);
     ledger.flush();
     // Two spellings of one file may come from either scan.
-    if (!whole) scan = withoutOtherSpellings(root, await widen(place, scan, burst.keys(), isBurstOver));
+    if (!whole)
+      scan = withoutOtherSpellings(
+        root,
+        await widen(place, scan, [...burst.keys(), ...inFlight], isBurstOver),
+      );
     if (scan.root === undefined) return rootless(scan);
 
     let difference: Compared;
     ({ scan, difference } = await compareJudged(scan, whole, busy));
     const before = ledger.sources.get(id);
     const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
-    // One scan alone may miss a file that moves while it runs, and only a whole one tells that a folder was emptied or
-    // how much of it another root holds.
+    // One scan alone may miss a file that moves while it runs, and only a whole one shows that a folder was emptied, how
+    // much of it another root holds, or that files in flight are gone rather than renamed.
     const mayBeEmpty = (): boolean =>
       losesAll(deletes.missingWith(difference.gone) + difference.missingBusy, deletes.facts(before)) ||
+      (difference.missingBusy > 0 && mayHold(difference.gone, deletes.facts(before, difference))) ||
       !isSameRoot(scan.root, before.root);
     // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
     const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
@@ -336,7 +344,12 @@ export function openPasses({
     const decided = brake(scan, gone, facts);
     const braked = isAgreed
       ? decided
-      : deletes.ripe(decided, scopeTest(scan.scope), dirty.isQuiet(deletes.waiting()), lookAgain);
+      : deletes.ripe(
+          decided,
+          scopeTest(scan.scope),
+          { quiet: dirty.isQuiet(deletes.waiting()), isBurstOver },
+          lookAgain,
+        );
     if (isAgreed) deletes.forget();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);

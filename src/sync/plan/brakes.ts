@@ -6,7 +6,7 @@ export interface BrakeFacts {
   readonly rootBefore: RootIdentity | undefined;
   /** Files with a resource before this pass, those that failed or are parked included. */
   readonly filesBefore: number;
-  /** How many of these have work under way and are gone as well: their deletes are decided when that ends. */
+  /** How many of these have work in flight and are gone as well: their deletes are decided when that ends, and count now. */
   readonly missingBusy: number;
   /** Files that are gone while their first resource is being made: they are among no others yet. */
   readonly missingNew: number;
@@ -100,9 +100,10 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
     const reason = rulesReason(open, facts) ?? "all files that were known are gone, and others have come";
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
-  if (isMass(open.length, facts)) {
-    const reason =
-      told ?? rulesReason(open, facts) ?? massReason(heldWith(scan, open, isNew.length, facts), facts);
+  // What is held elsewhere is of the same mass: a scan of a part decides as one of the whole.
+  const count = heldWith(scan, open, isNew.length, facts) + facts.missingBusy;
+  if (isMass(count, facts)) {
+    const reason = told ?? rulesReason(open, facts) ?? massReason(count, facts);
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
   // What is held stays so until a person agrees, also when it has become few.
@@ -128,16 +129,13 @@ type LimitFacts = Pick<
  */
 export function mayHold(
   gone: readonly KnownFile[],
-  facts: LimitFacts & KnownBefore & Pick<BrakeFacts, "missingBusy">,
+  facts: LimitFacts & KnownBefore & Pick<BrakeFacts, "missingBusy" | "heldBefore">,
 ): boolean {
   const open = gone.filter(({ state }) => state !== "doomed");
-  const isNew = open.some(({ state }) => state !== "held");
-  return (
-    isNew &&
-    (losesAll(open.length + facts.missingBusy, facts) ||
-      losesAllBefore(open, facts) ||
-      isMass(open.length, facts))
-  );
+  const added = open.filter(({ state }) => state !== "held").length;
+  const missing = open.length + facts.missingBusy;
+  const count = Math.max(missing, facts.heldBefore + added + facts.missingBusy);
+  return added > 0 && (losesAll(missing, facts) || losesAllBefore(open, facts) || isMass(count, facts));
 }
 
 /**

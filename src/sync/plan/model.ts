@@ -166,8 +166,10 @@ export interface Difference {
   readonly unchanged: number;
   /** Entries of paths with work under way, which were left alone. */
   readonly leftAlone: readonly ScanEntry[];
-  /** Rows with a resource that were left alone as well, and whose file is not there. */
+  /** How many rows with a resource were left alone as well, and have no file, be it under another name. */
   readonly missingBusy: number;
+  /** How many of those left alone have their file under another name. */
+  readonly renamedBusy: number;
 }
 
 export type ActionKind = "create" | "update" | "retitle" | "move" | "replace" | "delete" | "touch";

@@ -62,14 +62,14 @@ export function* reconcileInSteps(
   const skipped: Difference["skipped"][number][] = [];
   let unchanged = 0;
   const alone = new Set(leftAlone.map(({ path }) => path));
-  let missingBusy = 0;
+  const missingBusy: KnownFile[] = [];
 
   for (const row of known) {
     if (++items % STEP_ITEMS === 0) yield;
     if (busy(row.path)) {
       const isThere = alone.has(row.path) || refusals.has(row.path) || skips.has(row.path);
       if (row.docId !== null && !isHeld(row) && !isThere && inScope(row.path) && !unseen(row.path))
-        missingBusy += 1;
+        missingBusy.push(row);
       continue;
     }
     const entry = entries.get(row.path);
@@ -96,6 +96,7 @@ export function* reconcileInSteps(
   // What is left in `entries` has no living row of its own, so a held row of that path takes it, whatever it holds now.
   const { back, restored, displaced } = placeHeld(heldHere, entries, options);
   const fresh = [...entries.values()];
+  const renamedBusy = countRenamed(missingBusy, fresh);
 
   const { placed, left } = placeBlocked(blocked);
   const placedRows = placed.map(({ row }) => row).filter(({ docId }) => docId !== null);
@@ -141,8 +142,16 @@ export function* reconcileInSteps(
     skipped: yield* sortInSteps(skipped, byPath),
     unchanged,
     leftAlone,
-    missingBusy,
+    missingBusy: missingBusy.length - renamedBusy,
+    renamedBusy,
   };
+}
+
+/** How many of the rows have their file under another name now. */
+function countRenamed(rows: readonly KnownFile[], fresh: readonly ScanEntry[]): number {
+  if (rows.length === 0) return 0;
+  const inodes = new Set(fresh.map(({ ino }) => ino));
+  return rows.filter(({ ino }) => inodes.has(ino)).length;
 }
 
 /** A row whose path has a file that is not taken; one of the two says why. */

@@ -348,7 +348,10 @@ export function openJudge(options: JudgeOptions): Judge {
       downMinute = { sinceMs: -1, count: 0, first: true };
       changed();
     },
-    massRemoved: (paths, before) => {
+    massRemoved: (removed, before) => {
+      // One that has no resource yet is no file of the folder to the daemon, and a single file is no folder.
+      const paths = before === 0 ? removed.filter((path) => options.ownedBy(path).length > 0) : removed;
+      if (paths.length < 2) return;
       // The first of them may be found before the others, and be none too many by themselves.
       freeDeletes = before === 0 ? 0 : options.freeDeletes(before);
       held = new Set([...held, ...paths]);

@@ -87,7 +87,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "troubled-and-emptied",
     does: "files that failed although they have resources are gone with all others",
     share: 0.05,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const paths = Array.from({ length: random.pick([3, 5, 12, 40]) }, (_, index) => `e/${index}.txt`);
       const failMs = endMs + random.between(1, 5) * MINUTE_MS;

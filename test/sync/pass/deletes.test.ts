@@ -106,7 +106,8 @@ const pass = (
     madeLately: undefined,
   };
   const looks: number[] = [];
-  const braked = deletes.ripe(brake(scan, rows(missing), facts), inScope, quiet, (_, at) => looks.push(at));
+  const when = { quiet, isBurstOver: deletes.isBurstOver() };
+  const braked = deletes.ripe(brake(scan, rows(missing), facts), inScope, when, (_, at) => looks.push(at));
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), looks };
 };

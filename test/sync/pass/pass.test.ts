@@ -206,6 +206,52 @@ describe("a file that is absent for a moment", () => {
   });
 });
 
+describe("files that go while they are being sent", () => {
+  const names = Array.from({ length: 12 }, (_, file) => `d/${file}.md`);
+  const others = Array.from({ length: 8 }, (_, file) => `${file}.md`);
+  /** Begins to send new texts of these. */
+  const beginAll = (paths: readonly string[]): Look[] => {
+    const looks = paths.map((path) => {
+      write(path, "other text");
+      return { entry: entryAt(path), known: ledger.files.living(source, path) };
+    });
+    underWay.begin(looks);
+    return looks;
+  };
+  beforeEach(async () => {
+    for (const path of [...names, ...others]) write(path);
+    agree([...names, ...others]);
+    await planAll();
+  });
+
+  it.each(["a hint", "no hint"])(
+    "are held as one mass, though their jobs end minutes apart and there is %s",
+    async (hint) => {
+      const looks = beginAll(names);
+      rmSync(join(root, "d"), { recursive: true });
+      if (hint === "a hint") await plan(["d"]);
+      for (const { entry } of looks) {
+        underWay.end(entry);
+        expect((await plan([entry.path])).deletions).toEqual([]);
+        aheadMs += 3000;
+        expect((await plan([entry.path])).deletions).toEqual([]);
+        aheadMs += 60_000;
+      }
+      ledger.flush();
+      expect(ledger.sources.get(source).held).toBe(names.length);
+    },
+  );
+
+  it("hold up no other delete when they were renamed", async () => {
+    beginAll(names);
+    renameSync(join(root, "d"), join(root, "e"));
+    rmSync(join(root, "0.md"));
+    await plan(["d", "e", "0.md"]);
+    aheadMs += 3000;
+    expect((await plan(["0.md"])).deletions).toMatchObject([{ path: "0.md" }]);
+  });
+});
+
 describe("what a person agrees to", () => {
   const names = Array.from({ length: 40 }, (_, file) => `${file}.md`);
   const rootOf = (): RootIdentity | undefined => {

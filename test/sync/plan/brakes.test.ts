@@ -169,6 +169,13 @@ describe("brakes", () => {
       held: 1,
     },
     {
+      name: "a mass is held, too, most of which was being sent",
+      gone: rows(2),
+      facts: { filesBefore: 40, missingBusy: 30 },
+      deletes: 0,
+      held: 2,
+    },
+    {
       name: "one file alone is deleted as any other",
       gone: rows(1),
       facts: { filesBefore: 1 },
