@@ -203,19 +203,23 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     }
     const isOver = ({ key, atMs }: CreateIntent): boolean =>
       once ? startedMs - atMs >= DOUBT_ONCE_MS : nowMs - (doubtedSinceMs.get(key) ?? nowMs) >= DOUBT_MS;
+    // Its text tells whether it is a second one, once the service shows it.
+    const queued = new Set(settlement.queued);
+    const isUnclear = ({ id, key }: CreateIntent): boolean => queued.has(id) || undecided.has(key);
     const over = new Set(
-      [...safe.values()].filter((doubt) => isOver(doubt) && !undecided.has(doubt.key)).map(({ key }) => key),
+      [...safe.values()].filter((doubt) => isOver(doubt) && !isUnclear(doubt)).map(({ key }) => key),
     );
     await ledger.write(() => {
       // As they are now: one that was just given its resource is gone, and its number may be another's.
       for (const { id, key } of ledger.intents.doubts(source.id))
         if (over.has(key)) ledger.intents.remove(id);
     });
-    if (undecided.size > 0) wait(ANSWER_MS_MAX);
-    else {
-      waitMs = WAIT_MS;
-      if (over.size < doubts.length) checkIn(DOUBT_MS / 4);
-    }
+    const isLong = doubts.some((doubt) => queued.has(doubt.id) && isOver(doubt));
+    if (isLong) waitMs = Math.max(waitMs, DOUBT_MS / 4);
+    else if (undecided.size === 0) waitMs = WAIT_MS;
+    // A document may be worked on for hours.
+    if (isLong || undecided.size > 0) wait(ANSWER_MS_MAX);
+    else if (over.size < doubts.length) checkIn(DOUBT_MS / 4);
     return undecided.size > 0;
   };
   const checkIn = (ms: number): void => {

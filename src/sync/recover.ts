@@ -117,6 +117,7 @@ export function openSettler({
     return {
       adopted: settlements.flatMap(({ adopted }) => adopted),
       extra: settlements.flatMap(({ extra }) => extra),
+      queued: settlements.flatMap(({ queued }) => queued),
       absent: settlements.flatMap(({ absent }) => absent),
     };
   };
@@ -179,6 +180,7 @@ export function openSettler({
           labelUnder: (title) => labelOf(title, record.description),
           isTextHidden: url === undefined && (record.content ?? "") === "",
           isUnfinished: isUnfinished(record),
+          isQueued: record.metadata?.status === "queued",
           warning: warningOf(record),
         });
       };

@@ -36,6 +36,8 @@ export interface ListedResource {
   readonly isTextHidden?: boolean;
   /** The service has not taken in its text, or not yet. Default: it has. */
   readonly isUnfinished?: boolean;
+  /** The service is still working on it. Default: it is not. */
+  readonly isQueued?: boolean;
   /** What of its document the service could not read. */
   readonly warning?: string | undefined;
 }
@@ -57,6 +59,8 @@ export interface Settlement {
   readonly adopted: readonly Adoption[];
   /** Second resources that our own attempts made. They go only when the first has answered for itself. */
   readonly extra: readonly Adoption[];
+  /** Creates that may have made a resource whose text is not known before the service has taken it in. */
+  readonly queued: readonly number[];
   /** Creates of which the list shows nothing. */
   readonly absent: readonly number[];
 }
@@ -118,6 +122,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
     finish: (clockOffsetMs, changesTexts = false) => {
       const adopted: Adoption[] = [];
       const extra: Adoption[] = [];
+      const queued: number[] = [];
       const absent: number[] = [];
       for (const [key, group] of groups) {
         const earliest = Math.min(...group.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
@@ -133,9 +138,9 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
           .filter(({ docId }) => !isTaken(docId))
           .filter(({ createdMs }) => unique || createdMs === undefined || createdMs >= earliest)
           .sort(byAge);
-        settleGroup(group, candidates, all, { adopted, extra, absent });
+        settleGroup(group, candidates, all, { adopted, extra, queued, absent });
       }
-      return { adopted, extra, absent };
+      return { adopted, extra, queued, absent };
     },
   };
 }
@@ -144,7 +149,7 @@ function settleGroup(
   group: readonly OpenCreate[],
   candidates: ListedResource[],
   all: readonly ListedResource[],
-  out: { adopted: Adoption[]; extra: Adoption[]; absent: number[] },
+  out: { adopted: Adoption[]; extra: Adoption[]; queued: number[]; absent: number[] },
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
   const take = (create: OpenCreate, exact: boolean): boolean => {
@@ -173,7 +178,12 @@ function settleGroup(
         ({ docId, label, digest }) =>
           docId !== resource.docId && label === resource.label && digest === resource.digest,
       ));
-  const surplus = candidates.filter(isSecond).slice(0, Math.max(0, attempts - adoptedHere - answeredHere));
+  const unexplained = Math.max(0, attempts - adoptedHere - answeredHere);
+  const surplus = candidates.filter(isSecond).slice(0, unexplained);
+  const isOpen = ({ isQueued, isTextHidden }: ListedResource): boolean =>
+    isQueued === true && isTextHidden === true;
+  if (surplus.length < unexplained && candidates.some((each) => isOpen(each) && !surplus.includes(each)))
+    out.queued.push(...byId.map(({ id }) => id));
   if (owner !== undefined) out.extra.push(...surplus.map((resource) => adoptionOf(owner, resource)));
 }
 

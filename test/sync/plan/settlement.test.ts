@@ -189,6 +189,28 @@ describe("settling creates by the list", () => {
       expected: { absent: [1], adopted: [] },
     },
     {
+      name: "a second attempt whose text the service does not show yet may have left an extra",
+      creates: [create(1, { attempts: 2 })],
+      list: [
+        listed("x"),
+        listed("y", { digest: "", isTextHidden: true, isUnfinished: true, isQueued: true }),
+      ],
+      expected: {
+        adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }],
+        extra: [],
+        queued: [1],
+      },
+    },
+    {
+      name: "of the only attempt nothing can be left that the service still works on",
+      creates: [create(1)],
+      list: [
+        listed("x"),
+        listed("y", { digest: "", isTextHidden: true, isUnfinished: true, isQueued: true }),
+      ],
+      expected: { extra: [], queued: [] },
+    },
+    {
       name: "a second attempt that acted too leaves an extra",
       creates: [create(1, { attempts: 2 })],
       list: [listed("x"), listed("y")],
