@@ -360,7 +360,8 @@ export function openJudge(options: JudgeOptions): Judge {
       for (const { id } of gone) lostIds.add(id);
       // Nobody can miss what no ledger knows.
       if (isBlank) return;
-      const missed = gone.filter(({ id }) => options.isOwned(id));
+      // What the service was still working on was never acknowledged, and is on its way.
+      const missed = gone.filter(({ id, queued }) => queued.length === 0 && options.isOwned(id));
       // Each source judges its own loss; of two that share an owner nobody can say whose resource it was.
       if (options.owners.second !== undefined) return;
       // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
