@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../lib/number-set.ts";
-import { Strategy, type Settings } from "../wire/primitives.ts";
+import type { Settings } from "../wire/primitives.ts";
 import type { ResourceRecord } from "../wire/resource.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
 import { topicOf } from "./actions/observe.ts";
-import { auditedOf, listPlace } from "./audit/list.ts";
+import { auditedOf, listPlace, settingsOf } from "./audit/list.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { leaveTravelling, listsAgree, type TravellingCreate } from "./plan/adoption.ts";
 import { alterationsOf, type AuditedResource } from "./plan/audit.ts";
@@ -122,14 +122,4 @@ export async function listFound(
 function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCreate {
   const { label, digest, fileUrl: url, shape } = observed;
   return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };
-}
-
-/** What a list tells of a resource's settings; a service may leave them out. */
-function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
-  const strategy = Strategy.safeParse(settings?.strategy);
-  return {
-    ...(strategy.success && { strategy: strategy.data }),
-    ...(settings?.chunkSize !== undefined && { chunkSize: settings.chunkSize }),
-    ...(settings?.chunkOverlap !== undefined && { chunkOverlap: settings.chunkOverlap }),
-  };
 }

@@ -5,8 +5,9 @@ import { observe, topicOf } from "./actions/observe.ts";
 import { listFound, listTwice, type Adoptable, type Found } from "./adopt-list.ts";
 import { findOmission } from "./adopt-search.ts";
 import { hashUpload, hashUploads, type SizedFile } from "./adopt-uploads.ts";
+import { answers } from "./audit/loss.ts";
 import { readDocument } from "./document/read.ts";
-import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Unsearched } from "./ledger/drift.ts";
+import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearched } from "./ledger/drift.ts";
 import type { Observed } from "./ledger/files.ts";
 import { applyMoves, findMovesByHash, type Place } from "./pass/moved-files.ts";
 import { inSlices } from "./pass/slices.ts";
@@ -104,6 +105,7 @@ export async function adoptSource(
     const omission = await omissionOf(entries);
     if (omission !== undefined) return hold(context, source, omission);
     await ledger.write(() => {
+      ledger.drift.setRecheck(source.id, recheckOf(context, startedMs, found, []));
       ledger.drift.setAdopted(source.id, true);
       ledger.drift.setUnsearched(source.id, NOTHING_UNSEARCHED);
       ledger.drift.setLoss(source.id, undefined);
@@ -122,8 +124,13 @@ export async function adoptSource(
   const candidates: Candidate[] = [];
   const read = new Set<number>();
   const unread = [...unreadable];
-  const readAllHere = readAll(source, entries, (path) => unread.push(path), context.moved, signal);
-  for await (const candidate of readAllHere) {
+  const topics = new Set(found.unowned.map(({ topic }) => topic));
+  for await (const candidate of readAll(source, entries, context.moved, signal)) {
+    if (!("observed" in candidate)) {
+      // An empty file is no document, and may be one again: a resource of its name stays its own until then.
+      if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
+      continue;
+    }
     const row = seeking.get(candidate.path);
     if (row !== undefined) read.add(row.id);
     const altered = whole && row !== undefined ? found.altered.get(row.id) : undefined;
@@ -150,7 +157,7 @@ export async function adoptSource(
 
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
   const hashes = await hashUploads(context, uploadGroups(candidates, found.unowned, hostsFile), signal);
-  const { matches, files, resources } = matchFiles(candidates, found.unowned, hashes, {
+  const matched = matchFiles(candidates, found.unowned, hashes, {
     fits: hasSettings,
     isBorne: (label) => borne.has(label),
     // A former ledger made what it made before this one began, and before the resource that a row has by now.
@@ -159,6 +166,15 @@ export async function adoptSource(
       createdMs !== undefined &&
       createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.bornMs),
   });
+  const { resources } = matched;
+  const files = [...matched.files];
+  const matches: (typeof matched.matches)[number][] = [];
+  for (const match of matched.matches) {
+    // The row's own is deleted for it, and a list also shows what is deleted.
+    const isSure = !seeking.has(match.file.path) || (await answers(context, match.resource, signal));
+    if (isSure) matches.push(match);
+    else files.push(match.file);
+  }
   const omission = await omissionOf(
     files.filter(({ path }) => !seeking.has(path)).map(({ observed }) => observed.entry),
   );
@@ -201,6 +217,12 @@ export async function adoptSource(
     // Only the service's word on the one resource says that it is gone: sending the file finds that out.
     for (const { id } of missing) ledger.files.setState(id, "unsure");
     ledger.drift.setLoss(source.id, undefined);
+    // A row whose file could not be read has looked for none of them.
+    const unseenLabels = new Set(unseen.map(({ label }) => label));
+    const left = resources.filter(({ label }) => !unseenLabels.has(label));
+    const recheck = recheckOf(context, unsearched.sinceMs, found, left);
+    const seen = isFirst ? undefined : ledger.drift.recheck(source.id)?.seen;
+    ledger.drift.setRecheck(source.id, { ...recheck, ...(seen && { seen }) });
     // A folder that was not there, was empty or is another one has yet to be compared; so have the rows of an old ledger.
     ledger.drift.setAdopted(source.id, !unread.includes(""));
     ledger.drift.setUnsearched(source.id, unsearched);
@@ -233,6 +255,28 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
 
 const UNCLEAR_LISTS =
   "the service's lists of its documents differ from one moment to the next, so that files would be sent twice; it is asked again by itself";
+
+/** More resources than this that the adoption saw and left alone: nothing is then taken for what it did not see. */
+const SEEN_MAX = 10_000;
+
+/** What is compared again when lists have caught up. `left`: resources that were seen and are no file's. */
+function recheckOf(
+  { now }: ActionContext,
+  startedMs: number,
+  { clockOffsetMs }: Found,
+  left: readonly Adoptable[],
+): Recheck {
+  const isOver = left.length > SEEN_MAX;
+  // What the service was still working on could not be compared.
+  const seen = left.filter(({ isUnfinished }) => isUnfinished !== true).map(({ docId }) => docId);
+  return {
+    boundMs: isOver ? 0 : startedMs + clockOffsetMs,
+    seen: isOver ? [] : seen,
+    sinceMs: now(),
+    looks: 0,
+    clean: 0,
+  };
+}
 
 /** Nothing is sent for the source until a later attempt, or until a person agrees. */
 async function hold(
@@ -357,25 +401,30 @@ async function followFiles(
   ledger.flush();
 }
 
+/** A file that holds nothing to compare: it could not be read, or is empty, and then what its description stands for is known. */
+interface UnreadFile {
+  readonly path: RelativePath;
+  readonly topic?: string;
+}
+
 async function* readAll(
   { root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
-  onUnread: (path: RelativePath) => void,
   moved: () => void,
   signal: AbortSignal,
-): AsyncGenerator<Candidate> {
+): AsyncGenerator<Candidate | UnreadFile> {
   for (const [index, entry] of entries.entries()) {
     signal.throwIfAborted();
     const readAtMs = Date.now();
     const read = await readDocument(join(root, entry.path), entry, rules, { signal });
     moved();
     // What cannot be read, or changes now, looks for its resource another time.
-    if (read.kind === "unreadable" || read.kind === "torn") onUnread(entry.path);
-    if (read.kind === "document" && read.document.sizeBytes > 0)
-      yield candidateOf(
-        observe(read.document, rulesKey, readAtMs),
-        topicOf(read.document.recipe.description),
-      );
+    if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
+    if (read.kind === "document") {
+      const topic = topicOf(read.document.recipe.description);
+      if (read.document.sizeBytes === 0) yield { path: entry.path, topic };
+      else yield candidateOf(observe(read.document, rulesKey, readAtMs), topic);
+    }
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
 }

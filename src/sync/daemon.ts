@@ -144,6 +144,8 @@ export function openDaemon(options: DaemonOptions): Daemon {
         if (!source.isPaused() && (await source.checkDoubts())) isOpen = true;
       await whenIdle(signal);
     }
+    await audits.rechecks.check();
+    await whenIdle(signal);
     ledger.flush();
   };
 
@@ -219,12 +221,14 @@ export function openDaemon(options: DaemonOptions): Daemon {
     run: async ({ signal }) => {
       let watching: Watching | undefined;
       let auditing: AuditSchedule | undefined;
+      let rechecking: { stop(): void } | undefined;
       try {
         sources.open(false);
         notices = startNotices(parts, sources);
         watching = await watchSources(parts, sources, changedSoon);
         sources.start();
         auditing = audits.schedule(() => sources.isIdle());
+        rechecking = audits.rechecks.schedule();
         // What ends the daemon is thrown below, when all is closed.
         await life
           .until(() => signal.aborted || life.isEnding() || life.fatal() !== undefined, signal)
@@ -232,6 +236,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
       } finally {
         watching?.stop();
         auditing?.stop();
+        rechecking?.stop();
         notices?.stop();
         await close();
       }

@@ -131,6 +131,22 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "lists-believed",
+    does: "a source that was adopted is not compared again when lists have caught up",
+    patches: [
+      patch(
+        "audit/recheck.ts",
+        "if (!isNow || source.isPaused()",
+        "if (before.looks >= 0 || !isNow || source.isPaused()",
+      ),
+    ],
+  },
+  {
+    name: "queued-forgotten",
+    does: "a create is no longer in doubt though the service still works on what may be its second resource",
+    patches: [patch("doubts.ts", "queued.has(id) || undecided.has(key);", "undecided.has(key);")],
+  },
+  {
     name: "no-adoption",
     does: "a new ledger makes resources without looking for those that are there",
     patches: [

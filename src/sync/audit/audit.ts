@@ -1,15 +1,16 @@
 import { openNumberSet } from "../../lib/number-set.ts";
 import { openTurns } from "../../lib/turns.ts";
 import type { ActionContext } from "../actions/context.ts";
-import type { DriftPlace } from "../ledger/drift.ts";
+import type { DriftPlace, Recheck } from "../ledger/drift.ts";
 import type { Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceSync } from "../source.ts";
 import { unknownSource } from "../source-path.ts";
 import { judgeLoss, type Check } from "./loss.ts";
+import { takeOlder } from "./older.ts";
 import { deleteExtra, openResending, type Resending } from "./repair.ts";
 import { openReport, type AuditReport, type Reporting } from "./report.ts";
-import { sweepPlace, type Sweep } from "./sweep.ts";
+import { sweepPlace, type Adopted, type Sweep } from "./sweep.ts";
 
 export interface AuditOptions {
   /** Puts right what can be: missing and altered resources are sent again, second ones of ours deleted. */
@@ -31,6 +32,11 @@ export interface Audits {
   audit(options?: AuditOptions): Promise<AuditReport>;
   /** Compares one source; undefined where there is no list yet. */
   check(source: number): Promise<Check | undefined>;
+  /**
+   * Compares a source that was adopted a while ago, and puts right what its adoption could not see. True: nothing was
+   * found. Throws `list_refused`.
+   */
+  recheck(source: SourceSync, recheck: Recheck): Promise<boolean>;
 }
 
 export interface AuditsOptions {
@@ -47,19 +53,19 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
   const turns = openTurns();
 
   const sourceOf = (id: number): SourceSync | undefined => sources().find((source) => source.id === id);
-  const sweep = (place: DriftPlace, signal: AbortSignal): Promise<Sweep | undefined> => {
+  const sweep = (place: DriftPlace, signal: AbortSignal, adopted?: Adopted): Promise<Sweep | undefined> => {
     const isBusy = (source: number, path: RelativePath): boolean => sourceOf(source)?.isBusy(path) ?? true;
-    return sweepPlace(context, place, { isBusy, lagMs, signal });
+    return sweepPlace(context, place, { isBusy, lagMs, signal, ...(adopted && { adopted }) });
   };
 
   const auditPlace = async (
     group: readonly SourceSync[],
     { repair = false, byPerson = false, signal = context.signal }: AuditOptions,
     report: Reporting,
+    found: Sweep | undefined,
   ): Promise<void> => {
     const [first] = group;
     if (first === undefined) return;
-    const found = await sweep(placeOf(first), signal);
     const resending = new Map<number, Resending>();
     for (const source of group) {
       const counts = found?.counts.get(source.id) ?? NO_COUNTS;
@@ -110,8 +116,28 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         const chosen = sources().filter((source) => folder === undefined || pathOf(source) === folder);
         if (folder !== undefined && chosen.length === 0) throw unknownSource(folder, sources().map(pathOf));
         const groups = Map.groupBy(chosen, (source) => JSON.stringify(placeOf(source)));
-        for (const group of groups.values()) await auditPlace(group, options, report);
+        for (const group of groups.values()) {
+          const [first] = group;
+          const found = first && (await sweep(placeOf(first), options.signal ?? context.signal));
+          await auditPlace(group, options, report, found);
+        }
         return report.finish();
+      }),
+    recheck: (source, { boundMs, seen }) =>
+      turns.run("", async () => {
+        const { signal } = context;
+        const found = await sweep(placeOf(source), signal, {
+          source: source.id,
+          boundMs,
+          seen: new Set(seen),
+        });
+        if (found === undefined) return false;
+        const report = openReport();
+        await auditPlace([source], { repair: true }, report, found);
+        for (const older of found.older) await takeOlder(context, source, older, signal);
+        const [came] = report.finish().sources;
+        const open = came === undefined ? 1 : came.missing + came.altered + came.unjudged;
+        return open + found.older.length === 0;
       }),
     check: (id) =>
       turns.run("", async () => {

@@ -3,11 +3,14 @@ import type { Parts } from "../daemon/parts.ts";
 import type { SourceSync } from "../source.ts";
 import { openAudits, type Audits } from "./audit.ts";
 import { LIST_LAG_MS } from "./list.ts";
+import { openRechecks, type Rechecks } from "./recheck.ts";
 import type { AuditReport } from "./report.ts";
 import { auditWords, scheduleAudits, type AuditSchedule } from "./schedule.ts";
 
 /** The audits of a daemon, and when they are made by themselves. */
 export interface DaemonAudits extends Audits {
+  /** Compares sources again that were adopted. */
+  readonly rechecks: Rechecks;
   /** Counts what is left of a report's findings when the daemon has done what it could. */
   settled(report: AuditReport): AuditReport;
   /** Makes audits from time to time, repairing what is safe. */
@@ -19,8 +22,19 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
   const { context, options, ledger, world, warn } = parts;
   const lagMs = options.service.listLagMs ?? LIST_LAG_MS;
   const audits = openAudits({ context, sources, lagMs });
+  const onFailure = (error: unknown): void => {
+    if (!context.signal.aborted) warn(error instanceof Error ? error : new Error(String(error)));
+  };
   return {
     ...audits,
+    rechecks: openRechecks({
+      ledger,
+      sources,
+      lagMs,
+      nowMs: context.now,
+      compare: (source, recheck) => audits.recheck(source, recheck),
+      onFailure,
+    }),
     settled: (report) => ({ ...report, left: report.left + unsettled(parts, sources(), report) }),
     schedule: (isIdle) =>
       scheduleAudits({
@@ -35,9 +49,7 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
           const warning = warningOf(report);
           if (warning !== undefined) warn(warning);
         },
-        onFailure: (error) => {
-          if (!context.signal.aborted) warn(error instanceof Error ? error : new Error(String(error)));
-        },
+        onFailure,
       }),
   };
 }

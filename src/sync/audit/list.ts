@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
+import { Strategy, type Settings } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { labelsOf } from "../actions/observe.ts";
@@ -74,6 +75,16 @@ export function auditedOf(record: ResourceRecord): AuditedResource {
     ...labelsOf(record.title, record.description),
     title: record.title,
     ...(isUnfinished(record) && { isUnfinished: true }),
+  };
+}
+
+/** What a list tells of a resource's settings; a service may leave them out. */
+export function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
+  const strategy = Strategy.safeParse(settings?.strategy);
+  return {
+    ...(strategy.success && { strategy: strategy.data }),
+    ...(settings?.chunkSize !== undefined && { chunkSize: settings.chunkSize }),
+    ...(settings?.chunkOverlap !== undefined && { chunkOverlap: settings.chunkOverlap }),
   };
 }
 

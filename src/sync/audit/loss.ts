@@ -206,9 +206,21 @@ async function sampleOf(
   return sample;
 }
 
+/** Whether the service still has a resource, by its own record where it shows one, else by the answer to a change that changes nothing. */
+export async function answers(
+  context: ActionContext,
+  resource: Pick<AcknowledgedFile, "docId" | "title">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const reply = await context.remote.read(resource.docId, signal);
+  if (reply.kind === "done") return !reply.value.isDeleted;
+  return exists(context, resource, signal);
+}
+
+/** Whether the service has a resource: a title that it has already is sent to it. */
 async function exists(
   { remote }: ActionContext,
-  { docId, title }: AcknowledgedFile,
+  { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,
   signal: AbortSignal,
 ): Promise<boolean> {
   for (let tries = 1; ;) {

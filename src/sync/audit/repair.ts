@@ -82,7 +82,8 @@ export async function deleteExtra(
   return true;
 }
 
-function tellAudit(
+/** Notes in the activity what a comparison with the list has changed. */
+export function tellAudit(
   context: ActionContext,
   source: SourceSync,
   path: RelativePath,

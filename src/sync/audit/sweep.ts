@@ -13,9 +13,11 @@ import {
   type AuditedResource,
   type Claims,
   type DriftCounts,
+  type Unowned,
 } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { auditedOf, listPlace } from "./list.ts";
+import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
+import { auditedOf, listPlace, settingsOf } from "./list.ts";
 
 /** A row whose resource is not as it was acknowledged. */
 export interface Drifted {
@@ -39,6 +41,21 @@ export interface Sweep {
   /** Rows that drifted, as they are now: those that were changed or sent since are left out. */
   drifted(): AsyncIterable<Drifted>;
   readonly claims: Claims;
+  /** Rows whose file may have had another resource before the source was adopted. */
+  readonly older: readonly Older[];
+}
+
+/** A row, and unowned resources that a former ledger may have made of its file, oldest first. */
+export interface Older {
+  readonly row: AcknowledgedFile;
+  readonly resources: readonly AuditedResource[];
+}
+
+/** A source that was adopted: when, by the service's clock, and which resources its adoption saw and left alone. */
+export interface Adopted {
+  readonly source: number;
+  readonly boundMs: number;
+  readonly seen: ReadonlySet<string>;
 }
 
 export interface SweepOptions {
@@ -46,6 +63,8 @@ export interface SweepOptions {
   readonly isBusy: (source: number, path: RelativePath) => boolean;
   /** What was done so shortly before is not judged: a service's list may lag behind its answers. */
   readonly lagMs: number;
+  /** A source that was adopted: `older` is looked for among what its adoption did not see. Default: none is. */
+  readonly adopted?: Adopted;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -63,7 +82,7 @@ const DETAILS_MAX = 10_000;
 export async function sweepPlace(
   context: ActionContext,
   place: DriftPlace,
-  { isBusy, lagMs, signal }: SweepOptions,
+  { isBusy, lagMs, adopted, signal }: SweepOptions,
 ): Promise<Sweep | undefined> {
   const { ledger } = context;
   const { drift } = ledger;
@@ -73,6 +92,8 @@ export async function sweepPlace(
   let seen = openNumberSet();
   let altered = openNumberSet();
   let asStored = openNumberSet();
+  /** Rows whose resource was made since the source was adopted. */
+  let young = openNumberSet();
   let details = new Map<number, Pick<Drifted, "alterations" | "found">>();
   let unowned = gatherUnowned();
 
@@ -81,10 +102,12 @@ export async function sweepPlace(
     const row = drift.byDoc(record._id);
     if (row === undefined) {
       // Else it is of another place, or its delete is on its way.
-      if (!ledger.files.ownsDoc(record._id)) unowned.add(resource, ledger.intents.isDeleted(record._id));
+      if (!ledger.files.ownsDoc(record._id))
+        unowned.add({ ...resource, settings: settingsOf(record) }, ledger.intents.isDeleted(record._id));
       return;
     }
     seen.add(row.id);
+    if (adopted?.source === row.source && (resource.createdMs ?? 0) >= adopted.boundMs) young.add(row.id);
     const alterations = alterationsOf(row, resource);
     if (alterations.length === 0) return;
     altered.add(row.id);
@@ -97,6 +120,7 @@ export async function sweepPlace(
     place,
     () => {
       [seen, altered, asStored] = [openNumberSet(), openNumberSet(), openNumberSet()];
+      young = openNumberSet();
       [details, unowned] = [new Map(), gatherUnowned()];
       return see;
     },
@@ -115,8 +139,13 @@ export async function sweepPlace(
   const counts = new Map<number, DriftCounts>();
   const unjudged = new Map<number, number>();
   const missing = openNumberSet();
+  const older: Older[] = [];
   for await (const row of rowsOf(context, place, signal)) {
     unowned.show(row);
+    if (adopted !== undefined && young.has(row.id)) {
+      const resources = olderOf(unowned, row, adopted);
+      if (resources.length > 0 && !isBusy(row.source, row.path)) older.push({ row, resources });
+    }
     const kind = kindOf(row);
     if (kind === undefined && isAcknowledged(row))
       unjudged.set(row.source, 1 + (unjudged.get(row.source) ?? 0));
@@ -133,6 +162,10 @@ export async function sweepPlace(
     counts,
     missing,
     unjudged,
+    older: older.map(({ row, resources }) => ({
+      row,
+      resources: resources.filter((each) => !isUndecided(each)),
+    })),
     claims: unowned.finish(drift.bornMs() + listed.clockOffsetMs, isUndecided),
     drifted: async function* () {
       const since = openRecent(context, started, Infinity);
@@ -145,6 +178,16 @@ export async function sweepPlace(
       }
     },
   };
+}
+
+/** The service tells its time in whole seconds, and answers some time after it was asked. */
+function olderOf(
+  unowned: Unowned,
+  row: AcknowledgedFile,
+  { boundMs, seen }: Adopted,
+): readonly AuditedResource[] {
+  const untilMs = Math.min(boundMs + CLOCK_SLACK_MS, row.storedMs ?? Infinity);
+  return unowned.olderThan(row, untilMs).filter(({ docId }) => !seen.has(docId));
 }
 
 function counted(

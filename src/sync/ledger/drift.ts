@@ -62,6 +62,9 @@ export interface Drift {
   setAdopted(source: number, adopted: boolean): void;
   unsearched(source: number): Unsearched;
   setUnsearched(source: number, unsearched: Unsearched): void;
+  /** The comparisons that a source still needs after it was adopted; undefined: none. */
+  recheck(source: number): Recheck | undefined;
+  setRecheck(source: number, recheck: Recheck | undefined): void;
   /**
    * The ledger is an old one, or a source's folder is another: the rows of all adopted sources, or of that one, are to be
    * compared with the service's list, as `recover` does.
@@ -85,6 +88,26 @@ export interface Unsearched {
 }
 
 export const NOTHING_UNSEARCHED: Unsearched = { parts: [], sinceMs: 0 };
+
+const RecheckRecord = z.object({
+  boundMs: z.number(),
+  seen: z.array(z.string()),
+  sinceMs: z.number(),
+  looks: z.number(),
+  clean: z.number(),
+});
+/** A source was adopted by lists that may have been stale or short, so it is compared again when they have caught up. */
+export interface Recheck {
+  /** When the source was adopted, by the service's clock: what is older was made under a former ledger, or by others. */
+  readonly boundMs: number;
+  /** Resources that the adoption saw and left alone. */
+  readonly seen: readonly string[];
+  /** When the source was last compared, by our clock. */
+  readonly sinceMs: number;
+  /** Comparisons since the adoption, and how many of the last ones found nothing. */
+  readonly looks: number;
+  readonly clean: number;
+}
 
 /** Names a path of a source in one word. */
 export function placeKey(source: number, path: RelativePath): string {
@@ -187,6 +210,14 @@ export function openDrift(db: Sqlite): Drift {
     setUnsearched: (source, { parts, sinceMs }) => {
       if (parts.length === 0) removeMeta.run(`unsearched ${source}`);
       else setMeta.run(`unsearched ${source}`, JSON.stringify({ parts, sinceMs }));
+    },
+    recheck: (source) => {
+      const text = meta.get(`recheck ${source}`);
+      return text === undefined ? undefined : RecheckRecord.parse(JSON.parse(text));
+    },
+    setRecheck: (source, recheck) => {
+      if (recheck === undefined) removeMeta.run(`recheck ${source}`);
+      else setMeta.run(`recheck ${source}`, JSON.stringify(recheck));
     },
     distrust: (source) => {
       distrust.run({ source: source ?? null });

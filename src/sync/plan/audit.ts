@@ -1,3 +1,4 @@
+import type { Settings } from "../../wire/primitives.ts";
 import { spelledAddress } from "./address.ts";
 import type { DocumentKind, FileState } from "./model.ts";
 
@@ -30,6 +31,8 @@ export interface AuditedResource {
   /** When the service last changed it, by its clock. */
   readonly updatedMs?: number | undefined;
   readonly title: string;
+  /** How it is cut into chunks, as far as the list tells. */
+  readonly settings?: Partial<Settings>;
   /** The service has not taken in its text, or not yet. Default: it has. */
   readonly isUnfinished?: boolean;
 }
@@ -118,6 +121,11 @@ export interface Unowned {
   /** Shows a row: what has its address, or is the same, is claimed by it. */
   show(row: Acknowledged & { readonly docId: string }): void;
   /**
+   * Resources that a former ledger may have made of a row's file, oldest first: equal to the row's own and made before
+   * `boundMs`. Of uploads, those of its title and description, whose bytes must tell.
+   */
+  olderThan(row: Acknowledged & { readonly docId: string }, boundMs: number): readonly AuditedResource[];
+  /**
    * What came of it. `bornMs` is when the ledger began, by the service's clock: what was made before cannot be a second
    * one of ours, however equal it is. `isTravelling` names those that a create under way may have made.
    */
@@ -150,6 +158,7 @@ export function gatherUnowned(): Unowned {
   const remembered = new Map<string, { resource: AuditedResource; claim?: Claim; by?: string }>();
   const byAddress = new Map<string, string[]>();
   const byText = new Map<string, string[]>();
+  const uploads = new Map<string, string[]>();
   let beyond = 0;
 
   const push = (map: Map<string, string[]>, key: string, docId: string): void => {
@@ -176,20 +185,24 @@ export function gatherUnowned(): Unowned {
       remembered.set(docId, { resource, ...(isDeleted && { claim: "deleted" as const }) });
       if (url !== undefined) push(byAddress, spelledAddress(url) ?? "", docId);
       push(byText, sameness(resource.label, url, resource.digest), docId);
+      if (url !== undefined) push(uploads, resource.label, docId);
     },
     show: (row) => {
       // Two uploads of one file have two addresses, so that nothing in the list tells they are equal.
       if (row.kind === "file") claim(byAddress.get(spelledAddress(row.fileUrl) ?? ""), "upload", row.docId);
-      else {
-        // A second one is stored in the same way as the first.
-        const { label, digest, storedLabel, storedDigest } = row;
-        claim(byText.get(sameness(label, row.fileUrl, digest)), "twin", row.docId);
-        claim(
-          byText.get(sameness(storedLabel ?? label, row.fileUrl, storedDigest ?? digest)),
-          "twin",
-          row.docId,
-        );
-      }
+      else for (const key of samenessesOf(row)) claim(byText.get(key), "twin", row.docId);
+    },
+    olderThan: (row, boundMs) => {
+      const found = (map: Map<string, string[]>, keys: readonly string[]): readonly string[] =>
+        [...new Set(keys)].flatMap((key) => map.get(key) ?? []);
+      const docIds =
+        row.kind === "file"
+          ? found(uploads, [row.label, row.storedLabel ?? row.label])
+          : found(byText, samenessesOf(row));
+      return docIds
+        .flatMap((docId) => remembered.get(docId)?.resource ?? [])
+        .filter(({ createdMs = Infinity }) => createdMs < boundMs)
+        .toSorted((a, b) => (a.createdMs ?? 0) - (b.createdMs ?? 0));
     },
     finish: (bornMs, isTravelling) => {
       const claimed: Claimed[] = [];
@@ -204,6 +217,17 @@ export function gatherUnowned(): Unowned {
       return { claimed, foreign: { count: foreign.length + beyond, first } };
     },
   };
+}
+
+/** What a second resource of a row's file is the same as: it is stored in the same way as the first. */
+function samenessesOf({
+  label,
+  digest,
+  fileUrl,
+  storedLabel,
+  storedDigest,
+}: Acknowledged): readonly string[] {
+  return [sameness(label, fileUrl, digest), sameness(storedLabel ?? label, fileUrl, storedDigest ?? digest)];
 }
 
 /** Resources of one word here are the same to whoever reads them. */

@@ -1,0 +1,97 @@
+import type { ActionContext } from "../actions/context.ts";
+import { hashUpload } from "../adopt-uploads.ts";
+import type { Observed } from "../ledger/files.ts";
+import type { AuditedResource } from "../plan/audit.ts";
+import type { LedgerFile } from "../plan/model.ts";
+import type { SourceSync } from "../source.ts";
+import { answers } from "./loss.ts";
+import { tellAudit } from "./repair.ts";
+import type { Older } from "./sweep.ts";
+
+/**
+ * Gives a file the resource that a former ledger made of it and that no list showed when the source was adopted; the one
+ * that was made since is deleted. Which of the two goes is decided as by an adoption: the older one may be somebody
+ * else's, the younger one is this ledger's own. The older one must answer for itself first, for a list also shows what was
+ * deleted. False: none of them was taken.
+ */
+export async function takeOlder(
+  context: ActionContext,
+  source: SourceSync,
+  { row, resources }: Older,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const before = context.ledger.files.get(row.id);
+  if (before === undefined) return false;
+  for (const resource of resources) {
+    if (resource.isUnfinished === true) continue;
+    if (row.kind === "file" && !(await isSameUpload(context, before, resource, signal))) continue;
+    if (!(await answers(context, resource, signal))) continue;
+    if (await exchange(context, source, before, resource)) return true;
+  }
+  return false;
+}
+
+async function isSameUpload(
+  { remote }: ActionContext,
+  { sizeBytes, hash }: LedgerFile,
+  { url }: AuditedResource,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (url === undefined || !remote.hostsFile(url)) return false;
+  return (await hashUpload(remote, url, sizeBytes, signal)) === hash;
+}
+
+async function exchange(
+  context: ActionContext,
+  source: SourceSync,
+  before: LedgerFile,
+  resource: AuditedResource,
+): Promise<boolean> {
+  const { ledger } = context;
+  const { docId, label, digest, updatedMs, settings } = resource;
+  let left: { readonly id: number; readonly path: string; readonly docId: string } | undefined;
+  await ledger.write(() => {
+    // The file may have been sent since, or be on its way.
+    const now = ledger.files.get(before.id);
+    if (now?.docId === undefined || now.docId === null || now.docId !== before.docId) return;
+    if (now.state !== "agreed" || now.hash !== before.hash || source.isBusy(now.path)) return;
+    if (ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId)) return;
+    const observed = observedOf(now, resource);
+    left = { id: ledger.intents.delete(source.id, now.path, now.docId), path: now.path, docId: now.docId };
+    ledger.files.agree(now.id, docId, observed, {
+      ...(label !== now.label && { label }),
+      ...(now.shape.kind === "content" && digest !== now.digest && { digest }),
+      ...(updatedMs !== undefined && { atMs: updatedMs }),
+    });
+    // With other chunk settings it is replaced by a new resource.
+    if (!hasSettings(now, settings)) ledger.files.setState(now.id, "unsure");
+  });
+  if (left === undefined) return false;
+  const { path } = left;
+  tellAudit(context, source, path, docId, `the file had it before; ${left.docId}, made since, is deleted`);
+  source.deleteLater(left);
+  if (!hasSettings(before, settings)) source.hint(path);
+  return true;
+}
+
+function observedOf(row: LedgerFile, { url, settings }: AuditedResource): Observed {
+  const { path, sizeBytes, mtimeMs, ctimeMs, ino, shape, fileUrl } = row;
+  const { rulesKey, hash, digest, title, label, extractorVersion } = row;
+  return {
+    entry: { path, sizeBytes, mtimeMs, ctimeMs, ino },
+    rulesKey,
+    hash,
+    digest,
+    title,
+    label,
+    extractorVersion,
+    shape: { ...shape, settings: { ...shape.settings, ...settings } },
+    fileUrl: url ?? fileUrl ?? undefined,
+  };
+}
+
+function hasSettings({ shape }: LedgerFile, found: AuditedResource["settings"]): boolean {
+  const { strategy, chunkSize, chunkOverlap } = shape.settings;
+  const has = { strategy, chunkSize, chunkOverlap, ...found };
+  return has.strategy === strategy && has.chunkSize === chunkSize && has.chunkOverlap === chunkOverlap;
+}

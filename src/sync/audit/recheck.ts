@@ -1,0 +1,99 @@
+import type { Recheck } from "../ledger/drift.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { SourceSync } from "../source.ts";
+
+/**
+ * A source that was adopted is compared again when lists have caught up: what they left out then has been made a second
+ * time, and what they still showed may be gone.
+ */
+export interface Rechecks {
+  /** Makes those that are due. */
+  check(): Promise<void>;
+  /** Makes them from time to time, until stopped. */
+  schedule(): { stop(): void };
+}
+
+export interface RechecksOptions {
+  readonly ledger: Ledger;
+  readonly sources: () => readonly SourceSync[];
+  /** How long the service's list may lag behind its answers; 0: it never does, so there is nothing to compare again. */
+  readonly lagMs: number;
+  readonly nowMs: () => number;
+  /** Compares a source, and puts right what differs. True: nothing did. */
+  readonly compare: (source: SourceSync, recheck: Recheck) => Promise<boolean>;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * From one comparison to the next, in lags. The first judges what was sent until just after the adoption, so it must come
+ * a lag after that.
+ */
+const WAIT_LAGS = [1.25, 4, 8, 16, 32];
+/** The last of so many that find nothing ends them: one list may be short as well. */
+const CLEAN_LOOKS = 2;
+/** Where something is found again and again, the daily audit goes on with it. */
+const LOOKS_MAX = 8;
+/** How often, in a lag, it is looked whether one is due. */
+const LOOKS_PER_LAG = 4;
+
+/** Opens the comparisons of a daemon's sources. */
+export function openRechecks({
+  ledger,
+  sources,
+  lagMs,
+  nowMs,
+  compare,
+  onFailure,
+}: RechecksOptions): Rechecks {
+  const isDue = ({ looks, sinceMs }: Recheck): boolean =>
+    nowMs() - sinceMs >= (WAIT_LAGS[looks] ?? WAIT_LAGS.at(-1) ?? 1) * lagMs;
+
+  const checkOne = async (source: SourceSync): Promise<void> => {
+    ledger.flush();
+    const before = ledger.drift.recheck(source.id);
+    if (before === undefined) return;
+    const isNow = lagMs === 0 || isDue(before);
+    if (!isNow && before.sinceMs > nowMs()) {
+      // The clock was set back.
+      await ledger.write(() => ledger.drift.setRecheck(source.id, { ...before, sinceMs: nowMs() }));
+    }
+    if (!isNow || source.isPaused() || source.guard.isClosed() || !source.isIdle()) return;
+    const clean = lagMs === 0 || (await compare(source, before)) ? before.clean + 1 : 0;
+    const looks = before.looks + 1;
+    const isOver = lagMs === 0 || clean >= CLEAN_LOOKS || looks >= LOOKS_MAX;
+    await ledger.write(() => {
+      // It may have been adopted once more meanwhile.
+      if (ledger.drift.recheck(source.id)?.boundMs !== before.boundMs) return;
+      ledger.drift.setRecheck(source.id, isOver ? undefined : { ...before, sinceMs: nowMs(), looks, clean });
+    });
+  };
+  const check = async (): Promise<void> => {
+    for (const source of sources()) await checkOne(source);
+  };
+
+  return {
+    check,
+    schedule: () => {
+      let stopped = lagMs === 0;
+      let timer: NodeJS.Timeout | undefined;
+      const arm = (): void => {
+        if (stopped) return;
+        timer = setTimeout(() => {
+          check()
+            .catch((error: unknown) => {
+              if (!stopped) onFailure(error);
+            })
+            .finally(arm);
+        }, lagMs / LOOKS_PER_LAG);
+        timer.unref();
+      };
+      arm();
+      return {
+        stop: () => {
+          stopped = true;
+          clearTimeout(timer);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { readStatus } from "../../src/sync/status.ts";
+import type { FakeOptions, FakeResource, Fault } from "../fakes/knowledge-service.ts";
+import { openWorld, type World } from "./harness.ts";
+
+/** A ledger is lost, and the lists by which its source is adopted are stale or short in a way that nobody can notice. */
+
+let world: World;
+afterEach(() => world.end());
+
+const PDF = Buffer.from("%PDF-1.4 one page of it");
+
+/** Three files are in agreement, and the ledger is lost. Returns their resources. */
+async function begin(options: FakeOptions): Promise<readonly FakeResource[]> {
+  world = await openWorld({ collections: true, ...options });
+  world.write("a.txt", "text a");
+  world.write("b.txt", "text b");
+  world.write("c.pdf", PDF);
+  await world.sync();
+  loseLedger();
+  return world.service.live();
+}
+
+function loseLedger(): void {
+  for (const name of readdirSync(world.stateDir)) {
+    if (name.startsWith("ledger.db")) rmSync(join(world.stateDir, name));
+  }
+}
+
+/** Both lists of the adoption show these resources; later ones are true. */
+function adoptBy(shown: () => readonly FakeResource[]): void {
+  let lists = 0;
+  world.service.fault = ({ operation }) => {
+    if (operation !== "list") return undefined;
+    lists += 1;
+    return lists <= 2 ? listing(shown()) : undefined;
+  };
+}
+
+function listing(resources: readonly FakeResource[]): Fault {
+  const shown = resources.map((each) => ({ ...each, isDeleted: false, metadata: { status: "chunked" } }));
+  const data = { resources: shown, created: 0 };
+  return { kind: "answer", status: 200, body: JSON.stringify({ success: true, message: "listed", data }) };
+}
+
+/** Passes of a service whose lists catch up within `listLagMs`, as many as the comparisons after an adoption. */
+async function sync(listLagMs = 1): Promise<void> {
+  const { url, key } = world.service;
+  const service = { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs };
+  for (let passes = 0; passes < 4; passes += 1) await world.sync({ service });
+}
+
+const idsOf = (resources: readonly FakeResource[]): string[] => resources.map(({ _id }) => _id).toSorted();
+const agreement = (): unknown => readStatus(world.stateDir, 0)?.sources;
+
+describe.each([{}, { reads: true }])("with a service of %o", (options) => {
+  it("files get back the resources that no list showed, and those made since are deleted", async () => {
+    const before = await begin(options);
+    adoptBy(() => []);
+    await sync();
+    expect(world.service.count("create")).toBe(6);
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+    expect(agreement()).toMatchObject([{ halted: false, inAgreement: 3 }]);
+    // They are the files' own: a change reaches them.
+    world.write("a.txt", "text a, changed");
+    await world.sync();
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+  });
+
+  it("a file whose resource was deleted, and still listed, gets another one", async () => {
+    const [a] = await begin(options);
+    if (a === undefined) throw new Error("no resource");
+    const shown = world.service.live();
+    a.isDeleted = true;
+    adoptBy(() => shown);
+    await sync();
+    expect(
+      world.service
+        .live()
+        .map(({ title }) => title)
+        .toSorted(),
+    ).toEqual(["a.txt", "b.txt", "c.pdf"]);
+    expect(agreement()).toMatchObject([{ inAgreement: 3 }]);
+  });
+
+  it("a file gets nothing back that is listed though it is deleted", async () => {
+    const before = await begin(options);
+    for (const each of before) each.isDeleted = true;
+    let lists = 0;
+    world.service.fault = ({ operation }) => {
+      if (operation !== "list") return undefined;
+      lists += 1;
+      return listing(lists <= 2 ? [] : [...before, ...world.service.live()]);
+    };
+    await sync();
+    expect(world.service.live()).toHaveLength(3);
+    expect(world.service.count("delete")).toBe(0);
+  });
+
+  it("a file keeps the resource just made for it when the older one that is listed is deleted", async () => {
+    // Without the collections' ids the first create leaves before any list.
+    const [a] = await begin({ ...options, collections: false });
+    if (a === undefined) throw new Error("no resource");
+    for (const path of ["b.txt", "c.pdf"]) rmSync(join(world.root, path));
+    a.isDeleted = true;
+    world.service.fault = ({ operation }) =>
+      operation === "list" ? listing([a, ...world.service.live()]) : undefined;
+    await world.sync();
+    expect(world.service.live().filter(({ title }) => title === "a.txt")).toHaveLength(1);
+    expect(world.service.count("delete")).toBe(0);
+  });
+
+  it("a file that was empty when its ledger was lost gets its resource back with its text", async () => {
+    const before = await begin(options);
+    world.write("a.txt", "");
+    await world.sync();
+    world.write("a.txt", "text a");
+    await world.sync();
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+    expect(world.service.count("create")).toBe(3);
+  });
+
+  it("an equal resource that the adoption saw and left to others stays theirs", async () => {
+    const before = await begin(options);
+    const [a] = before;
+    if (a === undefined) throw new Error("no resource");
+    const theirs = { ...a, _id: "e".repeat(24), createdAt: "2020-01-01T00:00:00.000Z" };
+    world.service.resources.set(theirs._id, theirs);
+    rmSync(join(world.root, "a.txt"));
+    adoptBy(() => world.service.live());
+    await world.sync();
+    world.write("a.txt", "text a");
+    await sync();
+    expect(world.service.live().map(({ _id }) => _id)).toContain(theirs._id);
+    expect(
+      world.service.requests.filter(({ path }) => path.includes(theirs._id) || path.includes(a._id)),
+    ).toEqual([]);
+  });
+});
+
+it("a service whose lists never lag is not compared again", async () => {
+  await begin({});
+  await sync(0);
+  expect(world.service.count("list")).toBe(4);
+});
