@@ -172,11 +172,13 @@ function tokenLine(token: string): string {
   return `to agree to this: kbsync approve --token ${token}`;
 }
 
-/** Of a halted source nobody knows what still agrees. */
-function agreementWords({ halted, files, inAgreement }: SourceStatus): string {
-  return halted
-    ? `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`
-    : `${thousands(inAgreement)} of ${thousands(files)} files in agreement`;
+/** Of a halted source nobody knows what still agrees, nor of one that was not compared to the end what else there is. */
+function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
+  if (halted)
+    return `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`;
+  return compared
+    ? `${thousands(inAgreement)} of ${thousands(files)} files in agreement`
+    : `${counted(inAgreement, "file")} synced so far; the folder was not compared to the end, so more may wait`;
 }
 
 function daemonText(daemon: Status["daemon"]): string {

@@ -62,7 +62,7 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   /** A job has ended, in whatever way. */
   done(job: Job): void;
   activity(): SourceActivity;
-  /** Writes down what it is doing, for other processes to read. Runs inside a group commit, so that it fits the rows. */
+  /** Writes down what it is doing, for other processes to read. Runs last in a group commit, so that it fits the rows. */
   noteBacklog(): void;
   /** Keeps a service that was reset from being filled again unasked. */
   readonly guard: LossGuard;
@@ -249,13 +249,14 @@ export function openSource(options: SourceOptions): SourceSync {
   const noteBacklog = (): void => {
     const { backlog, backlogAgreed } = self.activity();
     ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
+    ledger.sources.setCompared(row.id, looked);
   };
   const beginLooks = (looks: readonly Look[]): void => {
     underWay.begin(looks);
     waits.begin(looks, now());
     if (looks.length > 0) {
       // Before any of them is acknowledged, or the ledger would tell other processes of an agreement too early.
-      ledger.note(noteBacklog);
+      ledger.noteLast(noteBacklog);
     }
     queue.push(looks.map((look) => ({ kind: "look", source: self, look })));
   };
@@ -353,6 +354,8 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     preview: (before) => passes.preview(before),
     run: async () => {
+      // What is known of the folder is a former process's.
+      ledger.note(() => ledger.sources.setCompared(row.id, false));
       await settler.recover();
       recovered = true;
       await loop();

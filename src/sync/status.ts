@@ -19,6 +19,11 @@ export interface SourceStatus {
   readonly collectionId: string | null;
   /** Files that are wanted and there: in agreement, waiting or failed. */
   readonly files: number;
+  /**
+   * Whether the whole folder was compared with what is known of it since the daemon started, or before it ended. False:
+   * more may wait than these counts say.
+   */
+  readonly compared: boolean;
   readonly inAgreement: number;
   readonly waiting: number;
   /** Files that the service will not take, and deletes that it will not do; these are not among `files`. */
@@ -66,6 +71,8 @@ export interface StatusSource {
   /** Default: the ledger's row of that number. */
   readonly row?: SourceRow;
   activity(): SourceActivity;
+  /** Whether the whole source was looked at. Default: yes. */
+  isPlanned?(): boolean;
   /** What cannot be looked at, of one that looks. */
   unreadable?(below: undefined): readonly RelativePath[];
 }
@@ -86,7 +93,8 @@ export function statusOf(
     const { backlog, backlogAgreed } = source.activity();
     const collectionId = ledger.sources.collectionId(row.tier);
     const found = row.agreed - backlogAgreed + row.failed + row.parked + row.unsure + backlog;
-    const now = { ...row, backlogAgreed, found, degraded: degraded(source.id) ?? null };
+    const compared = source.isPlanned?.() ?? true;
+    const now = { ...row, backlogAgreed, found, compared, degraded: degraded(source.id) ?? null };
     const unreadable = source.unreadable?.(undefined) ?? [];
     const token = tokenIn(ledger.sources, now);
     return sourceStatus(now, collectionId, paused.has(row.id), token, unreadable.toSorted());
@@ -163,6 +171,7 @@ function sourceStatus(
     ownerId: row.ownerId,
     collectionId: collectionId ?? null,
     files: inAgreement + waiting + row.failed,
+    compared: row.compared,
     inAgreement,
     waiting,
     failed: row.failed + row.deletesRefused,

@@ -19,6 +19,7 @@ const source = (change: Partial<Source> = {}): Source => ({
   halted: false,
   remedy: null,
   approvalToken: null,
+  compared: true,
   unreadable: 0,
   unreadablePaths: [],
   degraded: null,

@@ -19,6 +19,7 @@ const source = (more: Partial<SourceStatus>): SourceStatus => ({
   halted: false,
   remedy: null,
   approvalToken: null,
+  compared: true,
   unreadable: 0,
   unreadablePaths: [],
   degraded: null,

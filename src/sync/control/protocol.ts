@@ -64,6 +64,7 @@ const SourceStatus = z.object({
   ownerId: z.string(),
   collectionId: z.string().nullable(),
   files: z.number(),
+  compared: z.boolean().default(true),
   inAgreement: z.number(),
   waiting: z.number(),
   failed: z.number(),

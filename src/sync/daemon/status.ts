@@ -54,10 +54,8 @@ export function openTelling(parts: Parts, sources: () => DaemonSources): Telling
     const { watches } = sources();
     for (const source of sources().all()) {
       const reason = life.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
-      ledger.note(() => {
-        source.noteBacklog();
-        ledger.sources.setDegraded(source.id, reason);
-      });
+      ledger.noteLast(source.noteBacklog);
+      ledger.note(() => ledger.sources.setDegraded(source.id, reason));
     }
   };
   const sourcesStatus = (idle: boolean): readonly SourceStatus[] => {

@@ -7,6 +7,11 @@ export interface GroupCommit {
   write(change: () => void): Promise<void>;
   /** For what may be lost in a crash: joins the next transaction, or starts one a little later. */
   note(change: () => void): void;
+  /**
+   * As `note`, for what sums up: runs after all other changes of its transaction, once however often it was asked for. A
+   * sum of what is under way must not miss what was acknowledged after it was asked for.
+   */
+  noteLast(change: () => void): void;
   /** Commits at once what waits, so that a read sees it. That it is on disk is not said. */
   flush(): void;
   /** Drops what waits and takes nothing more, as a crash would. */
@@ -47,6 +52,7 @@ export function groupCommits(
   { wal, step, onFailure }: GroupCommitOptions,
 ): GroupCommit {
   let changes: (() => void)[] = [];
+  let last = new Set<() => void>();
   let waiting: Waiter[] = [];
   /** Committed and not yet flushed. */
   let unflushed: Waiter[] = [];
@@ -87,10 +93,11 @@ export function groupCommits(
     clearTimeout(later);
     soon = undefined;
     later = undefined;
-    if (changes.length === 0 || abandoned) return;
-    const group = changes;
+    if (changes.length + last.size === 0 || abandoned) return;
+    const group = [...changes, ...last];
     const waiters = waiting;
     changes = [];
+    last = new Set();
     waiting = [];
     try {
       if (failure !== undefined) throw failure;
@@ -120,6 +127,11 @@ export function groupCommits(
       if (changes.length >= CHANGES_MAX) flush();
       else later ??= setTimeout(flush, NOTE_MS);
     },
+    noteLast: (change) => {
+      if (abandoned) return;
+      last.add(change);
+      later ??= setTimeout(flush, NOTE_MS);
+    },
     flush: () => {
       flush();
       if (failure !== undefined) throw failure;
@@ -128,6 +140,7 @@ export function groupCommits(
       abandoned = true;
       const gone = [...waiting, ...unflushed];
       changes = [];
+      last = new Set();
       waiting = [];
       unflushed = [];
       for (const { reject } of gone) reject(failure ?? new Error("the ledger was closed"));

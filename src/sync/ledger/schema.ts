@@ -258,4 +258,9 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (source, path)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Whether the process that worked on a source last has compared the whole folder: before that, what waits is not counted.
+  ALTER TABLE sources ADD COLUMN compared INTEGER NOT NULL DEFAULT 0;
+  UPDATE sources SET compared = 1;
+  `,
 ];

@@ -39,6 +39,8 @@ export interface SourceRow {
    * the agreed ones, and no second one is counted for it.
    */
   readonly found: number;
+  /** The whole folder was compared by the process that worked on it last, so that all that waited was counted. */
+  readonly compared: boolean;
   /** Folders and files that the last whole scan could not look at. */
   readonly unreadable: number;
   /** Why some changes are found late, while a daemon runs. */
@@ -80,6 +82,7 @@ export interface Sources {
   /** `halted` with `root` and `files` says before what the source stands still; without a root its folder is missing. */
   setHold(id: number, hold: Hold): void;
   setBacklog(id: number, backlog: number, backlogAgreed: number): void;
+  setCompared(id: number, compared: boolean): void;
   setUnreadable(id: number, count: number): void;
   setDegraded(id: number, reason: string | null): void;
   /**
@@ -111,13 +114,14 @@ export interface Hold {
   readonly files?: number;
 }
 
-type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active"> & {
+type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compared"> & {
   dev: number | null;
   ino: number | null;
   haltDev: number | null;
   haltIno: number | null;
   approved: number;
   active: number;
+  compared: number;
 };
 
 /** The row of a folder that was never synced, as it would be before its first pass. */
@@ -132,7 +136,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
     deletesRefused: 0,
     readInPart: 0,
   };
-  const work = { backlog: 0, backlogAgreed: 0, found: 0, unreadable: 0 };
+  const work = { backlog: 0, backlogAgreed: 0, found: 0, compared: false, unreadable: 0 };
   const words = { halted: null, holdReason: null, degraded: null, lost: null };
   const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
   return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words };
@@ -141,7 +145,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
 /** Prepares the statements over sources. */
 export function openSources(db: Sqlite): Sources {
   const columns = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, hold_reason AS holdReason,
-    approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, unreadable, degraded,
+    approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
     (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
       AS deletesRefused,
     (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
@@ -178,6 +182,7 @@ export function openSources(db: Sqlite): Sources {
     `UPDATE sources SET backlog = @backlog, backlog_agreed = @agreed,
        found = agreed + failed + parked + unsure - @agreed + @backlog WHERE id = @id`,
   );
+  const setCompared = db.prepare("UPDATE sources SET compared = ? WHERE id = ?");
   const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
   const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
   const doom = db.prepare(
@@ -221,8 +226,18 @@ export function openSources(db: Sqlite): Sources {
      ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
   );
 
-  const sourceOf = ({ dev, ino, haltDev, haltIno, approved, active: isActive, ...row }: Row): SourceRow => ({
+  const sourceOf = ({
+    dev,
+    ino,
+    haltDev,
+    haltIno,
+    approved,
+    active: isActive,
+    compared,
+    ...row
+  }: Row): SourceRow => ({
     ...row,
+    compared: compared !== 0,
     approved: approved !== 0,
     active: isActive !== 0,
     root: identityOf(dev, ino),
@@ -267,6 +282,9 @@ export function openSources(db: Sqlite): Sources {
     },
     setBacklog: (id, backlog, backlogAgreed) => {
       setBacklog.run({ id, backlog, agreed: backlogAgreed });
+    },
+    setCompared: (id, compared) => {
+      setCompared.run(Number(compared), id);
     },
     setUnreadable: (id, count) => {
       setUnreadable.run(count, id);
