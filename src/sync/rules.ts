@@ -75,6 +75,8 @@ export interface Rules {
   isRulesFile(path: RelativePath): boolean;
   /** Has ignore files that changed read again when they are next needed. Every scan begins with it. */
   reload(): void;
+  /** Ignore files that could not be read since the last `reload`, by their folders. */
+  unreadableIgnoreFiles(): readonly Unreadable[];
   /** When the changed ignore files will have settled that were met since the last call; undefined: none was. */
   takeIgnoreRest(): IgnoreRest | undefined;
   /**
@@ -173,6 +175,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
       ignoreFiles.refresh();
       settling?.begin();
     },
+    unreadableIgnoreFiles: () => ignoreFiles.unreadable(),
     takeIgnoreRest: () => settling?.takeRest(),
     takeSettled: (whole) => {
       if (settling === undefined) return [];

@@ -11,6 +11,7 @@ import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
 import type { Look, RelativePath, ScanEntry } from "./plan/model.ts";
 import type { Send, WorkQueue } from "./queue.ts";
+import { openIgnoreWarnings } from "./ignore-warnings.ts";
 import { openMountWarnings } from "./mount-warnings.ts";
 import { openPause } from "./pause.ts";
 import { openSettler } from "./recover.ts";
@@ -63,7 +64,7 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   done(job: Job): void;
   activity(): SourceActivity;
   /** Writes down what it is doing, for other processes to read. Runs last in a group commit, so that it fits the rows. */
-  noteBacklog(): void;
+  readonly noteBacklog: () => void;
   /** Keeps a service that was reset from being filled again unasked. */
   readonly guard: LossGuard;
   /** Whether a file is being read or sent. */
@@ -149,6 +150,7 @@ export function openSource(options: SourceOptions): SourceSync {
   const hint = (path: RelativePath | undefined): void => agenda.hint(path);
   const lookAt = (atMs: number): void => agenda.lookAt(atMs);
   const warnOfMounts = openMountWarnings(rules, options.onWarning);
+  const warnOfIgnoreFiles = openIgnoreWarnings(rules, options.onWarning);
   const pause = openPause(options.paused);
   /** Files whose times do not tell a later write yet, and when they will. */
   const rereads = new Map<RelativePath, number>();
@@ -309,6 +311,7 @@ export function openSource(options: SourceOptions): SourceSync {
       return;
     }
     warnOfMounts(rules.mounts?.closed() ?? []);
+    warnOfIgnoreFiles(due.all);
     if (plan.newRoot) adoption.again();
     const isAwaiting = awaitsIgnoreFile();
     // Files look for their resources all at once, so those that cannot be seen yet are waited for.

@@ -106,3 +106,43 @@ it("another folder in the source's place is not taken for it while an ignore fil
   await world.sync({ settings, timing });
   expect(world.activity.map(({ action }) => action)).toEqual(["create"]);
 });
+
+describe("an ignore file that cannot be read", () => {
+  // So large a file is not read.
+  const LARGE = "#".repeat(2 * 1024 * 1024);
+
+  it.each([
+    ["at the root", ".kbsyncignore", /nothing of this source is sent or deleted/],
+    ["in a folder", "d/.kbsyncignore", /nothing in its folder is sent or deleted/],
+  ])("%s is warned of once, with its path, the reason and what to do", async (_, file, effect) => {
+    const warnings: Error[] = [];
+    put(file, LARGE);
+    const daemon = world.daemon({ settings, timing, onWarning: (error) => warnings.push(error) });
+    const stopping = new AbortController();
+    const running = daemon.run({ signal: stopping.signal });
+    stop = async () => {
+      stopping.abort();
+      await running;
+    };
+    await daemon.whenIdle();
+    for (let look = 0; look < 2; look += 1) {
+      daemon.rescan();
+      await daemon.whenIdle();
+    }
+    const message = expect.stringMatching(effect) as string;
+    expect(warnings).toMatchObject([
+      {
+        code: "ignore_unreadable",
+        subject: join(world.root, file),
+        message,
+        hint: expect.stringContaining("remove") as string,
+      },
+    ]);
+    expect(warnings[0]?.message).toContain("larger than 1 MB");
+    rmSync(join(world.root, file));
+    await agreed(daemon, ["d/secret/a.md"]);
+    put(file, LARGE);
+    daemon.rescan();
+    await until(() => warnings.length === 2);
+  });
+});

@@ -34,13 +34,17 @@ interface Pattern {
 /** Stands for a system error's code where an ignore file was changed and has not settled yet. */
 export const UNSETTLED = "UNSETTLED";
 /** The same, once that has lasted for so long that a person should know. */
-const UNSETTLED_LONG = "EBUSY";
+export const UNSETTLED_LONG = "EBUSY";
+/** The same for one with more bytes than are read. */
+export const TOO_LARGE = "EFBIG";
 
 /** Reads each ignore file when it is first needed and keeps it. */
 export interface IgnoreFiles {
   scopeOf(folder: FolderPath): IgnoreScope;
   /** Has each file looked at again when it is next needed. One that did not change is not compiled again. */
   refresh(): void;
+  /** Those that could not be read since the last `refresh`, by their folders. */
+  unreadable(): readonly Unreadable[];
   /** Whether there is a folder at this path. */
   isFolder(folder: FolderPath): boolean;
 }
@@ -124,7 +128,7 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
     const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
     const before = files.get(folder);
     if (before?.version.stamp === stamp && !before.isFresh) return before;
-    if (stats.size > IGNORE_BYTES_MAX) return { code: "EFBIG" };
+    if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
     const isFresh = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) < COARSE_MS;
     const own = parseIgnoreFile(readFileSync(`${root}/${file}`, "utf8"), folder, file);
     const patterns = own.map(({ pattern }) => pattern);
@@ -147,6 +151,10 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
 
   return {
     scopeOf: (folder) => lookUp(folder).scope,
+    unreadable: () =>
+      [...known].flatMap(([folder, { scope }]) =>
+        scope.unreadable?.path === folder && scope.unreadable.code !== UNSETTLED ? [scope.unreadable] : [],
+      ),
     refresh: () => {
       earlier = known;
       known = new Map();
