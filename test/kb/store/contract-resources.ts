@@ -371,6 +371,7 @@ export function resourceContract(fixture: StoreFixture): void {
         accountId: fixture.account.id,
         name: "a.pdf",
         mediaType: "application/pdf",
+        declaredType: "text/csv",
         sizeBytes: 3,
         sha256: "c".repeat(64),
         createdAt: NOW,
