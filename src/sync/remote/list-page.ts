@@ -52,6 +52,9 @@ export async function readPage(
   });
   const reply = readAnswer({ ...head, text }, ListEnd, "address", now());
   if (reply.kind !== "done") return reply;
+  // Resources that were not handed over must not be taken for none.
+  const { length: left } = reply.value.data.resources;
+  if (left > 0) return unexpected(`${left} resources in the list come in a form that is not read`);
   if (broken > 0) return unexpected(`${broken} resources in the list have no _id`);
   // Some end their lists with an empty cursor, which would begin them anew.
   const nextCursor = reply.value.data.nextCursor || undefined;

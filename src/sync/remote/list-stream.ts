@@ -10,6 +10,8 @@ const COMMA = 0x2c;
 const RESOURCE_BYTES_MAX = 64 * 1024 * 1024;
 /** Longest rest of a list answer; a page of a proxy is all rest. */
 const REST_BYTES_MAX = 4 * 1024 * 1024;
+/** A longer key is none of those that are looked for, `data` and `resources`. */
+const KEY_BYTES_MAX = "resources".length;
 
 /**
  * Reads a list answer (`{…, "data": {"resources": [{…}, …], …}}`) as it arrives and hands over each resource's JSON.
@@ -32,8 +34,13 @@ export async function splitList(
   let escaped = false;
   /** Whether the object at depth 2 is the answer's `data`. */
   let inData = false;
-  /** The string before a bracket, outside of the array: its key. */
+  /** The string before a bracket, outside of the array: its key, or as much of it as shows that it is none of ours. */
   let word: Buffer[] = [];
+  let wordBytes = 0;
+  const endWord = (): void => {
+    word = [];
+    wordBytes = 0;
+  };
 
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
@@ -61,7 +68,10 @@ export async function splitList(
         at = endOfString(bytes, at, escaped);
         escaped = at === bytes.length && oddBackslashes(bytes, start, escaped);
         inString = at === bytes.length;
-        if (!inElement() && word.length < 4) word.push(bytes.subarray(start, at));
+        if (!inElement() && wordBytes <= KEY_BYTES_MAX) {
+          word.push(bytes.subarray(start, at));
+          wordBytes += at - start;
+        }
         if (!inString) at += 1;
         continue;
       }
@@ -69,7 +79,7 @@ export async function splitList(
         case QUOTE: {
           inString = true;
           escaped = false;
-          if (!inElement()) word = [];
+          if (!inElement()) endWord();
           break;
         }
         case OPEN_BRACE:
@@ -77,7 +87,7 @@ export async function splitList(
           const key = arrayDepth === 0 && depth <= 2 ? textOf(word) : "";
           if (depth === 1) inData = byte === OPEN_BRACE && key === "data";
           const enters = byte === OPEN_BRACKET && depth === 2 && inData && key === "resources";
-          word = [];
+          endWord();
           if (arrayDepth > 0 && depth === arrayDepth) from = at;
           if (enters) cut(at + 1);
           depth += 1;
@@ -99,7 +109,7 @@ export async function splitList(
           break;
         }
         case COMMA: {
-          if (!inElement()) word = [];
+          if (!inElement()) endWord();
           break;
         }
         default:

@@ -43,6 +43,19 @@ describe("reading a list as it arrives", () => {
     );
   });
 
+  it("finds the end of every text, wherever its escapes are cut", async () => {
+    const resources = ["\\", "\\\\", '"', '\\"', '\\\\"', '"\\', "\\n\n"].map((content) => ({ content }));
+    const bytes = Buffer.from(JSON.stringify({ data: { resources }, success: true }));
+    for (let size = 1; size <= 9; size += 1)
+      for (let from = 0; from < size; from += 1) {
+        const cuts: number[] = [];
+        for (let at = from; at < bytes.length; at += size) cuts.push(at);
+        const seen: unknown[] = [];
+        const rest = await splitList(pieces(bytes, cuts), (text) => seen.push(JSON.parse(text)));
+        expect([seen, JSON.parse(rest)]).toEqual([resources, { data: { resources: [] }, success: true }]);
+      }
+  });
+
   it.each([
     { name: "a page without an end", head: "<html>" },
     { name: "a resource without an end", head: '{"data":{"resources":[{"_id":"a","content":"' },

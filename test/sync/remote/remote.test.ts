@@ -263,6 +263,14 @@ describe("requests", () => {
     expect(service.requests).toHaveLength(3);
   });
 
+  it("take no list for empty whose resources come in a form that is not read", async () => {
+    service.fault = () =>
+      answer(200, '{"success":true,"d\\u0061ta":{"resources":[{"_id":"a"}],"created":0}}');
+    const seen: unknown[] = [];
+    const reply = await remote.list({ collectionId: "c", ownerId: "o" }, (each) => seen.push(each), signal);
+    expect([reply, seen]).toMatchObject([{ kind: "later" }, []]);
+  });
+
   it("repeat nothing of a document's text when half an answer comes", async () => {
     service.fault = () => answer(200, '{"success":true,"data":{"_id":"a","content":"a secret of the do');
     const reply = await remote.update("a", { title: "t" }, signal);
