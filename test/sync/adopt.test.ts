@@ -494,6 +494,27 @@ describe("recover", () => {
     expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "b.txt"]);
   });
 
+  it.each(["list", "adopt"])("is broken off by its signal at the first %s", async (step) => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    loseLedger();
+    const stop = new AbortController();
+    const stopAt = (at: string): void => {
+      if (at === step) stop.abort(new Error("enough"));
+    };
+    world.service.fault = ({ operation }) => {
+      stopAt(operation);
+      return undefined;
+    };
+    // When the last file was adopted, what is left to send is planned.
+    const options = optionsOf({ onActivity: ({ action }) => stopAt(action) });
+    const number = world.service.requests.length;
+    await expect(recoverLedger(options, { signal: stop.signal })).rejects.toThrow("enough");
+    expect(world.service.requests.slice(number).filter(({ operation }) => operation === "list")).toHaveLength(
+      step === "list" ? 1 : 2,
+    );
+  });
+
   it("is refused while a daemon works there", async () => {
     world.write("a.txt", "text a");
     const daemon = world.daemon();

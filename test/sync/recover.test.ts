@@ -238,6 +238,15 @@ describe("an extra resource that a create may have made", () => {
     expect(deletions).toEqual([]);
   });
 
+  it("is deleted though the file was renamed since, and becomes nobody's under the old name", async () => {
+    const id = await doubtOf();
+    await ledger.write(() => ledger.files.repath([{ id: 1, to: "b.txt" }]));
+    const { settler, deletions } = settlerOf(id, done, false, { read: there });
+    await settler.checkDoubts();
+    settler.stop();
+    expect([deletions, ledger.files.living(id, "a.txt")]).toMatchObject([[{ docId: "doc" }], undefined]);
+  });
+
   it("is deleted without a question when this ledger deleted the file's own", async () => {
     const id = await doubtOf();
     await ledger.write(() => {

@@ -335,6 +335,25 @@ describe("a client that is none", () => {
     expect(count).toBe(1);
   });
 
+  it("asks once more while the first is worked on, and is answered once", async () => {
+    let count = 0;
+    const { promise: release, resolve } = Promise.withResolvers<void>();
+    const { path } = await openAt(async () => {
+      const sources = [String((count += 1))];
+      if (count === 1) await release;
+      return { sources };
+    });
+    const client = await raw(path);
+    client.socket.write('{"command":"rescan"}\n');
+    await until(() => count === 1);
+    client.socket.write('{"command":"rescan"}\n');
+    // Another client's answer comes after what this one sent before.
+    expect(await ask()).toEqual({ sources: ["2"] });
+    resolve();
+    await until(client.ended);
+    expect([client.lines().length, count]).toEqual([2, 2]);
+  });
+
   it("says nothing is let go after some seconds, and keeps nobody out", async () => {
     const { path } = await openAt();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

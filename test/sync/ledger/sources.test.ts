@@ -138,3 +138,84 @@ it("marks the very rows that are held: others in their number have another mark"
   });
   expect(ledger.sources.heldMark(source)).toBe(mark);
 });
+
+it("a source gets another folder with all that is known of it, and the row of that folder gets the old one", async () => {
+  await add("agreed");
+  await ledger.write(() => ledger.sources.repath(source, "/moved"));
+  expect(ledger.sources.get(source)).toMatchObject({ path: "/moved", agreed: 1 });
+  const other = ledger.sources.open("/docs", "owner", "fastest").id;
+  expect(other).not.toBe(source);
+  await ledger.write(() => ledger.sources.repath(source, "/docs"));
+  expect([ledger.sources.get(source).path, ledger.sources.get(other).path]).toEqual(["/docs", "/moved"]);
+});
+
+it("a source that left the configuration is known by what it still has at the service", async () => {
+  expect([ledger.sources.isEmpty(source), ledger.sources.withFiles()]).toEqual([true, []]);
+  await add("agreed", "failed", "held");
+  await ledger.write(() => {
+    ledger.files.insert(source, null, "skipped", observed("empty.txt"));
+    ledger.intents.delete(source, "gone.txt", "doc gone");
+    ledger.sources.keepActive([]);
+  });
+  expect([ledger.sources.isEmpty(source), ledger.sources.active()]).toEqual([false, []]);
+  expect(ledger.sources.withFiles()).toMatchObject([{ id: source, active: false }]);
+  expect(ledger.sources.removed()).toMatchObject([{ id: source, kept: 4 }]);
+});
+
+it("a source that left the configuration with a create alone is one of which something is left", async () => {
+  await ledger.write(() => ledger.sources.keepActive([]));
+  expect(ledger.sources.removed()).toEqual([]);
+  await ledger.write(() => void ledger.intents.create(source, "key", 1, observed("a.txt")));
+  expect(ledger.sources.removed()).toMatchObject([{ kept: 0 }]);
+});
+
+it("a folder that was never synced has no row, and one that was is found under another owner's name", () => {
+  expect(ledger.sources.peek("/other", "owner", "fastest")).toBeUndefined();
+  expect(ledger.sources.peek("/docs", "another", "moderate")).toMatchObject({
+    id: source,
+    ownerId: "another",
+    tier: "moderate",
+  });
+  expect(ledger.sources.get(source)).toMatchObject({ ownerId: "owner", tier: "fastest" });
+});
+
+it("deletes that began are counted for as long as they matter, and none from the future of a wrong clock", async () => {
+  await ledger.write(() => {
+    ledger.sources.countDeletes(source, 100, 2, 0);
+    ledger.sources.countDeletes(source, 200, 3, 0);
+  });
+  expect([ledger.sources.deletedSince(source, 99), ledger.sources.deletedSince(source, 100)]).toEqual([5, 3]);
+  await ledger.write(() => ledger.sources.countDeletes(source, 150, 1, 100));
+  expect(ledger.sources.deletedSince(source, 0)).toBe(1);
+});
+
+it("a source's backlog, root, hold and state of its folder are given back as they were set", async () => {
+  await add("agreed", "failed", "unsure");
+  await ledger.write(() => {
+    ledger.sources.setBacklog(source, 5, 1);
+    ledger.sources.setRoot(source, { dev: 3, ino: 4 });
+    ledger.sources.setHold(source, { halted: "another", reason: "many", root: { dev: 5, ino: 6 }, files: 7 });
+    ledger.sources.setUnreadable(source, 8);
+    ledger.sources.setDegraded(source, "late");
+    ledger.sources.setCollectionId("fastest", "c1");
+    ledger.sources.setCollectionId("fastest", "c2");
+  });
+  expect(ledger.sources.get(source)).toMatchObject({
+    backlog: 5,
+    backlogAgreed: 1,
+    found: 3 - 1 + 5,
+    root: { dev: 3, ino: 4 },
+    halted: "another",
+    holdReason: "many",
+    haltRoot: { dev: 5, ino: 6 },
+    haltFiles: 7,
+    unreadable: 8,
+    degraded: "late",
+  });
+  expect([ledger.sources.collectionId("fastest"), ledger.sources.collectionId("moderate")]).toEqual([
+    "c2",
+    undefined,
+  ]);
+  await ledger.write(() => ledger.sources.setHold(source, { halted: null, reason: null }));
+  expect(ledger.sources.get(source)).toMatchObject({ halted: null, haltRoot: undefined, haltFiles: 0 });
+});

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
+import type { Observed } from "../../../src/sync/ledger/files.ts";
+import type { Activity } from "../../../src/sync/ledger/activity.ts";
+import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import type { FileState, LedgerFile, Look, RelativePath } from "../../../src/sync/plan/model.ts";
+import { openRules } from "../../../src/sync/rules.ts";
+import { TIMING } from "../../../src/sync/timing.ts";
+import { sourceAt } from "../tree.ts";
+
+/** A ledger with one source, and what its actions ask for and report. */
+export interface Workshop {
+  readonly ledger: Ledger;
+  readonly source: ActionSource;
+  readonly reports: Activity[];
+  /** `PATH` or `PATH at MS` of each look that was asked for, and `PATH torn`. */
+  readonly looks: string[];
+  nowMs: number;
+  paused: boolean;
+  /** The parts of a context that the action under test uses. */
+  context(parts: Partial<Record<keyof ActionContext, unknown>>): ActionContext;
+  /** Writes to the ledger, and returns what the change does. */
+  write<T>(change: () => T): Promise<T>;
+  /** Adds a row; its id. */
+  add(path: RelativePath, state: FileState, docId?: string | null): Promise<number>;
+  /** A look at a path, with its row. */
+  look(path: RelativePath, sizeBytes?: number): Look;
+  get(id: number): LedgerFile | undefined;
+  /** The state of a path's row; undefined: it has none. */
+  state(path: RelativePath): FileState | undefined;
+  close(): void;
+}
+
+export function openWorkshop(): Workshop {
+  const folder = mkdtempSync(join(tmpdir(), "kbsync-actions-"));
+  const ledger = openLedger(folder, "service");
+  const { id } = ledger.sources.open(folder, "owner", "fastest");
+  const reports: Activity[] = [];
+  const looks: string[] = [];
+  const source: ActionSource = {
+    id,
+    root: folder,
+    rules: openRules(sourceAt(folder)),
+    rulesKey: 7,
+    isStale: () => false,
+    isPaused: () => workshop.paused,
+    lookAgain: (path, atMs) => void looks.push(atMs === undefined ? path : `${path} at ${atMs}`),
+    lookAgainTorn: (path) => void looks.push(`${path} torn`),
+    rereadAt: () => undefined,
+    mayRemake: () => true,
+    settle: async () => await Promise.resolve("absent"),
+    doubt: () => undefined,
+    deleteLater: () => undefined,
+  };
+  const workshop: Workshop = {
+    ledger,
+    source,
+    reports,
+    looks,
+    nowMs: 1_000_000,
+    paused: false,
+    context: (parts) =>
+      ({
+        ledger,
+        now: () => workshop.nowMs,
+        signal: new AbortController().signal,
+        timing: TIMING,
+        // What only waits is over at once.
+        aside: async (wait: (crowd: () => number) => Promise<unknown>) =>
+          wait.length === 0 ? undefined : await wait(() => 0),
+        report: (activity: Activity) => reports.push(activity),
+        ...parts,
+      }) as unknown as ActionContext, // What an action does not use is not there.
+    write: async (change) => {
+      const made: ReturnType<typeof change>[] = [];
+      await ledger.write(() => void made.push(change()));
+      return made[0] as ReturnType<typeof change>; // The write has run it once.
+    },
+    add: async (path, state, docId = "doc") => {
+      await ledger.write(() => {
+        ledger.files.insert(id, docId, state, observedAt(path));
+      });
+      const row = ledger.files.living(id, path);
+      return row?.id ?? 0;
+    },
+    look: (path, sizeBytes = 4) => {
+      ledger.flush();
+      const living = ledger.files.living(id, path);
+      const known = living === undefined ? undefined : ledger.files.get(living.id);
+      return { entry: { ...observedAt(path).entry, sizeBytes }, known };
+    },
+    get: (row) => {
+      ledger.flush();
+      return ledger.files.get(row);
+    },
+    state: (path) => {
+      ledger.flush();
+      return ledger.files.living(id, path)?.state;
+    },
+    close: () => {
+      ledger.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+  return workshop;
+}
+
+export function observedAt(path: RelativePath): Observed {
+  return {
+    entry: { path, sizeBytes: 4, mtimeMs: 1, ctimeMs: 1, ino: 1 },
+    rulesKey: 7,
+    hash: "hash",
+    digest: "digest",
+    title: path,
+    label: "label",
+    extractorVersion: 1,
+    shape: {
+      kind: "content",
+      tier: "fastest",
+      ownerId: "owner",
+      settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
+    },
+    fileUrl: undefined,
+  };
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import { follow, followFound, openPatience } from "../../../src/sync/actions/follow.ts";
+import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
+
+const { signal } = new AbortController();
+const later = (blame: "request" | "service"): Later => ({
+  kind: "later",
+  acted: "no",
+  blame,
+  reason: "busy",
+});
+const shown = (metadata?: Record<string, unknown>, isDeleted = false): Reply<unknown> => ({
+  kind: "done",
+  value: { _id: "a", isDeleted, metadata },
+});
+const QUEUED = shown({ status: "queued" });
+const GONE: Reply<unknown> = { kind: "gone" };
+
+let asked: number;
+/** A service that shows a resource so, the last answer again and again. */
+function contextOf(answers: readonly Reply<unknown>[], crowd = 0): ActionContext {
+  asked = 0;
+  const read = async (): Promise<unknown> =>
+    await Promise.resolve(answers[Math.min(asked++, answers.length - 1)]);
+  const aside = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
+    await wait(() => crowd);
+  return { remote: { read }, signal, aside } as unknown as ActionContext; // What following uses.
+}
+const never = (): boolean => false;
+
+describe("a resource that the service works on", () => {
+  it.each<[what: string, answers: Reply<unknown>[], end: Record<string, unknown>, questions: number]>([
+    ["is done when its text is searchable", [QUEUED, shown({ status: "chunked" })], { kind: "done" }, 2],
+    [
+      "is done with what the service could not read of it",
+      [shown({ warning: "page 2" })],
+      { kind: "done", value: { warning: "page 2" } },
+      1,
+    ],
+    [
+      "is refused with the service's words",
+      [shown({ status: "error", message: "damaged" })],
+      { kind: "refused", code: "not_taken_in", message: "damaged" },
+      1,
+    ],
+    [
+      "is refused where the service has no words",
+      [shown({ status: "error" })],
+      { kind: "refused", message: "the service could not take it in" },
+      1,
+    ],
+    ["is gone when it was deleted meanwhile", [QUEUED, shown({}, true)], { kind: "gone" }, 2],
+    ["is there though one answer did not know it yet", [GONE, QUEUED, GONE, shown()], { kind: "done" }, 4],
+    [
+      "is asked for again as long as the service is to blame",
+      [...Array.from({ length: 9 }, () => later("service")), shown()],
+      { kind: "done" },
+      10,
+    ],
+    ["is left when three answers in a row fail", [later("request")], { kind: "later", reason: "busy" }, 3],
+    [
+      "is asked for again when two answers in a row fail",
+      [later("request"), later("request"), QUEUED, later("request"), later("request"), shown()],
+      { kind: "done" },
+      6,
+    ],
+    [
+      "is left where the service does not say how far it is",
+      [{ kind: "refused", code: "c", message: "no" }],
+      { kind: "later", acted: "maybe", blame: "request" },
+      1,
+    ],
+  ])("%s", async (_what, answers, end, questions) => {
+    expect(await follow(contextOf(answers), "a", never)).toMatchObject(end);
+    expect(asked).toBe(questions);
+  });
+
+  it("is of no interest any more when something happened to its file", async () => {
+    expect(await follow(contextOf([QUEUED], 1), "a", () => true)).toEqual({ kind: "outdated" });
+    expect(asked).toBe(0);
+  });
+});
+
+describe("a resource whose answer was lost", () => {
+  it.each<[what: string, answers: Reply<unknown>[], end: unknown]>([
+    ["is found as it is", [shown()], { kind: "done" }],
+    ["is followed where the service works on it", [QUEUED, shown()], { kind: "done" }],
+    ["is not found where the service does not show it", [GONE], undefined],
+    ["is not found where it is deleted", [shown({}, true)], undefined],
+    ["is not found where the service could not take it in", [shown({ status: "error" })], undefined],
+    ["is not found where the service fails at once", [later("request")], undefined],
+  ])("%s", async (_what, answers, end) => {
+    const found = await followFound(contextOf(answers), "a", never);
+    expect(found?.kind).toBe((end as { kind: string } | undefined)?.kind);
+  });
+
+  it("is of no interest any more when something happened to its file", async () => {
+    expect(await followFound(contextOf([QUEUED], 1), "a", () => true)).toEqual({ kind: "outdated" });
+  });
+});
+
+describe("patience with an earlier request of the same key", () => {
+  const waits = async (reply: Partial<Later>): Promise<[boolean, number]> => {
+    let rests = 0;
+    const aside = async (): Promise<void> => void (await Promise.resolve((rests += 1)));
+    const patience = openPatience({ aside, signal } as unknown as ActionContext); // It waits in no time.
+    const more = await patience.wait({ ...later("request"), ...reply });
+    return [more, rests];
+  };
+
+  it("waits while the service works on that one, and not for another failure", async () => {
+    expect(await waits({ isUnderWay: true })).toEqual([true, 1]);
+    expect(await waits({ isUnderWay: true, retryAfterMs: 1 })).toEqual([true, 1]);
+    expect(await waits({})).toEqual([false, 0]);
+    expect(await waits({ isUnderWay: false })).toEqual([false, 0]);
+  });
+});

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { labelOf } from "../../../src/sync/actions/observe.ts";
+import { type Prepared, prepareLook } from "../../../src/sync/actions/prepare.ts";
+import type { ReadOutcome, SourceDocument } from "../../../src/sync/document/read.ts";
+import type { FileState, Look } from "../../../src/sync/plan/model.ts";
+import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
+
+let shop: Workshop;
+beforeEach(() => {
+  shop = openWorkshop();
+});
+afterEach(() => shop.close());
+
+/** What is read of `a.md`: the title is its path, so that names are equal only where the label is. */
+function document(more: { sizeBytes?: number; hash?: string; title?: string } = {}): ReadOutcome {
+  const { sizeBytes = 4, hash = "hash", title = "a.md" } = more;
+  const { entry, shape, extractorVersion, digest } = observedAt("a.md");
+  const recipe = { title, description: "d", extractorVersion, ...shape };
+  const read = { ...entry, sizeBytes };
+  const facts = { kind: "content", content: "text", digest, hash, sizeBytes, entry: read, recipe };
+  return { kind: "document", document: facts as unknown as SourceDocument };
+}
+const prepare = async (outcome: ReadOutcome, look: Look = shop.look("a.md")): Promise<Prepared | undefined> =>
+  await prepareLook(
+    shop.context({ reader: { read: async () => await Promise.resolve(outcome) } }),
+    shop.source,
+    look,
+  );
+/** A row whose title and description are those of `document()`. */
+const add = async (
+  state: FileState,
+  docId: string | null = "doc",
+  label = labelOf("a.md", "d"),
+): Promise<number> => {
+  await shop.write(() =>
+    shop.ledger.files.insert(shop.source.id, docId, state, { ...observedAt("a.md"), label }),
+  );
+  return shop.ledger.files.living(shop.source.id, "a.md")?.id ?? 0;
+};
+const troubles = (): unknown[] => {
+  shop.ledger.flush();
+  return shop.ledger.files.troubledAt(shop.source.id, undefined);
+};
+
+describe("a file that cannot be read to its end", () => {
+  it.each<[what: string, outcome: ReadOutcome, looks: string[]]>([
+    ["because it changes is looked at again when it rests", { kind: "torn" }, ["a.md torn"]],
+    ["because it is gone is looked at again", { kind: "gone" }, ["a.md"]],
+    ["because it was emptied since is looked at again", document({ sizeBytes: 0 }), ["a.md"]],
+  ])("%s", async (_what, outcome, looks) => {
+    expect(await prepare(outcome)).toBeUndefined();
+    expect([shop.looks, shop.state("a.md"), shop.reports]).toEqual([looks, undefined, []]);
+  });
+
+  it("is parked for a minute, and longer with each further failure", async () => {
+    await prepare({ kind: "unreadable", code: "EACCES" });
+    expect(shop.state("a.md")).toBe("parked");
+    expect(troubles()).toMatchObject([{ path: "a.md", code: "EACCES", message: "cannot be read: EACCES" }]);
+    await prepare({ kind: "unreadable", code: "EACCES" });
+    expect(shop.looks).toEqual([`a.md at ${shop.nowMs + 60_000}`, `a.md at ${shop.nowMs + 120_000}`]);
+    expect(shop.reports).toMatchObject([
+      { action: "read", outcome: "parked", docId: undefined },
+      { action: "read", outcome: "parked" },
+    ]);
+  });
+
+  it("keeps its resource", async () => {
+    const id = await add("agreed");
+    await prepare({ kind: "unreadable", code: "EIO" });
+    expect(shop.get(id)).toMatchObject({ state: "parked", docId: "doc" });
+    expect(shop.reports).toMatchObject([{ docId: "doc" }]);
+  });
+});
+
+describe("a file that cannot become a resource", () => {
+  it.each<[what: string, outcome: ReadOutcome, docId: string | null, state: FileState, reported: string]>([
+    ["and is refused failed", { kind: "refused", reason: "damaged" }, null, "failed", "refused"],
+    ["and has no resource is left out", { kind: "skipped", reason: "damaged" }, null, "skipped", "skipped"],
+    ["and has one keeps it and failed", { kind: "skipped", reason: "damaged" }, "doc", "failed", "refused"],
+  ])("%s", async (_what, outcome, docId, state, reported) => {
+    const id = await add("agreed", docId);
+    await prepare(outcome);
+    expect(shop.state("a.md")).toBe(state);
+    expect(shop.get(id)).toMatchObject({ docId, rulesKey: shop.source.rulesKey });
+    expect(shop.reports).toMatchObject([{ action: "read", outcome: reported, message: "damaged" }]);
+  });
+
+  it("has a row from then on", async () => {
+    await prepare({ kind: "refused", reason: "damaged" });
+    expect(troubles()).toMatchObject([{ path: "a.md", code: "not_accepted", message: "damaged" }]);
+  });
+
+  it("because it is empty, and was when it was looked at, is left out", async () => {
+    await prepare(document({ sizeBytes: 0 }), shop.look("a.md", 0));
+    expect([shop.state("a.md"), shop.looks]).toEqual(["skipped", []]);
+  });
+
+  it("keeps what is known of its resource's text only if its update was acknowledged", async () => {
+    const [sure] = [await add("agreed")];
+    await prepare({ kind: "refused", reason: "damaged" });
+    expect(shop.get(sure)?.hash).toBe("hash");
+    await shop.write(() => shop.ledger.files.setState(sure, "unsure"));
+    await prepare({ kind: "refused", reason: "damaged" });
+    expect(shop.get(sure)?.hash).toBe("");
+  });
+});
+
+describe("a file that needs no request", () => {
+  it("because nothing but its times changed is in agreement, and nothing is reported", async () => {
+    const id = await add("failed");
+    const look = shop.look("a.md");
+    expect(await prepare(document(), { ...look, entry: { ...look.entry, mtimeMs: 9 } })).toBeUndefined();
+    expect([shop.state("a.md"), shop.reports]).toEqual(["agreed", []]);
+    expect(shop.get(id)?.docId).toBe("doc");
+  });
+
+  it("because its path is no part of its names is in agreement, and its move is reported", async () => {
+    await add("agreed");
+    expect(await prepare(document(), { ...shop.look("a.md"), from: "old.md" })).toBeUndefined();
+    expect(shop.state("a.md")).toBe("agreed");
+    expect(shop.reports).toMatchObject([{ action: "move", from: "old.md", docId: "doc", outcome: "done" }]);
+  });
+});
+
+describe("a file that is to be sent", () => {
+  it("for the first time is created under a key of its own, noted before it leaves", async () => {
+    const prepared = await prepare(document());
+    expect(prepared?.bytes).toBe(4);
+    expect(shop.ledger.intents.creates(shop.source.id)).toEqual([]);
+    const departures = await shop.write(() => prepared?.write());
+    const [intent] = shop.ledger.intents.creates(shop.source.id);
+    expect(departures).toMatchObject({ action: "create", mayBeThere: false, intent });
+    expect(intent).toMatchObject({ path: "a.md", attempts: 1, docId: null });
+    expect(intent?.key).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it.each([
+    ["has other bytes", document({ hash: "other" }), undefined, "update"],
+    ["has another title", document({ title: "Other" }), undefined, "retitle"],
+    ["moved and has its path in its names", document(), "old.md", "move"],
+  ] as const)(
+    "because it %s counts as unsure until that is acknowledged",
+    async (_what, outcome, from, action) => {
+      const id = await add("agreed", "doc", from === undefined ? undefined : "label of the old path");
+      const prepared = await prepare(outcome, { ...shop.look("a.md"), ...(from !== undefined && { from }) });
+      expect(shop.state("a.md")).toBe("agreed");
+      const departure = await shop.write(() => prepared?.write());
+      expect(departure).toMatchObject({ action, intent: undefined, mayBeThere: false });
+      expect(shop.get(id)?.state).toBe("unsure");
+    },
+  );
+
+  it("is sent again under the old key when its create is in doubt and says the same", async () => {
+    const first = await prepare(document());
+    const departed = await shop.write(() => first?.write());
+    await shop.write(() => shop.ledger.intents.doubt(departed?.intent?.id ?? 0, null));
+    const second = await prepare(document());
+    const again = await shop.write(() => second?.write());
+    expect(again?.intent).toMatchObject({ key: departed?.intent?.key, attempts: 2 });
+  });
+});

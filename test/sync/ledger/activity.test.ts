@@ -1,0 +1,63 @@
+import Database from "better-sqlite3";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type Activity, type ActivityLog, openActivity } from "../../../src/sync/ledger/activity.ts";
+import { MIGRATIONS } from "../../../src/sync/ledger/schema.ts";
+
+let db: Database.Database;
+let log: ActivityLog;
+beforeEach(() => {
+  db = new Database(":memory:");
+  for (const step of MIGRATIONS) db.exec(step);
+  db.pragma("foreign_keys = off");
+  log = openActivity(db);
+});
+afterEach(() => db.close());
+
+const activity = (path: string, more: Partial<Activity> = {}): Activity => ({
+  atMs: 1,
+  source: 1,
+  path,
+  from: undefined,
+  docId: undefined,
+  action: "create",
+  outcome: "done",
+  durationMs: 2,
+  message: undefined,
+  ...more,
+});
+
+it("what was done is given back as it was noted, the newest first", () => {
+  const moved = activity("b", { from: "a", docId: "doc", action: "move", message: "words" });
+  log.add(activity("a"));
+  log.add(moved);
+  expect(log.recent(10)).toEqual([moved, activity("a")]);
+  expect(log.recent(1)).toEqual([moved]);
+});
+
+it("what was done below a folder is found, and what left it, and none of its neighbours", () => {
+  for (const path of ["d", "d/a", "d0", "d-", "e"]) log.add(activity(path));
+  log.add(activity("f", { from: "d/b" }));
+  log.add(activity("d/a", { source: 2 }));
+  expect(log.recentAt(1, "d", 10).map(({ path }) => path)).toEqual(["f", "d/a", "d"]);
+  expect(log.recentAt(1, undefined, 3).map(({ path }) => path)).toEqual(["f", "e", "d-"]);
+});
+
+it("resources that were made since a time are found, of one source, and nothing else that was done", () => {
+  log.add(activity("a", { atMs: 5, docId: "at the time" }));
+  log.add(activity("b", { atMs: 6, docId: "made" }));
+  log.add(activity("c", { atMs: 6, docId: "updated", action: "update" }));
+  log.add(activity("d", { atMs: 6, docId: "refused", outcome: "refused" }));
+  log.add(activity("e", { atMs: 6, docId: "elsewhere", source: 2 }));
+  log.add(activity("f", { atMs: 6 }));
+  expect(log.madeSince(1, 5)).toEqual(["made"]);
+});
+
+it("the newest ten thousand entries are kept, and some more until the next thousand", () => {
+  db.transaction(() => {
+    for (let count = 1; count <= 12_000; count += 1) log.add(activity(String(count)));
+  })();
+  const left = log.recent(20_000).map(({ path }) => Number(path));
+  expect([left.length, left[0], left.at(-1)]).toEqual([10_000, 12_000, 2001]);
+  log.add(activity("one more"));
+  expect(log.recent(20_000)).toHaveLength(10_001);
+});
