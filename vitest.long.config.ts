@@ -10,7 +10,7 @@ export const LONG_TESTS = [
   "test/cli/{key,no-home,restore,up}.test.ts",
   "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
-  "test/kb/ingest/extract/{extract,ocr}.test.ts",
+  "test/kb/ingest/extract/{extract,hostile-pdf,ocr}.test.ts",
   "test/kb/http/partly-read.test.ts",
   "test/kb/http/public-address.test.ts",
   "test/kb/service/{model-change,kill,kill-model,kill-queues,stop}.test.ts",

@@ -48,7 +48,7 @@ export function openImageReader(): ImageReader {
   );
   return {
     look: async (path, mediaType, { render, signal }) => {
-      const [facts] = await pool.ask({ path, mediaType, pixelsMax: PIXELS_MAX, render }, signal);
+      const [facts] = await pool.ask({ path, mediaType, pixelsMax: PIXELS_MAX, render }, { signal });
       if (facts === undefined) throw new Error("an image was read without an answer");
       return facts;
     },

@@ -7,7 +7,7 @@ import { embeddingText } from "../embed/embedding-text.ts";
 import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
 import type { Chunking, ResourceKey } from "../store/store.ts";
 import type { Span } from "./chunk/span.ts";
-import type { Aside, Extraction, Extractor } from "./extract/extract.ts";
+import type { Behalf, Extraction, Extractor } from "./extract/extract.ts";
 import { MEDIA_TYPES } from "./extract/media-type.ts";
 import type { TextForm } from "./extract/text-form.ts";
 import type { LanguageService } from "./language-service.ts";
@@ -50,10 +50,10 @@ const CHUNK_CHARS_MORE = 4 * 1024 * 1024;
 /** Turns a file into its text, and a text into what the store keeps of it: chunks, and vectors where the tier has them. */
 export interface Ingest {
   /**
-   * The text of an uploaded file; `form` is how text is read, by what is declared of it; `aside` runs the recogniser's
-   * part. Throws what the extractor does.
+   * The text of an uploaded file; `form` is how text is read, by what is declared of it; `behalf` says for whom.
+   * Throws what the extractor does.
    */
-  textOf(path: string, mediaType: string, form?: TextForm, aside?: Aside): Promise<ReadText>;
+  textOf(path: string, mediaType: string, form?: TextForm, behalf?: Behalf): Promise<ReadText>;
   /**
    * Gives no vectors where the resource is to get them later: it has many chunks, or there is no model that works.
    * Throws what `busy` makes when too much is waiting already, and `too_many_chunks`; then nothing was done.
@@ -190,11 +190,11 @@ export function openIngest(given: IngestParts): Ingest {
       const embedded = await timed("embed", () => embedding.run(() => embed(text, spans, tier, about)));
       return { ...chunking, ...embedded };
     },
-    textOf: async (path, mediaType, form = "undeclared", aside) => {
+    textOf: async (path, mediaType, form = "undeclared", behalf) => {
       // Rows hold only types that the upload found, so this finds its type back.
       const type = MEDIA_TYPES.find((known) => known === mediaType);
       assert(type !== undefined, `a stored file has the unknown media type ${mediaType}`);
-      return await timed("extract", () => extractor.extractText({ path, mediaType: type, form, aside }));
+      return await timed("extract", () => extractor.extractText({ path, mediaType: type, form, behalf }));
     },
     ocr: extractor.ocr,
     close: async () => {

@@ -4,8 +4,7 @@ import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/store.ts";
 import { noteOf, type Asked } from "./asked.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
-import { nowIso } from "./knowledge-base.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
+import { nowIso, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, refuseAddress, urlSource } from "./source.ts";
@@ -21,8 +20,8 @@ export function createResource(
   asked: Asked = {},
 ): Promise<Resource> {
   const create = async (): Promise<Resource> => {
-    const source = await sourceOf(kb, accountId, body);
     const record = recordOf(kb, accountId, body);
+    const source = await sourceOf(kb, record, body);
     const { title, tier, ownerId, settings } = record;
     const { warning, ...kept } = source;
     const chunking = await kb.ingest.chunk(source.content, settings, tier, {
@@ -93,12 +92,10 @@ function recordOf(
   };
 }
 
-function sourceOf(kb: KnowledgeBase, accountId: string, body: CreateBody): ReturnType<typeof urlSource> {
+function sourceOf(kb: KnowledgeBase, whose: Whose, body: CreateBody): ReturnType<typeof urlSource> {
   refuseBothOrNeither(body);
   const { url, content } = body;
-  return url === undefined
-    ? Promise.resolve(contentSource(kb, content ?? ""))
-    : urlSource(kb, accountId, url);
+  return url === undefined ? Promise.resolve(contentSource(kb, content ?? "")) : urlSource(kb, whose, url);
 }
 
 function refuseBothOrNeither({ url, content }: CreateBody): void {

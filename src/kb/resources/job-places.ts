@@ -1,4 +1,4 @@
-import type { Aside } from "../ingest/extract/extract.ts";
+import type { WhileWaiting } from "../ingest/extract/extract.ts";
 
 /**
  * Documents that wait or work in the recogniser and take no place for that. It reads one page after another, so hundreds of
@@ -11,7 +11,7 @@ const ASIDE_CHARS_MAX = 32 * 1024 * 1024;
 /** Which of the documents that are being taken in take a place. */
 export interface JobPlaces {
   /** To be given to what takes a document in. */
-  readonly aside: Aside;
+  readonly whileWaiting: WhileWaiting;
   /** Documents under way that take no place at present. */
   lent(): number;
 }
@@ -24,7 +24,7 @@ export function openJobPlaces(onLent: () => void): JobPlaces {
   /** Those in the recogniser, longest there first. */
   const there = new Set<{ readonly heldChars: number }>();
   return {
-    aside: async (work, heldChars) => {
+    whileWaiting: async (work, heldChars) => {
       const document = { heldChars };
       there.add(document);
       onLent();

@@ -30,11 +30,7 @@ export interface JobRunner {
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
   const running = new Map<string, { readonly due: DueJob; readonly work: Promise<void> }>();
   const places = openJobPlaces(() => watch.wake());
-  const ingest: KnowledgeBase["ingest"] = {
-    ...kb.ingest,
-    textOf: (path, mediaType, form) => kb.ingest.textOf(path, mediaType, form, places.aside),
-  };
-  const kbOfJobs: KnowledgeBase = { ...kb, ingest };
+  const kbOfJobs: KnowledgeBase = { ...kb, whileWaiting: places.whileWaiting };
   let bodyBytes = 0;
   let closed = false;
 

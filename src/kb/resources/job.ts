@@ -97,8 +97,7 @@ async function completeCreate(kb: KnowledgeBase, at: ResourceKey, job: Job): Pro
   const resource = await kb.store.resource(at);
   if (resource === undefined) return;
   const { url, content } = JSON.parse(job.body) as Pick<CreateBody, "url" | "content">; // written by newJob
-  const source =
-    url === undefined ? contentSource(kb, content ?? "") : await urlSource(kb, at.accountId, url);
+  const source = url === undefined ? contentSource(kb, content ?? "") : await urlSource(kb, resource, url);
   const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
     title: resource.title,
     warning: source.warning,

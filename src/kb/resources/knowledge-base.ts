@@ -1,6 +1,7 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Fetcher } from "../fetch/fetcher.ts";
+import type { Behalf, WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { PageReader } from "../ingest/page/page-reader.ts";
 import type { Model } from "../ingest/model.ts";
@@ -45,6 +46,8 @@ export interface KnowledgeBase {
   };
   /** The service is ending: what fails now may fail for that. */
   readonly isEnding: () => boolean;
+  /** For a job of the queue: runs what it waits in. */
+  readonly whileWaiting?: WhileWaiting;
   readonly nowMs: () => number;
   /** Hears how long each search took that was answered. */
   readonly onSearched?: (tier: Tier, seconds: number) => void;
@@ -80,6 +83,17 @@ export function rememberCollections(store: Store): Collections {
       return collections.find(({ id }) => id === collectionId)?.tier;
     },
   };
+}
+
+/** Whose a document is. */
+export interface Whose {
+  readonly accountId: string;
+  readonly ownerId: string;
+}
+
+/** For whom a document is read: what is slow is shared equally among accounts, and among the owners of each. */
+export function behalfOf({ whileWaiting }: KnowledgeBase, { accountId, ownerId }: Whose): Behalf {
+  return { tenant: [accountId, ownerId], whileWaiting };
 }
 
 /** The present moment as the wire writes it. */

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { LinkAnswer, Validators } from "../fetch/fetcher.ts";
 import { readLink } from "../fetch/link.ts";
+import type { Behalf } from "../ingest/extract/extract.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { announcedEncoding, readHead } from "../ingest/extract/text-file.ts";
 import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
@@ -12,7 +13,7 @@ import { linkAddress } from "../store/links.ts";
 import type { Resource } from "../store/store.ts";
 import { newFileToken } from "./file-address.ts";
 import type { Received } from "./file-area.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
+import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 
 /** As much of an answer as tells whether it is a page. */
@@ -34,15 +35,16 @@ interface FetchedLink {
  */
 export async function linkText(
   kb: KnowledgeBase,
-  accountId: string,
+  whose: Whose,
   given: string,
   before?: Pick<Resource, "content">,
 ): Promise<ReadText | "unchanged"> {
+  const { accountId } = whose;
   const fetched = await fetchLink(kb, given, before && (await knownOf(kb, accountId, given, before.content)));
   if (fetched === "unchanged") return "unchanged";
   const { received, validators } = fetched;
   try {
-    const read = await textOf(kb, fetched);
+    const read = await textOf(kb, behalfOf(kb, whose), fetched);
     const text = read.text.toWellFormed();
     if (validators.etag !== undefined || validators.lastModified !== undefined) {
       await kb.store.noteLinkFetch({
@@ -104,14 +106,20 @@ async function receive(kb: KnowledgeBase, answer: LinkAnswer): Promise<FetchedLi
   return { received, url, type: contentType(answer.contentType), validators };
 }
 
-async function textOf(kb: KnowledgeBase, { received, url, type }: FetchedLink): Promise<ReadText> {
+async function textOf(
+  kb: KnowledgeBase,
+  behalf: Behalf,
+  { received, url, type }: FetchedLink,
+): Promise<ReadText> {
   const { path, sizeBytes } = received;
   if (sizeBytes === 0) throw failed("its answer is empty");
   const head = await readHead(path, HEAD_BYTES);
   // Before the server's word: many call whatever they have a page or text, and a file's bytes would pass for words.
-  if (isBinary(type, head)) return kb.ingest.textOf(path, await detectMediaType(path));
+  if (isBinary(type, head)) return kb.ingest.textOf(path, await detectMediaType(path), undefined, behalf);
   if (isPage(type, head)) {
-    const text = await kb.pages.read({ path, encoding: type.encoding, url: url.href });
+    const page = { path, encoding: type.encoding, url: url.href };
+    const read = (): Promise<string> => kb.pages.read(page, behalf.tenant);
+    const text = await (behalf.whileWaiting?.(read, 0) ?? read());
     if (text.trim() === "") throw failed("the page has no text; what scripts would make of it is not seen");
     return { text };
   }
@@ -122,7 +130,7 @@ async function textOf(kb: KnowledgeBase, { received, url, type }: FetchedLink): 
     if (text.includes("\0")) throw failed("its answer is not the text that it says it is");
     return { text };
   }
-  return kb.ingest.textOf(path, await detectMediaType(path), formOf(type, url));
+  return kb.ingest.textOf(path, await detectMediaType(path), formOf(type, url), behalf);
 }
 
 /** A server that says `text/plain` means it, whatever the address ends in. */

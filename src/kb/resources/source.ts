@@ -3,7 +3,7 @@ import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import type { Origin, Resource, StoredFile } from "../store/store.ts";
 import { lastSegment } from "./file-address.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
+import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
 import { linkText, refuseLink } from "./link.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
 
@@ -25,8 +25,8 @@ export function contentSource(kb: KnowledgeBase, given: string): Source {
 }
 
 /** What an address gives: see `changedSource`, without anything to compare with. */
-export async function urlSource(kb: KnowledgeBase, accountId: string, given: string): Promise<Source> {
-  const source = await changedSource(kb, accountId, given, undefined);
+export async function urlSource(kb: KnowledgeBase, whose: Whose, given: string): Promise<Source> {
+  const source = await changedSource(kb, whose, given, undefined);
   if (source === undefined) throw new Error("a link said that it is unchanged, but nothing was there before");
   return source;
 }
@@ -38,7 +38,7 @@ export async function urlSource(kb: KnowledgeBase, accountId: string, given: str
  */
 export async function changedSource(
   kb: KnowledgeBase,
-  accountId: string,
+  whose: Whose,
   given: string,
   before: Resource | undefined,
 ): Promise<Source | undefined> {
@@ -46,7 +46,7 @@ export async function changedSource(
   const place = kb.addresses.place(url);
   switch (place.kind) {
     case "elsewhere": {
-      const found = await linkText(kb, accountId, given, before);
+      const found = await linkText(kb, whose, given, before);
       if (found === "unchanged") return undefined;
       const content = found.text;
       refuseTooLong(kb, content, "url");
@@ -55,9 +55,9 @@ export async function changedSource(
     case "inside":
       throw notIssued(given);
     case "token": {
-      const file = await issuedFile(kb, accountId, given, place.token);
+      const file = await issuedFile(kb, whose.accountId, given, place.token);
       const fileUrl = kb.addresses.urlOf(file);
-      const { text: content, warning } = await readFileText(kb, file);
+      const { text: content, warning } = await readFileText(kb, whose, file);
       refuseTooLong(kb, content, "url");
       return { origin: "file", url: fileUrl, content, warning };
     }
@@ -87,12 +87,13 @@ export async function issuedFile(
   return file;
 }
 
-async function readFileText(kb: KnowledgeBase, file: StoredFile): Promise<ReadText> {
+async function readFileText(kb: KnowledgeBase, whose: Whose, file: StoredFile): Promise<ReadText> {
   try {
     return await kb.ingest.textOf(
       kb.files.path(file.token),
       file.mediaType,
       textFormOf(file.declaredType ?? undefined, file.name),
+      behalfOf(kb, whose),
     );
   } catch (error) {
     // A child process that could not open it has no code to tell.

@@ -29,7 +29,7 @@ export async function applyUpdate(
   asked.makeRoom?.(before);
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
-  const source = await newSource(kb, accountId, before, body);
+  const source = await newSource(kb, before, body);
   const chunking = await chunkAgain(kb, before, settings, source, body.title?.toWellFormed());
   const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
@@ -78,17 +78,12 @@ function refuseNothing(body: UpdateBody): void {
 }
 
 /** The new text, checked against what the resource was made from; undefined when neither content nor url came. */
-async function newSource(
-  kb: KnowledgeBase,
-  accountId: string,
-  before: Resource,
-  body: UpdateBody,
-): Promise<Source | undefined> {
+async function newSource(kb: KnowledgeBase, before: Resource, body: UpdateBody): Promise<Source | undefined> {
   refuseForeignSource(kb, before, body);
   const { content, url } = body;
   // A link is asked whether it changed; one that did not keeps its chunks. One that was never read has none.
   const known = before.origin === "link" && before.version > 0 ? before : undefined;
-  if (url !== undefined) return changedSource(kb, accountId, url, known);
+  if (url !== undefined) return changedSource(kb, before, url, known);
   return content === undefined ? undefined : contentSource(kb, content);
 }
 

@@ -1,9 +1,13 @@
 import { codeOf, messageOf } from "../failure.ts";
 
-/** What a child answers: `ready` once, then for each request any number of parts and one `done` or `failed`. */
+/**
+ * What a child answers: `ready` once, then for each request any number of parts and one `done` or `failed`. `allow`: from now on
+ * it may take so much processor time.
+ */
 export type CappedReply<Part, Failure extends string> =
   | { readonly kind: "ready" }
   | { readonly kind: "part"; readonly part: Part }
+  | { readonly kind: "allow"; readonly cpuMs: number }
   | { readonly kind: "done"; readonly rssBytes: number; readonly cpuMs: number }
   | { readonly kind: "failed"; readonly code: Failure; readonly detail: string };
 
@@ -40,11 +44,12 @@ export function tellsOfMachine(error: unknown): boolean {
 
 /**
  * The child's side: works on each request that comes, one at a time, giving away parts as it has them. `codeFor` names
- * what was thrown. The process ends with its parent, however that ends.
+ * what was thrown. `allow` sets how much processor time the rest of a request may take. The process ends with its parent,
+ * however that ends.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- they hold a child to what its parent asks for
 export function answerRequests<Request, Part, Failure extends string>(
-  work: (request: Request, give: (part: Part) => void) => Promise<void>,
+  work: (request: Request, give: (part: Part) => void, allow: (cpuMs: number) => void) => Promise<void>,
   codeFor: (error: unknown) => Failure,
 ): void {
   const reply = (message: CappedReply<Part, Failure>): void => {
@@ -52,7 +57,11 @@ export function answerRequests<Request, Part, Failure extends string>(
   };
   const answer = async (request: Request): Promise<void> => {
     try {
-      await work(request, (part) => reply({ kind: "part", part }));
+      await work(
+        request,
+        (part) => reply({ kind: "part", part }),
+        (cpuMs) => reply({ kind: "allow", cpuMs }),
+      );
       const { user, system } = process.cpuUsage();
       reply({ kind: "done", rssBytes: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 });
     } catch (error) {

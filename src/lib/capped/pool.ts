@@ -1,5 +1,5 @@
-import PQueue from "p-queue";
 import { KbsyncError } from "../failure.ts";
+import { openGate } from "../gate.ts";
 import { measureBaseKb, startCappedProcess } from "./process.ts";
 import type { CappedKind, CappedLimits, CappedProcess } from "./process.ts";
 
@@ -7,6 +7,8 @@ import type { CappedKind, CappedLimits, CappedProcess } from "./process.ts";
 export interface CappedPoolOptions extends CappedLimits {
   /** Most requests worked on at once, each in a process of its own. */
   readonly processes: number;
+  /** Processes beyond that, each for a tenant of whom nothing is worked on while others take all of them. Default 0. */
+  readonly guests?: number;
   /** Idle processes end after this time. */
   readonly idleMs: number;
   /** The code of the failure when too many requests wait. Default `pool_busy`. */
@@ -18,22 +20,42 @@ export interface CappedPool<Request, Part> {
   /**
    * Waits for a free process; a request at which it falls is given to a fresh one, once: what an earlier document left
    * behind may be to blame. Gives the parts of its answer in order. Rejects with what the kind's `failure` makes, with
-   * the signal's reason, with `busyCode` and, once closed, with `closed`. `onTurn` is called once, when the wait is over.
+   * the signal's reason, with `busyCode` and, once closed, with `closed`.
    */
-  ask(request: Request, signal?: AbortSignal, onTurn?: () => void): Promise<readonly Part[]>;
+  ask(request: Request, options?: AskOptions): Promise<readonly Part[]>;
   /** Ends all processes; what is under way fails. */
   close(): void;
 }
 
+export interface AskOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called once, when the wait is over. */
+  readonly onTurn?: () => void;
+  /** Whose work it is, such as account and owner, among whom the processes' time is shared equally. Default: nobody's. */
+  readonly tenant?: readonly string[] | undefined;
+}
+
 /** Requests that may wait; callers have bounds of their own, this one only keeps a mistake from growing. */
 const WAITING_MAX = 1000;
+/** Of one account, so that another one finds room. */
+const WAITING_SHARE_MAX = 750;
 
 /** Starts nothing until the first request. Its processes never keep this one alive by themselves. */
 export function openCappedPool<Request extends object, Part, Failure extends string>(
   kind: CappedKind<Request, Failure>,
   options: CappedPoolOptions,
 ): CappedPool<Request, Part> {
-  const queue = new PQueue({ concurrency: options.processes });
+  const gate = openGate({
+    width: options.processes,
+    guests: options.guests ?? 0,
+    lineMax: WAITING_MAX,
+    shareMax: WAITING_SHARE_MAX,
+    full: () =>
+      new KbsyncError("too many documents are waiting to be read", {
+        code: options.busyCode ?? "pool_busy",
+        retryable: true,
+      }),
+  });
   const idle = new Map<CappedProcess<Request, Part>, NodeJS.Timeout>();
   const busy = new Set<CappedProcess<Request, Part>>();
   let baseKb: Promise<number | undefined> | undefined;
@@ -64,14 +86,8 @@ export function openCappedPool<Request extends object, Part, Failure extends str
   };
 
   return {
-    ask: async (request, signal, onTurn) => {
+    ask: async (request, { signal, onTurn, tenant = [] } = {}) => {
       assertOpen(closed);
-      if (queue.size >= WAITING_MAX) {
-        throw new KbsyncError(`${queue.size} documents are waiting to be read`, {
-          code: options.busyCode ?? "pool_busy",
-          retryable: true,
-        });
-      }
       const attempt = async (isLast: boolean): Promise<readonly Part[]> => {
         const process = await take();
         busy.add(process);
@@ -89,7 +105,7 @@ export function openCappedPool<Request extends object, Part, Failure extends str
         onTurn?.();
         return await attempt(false);
       };
-      return await queue.add(work, signal === undefined ? {} : { signal });
+      return await gate.run(work, { signal, path: tenant });
     },
     close: () => {
       closed = true;

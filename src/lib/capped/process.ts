@@ -1,5 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -25,6 +26,11 @@ export interface CappedKind<Request, Failure extends string> {
   readonly module: URL;
   /** More of Node's flags, as `--allow-addons`. */
   readonly flags?: readonly string[];
+  /**
+   * Processor time that a request may take, in milliseconds, until the child allows more; after it the child is killed as after
+   * `timeoutMs`. Default: as much as there is in that time. Where the system does not tell it (not Linux), that alone counts.
+   */
+  cpuMs?(this: void, request: Request): number | undefined;
   /** The error that a caller sees. */
   failure(code: Failure | CappedEnd, request: Request, detail: string): Error;
 }
@@ -128,7 +134,8 @@ export function startCappedProcess<Request extends object, Part, Failure extends
           fell = known === "fall";
           return kind.failure(known, request, detail);
         };
-        const asked = askOnce<Part, Failure>(child, failure, request, limits, stderr, signal);
+        const budget = { timeoutMs: limits.timeoutMs, cpuMs: kind.cpuMs?.(request), isReady: () => isReady };
+        const asked = askOnce<Part, Failure>(child, failure, request, budget, stderr, signal);
         abandon = asked.abandon;
         const { parts, rssBytes, cpuMs } = await asked.answer;
         fit &&= cpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
@@ -144,6 +151,14 @@ export function startCappedProcess<Request extends object, Part, Failure extends
   };
 }
 
+/** What one request may take. */
+interface RequestBudget {
+  readonly timeoutMs: number;
+  readonly cpuMs: number | undefined;
+  /** Whether the child has started: the time for that is not the request's. */
+  isReady(this: void): boolean;
+}
+
 interface Answer<Part> {
   readonly parts: readonly Part[];
   readonly rssBytes: number;
@@ -155,13 +170,20 @@ function askOnce<Part, Failure extends string>(
   child: ChildProcess,
   failure: (end: Failure | CappedEnd, detail: string) => Error,
   request: object,
-  limits: CappedLimits,
+  budget: RequestBudget,
   stderr: () => string,
   signal: AbortSignal | undefined,
 ): { readonly answer: Promise<Answer<Part>>; readonly abandon: (reason: Error) => void } {
   const { promise: answer, resolve, reject } = Promise.withResolvers<Answer<Part>>();
   const parts: Part[] = [];
+  const cpu =
+    budget.cpuMs === undefined
+      ? undefined
+      : watchCpu(child, budget.cpuMs, budget.isReady, (cpuMs) => {
+          settle(failure("time", `used ${cpuMs} ms of processor time`));
+        });
   const onMessage = (reply: CappedReply<Part, Failure>): void => {
+    if (reply.kind === "allow") cpu?.allow(reply.cpuMs);
     if (reply.kind === "part") parts.push(reply.part);
     if (reply.kind === "failed") settle(failure(reply.code, reply.detail));
     if (reply.kind === "done") settle(undefined, { parts, rssBytes: reply.rssBytes, cpuMs: reply.cpuMs });
@@ -173,11 +195,12 @@ function askOnce<Part, Failure extends string>(
   const onError = (error: Error): void => settle(failure("unable", error.message));
   const onAbort = (): void => settle(signal?.reason);
   const timer = setTimeout(() => {
-    settle(failure("time", `still busy after ${limits.timeoutMs} ms`));
-  }, limits.timeoutMs);
+    settle(failure("time", `still busy after ${budget.timeoutMs} ms`));
+  }, budget.timeoutMs);
 
   const settle = (error: unknown, result?: Answer<Part>): void => {
     clearTimeout(timer);
+    cpu?.stop();
     child.off("message", onMessage).off("exit", onExit).off("error", onError);
     signal?.removeEventListener("abort", onAbort);
     if (result === undefined) reject(error);
@@ -190,6 +213,48 @@ function askOnce<Part, Failure extends string>(
     if (error !== null) onError(error);
   });
   return { answer, abandon: settle };
+}
+
+/** How often a child's processor time is looked at. */
+const CPU_CHECK_MS = 250;
+
+/** Calls `onSpent`, once, when a child has used so much processor time since it was ready; more may be allowed from then on. */
+function watchCpu(
+  { pid = 0 }: ChildProcess,
+  firstMs: number,
+  isReady: () => boolean,
+  onSpent: (cpuMs: number) => void,
+): { allow(cpuMs: number): void; stop(): void } {
+  let allowedMs = firstMs;
+  let fromMs: number | undefined;
+  const timer = setInterval(() => {
+    const usedMs = isReady() ? cpuMsOf(pid) : undefined;
+    if (usedMs === undefined) return;
+    fromMs ??= usedMs;
+    if (usedMs - fromMs < allowedMs) return;
+    clearInterval(timer);
+    onSpent(usedMs - fromMs);
+  }, CPU_CHECK_MS).unref();
+  return {
+    allow: (cpuMs) => {
+      const usedMs = cpuMsOf(pid);
+      if (usedMs !== undefined) fromMs = usedMs;
+      allowedMs = cpuMs;
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** Processor time of a process and its threads; undefined where the system does not tell. Times are in hundredths (proc(5)). */
+function cpuMsOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // Behind the name, which may hold anything: state, and so on; the 12th and 13th are the times in user and kernel mode.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What the end of a child tells about the request it was working on. */

@@ -13,7 +13,7 @@ it.each<[string, readonly number[], number]>([
   let heard = 0;
   const places = openJobPlaces(() => (heard += 1));
   const { promise, resolve } = Promise.withResolvers<string>();
-  const works = held.map((chars) => places.aside(() => promise, chars));
+  const works = held.map((chars) => places.whileWaiting(() => promise, chars));
   expect([places.lent(), heard]).toEqual([lent, held.length]);
   resolve("read");
   expect(await Promise.all(works)).toEqual(held.map(() => "read"));
@@ -22,6 +22,6 @@ it.each<[string, readonly number[], number]>([
 
 it("a document that the recogniser fails at takes its place again", async () => {
   const places = openJobPlaces(() => undefined);
-  await expect(places.aside(() => Promise.reject(new Error("no")), 0)).rejects.toThrow("no");
+  await expect(places.whileWaiting(() => Promise.reject(new Error("no")), 0)).rejects.toThrow("no");
   expect(places.lent()).toBe(0);
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { tellsOfMachine } from "../../../src/lib/capped/child.ts";
-import { openCappedPool, type CappedPool } from "../../../src/lib/capped/pool.ts";
+import { openCappedPool, type CappedPool, type CappedPoolOptions } from "../../../src/lib/capped/pool.ts";
 import { isAlive } from "../../../src/lib/process-alive.ts";
 import type { OddRequest } from "./odd-child.ts";
 
@@ -12,10 +12,14 @@ const MODULE = new URL("odd-child.ts", import.meta.url);
 let pool: CappedPool<OddRequest, string> | undefined;
 afterEach(() => pool?.close());
 
-function open(module: URL = MODULE): CappedPool<OddRequest, string> {
+function open(
+  module: URL = MODULE,
+  more: Partial<CappedPoolOptions> = {},
+  cpuMs?: number,
+): CappedPool<OddRequest, string> {
   const failure = (code: string): Error => new Error(code);
-  const bounds = { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 5000 };
-  pool = openCappedPool<OddRequest, string, "broken">({ module, failure }, bounds);
+  const bounds = { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 5000, ...more };
+  pool = openCappedPool<OddRequest, string, "broken">({ module, failure, cpuMs: () => cpuMs }, bounds);
   return pool;
 }
 
@@ -53,6 +57,46 @@ describe("a process that works on requests", () => {
       if (isAlive(child)) process.kill(child, "SIGKILL");
     }
   }, 15_000);
+});
+
+describe("processes that several accounts share", () => {
+  it("work for each in turn, whoever asked first", async () => {
+    const opened = open();
+    const ended: string[] = [];
+    const ask = async (account: string, name: string): Promise<void> => {
+      await opened.ask({ deed: "answer" }, { tenant: [account, "owner"] });
+      ended.push(name);
+    };
+    await Promise.all([
+      ...["busy 1", "busy 2", "busy 3", "busy 4"].map((name) => ask("busy", name)),
+      ask("quiet", "quiet"),
+    ]);
+    expect(ended.indexOf("quiet")).toBeLessThan(2);
+  });
+
+  it("are one more for an account of which nothing is worked on", async () => {
+    const opened = open(MODULE, { guests: 1 });
+    const stop = new AbortController();
+    const hanging = { tenant: ["busy"], signal: stop.signal };
+    const busy = Promise.allSettled([
+      opened.ask({ deed: "hang" }, hanging),
+      opened.ask({ deed: "hang" }, hanging),
+    ]);
+    expect(await opened.ask({ deed: "answer" }, { tenant: ["quiet"] })).toEqual(["answer"]);
+    stop.abort(new Error("enough"));
+    await busy;
+  });
+
+  it.runIf(process.platform === "linux")("end with what takes more processor time than it may", async () => {
+    const opened = open(MODULE, {}, 300);
+    await expect(opened.ask({ deed: "spin" })).rejects.toThrow("time");
+    // Which time that is passed without work does not count.
+    expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
+  });
+
+  it.runIf(process.platform === "linux")("are allowed more by the child", async () => {
+    expect(await open(MODULE, {}, 300).ask({ deed: "spin on" })).toEqual(["spin on"]);
+  });
 });
 
 describe("what a failure tells of", () => {

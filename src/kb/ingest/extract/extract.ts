@@ -16,15 +16,22 @@ export interface ExtractableFile {
   readonly mediaType: MediaType;
   /** How text is read, by what is declared of it. Default: nothing is declared. */
   readonly form?: TextForm;
-  /** Runs the recogniser's part. Without it that is part of the rest. */
-  readonly aside?: Aside | undefined;
+  readonly behalf?: Behalf | undefined;
+}
+
+/** For whom a document is read. */
+export interface Behalf {
+  /** Account and owner, among whom the time of processes is shared equally. Default: nobody's. */
+  readonly tenant?: readonly string[] | undefined;
+  /** Runs what the document waits in. Default: as part of the rest. */
+  readonly whileWaiting?: WhileWaiting | undefined;
 }
 
 /**
- * Runs `work`, in which a document waits for the recogniser or is read by it, mostly the former and perhaps for hours: its
- * caller may do others meanwhile. `heldChars`: those of the document's text that are in memory until then.
+ * Runs `work`, in which a document waits for a process that reads documents or is read by it, mostly the former and perhaps
+ * for hours: its caller may do others meanwhile. `heldChars`: those of the document's text that are in memory until then.
  */
-export type Aside = <T>(work: () => Promise<T>, heldChars: number) => Promise<T>;
+export type WhileWaiting = <T>(work: () => Promise<T>, heldChars: number) => Promise<T>;
 
 /** The text of a file, well-formed UTF-16 without NUL characters. */
 export interface Extraction {
@@ -47,7 +54,7 @@ export interface ExtractorOptions {
   readonly processes?: number;
   /** Memory for reading one PDF, beyond what Node takes. Default 512 MB. */
   readonly memoryMb?: number;
-  /** Time for reading one PDF. Default 60 s. */
+  /** Time for reading one PDF, of which it has processor time by its size (`pdfCpuMs`). Default 60 s. */
   readonly timeoutMs?: number;
   /** How long a process waits for a next PDF before it ends. Default 10 s. */
   readonly idleMs?: number;
@@ -59,7 +66,7 @@ export interface ExtractorOptions {
 export interface Extractor {
   /**
    * Rejects with `unsupported_media_type` (text that is none), `text_too_large`; for PDFs `encrypted_pdf`, `damaged_pdf`,
-   * `pdf_without_text`; for images `image_too_large`, `damaged_image`, `image_without_text`,
+   * `pdf_without_text`, `too_many_pages`; for images `image_too_large`, `damaged_image`, `image_without_text`,
    * `too_many_pages`; for HTML `page_without_text`, `page_unreadable`; for PDFs and images `extraction_memory`,
    * `extraction_timeout`, `extraction_crashed` (the child process ends over the file); with `extraction_failed`, which is
    * retryable, where the file cannot be opened or no child process started, and with the signal's reason.
@@ -80,7 +87,7 @@ const PAGE_HEAD_BYTES = 1024;
 /** What stands between two pages: the boundary at which every chunker likes best to cut. */
 const PAGE_BREAK = "\n\n";
 
-const notAside: Aside = (work) => work();
+const justWait: WhileWaiting = (work) => work();
 
 /**
  * Makes an extractor. It starts no process before the first file that needs one, and never keeps this process alive by
@@ -91,6 +98,8 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const pool = openPdfPool({
     processes: options.processes ?? 2,
     memoryMb: options.memoryMb ?? 512,
+    // So that nobody waits for the end of another account's documents.
+    guests: 1,
     timeoutMs: options.timeoutMs ?? 60_000,
     idleMs: options.idleMs ?? 10_000,
   });
@@ -101,15 +110,16 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
 
   const extractPdf = async (
     path: string,
-    aside: Aside,
+    { tenant, whileWaiting = justWait }: Behalf,
     signal: AbortSignal | undefined,
   ): Promise<Extraction> => {
-    const texts = [...(await pool.extract({ path, charsMax }, signal))];
+    const ask = { signal, tenant };
+    const texts = [...(await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0))];
     const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
     let unread: readonly UnreadPage[] = [];
     if (pictures.length > 0 && ocr.pagesMax > 0) {
       const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
-      const read = await aside(() => ocr.readPages(path, pictures, signal), heldChars);
+      const read = await whileWaiting(() => ocr.readPages(path, pictures, ask), heldChars);
       unread = read.unread;
       for (const page of read.pages) {
         if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
@@ -139,7 +149,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const extractImage = async (
     path: string,
     mediaType: MediaType,
-    aside: Aside,
+    { tenant, whileWaiting = justWait }: Behalf,
     signal: AbortSignal | undefined,
   ): Promise<Extraction> => {
     if (ocr.pagesMax === 0) {
@@ -149,7 +159,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
         hint: "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send the text as content",
       });
     }
-    const read = await aside(() => ocr.readImage(path, mediaType, signal), 0);
+    const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant }), 0);
     const texts = read.pages.filter(({ lines }) => holdsText(lines)).map(ocrText);
     const count = read.pages.length + read.unread.length;
     const warning = unreadWords(read.unread, { count, words: `it has ${count} pages` });
@@ -166,8 +176,12 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     });
   };
 
-  const extractPage = async (path: string): Promise<Extraction> => {
-    const text = bounded(await pages.read({ path, encoding: undefined, url: "" }), charsMax, path);
+  const extractPage = async (
+    path: string,
+    { tenant, whileWaiting = justWait }: Behalf,
+  ): Promise<Extraction> => {
+    const page = { path, encoding: undefined, url: "" };
+    const text = bounded(await whileWaiting(() => pages.read(page, tenant), 0), charsMax, path);
     if (text !== "") return { text };
     throw new KbsyncError("there is no text in the page", {
       code: "page_without_text",
@@ -187,24 +201,24 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   };
 
   return {
-    extractText: async ({ path, mediaType, form = "undeclared", aside = notAside }, signal) => {
+    extractText: async ({ path, mediaType, form = "undeclared", behalf = {} }, signal) => {
       signal?.throwIfAborted();
       // Work that one caller may break off is shared with nobody.
       const share =
         signal === undefined ? once : (_path: string, extract: () => Promise<Extraction>) => extract();
       switch (mediaType) {
         case "text/plain":
-          if (await isPage(path, form)) return await extractPage(path);
+          if (await isPage(path, form)) return await extractPage(path, behalf);
           return { text: await structured.layOut(await readText(path, charsMax, signal), form) };
         case "application/pdf":
-          return await share(path, () => extractPdf(path, aside, signal));
+          return await share(path, () => extractPdf(path, behalf, signal));
         case "image/png":
         case "image/jpeg":
         case "image/webp":
         case "image/gif":
         case "image/bmp":
         case "image/tiff":
-          return await share(path, () => extractImage(path, mediaType, aside, signal));
+          return await share(path, () => extractImage(path, mediaType, behalf, signal));
       }
     },
     ocr,

@@ -18,6 +18,8 @@ export interface OcrData {
 export interface OcrRequest {
   readonly path: string;
   readonly mediaType: string;
+  /** Size of a PDF, which bounds what drawing a page of it may take. */
+  readonly bytes?: number;
   /** Undefined: how many there are. */
   readonly page?: number;
   readonly pixelsMax: number;
@@ -46,6 +48,8 @@ const SCAN_DENSITY = 150;
 const READ_PIXELS_MAX = 20_000_000;
 /** The side to which a picture is reduced to find out how it lies. */
 const TURN_SIDE_PX = 1600;
+/** Processor time for recognising the text of a page that is drawn: some five times what the largest takes, from all sides. */
+const READ_CPU_MS = 120_000;
 /** Text that is read as well as this stands upright. */
 const UPRIGHT_QUALITY = 0.6;
 
@@ -54,7 +58,7 @@ setPriority(constants.priority.PRIORITY_LOW);
 
 let recogniser: Promise<Worker> | undefined;
 
-answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give) => {
+answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give, allow) => {
   const { page } = request;
   if (page === undefined) {
     give({ pageCount: (await openImage(request)).pages });
@@ -63,8 +67,11 @@ answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give) => {
   // Loading takes a second, and the data is the same for all requests of a process.
   recogniser ??= startRecogniser(request.data);
   const worker = await recogniser;
-  const read = request.mediaType === "application/pdf" ? readPdfPage : readImagePage;
-  give(await read(request, page, worker));
+  give(
+    await (request.mediaType === "application/pdf"
+      ? readPdfPage(request, page, worker, () => allow(READ_CPU_MS))
+      : readImagePage(request, page, worker)),
+  );
 }, codeFor);
 
 async function startRecogniser({ languages, folder, packed }: OcrData): Promise<Worker> {
@@ -90,10 +97,16 @@ async function readImagePage(request: OcrRequest, page: number, worker: Worker):
   return { page, ...(await recognise(worker, picture.decode(page - 1), isScreen ? 2 : 1)) };
 }
 
-async function readPdfPage({ path, pixelsMax }: OcrRequest, page: number, worker: Worker): Promise<OcrPage> {
+async function readPdfPage(
+  { path, pixelsMax }: OcrRequest,
+  page: number,
+  worker: Worker,
+  onDrawn: () => void,
+): Promise<OcrPage> {
   const pdf = await openDrawnPdf(path, Math.min(pixelsMax, READ_PIXELS_MAX));
   try {
     const picture = await pdf.draw(page);
+    onDrawn();
     if (picture === undefined) return { page, widthPx: 0, heightPx: 0, turned: 0, lines: [] };
     return { page, ...(await recognise(worker, picture, 1)) };
   } finally {

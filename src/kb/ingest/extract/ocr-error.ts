@@ -1,11 +1,17 @@
 import type { CappedEnd, CappedLimits } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { OcrFailure, OcrRequest } from "./ocr-child.ts";
+import { timeWords } from "./pdf-error.ts";
 
 /** The error that a caller sees when text could not be recognised. No path is in its message. */
 export function ocrError(
   code: OcrFailure | CappedEnd,
-  { path: subject, pixelsMax, pagesMax }: Pick<OcrRequest, "path" | "pixelsMax" | "pagesMax">,
+  {
+    path: subject,
+    bytes,
+    pixelsMax,
+    pagesMax,
+  }: Pick<OcrRequest, "path" | "bytes" | "pixelsMax" | "pagesMax">,
   limits: CappedLimits,
   detail: string,
 ): KbsyncError {
@@ -48,12 +54,17 @@ export function ocrError(
         cause,
       });
     case "time":
-      return new KbsyncError(`recognising text takes longer than the limit of ${limits.timeoutMs / 1000} s`, {
-        code: "extraction_timeout",
-        subject,
-        hint: "split the document, or make the picture smaller",
-        cause,
-      });
+      return new KbsyncError(
+        bytes === undefined
+          ? `recognising text takes longer than the limit of ${limits.timeoutMs / 1000} s`
+          : `recognising text takes longer than a page of a PDF of its size may (${timeWords(bytes, limits)})`,
+        {
+          code: "extraction_timeout",
+          subject,
+          hint: "split the document, make the picture smaller, or print it to a new PDF",
+          cause,
+        },
+      );
     case "fall":
       return new KbsyncError("the process that recognises text ends over the picture, twice", {
         code: "extraction_crashed",

@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openCappedPool } from "../../../lib/capped/pool.ts";
+import { openCappedPool, type AskOptions } from "../../../lib/capped/pool.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
 import type { MediaType } from "./media-type.ts";
 import type { OcrData, OcrFailure, OcrPart, OcrRequest } from "./ocr-child.ts";
 import { ocrError } from "./ocr-error.ts";
+import { pdfCpuMs } from "./pdf-budget.ts";
 import type { OcrPage } from "./ocr-layout.ts";
 
 /** How text in pictures is recognised; each has a default. */
@@ -55,7 +57,10 @@ export interface UnreadPage {
   readonly why: "bound" | "failures" | KbsyncError;
 }
 
-/** Pages of one document that may fail: each may take all the time of a page, and most often all fail for one reason. */
+/**
+ * Pages of one document that may fail: each may take all the time of a page, and most often all fail for one reason. Those of
+ * a PDF together take no longer than one of them may.
+ */
 const FAILURES_MAX = 3;
 
 /** What a page may fail of, which others of its document need not. */
@@ -67,6 +72,9 @@ const PAGE_FAILURES: ReadonlySet<string> = new Set([
   "extraction_crashed",
 ]);
 
+/** How a document is read. */
+export type ReadOptions = Pick<AskOptions, "signal" | "tenant">;
+
 /** Recognises text in pictures. */
 export interface Ocr {
   /** Most pages of one document; 0: it is switched off. */
@@ -76,12 +84,12 @@ export interface Ocr {
    * `image_too_large`, `too_many_pages`, `extraction_failed`, `extractor_busy`, or the signal's reason, and where no page was
    * read with `damaged_image`, `extraction_memory`, `extraction_timeout` or `extraction_crashed`.
    */
-  readImage(path: string, mediaType: MediaType, signal?: AbortSignal): Promise<ReadPages>;
+  readImage(path: string, mediaType: MediaType, options?: ReadOptions): Promise<ReadPages>;
   /**
    * Reads these pages (from 1) of a PDF, in order, as far as the bounds of one document allow, and the first in any case.
    * Rejects with `extraction_failed`, `extractor_busy`, or the signal's reason; what single pages failed of is in `unread`.
    */
-  readPages(path: string, pages: readonly number[], signal?: AbortSignal): Promise<ReadPages>;
+  readPages(path: string, pages: readonly number[], options?: ReadOptions): Promise<ReadPages>;
   close(): void;
 }
 
@@ -101,6 +109,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
       module: siblingModule(import.meta.url, "ocr-child"),
       // The decoders are native, and the recogniser keeps a thread.
       flags: ["--allow-addons", "--allow-worker"],
+      cpuMs: ({ bytes }) => (bytes === undefined ? undefined : pdfCpuMs(bytes)),
       failure: (code, request, detail) => ocrError(code, request, limits, detail),
     },
     {
@@ -116,25 +125,31 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   const readEach = async (
     request: OcrRequest,
     pages: readonly number[],
-    signal: AbortSignal | undefined,
+    given: ReadOptions | undefined,
   ): Promise<ReadPages> => {
     const read: OcrPage[] = [];
     const unread: UnreadPage[] = [];
     let workedMs = 0;
+    let failedMs = 0;
+    const failedMsMax = request.bytes === undefined ? Infinity : pdfCpuMs(request.bytes);
     for (const [at, page] of pages.entries()) {
       const isBound = at >= pagesMax || (at > 0 && workedMs > documentMs);
-      if (isBound || unread.length >= FAILURES_MAX) {
+      if (isBound || unread.length >= FAILURES_MAX || failedMs >= failedMsMax) {
         const why = isBound ? "bound" : "failures";
         unread.push(...pages.slice(at).map((left) => ({ page: left, why }) as const));
         break;
       }
       let turnMs = elapsedMs();
       try {
-        const parts = await pool.ask({ ...request, page }, signal, () => (turnMs = elapsedMs()));
+        const parts = await pool.ask(
+          { ...request, page },
+          { ...given, onTurn: () => (turnMs = elapsedMs()) },
+        );
         read.push(...parts.filter((part) => "page" in part));
       } catch (error) {
         if (!(error instanceof KbsyncError && PAGE_FAILURES.has(error.code))) throw error;
         unread.push({ page, why: error });
+        failedMs += elapsedMs() - turnMs;
       }
       workedMs += elapsedMs() - turnMs;
     }
@@ -143,18 +158,24 @@ export function openOcr(options: OcrOptions = {}): Ocr {
 
   return {
     pagesMax,
-    readImage: async (path, mediaType, signal) => {
+    readImage: async (path, mediaType, given) => {
       const request = { ...ask, path, mediaType };
-      const counted = mediaType === "image/tiff" ? await pool.ask(request, signal) : [];
+      const counted = mediaType === "image/tiff" ? await pool.ask(request, given) : [];
       const count = counted.find((part) => "pageCount" in part)?.pageCount ?? 1;
       const numbers = Array.from({ length: count }, (_, at) => at + 1);
-      const read = await readEach(request, numbers, signal);
+      const read = await readEach(request, numbers, given);
       const failure = failureOf(read);
       if (read.pages.length === 0 && failure !== undefined) throw failure;
       return read;
     },
-    readPages: (path, pages, signal) =>
-      readEach({ ...ask, path, mediaType: "application/pdf" }, pages, signal),
+    readPages: async (path, pages, given) => {
+      // What cannot be opened is told by the child.
+      const bytes = await stat(path).then(
+        ({ size }) => size,
+        () => 0,
+      );
+      return await readEach({ ...ask, path, bytes, mediaType: "application/pdf" }, pages, given);
+    },
     close: () => pool.close(),
   };
 }

@@ -3,17 +3,26 @@ import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
 import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
 import { messageOf } from "../../../lib/failure.ts";
+import { pdfPagesMax } from "./pdf-budget.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
 
 /** What the parent asks of the child: one document at a time. */
 export interface PdfRequest {
   readonly path: string;
+  /** Size of the file, which bounds the pages that it may say to have. */
+  readonly bytes: number;
   readonly charsMax: number;
 }
 
 /** Why a document gave no text; the parent makes the error of it. */
-export type PdfFailure = "encrypted_pdf" | "damaged_pdf" | "memory" | "unable" | "text_too_large";
+export type PdfFailure =
+  | "encrypted_pdf"
+  | "damaged_pdf"
+  | "too_many_pages"
+  | "memory"
+  | "unable"
+  | "text_too_large";
 
 /** Texts of pages, in order: one message a page is slow, one a document is a second copy of all. */
 export type PdfPart = readonly string[];
@@ -41,13 +50,18 @@ answerRequests<PdfRequest, PdfPart, PdfFailure>(async (request, give) => {
   if (memoryRefused) throw new CappedRefusal("memory", "an allocation was refused");
 }, codeFor);
 
-async function sendPages({ path, charsMax }: PdfRequest, give: (part: PdfPart) => void): Promise<void> {
+async function sendPages(
+  { path, bytes, charsMax }: PdfRequest,
+  give: (part: PdfPart) => void,
+): Promise<void> {
   const document = await getDocumentProxy(new Uint8Array(await readFile(path)), {
     verbosity: 1,
     cMapUrl: CMAPS,
     cMapPacked: true,
   });
   try {
+    if (document.numPages > pdfPagesMax(bytes))
+      throw new CappedRefusal<PdfFailure>("too_many_pages", `${document.numPages} pages`);
     let texts: string[] = [];
     let unsent = 0;
     let chars = 0;

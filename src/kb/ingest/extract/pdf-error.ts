@@ -1,5 +1,6 @@
 import type { CappedEnd, CappedLimits } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
+import { pdfCpuMs } from "./pdf-budget.ts";
 import type { PdfFailure, PdfRequest } from "./pdf-child.ts";
 
 /** Most of PDF.js's own words that a message repeats: they can quote the document. */
@@ -29,6 +30,13 @@ export function pdfError(
         hint: "open it and save or print it to a new PDF",
         cause,
       });
+    case "too_many_pages":
+      return new KbsyncError(`the PDF says that it has ${detail}, more than a file of its size can hold`, {
+        code,
+        subject,
+        hint: "open it and print it to a new PDF",
+        cause,
+      });
     case "text_too_large":
       return new KbsyncError(`the PDF holds more text than the limit of ${request.charsMax} characters`, {
         code,
@@ -44,12 +52,15 @@ export function pdfError(
         cause,
       });
     case "time":
-      return new KbsyncError(`reading the PDF takes longer than the limit of ${limits.timeoutMs / 1000} s`, {
-        code: "extraction_timeout",
-        subject,
-        hint: "split the document, or print it to a new PDF",
-        cause,
-      });
+      return new KbsyncError(
+        `reading the PDF takes longer than a file of its size may (${timeWords(request.bytes, limits)})`,
+        {
+          code: "extraction_timeout",
+          subject,
+          hint: "split the document, or print it to a new PDF",
+          cause,
+        },
+      );
     case "fall":
       return new KbsyncError("the process that reads the PDF ends over it, twice", {
         code: "extraction_crashed",
@@ -65,4 +76,9 @@ export function pdfError(
         cause,
       });
   }
+}
+
+/** What a PDF of so many bytes may take, in words. */
+export function timeWords(bytes: number, { timeoutMs }: Pick<CappedLimits, "timeoutMs">): string {
+  return `${Math.round(pdfCpuMs(bytes) / 1000)} s of processor time, ${timeoutMs / 1000} s in all`;
 }

@@ -26,7 +26,7 @@ const LIMITS = {
 /** Turns pages of HTML into text. Large ones are read in a child process with capped memory and time. */
 export interface PageReader {
   /** The Markdown of the readable part, empty where there is none. Rejects with code `page_unreadable` or `extraction_failed`. */
-  read(page: PageRequest): Promise<string>;
+  read(page: PageRequest, tenant?: readonly string[]): Promise<string>;
   /** Ends the child process; a page under way fails. */
   close(): void;
 }
@@ -38,9 +38,9 @@ export function openPageReader(): PageReader {
     { ...LIMITS, busyCode: "extractor_busy" },
   );
   return {
-    read: async (page) => {
+    read: async (page, tenant) => {
       const { size } = await stat(page.path);
-      if (size > INLINE_BYTES_MAX) return (await pool.ask(page)).join("");
+      if (size > INLINE_BYTES_MAX) return (await pool.ask(page, { tenant })).join("");
       try {
         return pageText(await readFile(page.path), page.encoding, page.url);
       } catch (error) {

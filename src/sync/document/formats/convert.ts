@@ -29,7 +29,7 @@ export async function convertDocument(
   request: ConversionRequest,
   signal: AbortSignal | undefined,
 ): Promise<Conversion> {
-  const [conversion] = await pool.ask(request, signal);
+  const [conversion] = await pool.ask(request, { signal });
   if (conversion === undefined) throw failureOf("unable", request, "no answer came");
   return conversion;
 }

@@ -1,0 +1,69 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openExtractor, type Extraction, type Extractor } from "../../../../src/kb/ingest/extract/extract.ts";
+import { pdfCpuMs, pdfPagesMax } from "../../../../src/kb/ingest/extract/pdf-budget.ts";
+import { buildPdf, nestedFormsPdf, repeatedPagePdf, textPage } from "./pdf-fixture.ts";
+
+const linux = process.platform === "linux";
+
+let folder: string;
+let extractor: Extractor;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kbsync-hostile-"));
+  extractor = openExtractor();
+});
+afterAll(async () => {
+  extractor.close();
+  await rm(folder, { recursive: true });
+});
+
+let files = 0;
+async function extract(pdf: Buffer, account: string, signal?: AbortSignal): Promise<Extraction> {
+  const path = join(folder, `${(files += 1)}.pdf`);
+  await writeFile(path, pdf);
+  const behalf = { tenant: [account, "owner"] };
+  return await extractor.extractText({ path, mediaType: "application/pdf", behalf }, signal);
+}
+
+describe("a small PDF that asks for much", () => {
+  it("with one page referred to 200,000 times is refused before its pages are read", async () => {
+    await expect(extract(repeatedPagePdf(200_000), "hostile")).rejects.toMatchObject({
+      code: "too_many_pages",
+      message: expect.stringContaining("200000 pages"),
+    });
+  });
+
+  it.runIf(linux)(
+    "of forms within forms is given up after the processor time of its size, not of any file",
+    async () => {
+      const pdf = nestedFormsPdf();
+      expect(pdf.length).toBeLessThan(8 * 1024);
+      await expect(extract(pdf, "hostile")).rejects.toMatchObject({
+        code: "extraction_timeout",
+        message: expect.stringContaining(`${Math.round(pdfCpuMs(pdf.length) / 1000)} s of processor time`),
+      });
+    },
+  );
+
+  it("holds up no other account's PDF, however many of them wait", async () => {
+    const stop = new AbortController();
+    let ended = 0;
+    const hostile = Array.from({ length: 6 }, async () => {
+      await extract(nestedFormsPdf(), "hostile", stop.signal).catch(() => undefined);
+      ended += 1;
+    });
+    const good = await extract(buildPdf([textPage(["good words"])]), "good");
+    expect([good.text, ended]).toEqual(["good words", 0]);
+    stop.abort(new Error("enough"));
+    await Promise.all(hostile);
+  });
+});
+
+it("a PDF's budget of time and of pages grows with its size", () => {
+  expect([0, 8 * 1024, 1024 * 1024].map((bytes) => Math.round(pdfCpuMs(bytes)))).toEqual([
+    10_000, 10_078, 20_000,
+  ]);
+  expect([0, 8 * 1024, 1024 * 1024].map(pdfPagesMax)).toEqual([1000, 1081, 11_485]);
+});
