@@ -70,7 +70,7 @@ export interface FakeOptions {
   /** Additions of our own service: list of collections, pages, records by their id. A bare service has none. */
   readonly collections?: boolean;
   readonly paged?: boolean;
-  /** Honours `Idempotency-Key` on create: the first answer again, and 409 while the first request is being worked on. */
+  /** Honours `Idempotency-Key` on create and update: the first answer again, and 409 while the first request is being worked on. */
   readonly keys?: boolean;
   readonly reads?: boolean;
   /** Answers searches of a collection by the words that text and title have in common with the query. */
@@ -147,7 +147,8 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
       outgoing.end(fault.body);
       return;
     }
-    const key = options.keys === true && request.operation === "create" && headerOf(incoming);
+    const isKeyed = request.operation === "create" || request.operation === "update";
+    const key = options.keys === true && isKeyed && headerOf(incoming);
     const before = key ? answered.get(key) : undefined;
     if (before !== undefined) {
       const [status, answer] = before ?? UNDER_WAY;

@@ -15,6 +15,7 @@ const EMPTY_LIST: Fault = {
   status: 200,
   body: JSON.stringify({ success: true, message: "listed", data: { resources: [], created: 0 } }),
 };
+const GONE = JSON.stringify({ success: false, message: "no such resource", error: { code: "not_found" } });
 const crash = new Error("crash");
 /** A pass that ends when the service has made a resource and the daemon has not noted it. */
 const crashAfterCreate = async (): Promise<void> => {
@@ -51,6 +52,45 @@ describe("a create that the service still works on", () => {
       ["b.txt", "done"],
       ["a.txt", "done"],
     ]);
+  });
+});
+
+describe("an update that the service still works on", () => {
+  it("is waited for, however often the service answers 409, and never sent a second time under another key", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    world.write("a.txt", "another text");
+    const gate = Promise.withResolvers<void>();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "wait", until: gate.promise } : undefined;
+    const synced = world.sync({ settings: { requestTimeoutMs: 1000 } });
+    await until(() => world.service.count("update") >= 5);
+    gate.resolve();
+    await synced;
+    const keys = world.service.requests
+      .filter(({ operation }) => operation === "update")
+      .map(({ headers }) => headers["idempotency-key"]);
+    expect(new Set(keys).size).toBe(1);
+    expect(world.service.live()).toMatchObject([{ content: "another text" }]);
+    expect(world.activity.at(-1)).toMatchObject({ action: "update", outcome: "done" });
+  });
+
+  it("is sent under another key when the service said that the resource is gone", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    world.write("a.txt", "another text");
+    let updates = 0;
+    world.service.fault = ({ operation }) =>
+      operation === "update" && (updates += 1) === 1
+        ? { kind: "answer", status: 404, body: GONE }
+        : undefined;
+    await world.sync();
+    const keys = world.service.requests
+      .filter(({ operation }) => operation === "update")
+      .map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(2);
+    expect(world.service.live()).toMatchObject([{ content: "another text" }]);
   });
 });
 

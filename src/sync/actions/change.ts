@@ -23,6 +23,8 @@ export async function sendChange(
   const patience = openPatience(context);
   const gone = openGoneCheck(context, docId);
   const uploadKey = randomUUID();
+  /** Of an update that is sent again: a service that still works on the first says so, and works on it once. */
+  let key = randomUUID();
   // Whether the service surely still has what the row says.
   let sure = row.state !== "unsure";
   /** Of the file's bytes, once they are there: only the rest is sent again. */
@@ -58,7 +60,7 @@ export async function sendChange(
     if (uploaded.kind === "done" && full && document.kind === "file") sentUrl = uploaded.value;
     const answer =
       uploaded.kind === "done"
-        ? await remote.update(docId, changeOf(departure, full, uploaded.value), context.signal)
+        ? await remote.update(docId, changeOf(departure, full, uploaded.value), context.signal, key)
         : uploaded;
     const reply =
       answer.kind === "done" && answer.value.isUnderWay
@@ -80,7 +82,11 @@ export async function sendChange(
         return; // The row stays unsure, and the next change comes behind this one at the service.
       case "gone": {
         const word = await gone.judge();
-        if (word === "again") continue;
+        if (word === "again") {
+          // Some services give a refusal again under its key.
+          key = randomUUID();
+          continue;
+        }
         if (word !== "gone") {
           park(context, source, departure, word, sure);
           return;
@@ -97,6 +103,7 @@ export async function sendChange(
         // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
         if (isOldUpload) {
           sentUrl = undefined;
+          key = randomUUID();
           continue;
         }
         refuse(context, source, departure, reply, sure);

@@ -89,7 +89,8 @@ export interface SearchQuery {
  */
 export interface Remote {
   create(resource: NewResource, key: string, signal: AbortSignal): Promise<Reply<ResourceRecord & Taken>>;
-  update(docId: string, change: ResourceChange, signal: AbortSignal): Promise<Reply<Taken>>;
+  /** Under a `key` that a former attempt had, the service does it once. */
+  update(docId: string, change: ResourceChange, signal: AbortSignal, key?: string): Promise<Reply<Taken>>;
   /** The record of a resource, where the service shows one: an addition, which goes with answers before the work. */
   read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
   delete(docId: string, signal: AbortSignal): Promise<Reply<unknown>>;
@@ -310,14 +311,15 @@ export function openRemote({
           : reply;
       }),
 
-    update: (docId, change, signal) =>
+    update: (docId, change, signal, key) =>
       attempt("update", signal, async () => {
         const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
         const { content, ...fields } = change;
         const body =
           content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
-        const answer = await send(db, { method: "PUT", path, headers: patient, body }, signal);
-        const reply = readAnswer(answer, Changed, "resource", now());
+        const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
+        const answer = await send(db, { method: "PUT", path, headers, body }, signal);
+        const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
         return reply.kind === "done"
           ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
           : reply;
