@@ -441,6 +441,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const word = keyWord(request);
       const isBegun = word !== undefined && (answered.has(word) || working.has(word));
       if (isQuick(request)) return 0;
+      // That there is none is known before any work: otherwise nobody who waits no longer would ever learn it.
+      if (operation === "update" && newest(request.docId ?? "")?.deleted !== false) return 0;
       if (!isWork || isPatient(request) || isBegun || headers["pauthkey"] !== SERVICE_KEY) return 0;
       const ms = slotMs() ?? 0;
       if (ms > 0 && word !== undefined) working.add(word);
