@@ -45,13 +45,14 @@ const WAIT_MS = 1000;
 /** A file that the service refuses since may never be sent again: each question costs a list. */
 const ANSWER_MS_MAX = 3_600_000;
 /**
- * A create makes no resource this long after it was given up any more; it is then looked for a last time. Counted by the
+ * A create makes no resource this long after it was given up any more; it is then looked for a last time. A service may work
+ * on documents one after another, on each for minutes, and on one whose client has left as on any other. Counted by the
  * timers' clock from when this process first saw the doubt: an intent may be a day older than its last attempt, and the
- * time of day may be set.
+ * time of day may be set. One pass ends before that: passes count from the intent.
  */
-const DOUBT_MS = 120_000;
-/** One pass ends before that. Passes look for what a create made this long after its intent: longer than a request takes. */
-const DOUBT_ONCE_MS = 600_000;
+const DOUBT_MS = 3_600_000;
+/** First wait before a list is read again for a doubt; then as long as the youngest doubt is old. */
+const LOOK_MS = 30_000;
 
 /** Opens the doubts of a source. */
 export function openDoubts(options: DoubtsOptions): Doubts {
@@ -188,7 +189,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     const startedMs = context.now();
     const settlement = await compare(doubts);
     if (settlement === undefined) {
-      wait(DOUBT_MS / 4);
+      wait(LOOK_MS);
       return false;
     }
     // A twin whose create is on its way, of whatever source, has a resource that no row owns yet, which must not be taken for that.
@@ -201,25 +202,29 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       const doubt = safe.get(found.id);
       if (doubt !== undefined && !(await decide(doubt, found))) undecided.add(doubt.key);
     }
-    const isOver = ({ key, atMs }: CreateIntent): boolean =>
-      once ? startedMs - atMs >= DOUBT_ONCE_MS : nowMs - (doubtedSinceMs.get(key) ?? nowMs) >= DOUBT_MS;
+    const ageMs = ({ key, atMs }: CreateIntent): number =>
+      once ? startedMs - atMs : nowMs - (doubtedSinceMs.get(key) ?? nowMs);
     // Its text tells whether it is a second one, once the service shows it.
     const queued = new Set(settlement.queued);
     const isUnclear = ({ id, key }: CreateIntent): boolean => queued.has(id) || undecided.has(key);
     const over = new Set(
-      [...safe.values()].filter((doubt) => isOver(doubt) && !isUnclear(doubt)).map(({ key }) => key),
+      [...safe.values()]
+        .filter((doubt) => ageMs(doubt) >= DOUBT_MS && !isUnclear(doubt))
+        .map(({ key }) => key),
     );
     await ledger.write(() => {
       // As they are now: one that was just given its resource is gone, and its number may be another's.
       for (const { id, key } of ledger.intents.doubts(source.id))
         if (over.has(key)) ledger.intents.remove(id);
     });
-    const isLong = doubts.some((doubt) => queued.has(doubt.id) && isOver(doubt));
+    const isLong = doubts.some((doubt) => queued.has(doubt.id) && ageMs(doubt) >= DOUBT_MS);
     if (isLong) waitMs = Math.max(waitMs, DOUBT_MS / 4);
     else if (undecided.size === 0) waitMs = WAIT_MS;
+    const youngestMs = Math.min(...doubts.map(ageMs));
     // A document may be worked on for hours.
     if (isLong || undecided.size > 0) wait(ANSWER_MS_MAX);
-    else if (over.size < doubts.length) checkIn(DOUBT_MS / 4);
+    else if (over.size < doubts.length)
+      checkIn(Math.max(LOOK_MS, Math.min(youngestMs, DOUBT_MS - youngestMs)));
     return undecided.size > 0;
   };
   const checkIn = (ms: number): void => {

@@ -77,7 +77,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "doubts-forgotten",
     does: "an extra resource is looked for once only, at once",
-    patches: [patch("doubts.ts", /\(doubtedSinceMs\.get\(key\) \?\? nowMs\) >= DOUBT_MS/, "nowMs >= 0")],
+    patches: [patch("doubts.ts", "ageMs(doubt) >= DOUBT_MS && !", "nowMs >= 0 && !")],
   },
   {
     name: "adopt-by-title",

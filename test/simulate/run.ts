@@ -21,7 +21,7 @@ const LOOKS_AFTER_MS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 190].map((minutes) => m
 /** Once the storm is over the status is asked for so long. */
 const ASKED_MS = 10 * MINUTE_MS;
 /** For so long everything must stay as it is once it agrees: later than the last look for extra resources. */
-const STAY_MS = 5 * MINUTE_MS;
+const STAY_MS = 65 * MINUTE_MS;
 /** Requests of one audit over some dozen resources, in pages of seven. */
 const RESTING_REQUESTS_MAX = 12;
 const SOURCES_MAX = 2;
@@ -136,9 +136,9 @@ async function help(world: World, { happenings }: History): Promise<void> {
 async function rest(world: World, { conditions }: History): Promise<void> {
   const { clock, runner, judge } = world;
   runner.stop(1000, "run");
-  // Changed settings make it replace every resource first.
+  // Changed settings make it replace every resource first, and creates of that may be in doubt.
   const worksMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / conditions.concurrency);
-  await pass(world, clock.nowMs() + 3 * MINUTE_MS + worksMs);
+  await pass(world, clock.nowMs() + STAY_MS + worksMs);
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;

@@ -17,6 +17,8 @@ import type { ResourceRecord } from "../../src/wire/resource.ts";
 import type { Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, type World } from "./harness.ts";
 
+const HOUR_MS = 3_600_000;
+
 let dir: string;
 let ledger: Ledger;
 let stop: AbortController;
@@ -316,7 +318,7 @@ describe("a create that was cut off", () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => void ledger.intents.create(id, "key", Date.now(), observed()));
     const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
-    const { settler } = settlerOf(id, list, false, { createdMs: () => Date.now() - 3_600_000 });
+    const { settler } = settlerOf(id, list, false, { createdMs: () => Date.now() - HOUR_MS });
     await settler.recover();
     settler.stop();
     expect(ledger.files.ownsDoc("doc")).toBe(false);
@@ -324,8 +326,6 @@ describe("a create that was cut off", () => {
 });
 
 describe("a clock that was set between a create and its recovery", () => {
-  const HOUR_MS = 3_600_000;
-
   it("is told by what the list said of it before", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     // Set back by an hour since: the intent seems to lie in the future, and the service to be an hour ahead.
@@ -377,7 +377,7 @@ describe("a create that is in doubt", () => {
     const list = () => answers.shift() ?? done();
     const { settler } = settlerOf(id, list, false, { elapsedMs: () => elapsedMs, shows: false });
     await settler.checkDoubts();
-    elapsedMs = 120_000;
+    elapsedMs = HOUR_MS;
     const checks = [settler.checkDoubts(), settler.checkDoubts()];
     // The first one ends the doubt, and its number is given again.
     await checks[0];
@@ -407,10 +407,10 @@ describe("a create that is in doubt", () => {
     let elapsedMs = 0;
     const { settler } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs, shows: false });
     await settler.checkDoubts();
-    elapsedMs = 119_000;
+    elapsedMs = HOUR_MS - 1;
     await settler.checkDoubts();
     expect(ledger.intents.doubts(id)).toHaveLength(1);
-    elapsedMs = 120_000;
+    elapsedMs = HOUR_MS;
     await settler.checkDoubts();
     settler.stop();
     expect(ledger.intents.doubts(id)).toEqual([]);

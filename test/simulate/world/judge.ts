@@ -71,7 +71,7 @@ export interface JudgeOptions {
 /** A file that has been there this long is known to the daemon as far as it can know it. */
 const KNOWN_AFTER_MS = 60_000;
 /** A create in doubt is looked after for so long. */
-const UNTOLD_MS = 10 * 60_000;
+const UNTOLD_MS = 60 * 60_000;
 /** So long deletes may go that a person agreed to. */
 const AGREED_MS = 60_000;
 /** What leaves so long after a change was read after it. */

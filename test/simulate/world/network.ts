@@ -30,13 +30,23 @@ export interface NetworkOptions {
   readonly slowMs: number;
   /** How long the client waits for an answer. */
   readonly timeoutMs: number;
+  /** Whether the service knows by its key a request that it still works on. */
+  readonly keys: boolean;
   readonly tell: (line: () => string) => void;
 }
 
 const PAGE = "<html><body>One moment, please</body></html>";
 
 /** Opens a network without faults. */
-export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }: NetworkOptions): Network {
+export function openNetwork({
+  clock,
+  random,
+  service,
+  slowMs,
+  timeoutMs,
+  keys,
+  tell,
+}: NetworkOptions): Network {
   let expected: Fault[] = [];
   let storms: Storm[] = [];
   let met = 0;
@@ -130,7 +140,9 @@ export function openNetwork({ clock, random, service, slowMs, timeoutMs, tell }:
     if (fault?.kind === "twice" && workMs === 0) service.serve(request);
     const manner = fault !== undefined && isOfList(fault.kind) ? { list: fault.kind } : {};
     const act = (isWork: boolean): Answer => {
-      const answer = service.serve(request, { ...manner, isWork });
+      // Without keys nobody can know that it is worked on, once its client waits no longer.
+      const late = isWork && !keys && clock.nowMs() - request.begunMs >= timeoutMs;
+      const answer = service.serve(request, { ...manner, isWork, late });
       tell(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
       return answer;
     };

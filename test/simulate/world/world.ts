@@ -62,6 +62,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     service,
     slowMs: conditions.slowNetMs,
     timeoutMs: conditions.requestTimeoutMs,
+    keys: conditions.keys,
     tell: note,
   });
   const runner = openRunner({
