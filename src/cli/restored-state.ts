@@ -37,7 +37,7 @@ export interface RestoredKeys extends CarriedKeys {
  */
 export function prepareStage(path: string, stateDir: string, nowMs: number): RestoredKeys | null {
   const ledger = ledgerFile(path);
-  if (existsSync(ledger)) distrustRestored(ledger);
+  if (existsSync(ledger)) distrustRestored(ledger, nowMs);
   const store = storeFile(stateFolder(path));
   if (!existsSync(store)) return null;
   const carried = carriedKeys(storeFile(stateFolder(stateDir)), store);

@@ -25,8 +25,8 @@ export interface Found {
   readonly shown: readonly Adoptable[];
   readonly isPaged: boolean;
   readonly clockOffsetMs: number;
-  /** When the ledger began, by the service's clock, at the latest. */
-  readonly bornMs: number;
+  /** Until when a former ledger may have made resources, by the service's clock, at the latest. */
+  readonly forgottenMs: number;
   /** Resources that no row owns. */
   readonly unowned: readonly Adoptable[];
   /** Rows whose resource is as the row says. */
@@ -114,7 +114,7 @@ export async function listFound(
     shown: found.unowned,
     isPaged: listed.isPaged,
     clockOffsetMs: listed.clockOffsetMs,
-    bornMs: ledger.drift.bornMs() + listed.clockOffsetMs + CLOCK_SLACK_MS,
+    forgottenMs: ledger.drift.forgottenMs() + listed.clockOffsetMs + CLOCK_SLACK_MS,
   };
 }
 

@@ -160,11 +160,11 @@ export async function adoptSource(
   const matched = matchFiles(candidates, found.unowned, hashes, {
     fits: hasSettings,
     isBorne: (label) => borne.has(label),
-    // A former ledger made what it made before this one began, and before the resource that a row has by now.
+    // A former ledger made what it made before this one began or was put back, and before the resource that a row has by now.
     isTooYoung: ({ path }, { createdMs }) =>
       !whole &&
       createdMs !== undefined &&
-      createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.bornMs),
+      createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.forgottenMs),
   });
   const { resources } = matched;
   const files = [...matched.files];

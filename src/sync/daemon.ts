@@ -201,7 +201,11 @@ export function openDaemon(options: DaemonOptions): Daemon {
         const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
         // A ledger that is new has made what it knows before it could see any list; an old one knows what is no more.
         const whole = ledger.drift.isAdopted(id) || ledger.drift.isDistrusted(id);
-        if (whole) await ledger.write(() => ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED));
+        await ledger.write(() => {
+          if (whole) ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED);
+          // A person says that the ledger is an old one, whatever it says itself.
+          else ledger.drift.setForgottenMs(context.now());
+        });
         reports.push(await adoptSource(context, source, { whole, signal }));
       }
       await context.trash?.restore(signal);

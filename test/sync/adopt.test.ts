@@ -296,6 +296,25 @@ describe("recover", () => {
     db.close();
   });
 
+  it("gives a changed file its resource when the ledger that was put back is from before the first pass with files", async () => {
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("a.txt", "text a");
+    await world.sync();
+    const before = ids();
+    world.write("a.txt", "changed while no daemon ran");
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    const db = openSqlite(join(world.stateDir, "ledger.db"));
+    db.prepare("UPDATE meta SET value = value - 3600000 WHERE name = 'born_ms'").run();
+    db.close();
+    await recover();
+    await world.sync();
+    expect(ids()).toEqual(before);
+    expect(world.service.live()).toMatchObject([{ content: "changed while no daemon ran" }]);
+  });
+
   it.each<[string, Partial<FakeResource>]>([
     ["the service has not taken in", { status: "error" }],
     ["has another title at the service", { title: "renamed by hand" }],

@@ -66,13 +66,18 @@ export interface Drift {
   recheck(source: number): Recheck | undefined;
   setRecheck(source: number, recheck: Recheck | undefined): void;
   /**
-   * The ledger is an old one, or a source's folder is another: the rows of all adopted sources, or of that one, are to be
-   * compared with the service's list, as `recover` does.
+   * A source's folder is another one: its rows are to be compared with the service's list, as `recover` does, if it is an
+   * adopted source.
    */
-  distrust(source?: number): void;
+  distrust(source: number): void;
+  /** The same for all sources: at `nowMs` the ledger turned out to be an old one. */
+  distrustAll(nowMs: number): void;
   /** Whether the rows of a source are those of an old ledger, until it is adopted again. */
   isDistrusted(source: number): boolean;
   bornMs(): number;
+  /** Until when a ledger that this one knows nothing of may have made resources: this one began then, or turned out to be old. */
+  forgottenMs(): number;
+  setForgottenMs(atMs: number): void;
   auditedMs(): number | undefined;
   setAuditedMs(atMs: number): void;
 }
@@ -174,6 +179,16 @@ export function openDrift(db: Sqlite): Drift {
     "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
   );
 
+  const distrustIn = (source: number | null): void => {
+    distrust.run({ source });
+    unadoptAll.run({ source });
+    forgetUnsearched.run({ source });
+  };
+  const bornMs = (): number => Number(meta.get("born_ms") ?? 0);
+  const setForgottenMs = (atMs: number): void => {
+    setMeta.run("forgotten_ms", String(Math.floor(atMs)));
+  };
+
   return {
     byDoc: (docId) => byDoc.get(docId),
     byPath: (source, path) => byPath.get(source, path),
@@ -219,13 +234,15 @@ export function openDrift(db: Sqlite): Drift {
       if (recheck === undefined) removeMeta.run(`recheck ${source}`);
       else setMeta.run(`recheck ${source}`, JSON.stringify(recheck));
     },
-    distrust: (source) => {
-      distrust.run({ source: source ?? null });
-      unadoptAll.run({ source: source ?? null });
-      forgetUnsearched.run({ source: source ?? null });
+    distrust: distrustIn,
+    distrustAll: (nowMs) => {
+      distrustIn(null);
+      setForgottenMs(nowMs);
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
-    bornMs: () => Number(meta.get("born_ms") ?? 0),
+    bornMs,
+    forgottenMs: () => Math.max(bornMs(), Number(meta.get("forgotten_ms") ?? 0)),
+    setForgottenMs,
     auditedMs: () => {
       const text = meta.get("audited_ms");
       return text === undefined ? undefined : Number(text);

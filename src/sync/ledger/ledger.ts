@@ -86,7 +86,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   const claim = (): boolean => {
     const isOld = mark.begin();
     db.transaction(() => {
-      if (isOld) drift.distrust();
+      if (isOld) drift.distrustAll((options.now ?? Date.now)());
       noteService(db, service);
     })();
     return isOld;

@@ -22,10 +22,10 @@ export function knownTexts(ledger: string): readonly KnownText[] {
  * Notes in a restored ledger that it is an old one: its rows are compared with the service's list before anything is sent,
  * so that what was made after the backup is adopted and not made twice. The file is complete in itself afterwards.
  */
-export function distrustRestored(ledger: string): void {
+export function distrustRestored(ledger: string, nowMs: number): void {
   const db = openSqlite(ledger);
   try {
-    openDrift(db).distrust();
+    openDrift(db).distrustAll(nowMs);
     db.pragma("journal_mode = DELETE");
   } finally {
     db.close();

@@ -65,7 +65,7 @@ it("one that cannot be looked at does not pass for one that is not there", () =>
 
 it("a restored ledger compares its sources with the service's list first, however young it was", () => {
   damage("INSERT INTO adopted VALUES (1)");
-  distrustRestored(ledgerFile(stateDir));
+  distrustRestored(ledgerFile(stateDir), Date.now());
   const ledger = openLedger(stateDir, "embedded");
   expect([ledger.drift.isAdopted(1), ledger.drift.isDistrusted(1)]).toEqual([false, true]);
   ledger.close();
