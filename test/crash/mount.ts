@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { codeOf } from "../../src/lib/failure.ts";
@@ -63,6 +72,56 @@ export function canMount(): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Makes an image file with an ext4 of its own in it, made at that second. */
+export function makeImage(image: string, bornSeconds: number): void {
+  execFileSync("truncate", ["-s", "8M", image], { stdio: "pipe" });
+  const env = { ...process.env, E2FSPROGS_FAKE_TIME: String(bornSeconds) };
+  execFileSync("mkfs.ext4", ["-q", "-F", image], { stdio: "pipe", env });
+}
+
+/** The device is taken by somebody else between two steps, so often at most. */
+const LOOP_TRIES = 5;
+
+/** The next free loop device. A container may have no node for it yet. */
+export function freeLoop(): string {
+  const device = execFileSync("losetup", ["-f"], { encoding: "utf8" }).trim();
+  if (!existsSync(device)) execFileSync("mknod", [device, "b", "7", device.replace(/\D+/, "")]);
+  return device;
+}
+
+/** Runs what takes a free loop device, again while others on this machine are faster. */
+export function withFreeLoop(take: (device: string) => void): void {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      take(freeLoop());
+      return;
+    } catch (error) {
+      if (tries === LOOP_TRIES) throw error;
+    }
+  }
+}
+
+/** Mounts an image file. */
+export function mountImage(image: string, at: string): void {
+  withFreeLoop((device) => mount("-o", `loop=${device}`, image, at));
+}
+
+/** Whether images of disks can be made and mounted here: a container may mount memory and have no loop devices. */
+export function canMountImages(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "kbsync-image-"));
+  try {
+    makeImage(join(folder, "image"), 1_700_000_000);
+    mkdirSync(join(folder, "at"));
+    mountImage(join(folder, "image"), join(folder, "at"));
+    execFileSync("umount", ["-l", join(folder, "at")], { stdio: "pipe" });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
