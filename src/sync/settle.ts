@@ -19,6 +19,8 @@ export interface DirtySet {
   rested(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): boolean;
   /** A file changed while it was read. If that happens again and again, `rested` makes it wait. */
   torn(path: RelativePath, nowMs: number): void;
+  /** The job of a file has ended, sent or not: whether the file grows shows in what happens soon after. */
+  ended(path: RelativePath, nowMs: number): void;
   /** Whether nothing but retries, and paths among `but`, is marked. */
   isQuiet(but?: ReadonlyMap<RelativePath, unknown>): boolean;
   /** Paths that are marked, retries included. */
@@ -46,7 +48,7 @@ const BURST = 8;
  */
 export const EMPTY_MS = 1000;
 
-/** Found larger so often, each time so soon after it was read, a file counts as one that is appended to, such as a log. */
+/** Found larger so often, each time so soon after it was sent, a file counts as one that is appended to, such as a log. */
 const APPENDS = 2;
 const APPEND_GAP_MS = 1500;
 /** Such a file is read when it has rested this long, or once in the ceiling time: it is sent whole each time. */
@@ -193,21 +195,21 @@ export function openDirtySet(settleMs: number): DirtySet {
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
       const ageMs = wallMs - mtimeMs;
-      const isAppended = settleMs > 0 && isAppendedTo(entry, nowMs);
+      const isAppended = isAppendedTo(entry, nowMs);
       const restMs = isAppended
         ? Math.max(settleMs, APPENDED_REST_MS)
         : sizeBytes === 0 && settleMs > 0
           ? Math.max(settleMs, EMPTY_MS)
           : settleMs;
       // A modification time in the future says nothing; then only a second look does.
-      const old = ageMs >= restMs || settleMs === 0;
+      const old = ageMs >= restMs || (settleMs === 0 && !isAppended);
       const seenLong = same && nowMs - before.sinceMs >= restMs;
       const tooLong = before !== undefined && nowMs - before.firstMs >= CEILING_MS;
       const heldUntilMs = heldBackMs(path, nowMs);
       if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
         restless.delete(path);
         // One that rested long has come to its end for now.
-        if (settleMs > 0) noteRead(entry, { nowMs, ageMs, goesOn: isAppended && !old && !seenLong });
+        noteRead(entry, { nowMs, ageMs, goesOn: isAppended && !old && !seenLong });
         return true;
       }
       if (old || seenLong) {
@@ -223,6 +225,10 @@ export function openDirtySet(settleMs: number): DirtySet {
       return false;
     },
     torn: remember,
+    ended: (path, nowMs) => {
+      const before = read.get(path);
+      if (before !== undefined) before.lastMs = nowMs;
+    },
     isQuiet: (but) => {
       if (allAtMs !== undefined && !allRetry) return false;
       if (fresh === 0 || but === undefined) return fresh === 0;

@@ -269,6 +269,7 @@ export function openSource(options: SourceOptions): SourceSync {
     return rest?.isOverdue === false;
   };
   const endLook = (entry: ScanEntry): void => {
+    dirty.ended(entry.path, now());
     for (const path of underWay.end(entry)) hint(path);
     const rereadMs = rereads.get(entry.path);
     rereads.delete(entry.path);

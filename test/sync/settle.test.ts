@@ -106,30 +106,60 @@ describe("the dirty set", () => {
     }
   });
 
-  it("gives a file that is appended to every half second at first, then once a minute, and soon after the end", () => {
+  it.each([0, 150])(
+    "with a settle time of %i ms gives a file that grows every half second at first, then once a minute, and soon after the end",
+    (settleMs) => {
+      const dirty = openDirtySet(settleMs);
+      const readAtMs: number[] = [];
+      const beginMs = 1_000_000;
+      const endMs = beginMs + 3 * CEILING_MS;
+      let sizeBytes = 0;
+      let mtimeMs = 0;
+      for (let nowMs = beginMs; nowMs < endMs + 20_000; nowMs += 10) {
+        if (nowMs < endMs && (nowMs - beginMs) % 600 === 0) {
+          sizeBytes += 100;
+          mtimeMs = nowMs;
+          dirty.mark("a", nowMs);
+        }
+        const due = dirty.take(nowMs);
+        // What was read as it is gives no look.
+        if (due !== undefined && dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
+          readAtMs.push(nowMs - beginMs);
+        }
+      }
+      const [last] = readAtMs.slice(-1);
+      expect(readAtMs.length).toBeLessThanOrEqual(3 + 3 + 1);
+      expect(readAtMs.filter((atMs) => atMs > CEILING_MS).length).toBeGreaterThanOrEqual(2);
+      expect(last).toBeGreaterThanOrEqual(endMs - beginMs - 600);
+      expect(last).toBeLessThan(endMs - beginMs + 6000);
+    },
+  );
+
+  it("gives a growing file once a minute, too, when each version takes ten seconds to send", () => {
     const dirty = openDirtySet(150);
     const readAtMs: number[] = [];
     const beginMs = 1_000_000;
-    const endMs = beginMs + 3 * CEILING_MS;
     let sizeBytes = 0;
     let mtimeMs = 0;
-    for (let nowMs = beginMs; nowMs < endMs + 20_000; nowMs += 10) {
-      if (nowMs < endMs && (nowMs - beginMs) % 600 === 0) {
-        sizeBytes += 100;
-        mtimeMs = nowMs;
+    let busyUntilMs: number | undefined;
+    for (let nowMs = beginMs; nowMs < beginMs + 5 * CEILING_MS; nowMs += 10) {
+      if (busyUntilMs !== undefined && nowMs >= busyUntilMs) {
+        busyUntilMs = undefined;
+        dirty.ended("a", nowMs);
         dirty.mark("a", nowMs);
       }
-      const due = dirty.take(nowMs);
-      // What was read as it is gives no look.
-      if (due !== undefined && dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
-        readAtMs.push(nowMs - beginMs);
+      if ((nowMs - beginMs) % 600 === 0) {
+        sizeBytes += 100;
+        mtimeMs = nowMs;
+        if (busyUntilMs === undefined) dirty.mark("a", nowMs);
       }
+      const due = dirty.take(nowMs);
+      if (due === undefined || !dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) continue;
+      readAtMs.push(nowMs - beginMs);
+      busyUntilMs = nowMs + 10_000;
     }
-    const [last] = readAtMs.slice(-1);
-    expect(readAtMs.length).toBeLessThanOrEqual(3 + 3 + 1);
-    expect(readAtMs.filter((atMs) => atMs > CEILING_MS).length).toBeGreaterThanOrEqual(2);
-    expect(last).toBeGreaterThanOrEqual(endMs - beginMs - 600);
-    expect(last).toBeLessThan(endMs - beginMs + 6000);
+    expect(readAtMs.length).toBeGreaterThanOrEqual(5);
+    expect(readAtMs.length).toBeLessThanOrEqual(3 + 5);
   });
 
   it("takes the earlier of two times to look again", () => {

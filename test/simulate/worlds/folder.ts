@@ -53,7 +53,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "growing-files",
     does: "a file grows all the time; it is sent about once a minute",
     share: 0.05,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const growth: Happening[] = [];
       const beginMs = random.between(0, endMs);
@@ -61,7 +61,9 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
       for (let atMs = beginMs; atMs < beginMs + forMs; atMs += random.between(400, 900))
         growth.push({ atMs, kind: "append", path: GROWING, text: "one more line\n" });
       const first: Happening = { atMs: beginMs, kind: "write", path: GROWING, text: "first line\n" };
-      return withHappenings(history, [first, ...growth]);
+      // In a folder that cannot be watched each scan finds an edited file, four times a minute.
+      const watched = without(history, ({ kind }) => kind === "degraded");
+      return withHappenings(watched, [first, ...growth]);
     },
   },
   {
