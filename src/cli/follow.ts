@@ -62,7 +62,12 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   if (unreadable > 0) parts.push(`${thousands(unreadable)} unreadable`);
   if (held > 0) parts.push(`${counted(held, "delete")} held`);
   const reasons = sources.flatMap((source) => {
-    const words = [holdLine(source), unreadableLine(source), source.paused ? PAUSED_WORDS : undefined];
+    const words = [
+      holdLine(source),
+      ...mountLines(source),
+      unreadableLine(source),
+      source.paused ? PAUSED_WORDS : undefined,
+    ];
     return words.flatMap((each) => (each === undefined ? [] : [`  ${source.path}: ${each}\n`]));
   });
   const left = status.removed.map((source) => `  ${source.path}: ${removedLine(source)}\n`);
@@ -90,12 +95,19 @@ const UNREADABLE_SHOWN = 3;
 export function unreadableLine({
   unreadable,
   unreadablePaths,
-}: Pick<SourceStatus, "unreadable" | "unreadablePaths">): string | undefined {
-  if (unreadable === 0 || unreadablePaths.length === 0) return undefined;
-  const shown = unreadablePaths.slice(0, UNREADABLE_SHOWN);
+  mounts,
+}: Pick<SourceStatus, "unreadable" | "unreadablePaths" | "mounts">): string | undefined {
+  const paths = unreadablePaths.filter((path) => mounts.every((mount) => mount.path !== path));
+  if (unreadable === 0 || paths.length === 0) return undefined;
+  const shown = paths.slice(0, UNREADABLE_SHOWN);
   const names = shown.map((path) => (path === "" ? "the folder itself" : oneLine(path))).join(", ");
-  const rest = unreadable - shown.length;
+  const rest = unreadable - (unreadablePaths.length - paths.length) - shown.length;
   return `cannot be looked at: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
+}
+
+/** Mounts below a source that are not as they were, each with what to do. */
+export function mountLines({ mounts }: Pick<SourceStatus, "mounts">): readonly string[] {
+  return mounts.map(({ path, reason, remedy }) => `${oneLine(path)}: ${reason} (${remedy})`);
 }
 
 /** What is said of a source that left the configuration. */

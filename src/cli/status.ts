@@ -14,7 +14,15 @@ import { localTime } from "./activity.ts";
 import { nothingSynced, type Operator, openOperator } from "./ask.ts";
 import { findService } from "./compose.ts";
 import type { Context } from "./context.ts";
-import { FILES_SHOWN, holdLine, removedLine, PAUSED_WORDS, troubleLines, unreadableLine } from "./follow.ts";
+import {
+  FILES_SHOWN,
+  holdLine,
+  mountLines,
+  removedLine,
+  PAUSED_WORDS,
+  troubleLines,
+  unreadableLine,
+} from "./follow.ts";
 import type { CommonOptions } from "./options.ts";
 import { counted, duration, thousands } from "./progress.ts";
 import { openScreen } from "./screen.ts";
@@ -155,6 +163,7 @@ export function statusText({ stateDir, daemon, service, sources, removed, failur
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
     if (source.approvalToken !== null) lines.push(`         ${tokenLine(source.approvalToken)}`);
+    for (const line of mountLines(source)) lines.push(`         ${line}`);
     const unreadable = unreadableLine(source);
     if (unreadable !== undefined) lines.push(`         ${unreadable}`);
     if (source.paused) lines.push(`         ${PAUSED_WORDS}`);

@@ -12,7 +12,7 @@ import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
 import type { Look, RelativePath, ScanEntry } from "./plan/model.ts";
 import type { Send, WorkQueue } from "./queue.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
-import { openMountWarnings } from "./mount-warnings.ts";
+import { mountTroubles, type MountTrouble, openMountWarnings } from "./mount-warnings.ts";
 import { openPause } from "./pause.ts";
 import { openSettler } from "./recover.ts";
 import type { Rules } from "./rules.ts";
@@ -96,6 +96,8 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   isUnderWay(path: RelativePath): boolean;
   /** What cannot be looked at: at a path, below it, or on the way to it. */
   unreadable(below: RelativePath | undefined): RelativePath[];
+  /** Mounts below the folder that the last look found changed. */
+  mounts(): readonly MountTrouble[];
   /** Looks for resources that are too many; true: look again when the source is idle. */
   checkDoubts(): Promise<boolean>;
   stop(): void;
@@ -453,6 +455,7 @@ export function openSource(options: SourceOptions): SourceSync {
       [...passes.unreadable()].filter(
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
+    mounts: () => mountTroubles(rules),
     isPending: (path) =>
       underWay.touches(path) ||
       dirty.isMarked(path) ||

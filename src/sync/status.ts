@@ -5,6 +5,7 @@ import { ledgerFile, type Ledger } from "./ledger/ledger.ts";
 import { openSqlite } from "./ledger/open.ts";
 import { openOperator } from "./ledger/operator.ts";
 import { openSources, type RemovedSource, type SourceRow, type Sources } from "./ledger/sources.ts";
+import type { MountTrouble } from "./mount-warnings.ts";
 import type { RelativePath } from "./plan/model.ts";
 import type { SourceActivity } from "./source.ts";
 import { standstillsOf } from "./standstill.ts";
@@ -46,6 +47,8 @@ export interface SourceStatus {
   readonly unreadable: number;
   /** The first of them, "" for the source's own folder; empty where only their number is known, from the ledger alone. */
   readonly unreadablePaths: readonly RelativePath[];
+  /** Mounts below the folder that are not as they were; empty where no daemon runs. They are among what is unreadable. */
+  readonly mounts: readonly MountTrouble[];
   /** Why some changes are found late; null while all are seen. */
   readonly degraded: string | null;
   /** A person said that nothing is to be sent for it. */
@@ -75,6 +78,7 @@ export interface StatusSource {
   isPlanned?(): boolean;
   /** What cannot be looked at, of one that looks. */
   unreadable?(below: undefined): readonly RelativePath[];
+  mounts?(): readonly MountTrouble[];
 }
 
 /** Unreadable places that are named. */
@@ -97,7 +101,8 @@ export function statusOf(
     const now = { ...row, backlogAgreed, found, compared, degraded: degraded(source.id) ?? null };
     const unreadable = source.unreadable?.(undefined) ?? [];
     const token = tokenIn(ledger.sources, now);
-    return sourceStatus(now, collectionId, paused.has(row.id), token, unreadable.toSorted());
+    const looked = { unreadable: unreadable.toSorted(), mounts: source.mounts?.() ?? [] };
+    return sourceStatus(now, collectionId, paused.has(row.id), token, looked);
   });
 }
 
@@ -155,12 +160,18 @@ export function readStatus(
   }
 }
 
+/** What only a process knows that has looked. */
+interface Looked {
+  readonly unreadable: readonly RelativePath[];
+  readonly mounts: readonly MountTrouble[];
+}
+
 function sourceStatus(
   row: SourceRow,
   collectionId: string | undefined,
   paused: boolean,
   approvalToken: string | null,
-  unreadable: readonly RelativePath[] = [],
+  { unreadable, mounts }: Looked = { unreadable: [], mounts: [] },
 ): SourceStatus {
   const [standstill] = standstillsOf(row);
   const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
@@ -185,6 +196,7 @@ function sourceStatus(
     approvalToken,
     unreadable: row.unreadable,
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
+    mounts,
     degraded: row.degraded,
     paused,
   };

@@ -22,6 +22,7 @@ const source = (change: Partial<Source> = {}): Source => ({
   compared: true,
   unreadable: 0,
   unreadablePaths: [],
+  mounts: [],
   degraded: null,
   paused: false,
   ...change,

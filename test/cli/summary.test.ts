@@ -22,6 +22,7 @@ const source = (more: Partial<SourceStatus>): SourceStatus => ({
   compared: true,
   unreadable: 0,
   unreadablePaths: [],
+  mounts: [],
   degraded: null,
   paused: false,
   ...more,
@@ -183,4 +184,19 @@ it("the status says of a service that was not asked that it was not", () => {
   });
   expect(text).toContain("service  https://db.example.com (not asked)\n");
   expect(text).toContain("nothing was synced with the state folder /state yet\n");
+});
+
+describe("a mount below a source that is not as it was", () => {
+  const mounts = [{ path: "disk", reason: "what was mounted there is gone", remedy: "mount it again" }];
+
+  it("is named with what to do, and is no matter of owner and mode", () => {
+    const words = summary(source({ unreadable: 1, unreadablePaths: ["disk"], mounts }));
+    expect(words).toContain("  /docs: disk: what was mounted there is gone (mount it again)\n");
+    expect(words).not.toContain("owner and mode");
+  });
+
+  it("leaves what else cannot be looked at a line of its own", () => {
+    const words = summary(source({ unreadable: 2, unreadablePaths: ["closed", "disk"], mounts }));
+    expect(words).toContain("  /docs: cannot be looked at: closed (check owner and mode)\n");
+  });
 });

@@ -18,7 +18,9 @@ it.each([
 it("a file's name reaches the terminal in no report as it is", () => {
   const failed = { path: HOSTILE, message: `cannot read ${HOSTILE}`, state: "failed" } as TroubledFile; // the rest is not shown
   expect(troubleLines([failed], 20)).toBe(`failed\n  ${SHOWN}: cannot read ${SHOWN}\n`);
-  expect(unreadableLine({ unreadable: 1, unreadablePaths: [HOSTILE] })).toContain(`at: ${SHOWN} (`);
+  expect(unreadableLine({ unreadable: 1, unreadablePaths: [HOSTILE], mounts: [] })).toContain(
+    `at: ${SHOWN} (`,
+  );
   const finding = {
     check: "x",
     level: "warning",

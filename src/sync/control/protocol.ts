@@ -77,6 +77,10 @@ const SourceStatus = z.object({
   approvalToken: z.string().nullable().default(null),
   unreadable: z.number(),
   unreadablePaths: z.array(z.string()).readonly().default([]),
+  mounts: z
+    .array(z.object({ path: z.string(), reason: z.string(), remedy: z.string() }))
+    .readonly()
+    .default([]),
   degraded: z.string().nullable(),
   paused: z.boolean(),
 });
