@@ -199,4 +199,64 @@ describe("the dirty set", () => {
     expect(dirty.rested(entry(9_000_000), 1050, false)).toBe(false);
     expect(dirty.rested(entry(9_000_000), 1100, false)).toBe(true);
   });
+
+  it("is at rest while nothing but retries is marked, and what is left out of the question", () => {
+    const dirty = openDirtySet(100);
+    expect([dirty.isQuiet(), dirty.oldestMs()]).toEqual([true, undefined]);
+    dirty.again("retried", 60_000, 1000);
+    expect([dirty.isQuiet(), dirty.oldestMs(), dirty.nextDueMs()]).toEqual([true, undefined, 60_000]);
+    dirty.mark("a", 2000);
+    dirty.mark("b", 1500);
+    dirty.mark("a", 3000);
+    expect([dirty.isQuiet(), dirty.oldestMs(), dirty.nextDueMs()]).toEqual([false, 1500, 1600]);
+    expect(dirty.isQuiet(new Map([["a", 0]]))).toBe(false);
+    expect(
+      dirty.isQuiet(
+        new Map([
+          ["a", 0],
+          ["b", 0],
+        ]),
+      ),
+    ).toBe(true);
+    expect([...dirty.marked()].toSorted()).toEqual(["a", "b", "retried"]);
+    expect([dirty.isMarked("retried"), dirty.isMarked("c")]).toEqual([true, false]);
+    expect(dirty.take(3100)?.paths).toEqual(["a", "b"]);
+    expect([dirty.isQuiet(), dirty.isMarked("a")]).toEqual([true, false]);
+  });
+
+  it("makes a mark of a retry for which something happened, or which is to be looked at soon", () => {
+    for (const hurry of [
+      (dirty: ReturnType<typeof openDirtySet>) => dirty.mark("a", 2000),
+      (dirty: ReturnType<typeof openDirtySet>) => dirty.again("a", 2000 + EMPTY_MS, 2000),
+    ]) {
+      const dirty = openDirtySet(100);
+      dirty.again("a", 60_000, 1000);
+      hurry(dirty);
+      expect([dirty.isQuiet(), dirty.oldestMs()]).toEqual([false, 2000]);
+      dirty.take(60_000);
+      expect(dirty.isQuiet()).toBe(true);
+    }
+  });
+
+  it("is not at rest while the whole source is due, but for a retry of that", () => {
+    const dirty = openDirtySet(100);
+    dirty.markAll(60_000, 1000);
+    expect([dirty.isQuiet(), dirty.take(59_999)]).toEqual([true, undefined]);
+    dirty.markAll(70_000, 1000, true);
+    expect([dirty.isQuiet(), dirty.nextDueMs()]).toEqual([false, 60_000]);
+    dirty.markAll(80_000, 1000);
+    expect(dirty.isQuiet()).toBe(false);
+    expect(dirty.take(60_000)).toMatchObject({ all: true, paths: [] });
+    expect([dirty.isQuiet(), dirty.nextDueMs()]).toEqual([true, undefined]);
+    dirty.markAll(60_000, 60_000);
+    expect(dirty.isQuiet()).toBe(false);
+  });
+
+  it("has a path that never rested read as it is, but no retry", () => {
+    const dirty = openDirtySet(100);
+    dirty.mark("a", 0);
+    dirty.again("b", 2 * CEILING_MS, 0);
+    for (let atMs = 0; atMs < CEILING_MS; atMs += 50) dirty.mark("a", atMs);
+    expect([...(dirty.take(2 * CEILING_MS)?.forced ?? [])]).toEqual(["a"]);
+  });
 });

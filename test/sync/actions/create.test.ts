@@ -1,0 +1,329 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ActionSource } from "../../../src/sync/actions/context.ts";
+import { sendCreate } from "../../../src/sync/actions/create.ts";
+import type { Departure } from "../../../src/sync/actions/prepare.ts";
+import type { SourceDocument } from "../../../src/sync/document/read.ts";
+import type { Observed } from "../../../src/sync/ledger/files.ts";
+import type { CreateIntent } from "../../../src/sync/ledger/intents.ts";
+import type { Deletion } from "../../../src/sync/pass/deletes.ts";
+import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
+import type { NewResource } from "../../../src/sync/remote/remote.ts";
+import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
+
+const REFUSED = { kind: "refused", code: "too_odd", message: "not this one" } as const;
+const later = (more: Partial<Later> = {}): Later => ({
+  kind: "later",
+  acted: "no",
+  blame: "request",
+  reason: "busy",
+  ...more,
+});
+const made = (docId = "made", more: Record<string, unknown> = {}): Reply<unknown> => ({
+  kind: "done",
+  value: { _id: docId, collectionId: "c1", isUnderWay: false, record: {}, ...more },
+});
+const shown = (metadata: Record<string, unknown>, isDeleted = false): Reply<unknown> => ({
+  kind: "done",
+  value: { _id: "made", isDeleted, metadata },
+});
+const UNDER_WAY = { isUnderWay: true };
+
+let shop: Workshop;
+let sent: { readonly body: NewResource["body"]; readonly key: string }[];
+let uploads: number;
+let deletions: Deletion[];
+let doubted: number;
+let learned: string[];
+beforeEach(() => {
+  shop = openWorkshop();
+  sent = [];
+  uploads = 0;
+  deletions = [];
+  doubted = 0;
+  learned = [];
+});
+afterEach(() => shop.close());
+
+interface World {
+  /** Answers to the create; the last one again and again. */
+  readonly create?: readonly Reply<unknown>[];
+  readonly upload?: readonly (Reply<string> | { readonly kind: "torn" })[];
+  /** What the service shows of the resource by its id. */
+  readonly read?: readonly Reply<unknown>[];
+  /** What the list shows of a create without an answer. */
+  readonly settle?: "adopted" | "absent";
+  readonly isFile?: boolean;
+  /** Attempts before. */
+  readonly attempts?: number;
+  /** Address of an upload before. */
+  readonly fileUrl?: string;
+  readonly isStale?: () => boolean;
+  readonly isUp?: boolean;
+  /** Resources that are followed: each rests once before it is asked for. */
+  readonly crowd?: number;
+}
+
+/** Creates `a.md` in such a world. */
+async function create(world: World): Promise<void> {
+  const { isFile = false, attempts = 1, fileUrl } = world;
+  const { shape, ...rest } = observedAt("a.md");
+  const kind = isFile ? ("file" as const) : ("content" as const);
+  const observed: Observed = { ...rest, shape: { ...shape, kind }, fileUrl };
+  const id = await shop.write(() => shop.ledger.intents.create(shop.source.id, "key", 1, observed));
+  for (let count = 1; count < attempts; count += 1) await shop.write(() => shop.ledger.intents.again(id));
+  const intent = shop.ledger.intents.creates(shop.source.id).find((each) => each.id === id) as CreateIntent;
+  const look = shop.look("a.md");
+  const recipe = { title: "a.md", description: "d", extractorVersion: 1, ...shape, kind };
+  const body = isFile ? { kind, mediaType: "image/png" } : { kind, content: "text" };
+  const departure: Departure = {
+    action: look.known === undefined ? "create" : "replace",
+    look,
+    document: { ...body, recipe, entry: observed.entry } as unknown as SourceDocument, // What a create uses of it.
+    observed,
+    row: look.known === undefined ? undefined : shop.get(look.known.id),
+    startedMs: shop.nowMs,
+    intent,
+    mayBeThere: false,
+  };
+  const counts = { create: 0, upload: 0, read: 0 };
+  const next = async <T>(name: keyof typeof counts, of: readonly T[]): Promise<T> => {
+    const answer = of[Math.min(counts[name]++, of.length - 1)];
+    if (answer === undefined) throw new Error(`no answer to ${name}`);
+    return await Promise.resolve(answer);
+  };
+  const remote = {
+    create: async (resource: NewResource, key: string) => {
+      sent.push({ body: resource.body, key });
+      return await next("create", world.create ?? [made()]);
+    },
+    upload: async () => {
+      uploads += 1;
+      return await next("upload", world.upload ?? [{ kind: "done" as const, value: `upload ${uploads}` }]);
+    },
+    read: async () => await next("read", world.read ?? [shown({})]),
+    collections: async () => await Promise.resolve(world.isUp === false ? later() : { kind: "done" }),
+  };
+  const collections = { learn: (tier: string, collection: string) => learned.push(`${tier} ${collection}`) };
+  const source: ActionSource = {
+    ...shop.source,
+    isStale: world.isStale ?? (() => false),
+    settle: async () => await Promise.resolve(world.settle ?? "absent"),
+    doubt: () => void (doubted += 1),
+    deleteLater: (deletion) => void deletions.push(deletion),
+  };
+  const aside = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
+    wait.length === 0 ? undefined : await wait(() => world.crowd ?? 0);
+  await sendCreate(shop.context({ remote, collections, aside }), source, departure, intent);
+  shop.ledger.flush();
+}
+const rows = (): unknown[] => [...shop.ledger.files.all(shop.source.id)];
+/** Creates and doubts that are open, with their attempts. */
+const open = (): string[] => {
+  shop.ledger.flush();
+  const creates = shop.ledger.intents.creates(shop.source.id).map(({ attempts }) => `create ${attempts}`);
+  return [
+    ...creates,
+    ...shop.ledger.intents.doubts(shop.source.id).map(({ attempts }) => `doubt ${attempts}`),
+  ];
+};
+
+describe("a create that is answered", () => {
+  it("gives its file the resource, and nothing is left open", async () => {
+    await create({ create: [made("made", { warning: "page 2" })] });
+    expect(sent).toEqual([{ body: { content: "text" }, key: "key" }]);
+    expect(rows()).toMatchObject([{ path: "a.md", docId: "made", state: "agreed" }]);
+    expect([open(), doubted, learned]).toEqual([[], 0, ["fastest c1"]]);
+    expect(shop.ledger.sources.get(shop.source.id).readInPart).toBe(1);
+    expect(shop.reports).toMatchObject([{ action: "create", outcome: "done", docId: "made" }]);
+  });
+
+  it("replaces the resource before, which is deleted after it, and what could not be read of that is forgotten", async () => {
+    await shop.add("a.md", "agreed", "old");
+    await shop.write(() => shop.ledger.files.warn("old", "page 2"));
+    await create({});
+    expect(rows()).toMatchObject([{ docId: "made", state: "agreed" }]);
+    expect(deletions).toMatchObject([{ docId: "old", path: "a.md" }]);
+    expect(shop.ledger.sources.get(shop.source.id).readInPart).toBe(0);
+    expect(shop.reports).toMatchObject([{ action: "replace" }]);
+  });
+
+  it("by a resource that is another file's failed, and leaves nothing open", async () => {
+    await shop.add("b.md", "agreed", "made");
+    await create({});
+    expect(shop.state("a.md")).toBe("failed");
+    expect(shop.ledger.files.troubledAt(shop.source.id, "a.md")).toMatchObject([{ code: "not_its_own" }]);
+    expect(open()).toEqual([]);
+  });
+
+  it("that was sent before has its resource looked for a second time", async () => {
+    await create({ attempts: 2 });
+    expect([open(), doubted]).toEqual([["doubt 2"], 1]);
+  });
+
+  it.each([
+    ["this ledger deleted", async () => await shop.write(() => shop.ledger.intents.deleted(0, "past"))],
+    ["is another file's", async () => await shop.add("b.md", "agreed", "past")],
+  ])(
+    "under a key that was used before by one that %s is sent under another key, once",
+    async (_what, prepare) => {
+      await prepare();
+      await create({ attempts: 2, create: [made("past"), made("made")] });
+      expect(sent).toHaveLength(2);
+      expect(sent[1]?.key).not.toBe("key");
+      expect(rows()).toContainEqual(expect.objectContaining({ path: "a.md", docId: "made" }));
+      sent = [];
+    },
+  );
+
+  it("for the first time by one that this ledger deleted is believed", async () => {
+    await shop.write(() => shop.ledger.intents.deleted(0, "past"));
+    await create({ create: [made("past")] });
+    expect([sent.length, rows()]).toMatchObject([1, [{ docId: "past" }]]);
+  });
+});
+
+describe("a create that is answered before the work on it", () => {
+  it.each<[what: string, world: World, expected: unknown]>([
+    ["is done when that is", { read: [shown({ status: "chunked" })] }, [{ docId: "made", state: "agreed" }]],
+    [
+      "is left to the next look when something happens to its file",
+      { isStale: once(1), read: [shown({ status: "queued" })], crowd: 1 },
+      [{ docId: "made", state: "unsure" }],
+    ],
+  ])("%s", async (_what, world, expected) => {
+    await create({ create: [made("made", UNDER_WAY)], ...world });
+    expect(rows()).toMatchObject(expected as unknown[]);
+  });
+
+  it("and cannot be taken in is refused, and the resource without a text goes", async () => {
+    await create({
+      create: [made("made", UNDER_WAY)],
+      read: [shown({ status: "error", message: "damaged" })],
+    });
+    expect(shop.state("a.md")).toBe("failed");
+    expect([deletions, open()]).toMatchObject([[{ docId: "made" }], []]);
+    expect(shop.reports).toMatchObject([{ outcome: "refused", message: "damaged" }]);
+  });
+
+  it("and is deleted meanwhile is settled by the list", async () => {
+    await create({ create: [made("made", UNDER_WAY)], read: [shown({}, true)], settle: "adopted" });
+    expect([sent.length, shop.reports]).toMatchObject([1, [{ action: "adopt" }]]);
+  });
+});
+
+describe("a create without an answer", () => {
+  it("that the list shows is done", async () => {
+    await create({ create: [later({ acted: "maybe" })], settle: "adopted" });
+    expect([sent.length, doubted, open()]).toEqual([1, 0, ["create 1"]]);
+    expect(shop.reports).toMatchObject([{ action: "adopt" }]);
+  });
+
+  it("that the list does not show is sent again under its key, and looked for from then on", async () => {
+    await create({ create: [later({ acted: "maybe" }), made()] });
+    expect(sent.map(({ key }) => key)).toEqual(["key", "key"]);
+    expect([rows(), open(), doubted]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
+  });
+
+  it("that the list shows after it was sent again has its second resource looked for", async () => {
+    await create({ create: [later({ acted: "maybe" })], settle: "adopted", attempts: 2 });
+    expect(doubted).toBe(1);
+  });
+
+  it("that surely did nothing is sent again, and no list is asked", async () => {
+    await create({ create: [later(), later(), made()], settle: "adopted" });
+    expect([sent.length, open(), doubted]).toEqual([3, [], 0]);
+  });
+
+  it("while an earlier one is under way waits for that", async () => {
+    const reply = later({ acted: "maybe", isUnderWay: true, retryAfterMs: 0 });
+    await create({ create: [reply, reply, reply, reply, made()], settle: "adopted" });
+    expect([sent.length, rows()]).toMatchObject([5, [{ docId: "made" }]]);
+  });
+
+  it("three times while the service answers otherwise is parked, and one that may have acted stays in doubt", async () => {
+    await create({ create: [later()] });
+    expect([sent.length, shop.state("a.md"), open()]).toEqual([3, "parked", []]);
+    await create({ create: [later({ acted: "maybe" })] });
+    expect([open(), doubted]).toEqual([["doubt 4"], 1]);
+  });
+
+  it("while nothing else is answered either is sent again", async () => {
+    await create({ create: [later(), later(), later(), later(), made()], isUp: false });
+    expect([sent.length, rows()]).toMatchObject([5, [{ docId: "made" }]]);
+  });
+});
+
+describe("a create that is given up", () => {
+  it.each([
+    [1, [], 0],
+    [2, ["doubt 2"], 1],
+  ])(
+    "after %i attempts because something happened to its file leaves what it must",
+    async (attempts, left, doubts) => {
+      await create({ isStale: () => true, attempts });
+      expect([sent, open(), doubted, shop.looks]).toEqual([[], left, doubts, []]);
+    },
+  );
+
+  it.each([
+    [1, []],
+    [2, ["doubt 2"]],
+  ])("after %i attempts because it is refused leaves what it must", async (attempts, left) => {
+    await create({ create: [REFUSED], attempts });
+    expect([shop.state("a.md"), open()]).toEqual(["failed", left]);
+    expect(shop.reports).toMatchObject([{ action: "create", outcome: "refused", message: "not this one" }]);
+  });
+
+  it("because its collection is gone failed, in words", async () => {
+    await create({ create: [{ kind: "gone" }] });
+    expect(shop.ledger.files.troubledAt(shop.source.id, undefined)).toMatchObject([{ code: "gone" }]);
+  });
+
+  it("because its file changed while it was uploaded is looked at again", async () => {
+    await create({ isFile: true, upload: [{ kind: "torn" }] });
+    expect([sent, open(), shop.looks]).toEqual([[], [], ["a.md torn"]]);
+  });
+});
+
+describe("the create of an uploaded file", () => {
+  it("notes the address before it leaves, and goes on with it", async () => {
+    await create({ isFile: true, create: [later({ acted: "maybe" }), later(), made()] });
+    expect([uploads, sent.map(({ body }) => body)]).toEqual([
+      1,
+      [{ url: "upload 1" }, { url: "upload 1" }, { url: "upload 1" }],
+    ]);
+    const [row] = [...shop.ledger.files.all(shop.source.id)];
+    expect(shop.get(row?.id ?? 0)?.fileUrl).toBe("upload 1");
+  });
+
+  it("asks no list after an upload without an answer: nothing was created", async () => {
+    await create({
+      isFile: true,
+      upload: [later({ acted: "maybe" }), { kind: "done", value: "upload" }],
+      settle: "adopted",
+    });
+    expect([uploads, sent.length, open()]).toEqual([2, 1, []]);
+  });
+
+  it("with an old address that is refused uploads the file once more", async () => {
+    await create({ isFile: true, fileUrl: "old", create: [REFUSED, made()] });
+    expect([uploads, sent.map(({ body }) => body)]).toEqual([1, [{ url: "old" }, { url: "upload 1" }]]);
+  });
+
+  it("with an old address that an earlier attempt may act on is left to the doubt", async () => {
+    await create({ isFile: true, fileUrl: "old", create: [REFUSED], attempts: 2 });
+    expect([uploads, open(), doubted, shop.looks]).toEqual([0, ["doubt 2"], 1, ["a.md"]]);
+    expect(shop.state("a.md")).toBeUndefined();
+  });
+
+  it("whose fresh address is refused failed", async () => {
+    await create({ isFile: true, create: [REFUSED] });
+    expect([uploads, sent.length, shop.state("a.md")]).toEqual([1, 1, "failed"]);
+  });
+});
+
+/** False so many times, then true. */
+function once(times: number): () => boolean {
+  let count = 0;
+  return () => count++ >= times;
+}

@@ -1,0 +1,286 @@
+import { lstatSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { DaemonActivity } from "../../../src/sync/daemon.ts";
+import { beginLife, type Life } from "../../../src/sync/daemon/life.ts";
+import type { Parts } from "../../../src/sync/daemon/parts.ts";
+import type { DaemonSources } from "../../../src/sync/daemon/sources.ts";
+import { waitFor, type WaitEnd, type WaitOptions } from "../../../src/sync/daemon/wait.ts";
+import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import type { FileState } from "../../../src/sync/plan/model.ts";
+import { openRules } from "../../../src/sync/rules.ts";
+import type { SourceSync } from "../../../src/sync/source.ts";
+import { observedAt } from "../actions/fixture.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
+
+let root: string;
+let folder: string;
+let ledger: Ledger;
+let life: Life;
+let listeners: Set<(activity: DaemonActivity) => void>;
+let id: number;
+/** Files that are to be looked at or sent. */
+let pending: Set<string>;
+let asked: number;
+let answered: number;
+let paused: boolean;
+let unreadable: string[];
+let abort: AbortController;
+
+beforeEach(() => {
+  root = makeTree({ "a.md": "text", "folder/b.md": "text", ".hidden/c.md": "text" });
+  folder = mkdtempSync(join(tmpdir(), "kbsync-wait-"));
+  ledger = openLedger(folder, "service");
+  id = ledger.sources.open(root, "owner", "fastest").id;
+  life = beginLife((error) => error as Error);
+  listeners = new Set();
+  pending = new Set();
+  [asked, answered, paused, unreadable] = [0, Infinity, false, []];
+  abort = new AbortController();
+});
+afterEach(() => {
+  ledger.close();
+  rmSync(folder, { recursive: true });
+  removeTree(root);
+});
+
+const isIn = (below: string | undefined) => (path: string) =>
+  below === undefined || path === below || path.startsWith(`${below}/`);
+const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<WaitEnd> => {
+  const source = {
+    id,
+    rules: openRules(sourceAt(root)),
+    ask: () => (asked += 1),
+    answered: () => answered,
+    pending: (below: string | undefined) => [...pending].filter(isIn(below)),
+    isPending: (each: string) => [...pending].some(isIn(each)),
+    isPaused: () => paused,
+    isUnderWay: () => false,
+    unreadable: (below: string | undefined) => unreadable.filter(isIn(below)),
+  } as unknown as SourceSync; // What a wait asks of a source.
+  const parts = { life, ledger, listeners } as unknown as Parts;
+  const sources = { all: () => [source] } as unknown as DaemonSources;
+  const at = path === undefined ? {} : { path: join(root, path) };
+  return await waitFor(parts, sources, { signal: abort.signal, ...at, ...more });
+};
+const add = async (path: string, state: FileState): Promise<void> =>
+  await ledger.write(() => ledger.files.insert(id, `doc ${path}`, state, observedAt(path)));
+/** Notes a trouble of a file as it is on disk now. */
+const trouble = async (path: string, code: string): Promise<void> => {
+  const { size: sizeBytes, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
+  const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino };
+  const what = { entry, rulesKey: 1, state: "parked", sure: true, code, message: "its words" } as const;
+  await ledger.write(() => ledger.files.trouble(id, undefined, what));
+};
+const done = (path: string, more: Partial<DaemonActivity> = {}): void => {
+  const activity = { source: root, path, action: "update", outcome: "done", durationMs: 0, ...more };
+  for (const listener of listeners) listener(activity as DaemonActivity);
+};
+const turn = async (): Promise<void> => {
+  for (let turns = 0; turns < 3; turns += 1) await new Promise(setImmediate);
+};
+const codes = ({ reasons }: WaitEnd): string[] => reasons.map(({ path, code }) => `${path} ${code}`);
+
+describe("a wait", () => {
+  it("ends in agreement where all is acknowledged, with nobody listening any more", async () => {
+    await add("a.md", "agreed");
+    expect(await wait()).toEqual({ agreed: true, reasons: [], troubled: 0 });
+    expect(listeners.size).toBe(0);
+  });
+
+  it("looks at the disk first", async () => {
+    answered = 0;
+    let ended = false;
+    const waiting = wait().then(() => (ended = true));
+    await turn();
+    expect([asked, ended]).toEqual([1, false]);
+    answered = 1;
+    life.changed();
+    await waiting;
+  });
+
+  it("says how many files it waits for, whenever these become fewer, until none is left", async () => {
+    for (const path of ["a.md", "folder/b.md", "c.md"]) {
+      await add(path, "agreed");
+      pending.add(path);
+    }
+    const counts: number[] = [];
+    const waiting = wait(undefined, { onWaiting: (files) => counts.push(files) });
+    await turn();
+    life.changed();
+    expect(counts).toEqual([3]);
+    pending.delete("a.md");
+    life.changed();
+    await turn();
+    pending.clear();
+    life.changed();
+    expect(await waiting).toMatchObject({ agreed: true });
+    expect(counts).toEqual([3, 2]);
+  });
+
+  it("waits for no file that came later, nor for one that was acknowledged since and changed again", async () => {
+    await add("a.md", "agreed");
+    pending.add("a.md");
+    const waiting = wait();
+    await turn();
+    pending.add("later.md");
+    done("a.md", { action: "delete" });
+    done("a.md", { outcome: "refused" });
+    done("a.md", { durationMs: 1_000_000 });
+    done("a.md", { source: "/other" });
+    let ended = false;
+    void waiting.then(() => (ended = true));
+    life.changed();
+    await turn();
+    expect(ended).toBe(false);
+    done("a.md");
+    life.changed();
+    expect(await waiting).toMatchObject({ agreed: true });
+  });
+
+  it("ends with the daemon, and with its signal", async () => {
+    pending.add("a.md");
+    const [ending, leaving] = [wait(), wait()];
+    await turn();
+    abort.abort(new Error("enough"));
+    await expect(leaving).rejects.toThrow("enough");
+    abort = new AbortController();
+    await expect(ending).rejects.toThrow("enough");
+    const stopped = wait();
+    await turn();
+    life.end();
+    await expect(stopped).rejects.toMatchObject({ code: "daemon_stopping" });
+    expect(listeners.size).toBe(0);
+  });
+
+  it("for a path outside of all sources is refused", async () => {
+    await expect(wait("../elsewhere")).rejects.toMatchObject({ code: "outside_sources" });
+  });
+});
+
+describe("what keeps from agreement", () => {
+  it("is a source that stands still, whatever else is known", async () => {
+    await add("a.md", "failed");
+    await ledger.write(() => ledger.sources.setHold(id, { halted: "no folder", reason: null }));
+    const end = await wait();
+    expect(codes(end)).toEqual([" halted"]);
+    expect(end.reasons[0]).toMatchObject({
+      source: root,
+      message: expect.stringContaining("no folder") as string,
+    });
+  });
+
+  it("is no source alone whose deletes are held", async () => {
+    await add("a.md", "agreed");
+    await ledger.write(() => ledger.sources.setHold(id, { halted: null, reason: "many" }));
+    expect(await wait("a.md")).toMatchObject({ agreed: true });
+  });
+
+  it.each([
+    ["EACCES", "its words, check its mode"],
+    ["EPERM", "its words, check its mode"],
+    ["EIO", "its words"],
+  ])("is a file that cannot be read (%s), which no wait mends", async (code, message) => {
+    await trouble("a.md", code);
+    pending.add("a.md");
+    const end = await wait();
+    expect(end).toMatchObject({ agreed: false, troubled: 1, reasons: [{ path: "a.md", code, message }] });
+  });
+
+  it("is no file that was put aside for want of an answer, nor one that has changed since, before it is tried", async () => {
+    await trouble("a.md", "no_answer");
+    await trouble("folder/b.md", "EIO");
+    addFiles(root, { "folder/b.md": "longer text" });
+    for (const path of ["a.md", "folder/b.md"]) {
+      pending = new Set([path]);
+      let ended = false;
+      const waiting = wait(path).then(() => (ended = true));
+      await turn();
+      expect(ended).toBe(false);
+      pending.clear();
+      life.changed();
+      await waiting;
+    }
+  });
+
+  it("is a delete that is held, with what agrees to it", async () => {
+    await add("a.md", "held");
+    expect((await wait()).reasons).toMatchObject([
+      { path: "a.md", code: "held", message: expect.stringContaining("kbsync approve") as string },
+    ]);
+  });
+
+  it("is a pause, for each file that waits in it", async () => {
+    await add("a.md", "agreed");
+    paused = true;
+    pending = new Set(["a.md", "folder/b.md"]);
+    expect(codes(await wait())).toEqual(["a.md paused", "folder/b.md paused"]);
+    expect(codes(await wait("folder"))).toEqual(["folder/b.md paused"]);
+  });
+
+  it("is what cannot be looked at", async () => {
+    unreadable = ["folder"];
+    expect(codes(await wait())).toEqual(["folder unreadable"]);
+    expect(codes(await wait("a.md"))).toEqual(["a.md not_synced"]);
+  });
+
+  it("is named up to a hundred times, and counted beyond", async () => {
+    paused = true;
+    pending = new Set(Array.from({ length: 102 }, (_, n) => `f${n}`));
+    const { reasons, troubled } = await wait();
+    expect([reasons.length, troubled]).toEqual([100, 102]);
+  });
+});
+
+describe("a wait for one path", () => {
+  it.each<[what: string, path: string, prepare: () => unknown, expected: string[]]>([
+    ["in agreement", "a.md", async () => await add("a.md", "agreed"), []],
+    ["that is not synced", "a.md", () => undefined, ["a.md not_synced"]],
+    ["that the rules leave out", ".hidden/c.md", () => undefined, [".hidden/c.md left_out"]],
+    ["that is left out for what it is", "a.md", async () => await add("a.md", "skipped"), ["a.md left_out"]],
+    ["of a folder", "folder", () => undefined, []],
+    ["of a folder that the rules leave out", ".hidden", () => undefined, [".hidden left_out"]],
+  ])("%s says so", async (_what, path, prepare, expected) => {
+    await prepare();
+    const end = await wait(path);
+    expect([codes(end), end.agreed]).toEqual([expected, expected.length === 0]);
+  });
+
+  it("that was acknowledged while it was waited for is in agreement, though it is gone from the ledger by then", async () => {
+    pending.add("a.md");
+    const waiting = wait("a.md");
+    await turn();
+    done("a.md");
+    life.changed();
+    expect(await waiting).toMatchObject({ agreed: true });
+  });
+
+  it("that is not there, and never was, may be misspelt", async () => {
+    expect(await wait("none.md")).toEqual({ agreed: true, reasons: [], troubled: 0, unknown: true });
+  });
+
+  it.each<[what: string, prepare: () => unknown]>([
+    ["is in the ledger", async () => await add("none/x.md", "agreed")],
+    [
+      "is in the activity",
+      async () =>
+        await ledger.write(() =>
+          ledger.activity.add({
+            atMs: 1,
+            source: id,
+            path: "none/x.md",
+            from: undefined,
+            docId: undefined,
+            action: "delete",
+            outcome: "done",
+            durationMs: 0,
+            message: undefined,
+          }),
+        ),
+    ],
+  ])("that is not there and %s is no misspelt one", async (_what, prepare) => {
+    await prepare();
+    expect(await wait("none")).toEqual({ agreed: true, reasons: [], troubled: 0 });
+  });
+});

@@ -1,0 +1,45 @@
+import { expect, it } from "vitest";
+import { addressOf } from "../../../src/sync/document/shortcut.ts";
+import { URL_CHARS_MAX } from "../../../src/wire/resource.ts";
+
+const URL_AT = "https://example.org/a";
+const long = `https://example.org/${"x".repeat(URL_CHARS_MAX)}`;
+
+it.each<[what: string, text: string, address: string | undefined]>([
+  ["in its section", `[InternetShortcut]\nURL=${URL_AT}\n`, URL_AT],
+  ["with blanks around, in any case", `[internetshortcut] \r\nIconIndex=0\r\nurl = ${URL_AT} \r\n`, URL_AT],
+  ["after another section", `[Other]\nURL=https://other.org\n[InternetShortcut]\nURL=${URL_AT}`, URL_AT],
+  ["not of another section after it", `[InternetShortcut]\nIconIndex=0\n[Other]\nURL=${URL_AT}`, undefined],
+  ["not without its section", `URL=${URL_AT}`, undefined],
+  ["not of a file", "[InternetShortcut]\nURL=file:///etc/passwd", undefined],
+  ["not where it is none", "[InternetShortcut]\nURL=example", undefined],
+  ["not where there is none", "[InternetShortcut]\n", undefined],
+  [
+    "up to the longest that a service takes",
+    `[InternetShortcut]\nURL=${long.slice(0, URL_CHARS_MAX)}`,
+    long.slice(0, URL_CHARS_MAX),
+  ],
+  [
+    "no longer than a service takes",
+    `[InternetShortcut]\nURL=${long.slice(0, URL_CHARS_MAX + 1)}`,
+    undefined,
+  ],
+])("the address of a shortcut of Windows is taken %s", (_what, text, address) => {
+  expect(addressOf(Buffer.from(text), "url")).toBe(address);
+});
+
+it.each<[what: string, text: string, address: string | undefined]>([
+  [
+    "with its entities",
+    "<key>URL</key>\n<string>http://x.org/?a=1&amp;b=2</string>",
+    "http://x.org/?a=1&b=2",
+  ],
+  ["not of another key", `<key>Other</key><string>${URL_AT}</string>`, undefined],
+  ["not of a broken binary list", "bplist00 and no more", undefined],
+])("the address of a shortcut of macOS is taken %s", (_what, text, address) => {
+  expect(addressOf(Buffer.from(text), "webloc")).toBe(address);
+});
+
+it("a binary file holds no address of a shortcut of Windows", () => {
+  expect(addressOf(Buffer.from(`[InternetShortcut]\nURL=${URL_AT}\n\0\0\0\x01`), "url")).toBeUndefined();
+});
