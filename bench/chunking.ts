@@ -1,9 +1,9 @@
 /**
- * The chunkers: the recursive one's speed beside a plain pass over the lines and its growth on hard texts, how often a
+ * The chunkers: how whole the chunks of the documentation sample are, the recursive one's speed beside a plain pass over the lines and its growth on hard texts, how often a
  * passage that answers a question lies whole in one chunk, and how well chunks answer judged questions (Chroma's
  * method, local model). Run:
  *
- *     node bench/chunking.ts [--speed | --quality] [--sizes 900/0,1100/0] [--chunkers recursive,semantic]
+ *     node bench/chunking.ts [--shape | --speed | --quality] [--sizes 900/0,1100/0] [--chunkers recursive,semantic]
  *
  * Vectors are kept in the temporary folder: making them takes minutes, for `semantic` an hour.
  */
@@ -15,9 +15,11 @@ import type { Embedder } from "../src/kb/embed/embedder.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import { chunkSemantic } from "../src/kb/ingest/chunk/semantic.ts";
+import { chunkText } from "../src/kb/ingest/chunk/span.ts";
 import type { Span } from "../src/kb/ingest/chunk/span.ts";
 import { unitRanges } from "../src/kb/ingest/chunk/units.ts";
 import { UNITS_MAX } from "../src/kb/ingest/split.ts";
+import { measureShapes } from "./chunk-shape.ts";
 import { readChunkingData } from "./chunking-data.ts";
 import type { ChunkingData, Passage } from "./chunking-data.ts";
 import { measureChunking } from "./chunking-quality.ts";
@@ -29,6 +31,7 @@ import { withVectorCache } from "./vector-cache.ts";
 
 const { values: options } = parseArgs({
   options: {
+    shape: { type: "boolean", default: false },
     speed: { type: "boolean", default: false },
     quality: { type: "boolean", default: false },
     /** Largest chunk and overlap in characters. */
@@ -42,6 +45,33 @@ const ROUNDS = 15;
 
 function chunk(text: string, chunkSize: number, chunkOverlap: number): readonly Span[] {
   return chunkRecursive(text, { strategy: "recursive", chunkSize, chunkOverlap });
+}
+
+function printShapes(): void {
+  const sample = join(shared, "docs-sample");
+  if (!existsSync(sample)) {
+    console.log("shapes of chunks: skipped, ../shared/data/docs-sample is not here");
+    return;
+  }
+  const texts = markdownBelow(sample);
+  const heads = ["begin in mid-sentence", "begin with another section's end", "with a fence alone"];
+  printTable(
+    ["docs-sample", "chunks", "mean length", ...heads],
+    [
+      [1000, 100],
+      [1000, 200],
+      [500, 50],
+    ].map(([size = 0, overlap = 0]) => {
+      const { chunks, meanChars, ...counts } = measureShapes(
+        texts,
+        (text) => chunk(text, size, overlap),
+        chunkText,
+      );
+      const found = [counts.midSentence, counts.foreignTail, counts.unbalanced];
+      const shares = found.map((count) => `${((count * 100) / chunks).toFixed(1)} % (${count})`);
+      return [`${size}/${overlap}`, String(chunks), meanChars.toFixed(0)].concat(shares);
+    }),
+  );
 }
 
 function printSpeed(): void {
@@ -257,13 +287,18 @@ async function chunkByMeaning(
   return chunkSemantic(text, asked, UNITS_MAX, { vectors: all, dimensions: embedder.dimensions });
 }
 
-if (!options.quality) {
+const isOne = options.shape || options.speed || options.quality;
+if (options.shape || !isOne) {
+  printShapes();
+  console.log();
+}
+if (options.speed || !isOne) {
   printSpeed();
   console.log();
   printGrowth();
   console.log();
 }
-const data = options.speed ? undefined : readChunkingData();
+const data = options.quality || !isOne ? readChunkingData() : undefined;
 if (data !== undefined) {
   printBoundaries(data);
   console.log();

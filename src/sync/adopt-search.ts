@@ -63,7 +63,9 @@ function queryOf(document: SourceDocument): string {
 /** Whether a search found a document's own text, or, where that is the service's to read, its title. */
 function isOf(document: SourceDocument, { payload }: SearchResult): boolean {
   if (document.kind !== "content") return payload.title === document.recipe.title;
-  const chunk = squeeze(payload.content);
+  // Our own service repeats the head of a table, and fences, where it parts them.
+  const { content, before = "", after = "" } = payload;
+  const chunk = squeeze(content.slice(before.length, content.length - after.length));
   return chunk !== "" && squeeze(textOf(document.content)).includes(chunk);
 }
 

@@ -175,6 +175,8 @@ export const ChunksAnswer = z.object({
         end: z.number(),
         headings: z.array(z.string()),
         content: z.string(),
+        before: z.string().optional(),
+        after: z.string().optional(),
       }),
     ),
   }),

@@ -40,6 +40,13 @@ export const SearchResult = z.object({
     ownerId: z.string(),
     /** Of the resource (an addition). */
     title: z.string().optional(),
+    /** The headings above the chunk, outermost first (an addition). */
+    headings: z.array(z.string()).optional(),
+    /** Title and headings in one line (an addition). */
+    path: z.string().optional(),
+    /** What `content` begins with and ends with though it stands elsewhere in the document (additions); none: nothing. */
+    before: z.string().optional(),
+    after: z.string().optional(),
   }),
 });
 export type SearchResult = z.infer<typeof SearchResult>;

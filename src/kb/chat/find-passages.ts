@@ -34,11 +34,11 @@ export async function findPassages(
   );
   const located = await Promise.all(
     best.map(async ({ id, score, payload }) => {
-      const { resourceId, content: text } = payload;
+      const { resourceId, content: text, before, after } = payload;
       const row = rows.get(id);
       const place =
         row === undefined ? undefined : await kb.store.passage({ accountId, resourceId, chunkId: id, row });
-      return place === undefined ? [] : [{ resourceId, chunkId: id, score, text, ...place }];
+      return place === undefined ? [] : [{ resourceId, chunkId: id, score, text, before, after, ...place }];
     }),
   );
   return located.flat().map((passage, at) => Object.assign(passage, { number: at + 1 }));

@@ -9,9 +9,12 @@ export interface Passage {
   readonly title: string;
   readonly chunkId: string;
   readonly score: number;
-  /** UTF-16 offset of the text in the resource's content. */
+  /** UTF-16 offset in the resource's content of the text behind `before`. */
   readonly start: number;
+  /** With what the chunk repeats at either end. */
   readonly text: string;
+  readonly before?: string | undefined;
+  readonly after?: string | undefined;
 }
 
 /** `[2]`, `[1, 3]`: how an answer names passages. */
@@ -40,7 +43,9 @@ export function citationsOf(answer: string, passages: readonly Passage[]): Citat
 
 /** A passage cited for what it says about these words: the sentence that holds most of them, else all of it. */
 export function citationOf(passage: Passage, words: string): Citation {
-  const { number, resourceId, title, chunkId, score, start, text } = passage;
+  const { number, resourceId, title, chunkId, score, start, before = "", after = "" } = passage;
+  // What is repeated stands elsewhere in the document.
+  const text = passage.text.slice(before.length, passage.text.length - after.length);
   const sentence = bestSentence(text, termsOf(words), title) ?? { start: 0, end: text.length, text };
   return {
     type: "citation",

@@ -6,6 +6,7 @@ import type { Settings, Tier } from "../../wire/primitives.ts";
 import { embeddingText } from "../embed/embedding-text.ts";
 import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
 import type { Chunking, ResourceKey } from "../store/store.ts";
+import { chunkText } from "./chunk/span.ts";
 import type { Span } from "./chunk/span.ts";
 import type { Behalf, Extraction, Extractor } from "./extract/extract.ts";
 import { MEDIA_TYPES } from "./extract/media-type.ts";
@@ -138,8 +139,8 @@ export function openIngest(given: IngestParts): Ingest {
     if (embedder === undefined || embedder.isResting?.() === true) return NOT_EMBEDDED;
     const { fingerprint } = embedder;
     const known = await knownChunks(about, fingerprint);
-    const chunks = spans.map(({ start, end, headings }) => {
-      const context = { title: about.title, headings, text: text.slice(start, end) };
+    const chunks = spans.map((span) => {
+      const context = { title: about.title, headings: span.headings, text: chunkText(text, span) };
       return { ...context, isKnown: known.has(keyOf(context)) };
     });
     const missing = chunks.filter(({ isKnown }) => !isKnown);

@@ -1,6 +1,6 @@
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import type { Resource, ResourceKey, Store, VersionChunks } from "../store/store.ts";
+import type { Chunk, Resource, ResourceKey, Store, VersionChunks } from "../store/store.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
 
@@ -29,7 +29,10 @@ export interface ChunkList {
     readonly start: number;
     readonly end: number;
     readonly headings: readonly string[];
+    /** `before`, the text between the offsets, `after`. */
     readonly content: string;
+    readonly before?: string;
+    readonly after?: string;
   }[];
 }
 
@@ -48,14 +51,14 @@ export async function readChunks(kb: KnowledgeBase, accountId: string, id: strin
   return {
     resourceId: id,
     version: found.version,
-    chunks: found.chunks.map((chunk) => ({
-      id: chunk.id,
-      start: chunk.start,
-      end: chunk.end,
-      headings: chunk.headings,
-      content: chunk.text,
-    })),
+    chunks: found.chunks.map(wireChunk),
   };
+}
+
+function wireChunk(chunk: Chunk): ChunkList["chunks"][number] {
+  const { id, start, end, headings, before, after, text: content } = chunk;
+  const repeats = { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
+  return { id, start, end, headings, content, ...repeats };
 }
 
 async function chunksOfVersion(

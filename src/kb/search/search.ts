@@ -238,6 +238,10 @@ function resultOf(chunk: FoundChunk, score: number): SearchResult {
       content: chunk.text,
       ownerId: chunk.ownerId,
       title: chunk.title,
+      headings: [...chunk.headings],
+      path: [chunk.title, ...chunk.headings].map((part) => part.replaceAll(/\s+/g, " ").trim()).join(" > "),
+      ...(chunk.before !== undefined && { before: chunk.before }),
+      ...(chunk.after !== undefined && { after: chunk.after }),
     },
   };
 }

@@ -178,10 +178,19 @@ export interface NewResource extends ResourceKey {
  * A chunk as a place in its text: UTF-16 offsets, end exclusive, `text.slice(start, end)` is the chunk.
  * `headings` is the path of Markdown headings above the chunk's first own character, outermost first.
  */
-export interface Span {
+export interface Span extends Repeats {
   readonly start: number;
   readonly end: number;
   readonly headings: readonly string[];
+}
+
+/**
+ * What a chunk repeats of the text around it, so that it can be read alone: `before` it the head of the table or the fence
+ * of the code that it begins in, `after` it the fence that closes code. Neither is part of the offsets. Missing: nothing.
+ */
+export interface Repeats {
+  readonly before?: string;
+  readonly after?: string;
 }
 
 /** The result of ingest for one version of a text. Spans point into the content that is written with them. */
@@ -280,7 +289,7 @@ export interface VersionChunks {
   readonly more: boolean;
 }
 
-export interface Chunk {
+export interface Chunk extends Repeats {
   /** Store-wide row number of the chunk: chunks of one resource version are consecutive. */
   readonly row: number;
   /** UUID. */
@@ -288,6 +297,7 @@ export interface Chunk {
   readonly start: number;
   readonly end: number;
   readonly headings: readonly string[];
+  /** `before`, the text between `start` and `end`, `after`. */
   readonly text: string;
 }
 

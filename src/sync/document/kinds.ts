@@ -16,9 +16,9 @@ export type NamedKind =
 
 /**
  * Formats in which a title is looked for. Everything else is `plain`: its title is its path. Of `html` and `mail` the
- * readable text is sent, as Markdown.
+ * readable text is sent, as Markdown, of `csv` and `tsv` each row with the names of its columns where the table has such.
  */
-export type TextFormat = "markdown" | "asciidoc" | "org" | "rst" | "html" | "mail" | "plain";
+export type TextFormat = "markdown" | "asciidoc" | "org" | "rst" | "html" | "mail" | "csv" | "tsv" | "plain";
 
 const FILE: NamedKind = { kind: "file" };
 const PLAIN: NamedKind = { kind: "content", format: "plain" };
@@ -29,6 +29,8 @@ const TEXT_FORMATS: readonly (readonly [TextFormat, string])[] = [
   ["asciidoc", "adoc asciidoc"],
   ["html", "htm html xhtml"],
   ["mail", "eml"],
+  ["csv", "csv"],
+  ["tsv", "tsv tab"],
   ["org", "org"],
   ["rst", "rst"],
 ];
@@ -96,7 +98,7 @@ function each(extensions: string, make: (extension: string) => NamedKind): [stri
 export function isConverted(named: NamedKind): boolean {
   return named.kind === "office" || (named.kind === "content" && CONVERTED_TEXT.has(named.format));
 }
-const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set(["html", "mail"]);
+const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set(["html", "mail", "csv", "tsv"]);
 
 /**
  * What has to be opened to get at a file's text, by its first kilobytes; undefined where the bytes are the text, or no
@@ -105,8 +107,20 @@ const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set(["html", "mail"]);
 export function containerOf(named: NamedKind, head: Buffer): Container | undefined {
   if (startsWith(head, "PK\x03\x04")) return "zip";
   if (named.kind !== "content") return undefined;
-  if (named.format === "html") return beginsBinary(head) ? undefined : "html";
-  return named.format === "mail" && beginsAsMail(head) ? "mail" : undefined;
+  switch (named.format) {
+    case "html":
+    case "csv":
+    case "tsv":
+      return beginsBinary(head) ? undefined : named.format;
+    case "mail":
+      return beginsAsMail(head) ? "mail" : undefined;
+    case "markdown":
+    case "asciidoc":
+    case "org":
+    case "rst":
+    case "plain":
+      return undefined;
+  }
 }
 
 /** Whether these bytes begin an OLE file: an office document before 2007, or one of today behind a password. */

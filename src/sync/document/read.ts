@@ -316,6 +316,8 @@ async function convert(
 const NO_TEXT: Readonly<Record<Container, string>> = {
   zip: "there is no text in the document",
   mail: "there is no text in the mail",
+  csv: "there is no text in the table",
+  tsv: "there is no text in the table",
   html: "there is no text in the page: scripts may make it, and none are run",
 };
 

@@ -33,6 +33,8 @@ export function nameText(text: string, format: TextFormat): Naming {
     case "html":
       return titled(htmlTitle(text));
     case "mail":
+    case "csv":
+    case "tsv":
     case "plain":
       return {};
   }

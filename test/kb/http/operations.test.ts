@@ -333,8 +333,10 @@ describe("search", () => {
           collectionId: made.data.collectionId,
           content: expect.stringContaining("moon"),
           ownerId: "reader",
-          // An addition.
+          // Additions.
           title: made.data.title,
+          headings: [],
+          path: made.data.title,
         },
       },
     ]);

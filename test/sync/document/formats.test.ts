@@ -48,6 +48,37 @@ const WORD = docx(
   { title: "Own title" },
 );
 
+describe("tables of text", () => {
+  it.each([
+    [
+      "names the columns of each row",
+      "a.csv",
+      "Item;Price\r\nBolt;1,5\r\nNut;2\r\n",
+      "Item: Bolt; Price: 1,5\nItem: Nut; Price: 2",
+    ],
+    [
+      "in another encoding too",
+      "a.csv",
+      Buffer.from("Gr\xf6\xdfe,Preis\n3,1\n4,2\n", "latin1"),
+      "Größe: 3; Preis: 1\nGröße: 4; Preis: 2",
+    ],
+    [
+      "stays as it is without names of columns",
+      "a.tsv",
+      "apple\tApfel\nbread\tBrot\nmilk\tMilch\n",
+      "apple\tApfel\nbread\tBrot\nmilk\tMilch\n",
+    ],
+    [
+      "stays as it is under the name of a text",
+      "a.txt",
+      "Item,Price\nBolt,1.5\nNut,2\n",
+      "Item,Price\nBolt,1.5\nNut,2\n",
+    ],
+  ])("a table %s", async (_name, path, bytes, text) => {
+    expect(await content(path, bytes)).toEqual({ title: path, text });
+  });
+});
+
 describe("the text of a document", () => {
   it("DOCX: headings, paragraphs, tables; the title of its properties", async () => {
     expect(await content("a.docx", WORD)).toEqual({

@@ -29,6 +29,9 @@ export const NESTING_MAX = 4;
 /** Before a further paragraph of the same list item. */
 export const ITEM_PARAGRAPH_COST = 22;
 
+/** Before an object of a list in JSON, with `NESTED_COST` for each step of indentation. */
+export const RECORD_COST = 14;
+
 /** Before a table row. */
 export const ROW_COST = 26;
 /** Before a line of a code block, with and without a blank line before it. */

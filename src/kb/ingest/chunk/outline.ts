@@ -4,9 +4,10 @@ import * as lines from "./lines.ts";
 import type { LineKind } from "./lines.ts";
 import { addSentences, addWhole } from "./pieces.ts";
 import type { Sizes } from "./pieces.ts";
-import { priceOf } from "./prices.ts";
-import { kindOf, newScan } from "./scan.ts";
+import { isRecord, priceOf } from "./prices.ts";
+import { kindOf, lastCode, newScan } from "./scan.ts";
 import type { Outline, Scan } from "./scan.ts";
+import { endsSentence } from "./sentences.ts";
 
 /**
  * Reads a text line by line, once. It knows of Markdown what bears on where to cut, and treats everything else as
@@ -23,7 +24,8 @@ export function outlineOf(text: string, sizes: Sizes): Outline {
     else readLine(scan, from, begin, trimSpace(text, begin, lineEnd));
     from = lineEnd + 1;
   }
-  closeFence(scan);
+  // A fence that is never closed encloses the rest of the text, which its last part repeats as the others do.
+  if (scan.fencePiece >= 0) keepWhole(scan, scan.fencePiece);
   closeTable(scan);
   closeList(scan);
   return scan;
@@ -51,8 +53,11 @@ function readBlockLine(
   if (scan.tablePiece >= 0 && (kind !== "row" || scan.blank)) closeTable(scan);
   if (scan.listPiece >= 0 && leavesList(scan, kind, indent)) closeList(scan);
   const price = priceOf(scan, kind, begin, end, indent);
-  const limit = limitOf(scan, from);
+  const isInside = runsOn(scan, kind, begin) && !isRecord(scan, begin);
+  const { headingsBegin } = scan;
   openBlock(scan, kind, from, begin, end);
+  const limit = limitOf(scan, from, headingsBegin);
+  scan.pieces.next.inside = isInside ? 1 : 0;
   if (isWhole(kind) || (kind === "row" && end - from <= limit)) addWhole(scan, from, end, price, limit);
   else addSentences(scan, from, end, price, limit, isInner(scan, kind) ? cost.INNER_COST : 0);
   scan.kind = kind;
@@ -63,6 +68,7 @@ function openBlock(scan: Scan, kind: LineKind, from: number, begin: number, end:
   const { text } = scan;
   const piece = scan.pieces.begins.length;
   scan.paragraphPiece = kind === "text" && (scan.blank || scan.kind !== "text") ? piece : -1;
+  if (kind === "heading" || kind === "fence") scan.pieces.next.isFloor = true;
   if (kind === "heading") {
     if (scan.headingsBegin < 0) scan.headingsBegin = from;
     const level = lines.headingLevel(text, begin, end);
@@ -73,12 +79,64 @@ function openBlock(scan: Scan, kind: LineKind, from: number, begin: number, end:
   if (kind === "item" && scan.listPiece < 0) scan.listPiece = piece;
   if (kind === "row" && scan.tablePiece < 0) scan.tablePiece = piece;
   if (kind === "row") scan.tableRows++;
+  // The second row has just shown that the first one is a head.
+  if (scan.tableHasHead && scan.tableRows === 2 && piece === scan.tablePiece + 1)
+    frameBlock(
+      scan,
+      scan.tablePiece,
+      piece + 1,
+      scan.text.slice(scan.pieces.begins[scan.tablePiece], end),
+      "",
+    );
   if (kind === "fence") {
     scan.fencePiece = piece;
     scan.fenceCode = text.charCodeAt(begin);
     scan.fenceLength = lines.fenceLength(text, begin, end);
+    const marks = text.slice(from, begin + scan.fenceLength);
+    // Front matter is read as a block of code, but it is none.
+    if (scan.fenceCode !== DASH) frameBlock(scan, piece, piece + 1, text.slice(from, end), `\n${marks}`);
   }
 }
+
+/**
+ * Notes what the parts of the block that began with piece `first` repeat: nothing where that would leave too little room for
+ * the text itself. The pieces that follow are the block's.
+ */
+function frameBlock(scan: Scan, first: number, body: number, head: string, after: string): void {
+  const before = `${head}\n`;
+  if (before.length + after.length > scan.sizes.chunk * FRAME_SHARE_MAX) return;
+  const { frames, blocks, next } = scan.pieces;
+  next.block = frames.length;
+  frames.push({ first, body, last: Infinity, before, after });
+  for (let piece = first; piece < blocks.length; piece++) blocks[piece] = next.block;
+}
+
+/** Most of a chunk that what it repeats may take. */
+const FRAME_SHARE_MAX = 0.5;
+
+/** Ends the block that pieces belong to; what follows it shares none of it. */
+function endBlock({ pieces }: Scan): void {
+  const frame = pieces.frames[pieces.next.block];
+  if (frame !== undefined) frame.last = pieces.begins.length - 1;
+  pieces.next.block = -1;
+  pieces.next.isFloor = true;
+}
+
+/** Whether a line goes on with the sentence of the line before. */
+function runsOn(scan: Scan, kind: LineKind, begin: number): boolean {
+  if (scan.blank || scan.headingsBegin >= 0 || (kind !== "text" && kind !== "quote")) return false;
+  const isParagraph = kind === "quote" ? scan.kind === "quote" : scan.kind === "text" || scan.kind === "item";
+  const code = lastCode(scan);
+  if (!isParagraph) return false;
+  // What closes a bracket goes on, whatever stands before it.
+  const closes = CLOSING_BRACKETS.has(scan.text.charCodeAt(begin));
+  return closes || (!endsSentence(code) && code !== COLON && code !== SEMICOLON);
+}
+/** `)`, `]` and `}`. */
+const CLOSING_BRACKETS: ReadonlySet<number> = new Set([0x29, 0x5d, 0x7d]);
+const DASH = 0x2d;
+const COLON = 0x3a;
+const SEMICOLON = 0x3b;
 
 function isWhole(kind: LineKind): boolean {
   return kind === "heading" || kind === "fence" || kind === "rule";
@@ -103,6 +161,7 @@ function closeList(scan: Scan): void {
 
 function closeTable(scan: Scan): void {
   if (scan.tablePiece >= 0) keepWhole(scan, scan.tablePiece);
+  if (scan.tablePiece >= 0) endBlock(scan);
   scan.tablePiece = -1;
   scan.tableRows = 0;
   scan.tableHasHead = false;
@@ -110,6 +169,7 @@ function closeTable(scan: Scan): void {
 
 function closeFence(scan: Scan): void {
   if (scan.fencePiece >= 0) keepWhole(scan, scan.fencePiece);
+  if (scan.fencePiece >= 0) endBlock(scan);
   scan.fencePiece = -1;
 }
 
@@ -122,13 +182,14 @@ function keepWhole(scan: Scan, first: number): void {
 }
 
 function readFenced(scan: Scan, from: number, begin: number, end: number, indent: number): void {
-  const { text, sizes, pieces } = scan;
+  const { text, pieces } = scan;
   const closes = lines.closesFence(text, begin, end, scan.fenceCode, scan.fenceLength);
   const isFirst = scan.fencePiece === pieces.begins.length - 1;
   let price = scan.blank ? cost.CODE_BLOCK_COST : cost.CODE_LINE_COST;
   if (indent > 0) price += cost.INDENTED_COST;
   if (isFirst || closes) price = cost.PAIR_COST;
-  addWhole(scan, from, end, price, sizes.room);
+  pieces.next.inside = 0;
+  addWhole(scan, from, end, price, limitOf(scan, from, -1));
   if (closes) closeFence(scan);
 }
 
@@ -151,16 +212,23 @@ function readUnderline(scan: Scan, begin: number, end: number): void {
   const until = pieces.ends[pieces.ends.length - 1] ?? 0;
   if ((pieces.costs[piece] ?? 0) < cost.PAIR_COST) pieces.costs[piece] = cost.HEADING_COSTS[level] ?? 0;
   scan.headings.push({ piece, level, title: lines.headingTitle(text, from, until) });
+  pieces.next.floor = from;
+  pieces.floors.fill(from, piece);
   addWhole(scan, begin, end, cost.GLUE_COST, sizes.room);
   scan.headingsBegin = from;
   scan.paragraphPiece = -1;
   scan.kind = "heading";
 }
 
-/** What a line's first piece may measure: after headings less, so that they and it fit into one chunk. */
-function limitOf(scan: Scan, from: number): number {
-  if (scan.headingsBegin < 0) return scan.sizes.room;
-  return Math.max(scan.sizes.grain, scan.sizes.room - (from - scan.headingsBegin));
+/** What a line's first piece may measure: after headings, and in a block, less, so that it fits into a chunk with them. */
+function limitOf({ sizes, pieces }: Scan, from: number, headingsBegin: number): number {
+  const frame = pieces.frames[pieces.next.block];
+  const room = Math.min(
+    sizes.room,
+    sizes.chunk - (frame === undefined ? 0 : frame.before.length + frame.after.length),
+  );
+  if (headingsBegin < 0) return room;
+  return Math.max(sizes.grain, room - (from - headingsBegin));
 }
 
 /** Indentation is kept for its meaning in code and lists, as long as it takes little of a chunk. */

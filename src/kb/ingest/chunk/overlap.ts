@@ -8,6 +8,8 @@ export interface Cursor {
   begin: number;
   /** First piece that does not begin before the last place searched from. */
   piece: number;
+  /** The first one from there on that begins a sentence or block. */
+  whole: number;
   /** No word begins after `wordFrom` and before `word`. */
   wordFrom: number;
   word: number;
@@ -15,13 +17,14 @@ export interface Cursor {
 
 /** A cursor for a new text. */
 export function newCursor(): Cursor {
-  return { begin: -1, piece: 0, wordFrom: -1, word: -1 };
+  return { begin: -1, piece: 0, whole: 0, wordFrom: -1, word: -1 };
 }
 
 /**
- * Where the chunk whose first own piece is `index` begins: within the overlap before it, at the begin of a sentence
- * or line if one lies in the longer half, else of a word, else exactly `chunkOverlap` before the end of the chunk
- * before. Always behind that chunk's begin. Called for ascending pieces.
+ * Where the chunk whose first own piece is `index` begins: within the overlap before it, at the begin of a sentence or
+ * block; where there is none, at its own begin. A chunk that itself begins in the middle of a sentence begins at a line or
+ * piece in the longer half of the overlap, else at a word, else exactly `chunkOverlap` before the end of the chunk before.
+ * Always behind that chunk's begin. Called for ascending pieces.
  */
 export function findBegin(text: string, pieces: Pieces, sizes: Sizes, index: number, cursor: Cursor): number {
   const begin = sharedBegin(text, pieces, sizes, index, cursor);
@@ -36,6 +39,14 @@ function sharedBegin(text: string, pieces: Pieces, sizes: Sizes, index: number, 
   if (from >= shared) return own;
 
   while ((pieces.begins[cursor.piece] ?? own) < from) cursor.piece++;
+  cursor.whole = Math.max(cursor.whole, cursor.piece);
+  while (cursor.whole < index && pieces.inside[cursor.whole] === 1) cursor.whole++;
+  let { whole } = cursor;
+  // Of the block's own head it takes all or nothing: the head is repeated anyway.
+  const frame = pieces.frames[pieces.blocks[index] ?? -1];
+  if (frame !== undefined && whole > frame.first && whole < frame.body) whole = Math.min(frame.body, index);
+  if (whole < index || pieces.inside[index] === 0) return pieces.begins[whole] ?? own;
+
   const piece = pieces.begins[cursor.piece] ?? own;
   if (piece <= from + ((shared - from) >> 1)) return piece;
 

@@ -11,6 +11,64 @@ export interface Pieces {
   readonly begins: number[];
   readonly ends: number[];
   readonly costs: number[];
+  /** Least offset from which a chunk that begins with piece i may share text: no heading or fence lies between. */
+  readonly floors: number[];
+  /** 1 where a piece begins in the middle of a sentence. */
+  readonly inside: number[];
+  /** The block that piece i is part of, as an index into `frames`; -1 for none. */
+  readonly blocks: number[];
+  /** What is repeated where a block is split. */
+  readonly frames: Frame[];
+  /** What the next piece gets. */
+  readonly next: NextPiece;
+}
+
+/** What each chunk repeats that holds a part of a table or code block, so that the part can be read alone. */
+export interface Frame {
+  /** First piece of the block, and of what is not repeated: a table's third row, the line behind a fence. */
+  readonly first: number;
+  readonly body: number;
+  /** Last piece of the block; Infinity while it is open, and where it never ends. */
+  last: number;
+  /** The head of a table, or the opening fence; with a line's end. */
+  readonly before: string;
+  /** The closing fence behind a line's end; empty for a table. */
+  readonly after: string;
+}
+
+/** State of the reading that the pieces being added take over. */
+export interface NextPiece {
+  floor: number;
+  /** The floor is the next piece's own begin. */
+  isFloor: boolean;
+  inside: 0 | 1;
+  block: number;
+}
+
+/** No pieces yet. */
+export function newPieces(): Pieces {
+  return {
+    begins: [],
+    ends: [],
+    costs: [],
+    floors: [],
+    inside: [],
+    blocks: [],
+    frames: [],
+    next: { floor: 0, isFloor: false, inside: 0, block: -1 },
+  };
+}
+
+/** What a chunk that begins with a piece repeats before it. */
+export function beforePiece({ blocks, frames }: Pieces, piece: number): string {
+  const frame = frames[blocks[piece] ?? -1];
+  return frame !== undefined && piece >= frame.body ? frame.before : "";
+}
+
+/** What a chunk that ends with a piece repeats after it. */
+export function afterPiece({ blocks, frames }: Pieces, piece: number): string {
+  const frame = frames[blocks[piece] ?? -1];
+  return frame !== undefined && piece < frame.last ? frame.after : "";
 }
 
 /** A text being taken apart: what `addWhole` and `addSentences` read, and the pieces they add to. */
@@ -76,6 +134,7 @@ export function addSentences(
     addWhole(cutting, from, next < end ? at : end, fromCost, fromLimit);
     from = next;
     at = next;
+    cutting.pieces.next.inside = 0;
     fromCost = (isLowerCase(text.charCodeAt(next)) ? DOUBTFUL_SENTENCE_COST : SENTENCE_COST) + extraCost;
     fromLimit = sizes.room;
   }
@@ -93,6 +152,7 @@ function addWords({ text, sizes, pieces }: Cutting, begin: number, end: number, 
   const flush = (): void => {
     if (from < 0) return;
     push(pieces, from, until, nextCost);
+    pieces.next.inside = 1;
     nextCost = isClauseEnd(text.charCodeAt(until - 1)) ? CLAUSE_COST : WORD_COST;
     from = -1;
   };
@@ -108,6 +168,7 @@ function addWords({ text, sizes, pieces }: Cutting, begin: number, end: number, 
       const cut = wholeCharacterBefore(text, from, from + sizes.room);
       if (cut >= until) break; // a surrogate pair where a chunk holds one unit
       push(pieces, from, cut, nextCost);
+      pieces.next.inside = 1;
       nextCost = CHARACTER_COST;
       from = cut;
     }
@@ -120,7 +181,13 @@ function isClauseEnd(code: number): boolean {
 }
 
 function push(pieces: Pieces, begin: number, end: number, cost: number): void {
+  const { next } = pieces;
+  if (next.isFloor) next.floor = begin;
+  next.isFloor = false;
   pieces.begins.push(begin);
   pieces.ends.push(end);
   pieces.costs.push(cost);
+  pieces.floors.push(next.floor);
+  pieces.inside.push(next.inside);
+  pieces.blocks.push(next.block);
 }

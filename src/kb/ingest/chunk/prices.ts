@@ -26,11 +26,20 @@ export function priceOf(scan: Scan, kind: LineKind, begin: number, end: number, 
     case "quote":
       return scan.kind === "quote" && !scan.blank ? quotedPrice(scan, begin) : blockPrice(scan, indent);
     case "text":
+      if (isRecord(scan, begin))
+        return cost.RECORD_COST + cost.NESTED_COST * Math.min(indent >> 1, cost.NESTING_MAX);
       if (scan.listPiece < 0) {
         return scan.blank || scan.kind !== "text" ? blockPrice(scan, indent) : linePrice(scan, begin);
       }
       return scan.blank ? cost.ITEM_PARAGRAPH_COST : linePrice(scan, begin) + cost.INNER_COST;
   }
+}
+
+/** Whether a line begins an object of a list in JSON. */
+export function isRecord(scan: Scan, begin: number): boolean {
+  if (scan.text.charCodeAt(begin) !== 0x7b || scan.kind !== "text") return false;
+  const before = lastCode(scan);
+  return before === 0x2c || before === 0x5b; // , [
 }
 
 function blockPrice(scan: Scan, indent: number): number {

@@ -1,6 +1,7 @@
 import { skipSpace } from "./characters.ts";
 import * as lines from "./lines.ts";
 import type { LineKind } from "./lines.ts";
+import { newPieces } from "./pieces.ts";
 import type { Cutting, Pieces, Sizes } from "./pieces.ts";
 import { newStops } from "./sentences.ts";
 
@@ -46,7 +47,7 @@ export function newScan(text: string, sizes: Sizes): Scan {
   return {
     text,
     sizes,
-    pieces: { begins: [], ends: [], costs: [] },
+    pieces: newPieces(),
     headings: [],
     kind: "text",
     blank: true, // a text begins as if behind a blank line

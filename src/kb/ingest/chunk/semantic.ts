@@ -3,7 +3,7 @@ import { CHUNK_COST } from "./costs.ts";
 import { outlineOf } from "./outline.ts";
 import { sizesOf } from "./pieces.ts";
 import type { Pieces, Sizes } from "./pieces.ts";
-import { earliestBegin, planChunks } from "./plan.ts";
+import { framedEnd, latestEnd, planChunks } from "./plan.ts";
 import type { Span } from "./span.ts";
 import { spansOf } from "./spans.ts";
 import { unitsOf } from "./units.ts";
@@ -55,7 +55,7 @@ function planByMeaning(
   const sum = new Float64Array(dimensions);
   for (let begin = count - 1; begin >= 0; begin--) {
     const beginPiece = first[begin] ?? 0;
-    const limit = earliestBegin(pieces, sizes, beginPiece) + sizes.chunk;
+    const limit = latestEnd(pieces, sizes, beginPiece);
     let weights = 0;
     let square = 0; // of the length of the sum
     let best = Infinity;
@@ -63,7 +63,7 @@ function planByMeaning(
     for (let end = begin; end < count; end++) {
       const until = endPiece(end);
       const endsAt = pieces.ends[until] ?? 0;
-      if (end > begin && endsAt > limit) break;
+      if (end > begin && framedEnd(pieces, until) > limit) break;
       const weight = (endsAt - (pieces.begins[first[end] ?? 0] ?? 0)) / sizes.chunk;
       square += addTo(sum, vectors, end * dimensions, weight);
       weights += weight;

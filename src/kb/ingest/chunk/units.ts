@@ -2,7 +2,7 @@ import type { Settings } from "../../../wire/primitives.ts";
 import { outlineOf } from "./outline.ts";
 import type { Pieces, Sizes } from "./pieces.ts";
 import { sizesOf } from "./pieces.ts";
-import { earliestBegin, planChunks } from "./plan.ts";
+import { framedEnd, latestEnd, planChunks } from "./plan.ts";
 
 /** Most units of a chunk: with more, one says too little to have a meaning of its own. */
 const UNITS_A_CHUNK = 5;
@@ -39,14 +39,15 @@ export function unitsOf(pieces: Pieces, sizes: Sizes, unitsMax: number): readonl
   // Units come out shorter than asked for, by less than half.
   const length = Math.max(usual, Math.ceil((2 * chars) / unitsMax));
   if (length > half) return undefined;
-  const last = planChunks(pieces, { ...sizes, chunk: length, overlap: 0, room: length });
+  // Nobody reads a unit, so it repeats nothing.
+  const last = planChunks({ ...pieces, frames: [] }, { ...sizes, chunk: length, overlap: 0, room: length });
   const first: number[] = [];
   for (let piece = 0; piece < count;) {
     first.push(piece);
-    const limit = earliestBegin(pieces, sizes, piece) + sizes.chunk;
+    const limit = latestEnd(pieces, sizes, piece);
     const planned = last[piece] ?? piece;
     let until = piece;
-    while (until < planned && (pieces.ends[until + 1] ?? 0) <= limit) until++;
+    while (until < planned && framedEnd(pieces, until + 1) <= limit) until++;
     piece = until + 1;
   }
   return first.length > unitsMax ? undefined : first;

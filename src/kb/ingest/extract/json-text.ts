@@ -2,6 +2,8 @@
 const LINE_CHARS = 500;
 /** Deeper values are not indented further: spaces would be all there is. */
 const INDENT_MAX = 8;
+/** Lists and objects up to this long stay in one line: a record with the names of its values is found as a whole. */
+const RECORD_CHARS = 240;
 /** Line breaks and indents may make the text so many times as long; lists of nothing but lists would grow further. */
 const GROWTH_MAX = 4;
 
@@ -19,6 +21,7 @@ export function layOutJson(text: string): string | undefined {
     return undefined;
   }
   const charsMax = trimmed.length * GROWTH_MAX;
+  const records = recordEnds(trimmed);
   let written = "";
   let depth = 0;
   let before = "";
@@ -31,6 +34,15 @@ export function layOutJson(text: string): string | undefined {
     }
     const closes = sign === "}" || sign === "]";
     if (closes) depth -= 1;
+    const recordEnd = records.get(at);
+    if (recordEnd !== undefined && depth > 0) {
+      if (before !== ":") written += LINE_BREAKS[Math.min(depth, INDENT_MAX)];
+      written += inOneLine(trimmed, at, recordEnd);
+      at = recordEnd;
+      before = "}";
+      if (written.length > charsMax) return undefined;
+      continue;
+    }
     // A list or object that holds nothing stays in one line.
     if (before === "," || closes !== (before === "{" || before === "["))
       written += LINE_BREAKS[Math.min(depth, INDENT_MAX)];
@@ -40,6 +52,39 @@ export function layOutJson(text: string): string | undefined {
     at = end;
     before = sign;
     if (written.length > charsMax) return undefined;
+  }
+  return written;
+}
+
+/** Where each list and object begins that holds something and fits into a line, and where it ends. */
+function recordEnds(json: string): ReadonlyMap<number, number> {
+  const ends = new Map<number, number>();
+  const open: number[] = [];
+  for (let at = 0; at < json.length;) {
+    const sign = json[at] ?? "";
+    const end = SPACES.has(sign) ? at + 1 : tokenEnd(json, at, sign);
+    if (sign === "{" || sign === "[") open.push(at);
+    if (sign === "}" || sign === "]") {
+      const begin = open.pop() ?? at;
+      if (end - begin <= RECORD_CHARS) ends.set(begin, end);
+    }
+    at = end;
+  }
+  return ends;
+}
+
+/** A part of JSON with single spaces behind colons and commas, and no other white space. */
+function inOneLine(json: string, from: number, to: number): string {
+  let written = "";
+  for (let at = from; at < to;) {
+    const sign = json[at] ?? "";
+    if (SPACES.has(sign)) {
+      at += 1;
+      continue;
+    }
+    const end = tokenEnd(json, at, sign);
+    written += json.slice(at, end) + (sign === ":" || sign === "," ? " " : "");
+    at = end;
   }
   return written;
 }

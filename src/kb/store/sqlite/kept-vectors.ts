@@ -64,7 +64,7 @@ export function prepareKeptVectors(db: Connection, vectors: VectorWrites): KeptV
     give(kept, scope, firstRow, parts, spans) {
       if (kept.size === 0) return;
       for (const [at, { text }] of parts.entries()) {
-        const found = kept.get(keyOf(joinHeadings(spans[at]?.headings ?? []), text));
+        const found = kept.get(keyOf(joinHeadings(spans[at] ?? { headings: [] }), text));
         if (found === undefined) continue;
         const row = firstRow + at;
         for (const { model, value } of found.vectors) insertVector.run(row, model, value);

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { Tier } from "../../../wire/primitives.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";
-import { splitHeadings } from "./parts.ts";
+import { readChunk } from "./parts.ts";
 import { keyOf, resourceOf, SELECT_RESOURCE, type KeyRow, type ResourceRow } from "./records.ts";
 import type { RowRange } from "./rows.ts";
 import { ANSWER_KEPT_MS } from "./answer-notes.ts";
@@ -121,14 +121,14 @@ export function prepareLookups(db: Connection): Lookups {
       if (resource === undefined) return undefined;
       const end = Math.min(offset + limit, resource.chunks);
       const rows = selectChunks.all(resource.first_row + offset, resource.first_row + end - 1);
-      const chunks = rows.map((row, index) => ({
-        row: row.row,
-        id: chunkId(resource.id, resource.version, offset + index),
-        start: row.start,
-        end: row.start + row.text.length,
-        headings: splitHeadings(row.headings),
-        text: row.text,
-      }));
+      const chunks = rows.map(({ row, start, text, headings }, index) =>
+        Object.assign(readChunk(headings, text), {
+          row,
+          id: chunkId(resource.id, resource.version, offset + index),
+          start,
+          end: start + text.length,
+        }),
+      );
       return { version: resource.version, chunks, more: end < resource.chunks };
     },
     chunksByRow: (range, rows) =>
@@ -140,8 +140,7 @@ export function prepareLookups(db: Connection): Lookups {
           id: chunkId(row.resource_id, row.version, row.row - row.first_row),
           start: row.start,
           end: row.start + row.text.length,
-          headings: splitHeadings(row.headings),
-          text: row.text,
+          ...readChunk(row.headings, row.text),
           resourceId: row.resource_id,
           title: row.title,
           collectionId: row.collection_id,

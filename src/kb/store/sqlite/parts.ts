@@ -1,4 +1,4 @@
-import type { Span } from "../store.ts";
+import type { Repeats, Span } from "../store.ts";
 
 /**
  * A text as the store keeps it: its chunks, what stands between them and what stands before the first. Chunks overlap
@@ -43,15 +43,45 @@ export function putTogether({ head, chunks }: Parts): string {
 /** Ends each heading of a path in the database: a control character that divides words, as no heading holds it. */
 const HEADING_END = "\u001F";
 
-export function joinHeadings(headings: readonly string[]): string {
-  return headings.map((heading) => heading.replaceAll(HEADING_END, " ") + HEADING_END).join("");
+/** Stands between what a chunk repeats before and after its text, behind the headings in the same column. */
+const REPEATS_MIDDLE = "\u001E";
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const MARKS = /[\u001E\u001F]/g;
+
+/** The column `headings`: the path, and what the chunk repeats, which is found and embedded with it as headings are. */
+export function joinHeadings({
+  headings,
+  before = "",
+  after = "",
+}: Pick<Span, "headings"> & Repeats): string {
+  const path = headings.map((heading) => heading.replaceAll(MARKS, " ") + HEADING_END).join("");
+  if (before === "" && after === "") return path;
+  return `${path}${before.replaceAll(MARKS, " ")}${REPEATS_MIDDLE}${after.replaceAll(MARKS, " ")}`;
 }
 
-export function splitHeadings(text: string): string[] {
-  return text.split(HEADING_END).slice(0, -1);
+export function splitHeadings(column: string): string[] {
+  return column.split(HEADING_END).slice(0, -1);
 }
 
-/** What a chunk is found by: the title of its resource, the headings above it, its own text. */
+/** A chunk as it is read: its headings, and its text between what it repeats. */
+export function readChunk(column: string, text: string): ReadChunk {
+  const headings = splitHeadings(column);
+  const [before = "", after] = column.slice(column.lastIndexOf(HEADING_END) + 1).split(REPEATS_MIDDLE);
+  if (after === undefined) return { headings, text };
+  return {
+    headings,
+    text: before + text + after,
+    ...(before !== "" && { before }),
+    ...(after !== "" && { after }),
+  };
+}
+
+export interface ReadChunk extends Repeats {
+  readonly headings: readonly string[];
+  readonly text: string;
+}
+
+/** What a chunk is found by: the title of its resource, the headings above it with what it repeats, its own text. */
 export function indexedText(title: string, headings: string, text: string): string {
   return `${title}\n${headings}\n${text}`;
 }

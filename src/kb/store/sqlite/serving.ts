@@ -2,7 +2,7 @@ import type { Tier } from "../../../wire/primitives.ts";
 import type { EmbeddedChunk, ModelPlace } from "../models.ts";
 import type { ResourceKey, RowContext } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { splitHeadings } from "./parts.ts";
+import { readChunk } from "./parts.ts";
 import { rowsOfScope, scopeOfRow } from "./rows.ts";
 
 /** An owner's part of a collection as it was when all its chunks had a vector of a model. */
@@ -106,8 +106,8 @@ export function prepareServingReads(db: Connection): ServingReads {
     rows.flatMap((row) => {
       const found = selectContext.get(row);
       if (found === undefined) return [];
-      const { text, title, staleSince } = found;
-      const headings = splitHeadings(found.headings);
+      const { title, staleSince } = found;
+      const { headings, text } = readChunk(found.headings, found.text);
       return staleSince === null
         ? { row, text, title, headings }
         : { row, text, title, headings, staleSince };
@@ -153,7 +153,8 @@ export function prepareServingReads(db: Connection): ServingReads {
     embeddedChunks: ({ id, accountId, fingerprint }) =>
       selectEmbedded
         .all(id, accountId, fingerprint)
-        .map(({ headings, text }) => ({ headings: splitHeadings(headings), text })),
+        .map((row) => readChunk(row.headings, row.text))
+        .map(({ headings, text }) => ({ headings, text })),
   };
 }
 

@@ -116,7 +116,7 @@ export function prepareResourceWrites(
   ): number {
     let words = 0;
     for (const [at, { start, text, gap }] of parts.entries()) {
-      const headings = joinHeadings(chunking.spans[at]?.headings ?? []);
+      const headings = joinHeadings(chunking.spans[at] ?? { headings: [] });
       const entry = indexEntry(indexedText(resource.title, headings, text));
       const row = firstRow + at;
       insertChunk.run(row, resource.number, start, entry.words, headings, text, gap);

@@ -1,5 +1,5 @@
 /** How a file's bytes say that its text has to be taken out of them; a zip archive is asked further. */
-export type Container = "zip" | "mail" | "html";
+export type Container = "zip" | "mail" | "html" | "csv" | "tsv";
 
 /** What the child process is asked. */
 export interface ConversionRequest {
@@ -25,6 +25,8 @@ export type Conversion =
 export interface Reading {
   readonly title?: string | undefined;
   readonly markdown: string;
+  /** White space around the text is part of it: it is the file's own. */
+  readonly isExact?: boolean;
 }
 
 /** Why the child gave nothing: `refused` comes with words for a person. */

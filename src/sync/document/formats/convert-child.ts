@@ -21,7 +21,8 @@ async function convert(request: ConversionRequest): Promise<Conversion> {
   if (hash("sha256", bytes) !== expected) return { kind: "changed" };
   const reading = await readContainer(path, container, bytes);
   if (reading === undefined) return { kind: "unknown" };
-  const markdown = reading.markdown.replaceAll("\0", "").trim().toWellFormed();
+  const text = reading.markdown.replaceAll("\0", "").toWellFormed();
+  const markdown = reading.isExact === true ? text : text.trim();
   if (markdown.length > charsMax)
     throw new ConversionRefusal(`it holds more text than the limit of ${charsMax} characters`);
   const title = reading.title?.toWellFormed();
@@ -37,6 +38,11 @@ async function readContainer(
     case "html": {
       const { readPage } = await import("./page.ts");
       return readPage(bytes);
+    }
+    case "csv":
+    case "tsv": {
+      const { readTable } = await import("./delimited.ts");
+      return readTable(bytes, container);
     }
     case "mail": {
       const { readMail } = await import("./mail.ts");

@@ -22,12 +22,14 @@ export function expectLawful(text: string, asked: Settings, spans: readonly Span
 }
 
 function brokenLaw(text: string, asked: Settings, span: Span, before: Span | undefined): string | undefined {
-  const { start, end } = span;
+  const { start, end, before: repeated = "", after = "" } = span;
   if (start < 0 || end > text.length || start >= end) return "does not lie in the text";
   if (text.slice(start, end).trim() === "") return "is blank";
   // A pair cannot be cut, so it alone may be longer than one unit.
   const isPair = end - start === 2 && cutsPair(text, start + 1);
-  if (end - start > asked.chunkSize && !isPair) return `is longer than ${asked.chunkSize}`;
+  const length = repeated.length + end - start + after.length;
+  if (length > asked.chunkSize && !isPair) return `is longer than ${asked.chunkSize}`;
+  if (!text.slice(0, start).includes(repeated.trimEnd())) return "repeats what does not stand before it";
   if (cutsPair(text, start) || cutsPair(text, end)) return "cuts a surrogate pair";
   const covered = before?.end ?? 0;
   if (text.slice(covered, start).trim() !== "") return `loses ${JSON.stringify(text.slice(covered, start))}`;

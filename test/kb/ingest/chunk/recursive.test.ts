@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { chunkRecursive } from "../../../../src/kb/ingest/chunk/recursive.ts";
+import { chunkText } from "../../../../src/kb/ingest/chunk/span.ts";
 import { expectLawful, settings } from "./laws.ts";
 
 /** The chunks as text. */
@@ -177,6 +178,83 @@ describe("blocks longer than a chunk are cut at their own parts", () => {
   });
 });
 
+describe("a part of a block repeats what it cannot be read without", () => {
+  const shown = (text: string, size = 120, overlap = 20): string[] =>
+    chunkRecursive(text, settings(size, overlap)).map((span) => chunkText(text, span));
+
+  it("a table its head, in every chunk", () => {
+    const head = "| name | use |\n|---|---|";
+    const chunks = shown(`${head}\n${lines(20, "| ")}`);
+    expect(chunks.length).toBeGreaterThan(4);
+    for (const chunk of chunks)
+      expect(chunk).toMatch(/^\| name \| use \|\n\|---\|---\|\n\| line \d+ x*(?:\n\| line|$)/);
+  });
+
+  it("a table its head in each part of a row that is longer than a chunk", () => {
+    const long = `| ${"several words in one cell ".repeat(20)} | x |`;
+    for (const chunk of shown(`| a | b |\n|---|---|\n${long}`))
+      expect(chunk).toMatch(/^\| a \| b \|\n\|---\|---\|\n/);
+  });
+
+  it("nothing of a head that takes more than half of a chunk", () => {
+    const head = `| ${"name ".repeat(20)} |\n|---|`;
+    expect(shown(`${head}\n${lines(20, "| ")}`).at(-1)).toMatch(/^\| line/);
+  });
+
+  it.each(["```", "~~~~"])("code its fence and language, and closes it: %s", (fence) => {
+    const chunks = shown(`${sentence(60)}\n\n${fence}ts\n${lines(20)}\n${fence}\n\n${sentence(60)}`);
+    const code = chunks.filter((chunk) => chunk.includes("line "));
+    expect(code.length).toBeGreaterThan(3);
+    for (const chunk of code) {
+      expect(chunk).toMatch(new RegExp(`(?:^|\n)${fence}ts\nline \\d`));
+      expect(chunk).toMatch(new RegExp(`\n${fence}(?:\n|$)`));
+    }
+  });
+
+  it("code in a list item keeps its indentation", () => {
+    const code = lines(12, "  ");
+    const [, second] = shown(`- item\n\n  \`\`\`js\n${code}\n  \`\`\``);
+    expect(second).toMatch(/^ {2}```js\n {2}line/);
+    expect(second).toMatch(/\n {2}```$/);
+  });
+
+  it("front matter is no code", () => {
+    for (const chunk of shown(`---\n${lines(20)}\n---\n\n${sentence(60)}`).slice(1))
+      expect(chunk).not.toMatch(/^---/);
+  });
+});
+
+describe("what chunks share", () => {
+  const textsOf = (text: string): string[] => chunksOf(text, 100, 40);
+
+  it("begins at a sentence, or is nothing", () => {
+    const short = "A short one. ".repeat(30).trim();
+    for (const chunk of textsOf(short)) expect(chunk).toMatch(/^A short one\./);
+    const long = `${sentence(55)} ${sentence(55)} ${sentence(55)}`;
+    expect(textsOf(long)).toEqual([sentence(55), sentence(55), sentence(55)]);
+  });
+
+  it.each([
+    ["a heading", `${sentence(60)} Tail.\n\n# Next\n\n${sentence(50)}`, "# Next"],
+    ["an underlined heading", `${sentence(60)} Tail.\n\nNext\n----\n\n${sentence(50)}`, "Next\n----"],
+    ["the begin of code", `${sentence(60)} Tail.\n\n\`\`\`\n${lines(3)}\n\`\`\``, "```\nline 0"],
+    ["the end of code", `\`\`\`\n${lines(3)}\n\`\`\`\n\n${sentence(60)}`, "Word"],
+    ["the end of a table", `| a |\n|---|\n${lines(3, "| ")}\n\n${sentence(60)}`, "Word"],
+  ])("does not reach over %s", (_name, text, begin) => {
+    expect(textsOf(text).at(-1)?.startsWith(begin)).toBe(true);
+  });
+});
+
+describe("records in JSON", () => {
+  it("stay whole where a chunk has room for them", () => {
+    const records = Array.from({ length: 20 }, (_, at) => ({ name: `Person ${at}`, phone: `555-${at}` }));
+    for (const chunk of chunksOf(JSON.stringify(records, null, 2), 200, 20).slice(0, -1)) {
+      expect(chunk).toMatch(/^\s*(?:\[\s*)?\{\s*"name"/);
+      expect(chunk).toMatch(/\},$/);
+    }
+  });
+});
+
 describe("the heading path", () => {
   const pathsOf = (text: string, size = 40): (readonly string[])[] =>
     chunkRecursive(text, settings(size, 0)).map(({ headings }) => headings);
@@ -262,7 +340,7 @@ describe("the overlap", () => {
 describe("hard texts", () => {
   it.each<[name: string, text: string, chunks: number]>([
     ["4 MB without a blank", "x".repeat(4_000_000), 4445],
-    ["100,000 headings", "# a\n".repeat(100_000), 445],
+    ["100,000 headings", "# a\n".repeat(100_000), 400],
     ["a million line ends around two words", `a${"\n".repeat(1_000_000)}b`, 2],
     ["quotation marks 100,000 deep", `${">".repeat(100_000)} x`, 112],
     [
@@ -270,7 +348,7 @@ describe("hard texts", () => {
       Array.from({ length: 500 }, (_, depth) => `${" ".repeat(depth)}- x`).join("\n"),
       184,
     ],
-    ["100,000 fences of which none closes", "```js\n".repeat(100_000), 667],
+    ["100,000 fences of which none closes", "```js\n".repeat(100_000), 676],
   ])("%s", (_name, text, chunks) => {
     const spans = chunkRecursive(text, settings(1000, 100));
     expectLawful(text, settings(1000, 100), spans);

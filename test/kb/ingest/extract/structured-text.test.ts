@@ -8,7 +8,7 @@ describe("data made to be slow to lay out", () => {
   it.each([
     ["a line of very many cells", "csv", `${"a,".repeat(long / 2)}\n`],
     ["rows of very many cells", "csv", `a,b\n${"1,".repeat(long / 2)}`],
-    ["cells of very many letters", "csv", `an_id,b\n${`${"a".repeat(long / 4)},b\n`.repeat(2)}${'"'}`],
+    ["cells of very many letters", "csv", `an_id,b\n${`${"a".repeat(long / 4)},b\n`.repeat(2)}"`],
     ["lists in each other", "json", `${"[".repeat(long / 2)}${"]".repeat(long / 2)}`],
   ] as const)("stays as it is: %s", (_name, form, text) => {
     const before = process.cpuUsage();
@@ -38,9 +38,7 @@ describe("JSON", () => {
         const padded = `[${json},${JSON.stringify("x".repeat(600))}]`;
         const written = layOutJson(padded) ?? "";
         expect(JSON.parse(written)).toEqual(JSON.parse(padded));
-        expect(written.replaceAll(/\n */g, "").replaceAll('": ', '":').length).toBeLessThanOrEqual(
-          padded.length + 10,
-        );
+        expect(written.replaceAll(/\s+/g, "")).toBe(padded.replaceAll(/\s+/g, ""));
       }),
       { numRuns: 200 },
     );

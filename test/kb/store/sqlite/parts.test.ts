@@ -55,6 +55,6 @@ describe("takeApart and putTogether", () => {
 
 describe("headings", () => {
   it.each([[[]], [[""]], [["One"]], [["One", "", "Two, with | signs"]]])("%j come back", (headings) => {
-    expect(splitHeadings(joinHeadings(headings))).toEqual(headings);
+    expect(splitHeadings(joinHeadings({ headings }))).toEqual(headings);
   });
 });
