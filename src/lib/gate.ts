@@ -32,8 +32,10 @@ export interface WorkOptions {
   readonly signal?: AbortSignal | undefined;
   /** Default 1. What weighs more than all that may run has to run alone. */
   readonly weight?: number;
+  /** Runs the wait for room, where there is one. Default: just waits. */
+  readonly whileWaiting?: (<T>(wait: () => Promise<T>) => Promise<T>) | undefined;
   /** Whose work it is, such as account and owner: the time of the gate is shared equally among them. Default: nobody's. */
-  readonly path?: readonly string[];
+  readonly path?: readonly string[] | undefined;
 }
 
 interface Waiter {
@@ -92,7 +94,7 @@ export function openGate({
   const enter = async (
     path: readonly string[],
     weight: number,
-    signal: AbortSignal | undefined,
+    { signal, whileWaiting = (wait) => wait() }: Pick<WorkOptions, "signal" | "whileWaiting">,
   ): Promise<"within" | "guest"> => {
     signal?.throwIfAborted();
     const how = line.waiting() === 0 ? roomFor({ path, weight }) : undefined;
@@ -115,7 +117,13 @@ export function openGate({
     try {
       // It may be its turn at once: as a guest, or before others that have to wait.
       letIn();
-      await promise;
+      await whileWaiting(() => promise);
+    } catch (error) {
+      // It was let in, and what ran its wait failed.
+      const entered = hows.get(waiter);
+      if (entered === undefined) line.remove(path, waiter);
+      else leave(path, weight, entered);
+      throw error;
     } finally {
       signal?.removeEventListener("abort", giveUp);
     }
@@ -135,9 +143,9 @@ export function openGate({
   return {
     running: () => running,
     waiting: () => line.waiting(),
-    run: async (work, { signal, weight: asked = 1, path = [] } = {}) => {
+    run: async (work, { weight: asked = 1, path = [], ...waits } = {}) => {
       const weight = Math.min(asked, width);
-      const how = await enter(path, weight, signal);
+      const how = await enter(path, weight, waits);
       const startMs = nowMs();
       try {
         return await work();

@@ -40,6 +40,8 @@ export function createLanes(run: RunBatch, bounds: BatchBounds): Lanes {
       const job = first(waiting.urgent) ?? first(waiting.patient);
       const batch = job?.batches.shift();
       if (job === undefined || batch === undefined) break;
+      // Behind the others: each call gets a batch in turn, so that a short one does not wait for all of a long one.
+      for (const jobs of [waiting.urgent, waiting.patient]) if (jobs.delete(job)) jobs.add(job);
       await runOne(run, job, batch);
     }
     running = false;

@@ -8,6 +8,7 @@ import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
 import type { Chunking, ResourceKey } from "../store/store.ts";
 import { chunkText } from "./chunk/span.ts";
 import type { Span } from "./chunk/span.ts";
+import { gateOptions } from "./behalf.ts";
 import type { Behalf, Extraction, Extractor } from "./extract/extract.ts";
 import { MEDIA_TYPES } from "./extract/media-type.ts";
 import type { TextForm } from "./extract/text-form.ts";
@@ -19,6 +20,8 @@ import type { SplitterParts } from "./split.ts";
 
 /** Resources that may wait for the model: as many requests as the server takes at once. */
 const EMBEDDING_LINE_MAX = 1024;
+/** Of one account, so that another one finds room. */
+const EMBEDDING_SHARE_MAX = 768;
 /** Resources embedded at once. The model has its own thread; two keep it busy while one is being chunked. */
 const EMBEDDING_WIDTH = 2;
 
@@ -77,6 +80,8 @@ export interface About {
   readonly before?: ResourceKey | undefined;
   /** What of the document the text does not hold, in words. */
   readonly warning?: string | undefined;
+  /** For whom the work is done. */
+  readonly behalf?: Behalf;
 }
 
 /** What the pipeline works with. It closes the extractor; the model belongs to the caller. */
@@ -128,7 +133,14 @@ export function openIngest(given: IngestParts): Ingest {
     onOtherStrategy: onOtherStrategy ?? ignored,
     ...(given.embeddingMs === undefined ? {} : { stepMs: given.embeddingMs }),
   });
-  const embedding = openGate({ width: EMBEDDING_WIDTH, lineMax: EMBEDDING_LINE_MAX, full: busy });
+  const embedding = openGate({
+    width: EMBEDDING_WIDTH,
+    lineMax: EMBEDDING_LINE_MAX,
+    shareMax: EMBEDDING_SHARE_MAX,
+    // So that nobody waits for the end of another account's documents.
+    guests: 1,
+    full: busy,
+  });
 
   /** Vectors of the chunks that are not known yet, unless they are so many that they come later. */
   const embed = async (text: string, spans: readonly Span[], tier: Tier, about: About): Promise<Embedded> => {
@@ -174,7 +186,9 @@ export function openIngest(given: IngestParts): Ingest {
       const { chunkSize, chunkOverlap } = settings;
       const expected = Math.ceil((text.trim().length - chunkOverlap) / (chunkSize - chunkOverlap)) - 1;
       refuseMany(text, expected, expected * chunkSize);
-      const { spans, strategyUsed } = await timed("chunk", () => splitter.split(text, settings));
+      const { spans, strategyUsed } = await timed("chunk", () =>
+        splitter.split(text, settings, about.behalf),
+      );
       refuseMany(
         text,
         spans.length,
@@ -188,7 +202,9 @@ export function openIngest(given: IngestParts): Ingest {
       // Of a new text all are missing: nobody needs to be asked.
       const isLater = about.before === undefined && spans.length > EMBEDDED_FIRST_MAX;
       if (tier === "fastest" || spans.length === 0 || isLater) return { ...chunking, ...NOT_EMBEDDED };
-      const embedded = await timed("embed", () => embedding.run(() => embed(text, spans, tier, about)));
+      const embedded = await timed("embed", () =>
+        embedding.run(() => embed(text, spans, tier, about), gateOptions(about.behalf, text.length)),
+      );
       return { ...chunking, ...embedded };
     },
     textOf: async (path, mediaType, form = "undeclared", behalf) => {

@@ -1,8 +1,10 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { openGate } from "../../lib/gate.ts";
+import { openGate, type WorkOptions } from "../../lib/gate.ts";
 import { lazyWorker } from "../../lib/lazy-worker.ts";
 import { siblingModule } from "../../lib/sibling.ts";
 import type { Settings, Strategy } from "../../wire/primitives.ts";
+import { gateOptions } from "./behalf.ts";
+import type { Behalf } from "./extract/extract.ts";
 import { findBoundaries } from "./agentic/boundaries.ts";
 import type { Meaning } from "./chunk/semantic.ts";
 import type { Span } from "./chunk/span.ts";
@@ -47,7 +49,7 @@ export interface Split {
 /** Splits texts by their settings. */
 export interface Splitter {
   /** Throws what `busy` makes when too much is waiting already; then nothing was done. */
-  split(this: void, text: string, settings: Settings): Promise<Split>;
+  split(this: void, text: string, settings: Settings, behalf?: Behalf): Promise<Split>;
   close(): Promise<void>;
 }
 
@@ -74,24 +76,32 @@ export function openSplitter(parts: SplitterParts): Splitter {
   const asking = openGate({ width: ASKING_WIDTH, lineMax: MEANING_LINE_MAX, full: busy });
   const stop = new AbortController();
 
-  const recursive = (text: string, settings: Settings): Promise<readonly Span[]> =>
+  const recursive = (text: string, settings: Settings, options: WorkOptions): Promise<readonly Span[]> =>
     text.length <= INLINE_CHARS_MAX
       ? Promise.resolve(CHUNK_METHODS.recursive({ text, settings }))
-      : long.run(() => worker.call("recursive", { text, settings }));
-  const unitsOf = (text: string, settings: Settings): Promise<readonly Range[] | undefined> => {
+      : long.run(() => worker.call("recursive", { text, settings }), options);
+  const unitsOf = (
+    text: string,
+    settings: Settings,
+    options: WorkOptions,
+  ): Promise<readonly Range[] | undefined> => {
     const asked = { text, settings, unitsMax: UNITS_MAX };
     return text.length <= INLINE_CHARS_MAX
       ? Promise.resolve(CHUNK_METHODS.units(asked))
-      : long.run(() => worker.call("units", asked));
+      : long.run(() => worker.call("units", asked), options);
   };
 
   /** By meaning, or why not. */
-  const semantic = async (text: string, settings: Settings): Promise<readonly Span[] | string> => {
+  const semantic = async (
+    text: string,
+    settings: Settings,
+    options: WorkOptions,
+  ): Promise<readonly Span[] | string> => {
     const embedder = await model.get();
     if (embedder === undefined) return "there is no embedding model";
     if (embedder.isResting?.() === true) return "the embedding model did not answer a moment ago";
-    if (text.length <= settings.chunkSize) return recursive(text, settings);
-    const units = await unitsOf(text, settings);
+    if (text.length <= settings.chunkSize) return recursive(text, settings, options);
+    const units = await unitsOf(text, settings, options);
     if (units === undefined) return "the text is too long to look at the meaning of all its parts";
     const vectors = new Float32Array(units.length * embedder.dimensions);
     try {
@@ -111,14 +121,18 @@ export function openSplitter(parts: SplitterParts): Splitter {
     const asked = { text, settings, unitsMax: UNITS_MAX, meaning: found };
     return text.length <= INLINE_CHARS_MAX
       ? CHUNK_METHODS.semantic(asked)
-      : long.run(() => worker.call("semantic", asked));
+      : long.run(() => worker.call("semantic", asked), options);
   };
 
   /** As a language model divides, or why not. */
-  const agentic = async (text: string, settings: Settings): Promise<readonly Span[] | string> => {
+  const agentic = async (
+    text: string,
+    settings: Settings,
+    options: WorkOptions,
+  ): Promise<readonly Span[] | string> => {
     if (language === undefined) return "no language model is configured";
-    if (text.length <= settings.chunkSize) return recursive(text, settings);
-    const units = await unitsOf(text, settings);
+    if (text.length <= settings.chunkSize) return recursive(text, settings, options);
+    const units = await unitsOf(text, settings, options);
     if (units === undefined) return "the text is too long to be shown to a language model";
     const texts = units.map(({ start, end }) => text.slice(start, end));
     let begins: readonly number[];
@@ -135,27 +149,33 @@ export function openSplitter(parts: SplitterParts): Splitter {
     const asked = { text, settings, unitsMax: UNITS_MAX, begins };
     return text.length <= INLINE_CHARS_MAX
       ? CHUNK_METHODS.sections(asked)
-      : long.run(() => worker.call("sections", asked));
+      : long.run(() => worker.call("sections", asked), options);
   };
 
-  const bestSplit = async (text: string, settings: Settings, asked: Strategy): Promise<Split> => {
-    const spans = await meaning.run(() => semantic(text, settings));
+  const bestSplit = async (
+    text: string,
+    settings: Settings,
+    asked: Strategy,
+    options: WorkOptions,
+  ): Promise<Split> => {
+    const spans = await meaning.run(() => semantic(text, settings, options), options);
     if (typeof spans !== "string") return { spans, strategyUsed: "semantic" };
     onOtherStrategy(asked, "recursive", spans);
-    return { spans: await recursive(text, settings), strategyUsed: "recursive" };
+    return { spans: await recursive(text, settings, options), strategyUsed: "recursive" };
   };
 
   return {
-    split: async (text, settings) => {
+    split: async (text, settings, behalf) => {
+      const options = gateOptions(behalf, text.length);
       switch (settings.strategy) {
         case "recursive":
-          return { spans: await recursive(text, settings), strategyUsed: "recursive" };
+          return { spans: await recursive(text, settings, options), strategyUsed: "recursive" };
         case "semantic":
-          return bestSplit(text, settings, "semantic");
+          return bestSplit(text, settings, "semantic", options);
         case "agentic": {
-          const spans = await asking.run(() => agentic(text, settings));
+          const spans = await asking.run(() => agentic(text, settings, options), options);
           if (typeof spans !== "string") return { spans, strategyUsed: "agentic" };
-          const split = await bestSplit(text, settings, "agentic");
+          const split = await bestSplit(text, settings, "agentic", options);
           onOtherStrategy("agentic", split.strategyUsed, spans);
           return split;
         }

@@ -4,7 +4,7 @@ import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/store.ts";
 import { noteOf, type Asked } from "./asked.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
-import { nowIso, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
+import { behalfOf, nowIso, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, refuseAddress, urlSource } from "./source.ts";
@@ -28,6 +28,7 @@ export function createResource(
       title,
       warning,
       place: { accountId, tier, ownerId },
+      behalf: behalfOf(kb, record),
     });
     return kb.store.createResource(
       { ...record, ...kept, fileToken: fileTokenOf(kb, source.url) },

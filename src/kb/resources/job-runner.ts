@@ -1,21 +1,18 @@
 import { openQueueWatch } from "../../lib/queue-watch.ts";
-import type { DueJob } from "../store/jobs.ts";
+import { openShares } from "../../lib/shares.ts";
+import type { QueuedJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 import { admit } from "./job-company.ts";
 import { jobKey } from "./job-ends.ts";
-import { ASIDE_MAX, openJobPlaces } from "./job-places.ts";
+import { openJobLine } from "./job-line.ts";
+import { openJobSlots, type JobSlot } from "./job-slots.ts";
 import { handBackJobs, runFirstJob } from "./job.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
-/**
- * Documents taken in at once, beside those in the recogniser. What is heavy about it has bounds of its own, and more in flight
- * share their transactions; but each may hold a text of 32 MB.
- */
-const WIDTH = 32;
 /** Bytes of the requests' bodies at once, which are in memory then. A longer one goes alone. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
-/** Most jobs read at once: those under way, as many that have to wait for one of them, and as many behind those. */
-const READ_MAX = 3 * (WIDTH + ASIDE_MAX);
+/** Jobs read from the store at a time. */
+const READ_MAX = 1000;
 
 /** Takes in, in the background, the documents whose requests were answered before. */
 export interface JobRunner {
@@ -26,62 +23,103 @@ export interface JobRunner {
   close(timeoutMs: number): Promise<void>;
 }
 
-/** Opens the runner; it does nothing before `wake`. `onProblem` hears of failures that are not a document's own. */
+interface Running {
+  readonly job: QueuedJob;
+  readonly slot: JobSlot;
+  readonly work: Promise<void>;
+}
+
+/**
+ * Opens the runner; it does nothing before `wake`. Accounts and the owners of each take turns by the time that their documents
+ * took. `onProblem` is called with failures that are not a document's own.
+ */
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
-  const running = new Map<string, { readonly due: DueJob; readonly work: Promise<void> }>();
-  const places = openJobPlaces(() => watch.wake());
-  const kbOfJobs: KnowledgeBase = { ...kb, whileWaiting: places.whileWaiting };
-  let bodyBytes = 0;
+  const running = new Map<string, Running>();
+  const line = openJobLine();
+  const slots = openJobSlots(() => watch.wake());
+  const bodies = openShares(BODY_BYTES_MAX);
+  /** Number of the last job that was read: later ones have higher numbers. */
+  let lastRead = 0;
   let closed = false;
 
-  const start = (due: DueJob): void => {
-    const { accountId, id } = due;
-    const key = jobKey(due);
-    bodyBytes += due.bodyBytes;
-    const work = kb.turns
-      .run(key, async () => {
-        // A close or another change of the resource may have come first.
-        if (closed) return;
-        await runFirstJob(kbOfJobs, { accountId, id });
-      })
-      .catch(watch.fail)
-      .finally(() => {
-        running.delete(key);
-        bodyBytes -= due.bodyBytes;
-        kb.jobEnds.tell(key);
-        watch.wake();
-      });
-    running.set(key, { due, work });
+  const start = (job: QueuedJob, slot: JobSlot): void => {
+    const { accountId, id } = job;
+    const key = jobKey(job);
+    const run = async (): Promise<QueuedJob | undefined> => {
+      // A close may have come first.
+      if (closed) return undefined;
+      const end = await runFirstJob(kb, { accountId, id }, slot.whileWaiting);
+      return end === "postponed" || line.hasMore(job)
+        ? await kb.store.queuedJob({ accountId, id })
+        : undefined;
+    };
+    const finish = async (): Promise<void> => {
+      let next: QueuedJob | undefined = job;
+      try {
+        next = await kb.turns.run(key, run);
+      } catch (error) {
+        watch.fail(error);
+      }
+      running.delete(key);
+      slot.leave();
+      bodies.give(accountId, job.bodyBytes);
+      line.end(job, slot.heldMs(), next);
+      kb.jobEnds.tell(key);
+      watch.wake();
+    };
+    const work = finish();
+    running.set(key, { job, slot, work });
   };
-  /** Begins what may be begun among the first so many that are due. False: one behind them may be as well. */
-  const begin = async (limit: number): Promise<boolean> => {
-    const due = await kb.store.dueJobs(kb.nowMs(), limit);
-    const lent = places.lent();
-    /** Accounts that have a job which waits for the end of all others of theirs. */
-    const waiting = new Set<string>();
-    for (const job of due) {
-      if (closed || running.size >= WIDTH + lent) return true;
-      if (running.has(jobKey(job))) continue;
-      if (waiting.has(job.accountId)) continue;
-      const admission = admit(
-        job,
-        [...running.values()].map((each) => each.due),
-      );
-      if (admission === "next") waiting.add(job.accountId);
-      if (admission !== "now") continue;
-      // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
-      if (running.size > 0 && bodyBytes + job.bodyBytes > BODY_BYTES_MAX) return true;
-      start(job);
+  /** Why a job may not begin: no other suspect of its account may, nothing of it, or nothing at all. */
+  const begin = (job: QueuedJob): "begun" | "suspects" | "account" | "all" => {
+    const { accountId, bodyBytes } = job;
+    const beside = [...running.values()].filter(({ slot }) => !slot.isWaiting());
+    const admission = admit(
+      job,
+      beside.map((each) => each.job),
+    );
+    if (admission === "later") return "suspects";
+    if (admission === "next") return "account";
+    // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
+    if (bodies.held() > 0 && bodies.held() + bodyBytes > BODY_BYTES_MAX) return "all";
+    const slot = slots.take(accountId);
+    if (slot === undefined) return "account";
+    if (!bodies.take(accountId, bodyBytes)) {
+      slot.leave();
+      return "account";
     }
-    return due.length < limit;
+    start(job, slot);
+    return "begun";
+  };
+  const beginAll = (): void => {
+    /** Accounts of which none may begin now. */
+    const held = new Set<string>();
+    for (const suspect of [true, false]) {
+      const passed = new Set<string>();
+      const accept = (accountId: string): boolean => !held.has(accountId) && !passed.has(accountId);
+      for (;;) {
+        if (closed || slots.isFull()) return;
+        const job = line.next(suspect, accept);
+        if (job === undefined) break;
+        const outcome = begin(job);
+        if (outcome === "all") return;
+        if (outcome === "begun") line.take(suspect, accept);
+        else (outcome === "account" ? held : passed).add(job.accountId);
+      }
+    }
   };
   const look = async (): Promise<void> => {
-    // Those under way stand in the queue still, before all others; mostly none behind them has to wait for another.
-    if (!(await begin(running.size + 2 * WIDTH))) await begin(READ_MAX);
-    if (closed) return;
-    const nextMs = await kb.store.nextJobMs();
-    // While jobs are under way, the end of each looks again.
-    if (nextMs !== undefined && running.size === 0) watch.sleep(nextMs - kb.nowMs());
+    for (;;) {
+      const read = await kb.store.queuedJobs(lastRead, READ_MAX);
+      for (const job of read) line.add(job);
+      lastRead = read.at(-1)?.number ?? lastRead;
+      if (read.length < READ_MAX) break;
+    }
+    line.ripen(kb.nowMs());
+    beginAll();
+    const dueMs = line.dueMs();
+    // The end of each job looks again as well.
+    if (dueMs !== undefined && !closed) watch.sleep(dueMs - kb.nowMs());
   };
   const watch = openQueueWatch({ look, onProblem });
 

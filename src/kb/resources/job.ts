@@ -1,9 +1,9 @@
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
+import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Job } from "../store/jobs.ts";
 import type { ResourceKey } from "../store/store.ts";
 import { ENDS_MAX, isSpent } from "./job-company.ts";
-import { nowIso } from "./knowledge-base.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
+import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, urlSource } from "./source.ts";
 import { applyUpdate } from "./update.ts";
@@ -16,11 +16,13 @@ const POSTPONED_MS_MAX = 10 * 60 * 1000;
 
 /**
  * Does the first job of a resource, if it has one. To be called in the resource's turn. The job is over when it resolves,
- * or postponed; what it failed of stands in the resource's state then. Throws where the store fails.
+ * or postponed; what it failed of stands in the resource's state then. `whileWaiting` runs what it waits in; a crash meanwhile
+ * does not count against it. Throws where the store fails.
  */
 export async function runFirstJob(
   kb: KnowledgeBase,
   at: ResourceKey,
+  whileWaiting?: WhileWaiting,
 ): Promise<"none" | "over" | "postponed"> {
   const job = await kb.store.jobOf(at);
   if (job === undefined) return "none";
@@ -34,7 +36,7 @@ export async function runFirstJob(
       await kb.store.failJob(job.number, { code: "internal", message }, nowIso(kb));
       return "over";
     }
-    return await complete(kb, at, job);
+    return await complete(whileWaiting === undefined ? kb : blameless(kb, job, whileWaiting), at, job);
   } finally {
     kb.begunJobs.delete(job.number);
   }
@@ -49,6 +51,20 @@ export async function handBackJobs({
   begunJobs,
 }: Pick<KnowledgeBase, "store" | "begunJobs">): Promise<void> {
   await Promise.all([...begunJobs].map(([number, begun]) => store.handBackJob(number, begun)));
+}
+
+/** Takes the beginning of a job back for as long as it waits: whatever ends the process then is not its doing. */
+function blameless(kb: KnowledgeBase, { number, begun }: Job, whileWaiting: WhileWaiting): KnowledgeBase {
+  const wait: WhileWaiting = (work, heldChars) =>
+    whileWaiting(async () => {
+      await kb.store.handBackJob(number, begun);
+      try {
+        return await work();
+      } finally {
+        if (!kb.isEnding()) await kb.store.beginJob(number);
+      }
+    }, heldChars);
+  return { ...kb, whileWaiting: wait };
 }
 
 async function complete(kb: KnowledgeBase, at: ResourceKey, job: Job): Promise<"over" | "postponed"> {
@@ -102,6 +118,7 @@ async function completeCreate(kb: KnowledgeBase, at: ResourceKey, job: Job): Pro
     title: resource.title,
     warning: source.warning,
     place: { accountId: at.accountId, resourceId: at.id },
+    behalf: behalfOf(kb, resource),
   });
   await kb.store.updateResource(
     {

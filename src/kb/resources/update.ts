@@ -4,8 +4,7 @@ import type { Alongside } from "../store/request-note.ts";
 import type { Chunking, Resource, ResourceChange, ResourceKey } from "../store/store.ts";
 import { refuseUnexpected, type Asked } from "./asked.ts";
 import { fileTokenOf } from "./file-token.ts";
-import { nowIso } from "./knowledge-base.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
+import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
 import { changedSource, contentSource, refuseAddress } from "./source.ts";
 import type { Source } from "./source.ts";
@@ -129,6 +128,7 @@ async function chunkAgain(
     title: title ?? before.title,
     warning: source === undefined ? (before.warning ?? undefined) : source.warning,
     place: { accountId, resourceId: id },
+    behalf: behalfOf(kb, before),
     // The title is part of what is embedded: under another one no chunk is as it was.
     before: title === undefined || title === before.title ? { accountId, id } : undefined,
   });

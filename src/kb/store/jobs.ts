@@ -17,10 +17,10 @@ export interface JobStore {
     job: NewJob,
     alongside?: Alongside,
   ): Promise<Resource | undefined>;
-  /** The first job of each resource that has one due by then, oldest first. */
-  dueJobs(nowMs: number, limit: number): Promise<readonly DueJob[]>;
-  /** When the next of the first jobs is due; undefined where there is none. */
-  nextJobMs(): Promise<number | undefined>;
+  /** Jobs with higher numbers than that, in their order: every job that is put in later has a higher one. */
+  queuedJobs(after: number, limit: number): Promise<readonly QueuedJob[]>;
+  /** The first job of a resource, without what it brings. */
+  queuedJob(at: ResourceKey): Promise<QueuedJob | undefined>;
   /** The first job of a resource. */
   jobOf(at: ResourceKey): Promise<Job | undefined>;
   /** Notes that work on a job begins; answers how often it has begun by now. 0: the job is gone. */
@@ -56,8 +56,10 @@ export interface NewJob {
 
 export type JobKind = "create" | "update";
 
-export interface DueJob extends ResourceKey {
+export interface QueuedJob extends ResourceKey {
   readonly number: number;
+  readonly ownerId: string;
+  readonly dueMs: number;
   /** Bytes of its body, as the store keeps it. */
   readonly bodyBytes: number;
   /** How often it has begun and not ended. */

@@ -97,21 +97,27 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await put(one.id, { n: 1 })).toMatchObject({ status: "queued", revision: 2, version: 1 });
         await put(one.id, { n: 2 });
         await put(two.id, { n: 3 });
-        expect((await store.dueJobs(1000, 10)).map(({ id }) => id)).toEqual([one.id, two.id]);
-        expect(await store.dueJobs(999, 10)).toEqual([]);
+        const queued = await store.queuedJobs(0, 10);
+        expect(queued.map(({ id }) => id)).toEqual([one.id, one.id, two.id]);
+        expect(queued[0]).toMatchObject({
+          ...at(one.id),
+          ownerId: one.ownerId,
+          dueMs: 1000,
+          bodyBytes: 7,
+          begun: 0,
+        });
+        expect(await store.queuedJobs(queued[0]?.number ?? 0, 1)).toEqual([queued[1]]);
+        expect(await store.queuedJobs(queued[2]?.number ?? 0, 10)).toEqual([]);
+        expect(await store.queuedJob(at(one.id))).toEqual(queued[0]);
         const first = await store.jobOf(at(one.id));
         expect(first).toMatchObject({ kind: "update", body: '{"n":1}', postponed: 0 });
         const number = first?.number ?? 0;
         expect([await store.beginJob(number), await store.beginJob(number)]).toEqual([1, 2]);
-        expect((await store.dueJobs(1000, 10)).map(({ begun }) => begun)).toEqual([2, 0]);
+        expect((await store.queuedJobs(0, 10)).map(({ begun }) => begun)).toEqual([2, 0, 0]);
         expect(await store.jobOf(at(one.id))).toMatchObject({ begun: 2 });
         await store.postponeJob(number, 5000);
         // The second job of the resource does not pass the first one.
-        expect((await store.dueJobs(1000, 10)).map(({ id }) => id)).toEqual([two.id]);
-        expect(await store.nextJobMs()).toBe(1000);
-        // Nor does it call for a look at the queue before that one is due: there would be nothing to do.
-        await store.postponeJob((await store.jobOf(at(two.id)))?.number ?? 0, 7000);
-        expect(await store.nextJobMs()).toBe(5000);
+        expect(await store.queuedJob(at(one.id))).toMatchObject({ number, dueMs: 5000, begun: 1 });
         expect(await store.beginJob(number)).toBe(2);
         expect(await store.jobFigures(fixture.account.id)).toEqual({ waiting: 3, oldestMs: 1000, failed: 0 });
       }));
@@ -166,7 +172,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.resource(at(id))).toMatchObject({ status: "chunked", version: 2 });
         await put();
         await store.deleteResource({ ...at(id), nowIso: LATER });
-        expect(await store.nextJobMs()).toBeUndefined();
+        expect(await store.queuedJobs(0, 10)).toEqual([]);
       }));
 
     it("takes no more than there is room for", () =>

@@ -1,29 +1,29 @@
-import type { DueJob, Job, JobFigures } from "../jobs.ts";
+import type { Job, JobFigures, QueuedJob } from "../jobs.ts";
 import type { ResourceKey } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 /** Reads of the queue of jobs, on a connection of either kind. */
 export interface JobReads {
-  dueJobs(this: void, argument: { readonly nowMs: number; readonly limit: number }): DueJob[];
-  nextJobMs(): number | undefined;
+  queuedJobs(this: void, argument: { readonly after: number; readonly limit: number }): QueuedJob[];
+  queuedJob(this: void, at: ResourceKey): QueuedJob | undefined;
   jobOf(at: ResourceKey): Job | undefined;
   jobFigures(this: void, accountId: string | undefined): JobFigures;
 }
 
 /** Prepares the statements. */
 export function prepareJobReads(db: Connection): JobReads {
-  // A job behind another one of its resource waits for that one, even where it is due itself.
-  const isFirst = `NOT EXISTS (
-    SELECT 1 FROM ingest_job AS before WHERE before.resource = job.resource AND before.number < job.number)`;
-  const selectDue = db.prepare<[number, number], DueJob>(`
-    SELECT job.number, id, account_id AS accountId, octet_length(body) AS bodyBytes, begun
+  const select = `
+    SELECT job.number, id, account_id AS accountId, owner_id AS ownerId, due_ms AS dueMs,
+           octet_length(body) AS bodyBytes, begun
       FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
-    WHERE due_ms <= ? AND ${isFirst}
-    ORDER BY job.number LIMIT ?`);
-  const selectNext = db
-    .prepare<[], number>(`SELECT due_ms FROM ingest_job AS job WHERE ${isFirst} ORDER BY due_ms LIMIT 1`)
-    .pluck();
+      JOIN scope ON scope.number = resource.scope`;
+  const selectQueued = db.prepare<[number, number], QueuedJob>(
+    `${select} WHERE job.number > ? ORDER BY job.number LIMIT ?`,
+  );
+  const selectHead = db.prepare<[string, string], QueuedJob>(
+    `${select} WHERE id = ? AND account_id = ? ORDER BY job.number LIMIT 1`,
+  );
   const selectFirst = db.prepare<[string, string], Job>(`
     SELECT job.number, job.kind, body, due_ms AS dueMs, begun, postponed FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
@@ -38,8 +38,8 @@ export function prepareJobReads(db: Connection): JobReads {
     .pluck();
 
   return {
-    dueJobs: ({ nowMs, limit }) => selectDue.all(nowMs, limit),
-    nextJobMs: () => selectNext.get(),
+    queuedJobs: ({ after, limit }) => selectQueued.all(after, limit),
+    queuedJob: (at) => selectHead.get(at.id, at.accountId),
     jobOf: (at) => selectFirst.get(at.id, at.accountId),
     jobFigures: (accountId) => {
       const account = accountId ?? null;

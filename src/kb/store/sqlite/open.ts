@@ -102,8 +102,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       return { ...queued, content: "" };
     },
     enqueueUpdate: (at, job, alongside) => writer.call("enqueueUpdate", { at, job, alongside }),
-    dueJobs: (nowMs, limit) => reader.call("dueJobs", { nowMs, limit }),
-    nextJobMs: () => here(() => jobs.nextJobMs()),
+    queuedJobs: (after, limit) => reader.call("queuedJobs", { after, limit }),
+    queuedJob: (at) => here(() => jobs.queuedJob(at)),
     jobOf: (at) => here(() => jobs.jobOf(at)),
     beginJob: (number) => writer.call("begin", number),
     postponeJob: (number, dueMs) => writer.call("postpone", { number, dueMs }),

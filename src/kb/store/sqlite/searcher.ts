@@ -66,7 +66,7 @@ export type Searcher = {
   chatJobs: ChatReads["chatJobs"];
   chatJobFigures: ChatReads["chatJobFigures"];
   passage: ChatReads["passage"];
-  dueJobs: JobReads["dueJobs"];
+  queuedJobs: JobReads["queuedJobs"];
   jobFigures: JobReads["jobFigures"];
   deadDeliveries: WebhookReads["deadDeliveries"];
   deliveryFigures: WebhookReads["deliveryFigures"];
@@ -237,7 +237,7 @@ export function openSearcher(path: string): Searcher {
     chatJobs: read(chat.chatJobs),
     chatJobFigures: read(chat.chatJobFigures),
     passage: read(chat.passage),
-    dueJobs: read(jobs.dueJobs),
+    queuedJobs: read(jobs.queuedJobs),
     jobFigures: read(jobs.jobFigures),
     deadDeliveries: read(webhooks.deadDeliveries),
     deliveryFigures: read(webhooks.deliveryFigures),

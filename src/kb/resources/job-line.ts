@@ -1,0 +1,74 @@
+import { openFairLine } from "../../lib/fair-line.ts";
+import type { QueuedJob } from "../store/jobs.ts";
+import { jobKey } from "./job-ends.ts";
+
+/**
+ * The queue of jobs as this process knows it: the first job of each resource, in an order that is fair among accounts and
+ * owners. The store has the truth; what changed there meanwhile shows when a job begins. Synchronous.
+ */
+export interface JobLine {
+  /** A job that was read from the store. One of a resource that is known waits until that resource's job has ended. */
+  add(job: QueuedJob): void;
+  /** Takes note of what is due by then. */
+  ripen(nowMs: number): void;
+  /**
+   * The next job of an accepted account that is due. `suspect`: among those that were under way at a crash, or among the
+   * others.
+   */
+  next(suspect: boolean, accept: (accountId: string) => boolean): QueuedJob | undefined;
+  /** Takes the job of `next`, which begins. */
+  take(suspect: boolean, accept: (accountId: string) => boolean): void;
+  /** Whether more jobs of its resource were read since. */
+  hasMore(job: QueuedJob): boolean;
+  /** A job that was taken is over. `next`: the first job of its resource now, if it has one. */
+  end(job: QueuedJob, heldMs: number, next: QueuedJob | undefined): void;
+  /** When the next job is due that was not at the last `ripen`; undefined where there is none. */
+  dueMs(): number | undefined;
+}
+
+/** Opens an empty line. */
+export function openJobLine(): JobLine {
+  const suspects = openFairLine<QueuedJob>();
+  const others = openFairLine<QueuedJob>();
+  const lineOf = (suspect: boolean) => (suspect ? suspects : others);
+  /** Resources with a job here or under way; true: more of theirs were read. */
+  const known = new Map<string, boolean>();
+  const later = new Map<string, QueuedJob>();
+
+  const path = ({ accountId, ownerId }: QueuedJob): readonly string[] => [accountId, ownerId];
+  const push = (job: QueuedJob): void => lineOf(job.begun > 0).push(path(job), job);
+  const ripen = (nowMs: number): void => {
+    for (const [key, job] of later) {
+      if (job.dueMs > nowMs) continue;
+      later.delete(key);
+      push(job);
+    }
+  };
+  return {
+    add: (job) => {
+      const key = jobKey(job);
+      if (known.has(key)) known.set(key, true);
+      else {
+        known.set(key, false);
+        later.set(key, job);
+      }
+    },
+    ripen,
+    next: (suspect, accept) => lineOf(suspect).peek(accept),
+    take: (suspect, accept) => void lineOf(suspect).shift(accept),
+    hasMore: (job) => known.get(jobKey(job)) === true,
+    end: (job, heldMs, next) => {
+      lineOf(job.begun > 0).charge(path(job), heldMs);
+      const key = jobKey(job);
+      if (next === undefined) known.delete(key);
+      else {
+        known.set(key, false);
+        later.set(key, next);
+      }
+    },
+    dueMs: () => {
+      const dues = [...later.values()].map(({ dueMs }) => dueMs);
+      return dues.length === 0 ? undefined : Math.min(...dues);
+    },
+  };
+}

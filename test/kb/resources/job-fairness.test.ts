@@ -1,0 +1,80 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { createBody, openRunning, type Running, type RunningOptions } from "../service/running.ts";
+
+const WAIT = { timeout: 20_000, interval: 20 };
+/** More than the slots of documents that are taken in. */
+const MANY = 40;
+
+let running: Running | undefined;
+afterEach(() => running?.close());
+
+async function open(options: RunningOptions): Promise<Running> {
+  running = await openRunning(options);
+  return running;
+}
+
+/** Takes a text in after the answer; the id of its resource. */
+async function queue(service: Running, key: string, change: object): Promise<string> {
+  const made = await service.send("POST", "/api/rag/resource", {
+    key,
+    body: createBody(change),
+    headers: { prefer: "respond-async" },
+  });
+  expect(made.status).toBe(202);
+  return made.json.data._id;
+}
+
+const statusOf = async (service: Running, key: string, id: string): Promise<string> =>
+  (await service.send("GET", `/api/rag/resource/${id}`, { key })).json.data.metadata.status;
+
+it("documents that wait for the embedder hold up no other, of their account neither", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const embed = async (texts: readonly string[]): Promise<Float32Array[]> => {
+    await released;
+    return texts.map(() => Float32Array.of(1, 0));
+  };
+  const service = await open({
+    openEmbedder: async () => ({
+      fingerprint: "slow",
+      dimensions: 2,
+      tokensMax: 256,
+      embed,
+      close: async () => undefined,
+    }),
+  });
+  const waiting: string[] = [];
+  for (let at = 0; at < MANY; at += 1) {
+    waiting.push(await queue(service, service.key, { collection_details: "moderate", title: `${at}` }));
+  }
+  const note = await queue(service, service.key, {});
+  await vi.waitFor(async () => expect(await statusOf(service, service.key, note)).toBe("chunked"), WAIT);
+  const states = await Promise.all(waiting.map((id) => statusOf(service, service.key, id)));
+  expect(new Set(states)).toEqual(new Set(["queued"]));
+  release();
+  await vi.waitFor(
+    async () => expect(await statusOf(service, service.key, waiting.at(-1) ?? "")).toBe("chunked"),
+    WAIT,
+  );
+});
+
+it("an account with more documents than there are slots leaves some to another one", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const service = await open({
+    wrapStore: (store) => ({
+      ...store,
+      updateResource: async (...given) => {
+        begun.push(given[0].accountId);
+        await released;
+        return store.updateResource(...given);
+      },
+    }),
+  });
+  const other = await service.issueKey("other");
+  for (let at = 0; at < MANY; at += 1) await queue(service, service.key, { title: `${at}` });
+  const { id: busy } = await service.store.ensureAccount("local");
+  await vi.waitFor(() => expect(begun.length).toBeGreaterThan(20), WAIT);
+  await queue(service, other, {});
+  await vi.waitFor(() => expect(begun.some((accountId) => accountId !== busy)).toBe(true), WAIT);
+  release();
+});
