@@ -68,6 +68,9 @@ describe("a file that the service fails on every time", () => {
       await world.sync();
       expect(asked).toBe(3);
       expect(world.service.count("upload") - before).toBe(2);
+      // Under the key of the first one, a service would answer with the address that it had.
+      const uploads = world.service.requests.filter(({ operation }) => operation === "upload").slice(before);
+      expect(new Set(uploads.map(({ headers }) => headers["idempotency-key"])).size).toBe(2);
       const [resource] = world.service.live();
       expect(world.service.uploads.get(resource?.url ?? "")?.content.toString()).toBe("%PDF-1.4 other pages");
     },

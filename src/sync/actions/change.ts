@@ -22,7 +22,7 @@ export async function sendChange(
   const tries = countTries(context);
   const patience = openPatience(context);
   const gone = openGoneCheck(context, docId);
-  const uploadKey = randomUUID();
+  let uploadKey = randomUUID();
   /** Of an update that is sent again: a service that still works on the first says so, and works on it once. */
   let key = randomUUID();
   // Whether the service surely still has what the row says.
@@ -103,6 +103,7 @@ export async function sendChange(
         // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
         if (isOldUpload) {
           sentUrl = undefined;
+          uploadKey = randomUUID();
           key = randomUUID();
           continue;
         }

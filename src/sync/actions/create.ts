@@ -84,7 +84,10 @@ export async function sendCreate(
         // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
         if (isOldUpload) {
           if (intent.attempts === 1) {
-            intent = withFileUrl(intent, undefined);
+            // Under its key the upload would be answered with the address that it had.
+            intent = withFileUrl({ ...intent, key: randomUUID() }, undefined);
+            const { id, key } = intent;
+            await ledger.write(() => ledger.intents.setKey(id, key));
             continue;
           }
           // An earlier attempt may act yet, and is known by that address alone: the doubt keeps it, and another intent is made.
