@@ -87,6 +87,8 @@ export interface AdoptableResource {
   readonly label: string;
   readonly digest: string;
   readonly url: string | undefined;
+  /** The service has not taken in its text, or not yet, and may show none. Default: it has. */
+  readonly isUnfinished?: boolean;
 }
 
 export interface Match<F extends AdoptingFile, R extends AdoptableResource> {
@@ -254,10 +256,19 @@ export function leaveTravelling<R extends AdoptableResource>(
   const travelling = Map.groupBy(creates, ({ label, url, digest }) =>
     keyOf(spelledAddress(url), sameness(label, url, digest)),
   );
+  /** The text of one that the service still works on is another, or none: its title and description tell whose it is. */
+  const hiddenKey = ({ label, url, isUnfinished }: AdoptableResource): string | undefined => {
+    const create =
+      isUnfinished === true && url === undefined
+        ? creates.find((each) => each.url === undefined && each.label === label)
+        : undefined;
+    return create && keyOf(undefined, sameness(label, undefined, create.digest));
+  };
   const left = new Set<string>();
-  const groups = Map.groupBy(resources, ({ label, url, digest }) =>
-    keyOf(spelledAddress(url), sameness(label, url, digest)),
-  );
+  const groups = Map.groupBy(resources, (resource) => {
+    const key = keyOf(spelledAddress(resource.url), sameness(resource.label, resource.url, resource.digest));
+    return travelling.has(key) ? key : (hiddenKey(resource) ?? key);
+  });
   for (const [key, group] of groups) {
     const made = travelling.get(key) ?? [];
     const attempts = made.reduce((sum, create) => sum + create.attempts, 0);

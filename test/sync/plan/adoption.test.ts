@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   isWithin,
+  leaveTravelling,
   matchFiles,
   UNSEARCHED_MAX,
   unsearchedParts,
@@ -256,5 +257,33 @@ describe("the parts of a folder whose files must still look for their resources"
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe("resources that another source is just making", () => {
+  const create = { atMs: 10_000, attempts: 1, label: "l", digest: "d", url: undefined, isUpload: false };
+  const young = { createdMs: 10_000 };
+
+  it.each<{ name: string; resources: AdoptableResource[]; left: string[] }>([
+    { name: "an equal one", resources: [resource("r", young)], left: [] },
+    { name: "an equal one that is older than the create", resources: [resource("r")], left: ["r"] },
+    { name: "one of another text", resources: [resource("r", { ...young, digest: "e" })], left: ["r"] },
+    {
+      name: "one whose text the service does not show yet",
+      resources: [resource("r", { ...young, digest: "none", isUnfinished: true })],
+      left: [],
+    },
+    {
+      name: "one that is unfinished and has another title",
+      resources: [resource("r", { ...young, label: "m", digest: "none", isUnfinished: true })],
+      left: ["r"],
+    },
+    {
+      name: "the newest of two equal ones",
+      resources: [resource("r", young), resource("s", { createdMs: 20_000 })],
+      left: ["r"],
+    },
+  ])("are left to it: $name", ({ resources, left }) => {
+    expect(leaveTravelling(resources, [create], 0).map(({ docId }) => docId)).toEqual(left);
   });
 });
