@@ -441,8 +441,13 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const word = keyWord(request);
       const isBegun = word !== undefined && (answered.has(word) || working.has(word));
       if (isQuick(request)) return 0;
-      // That there is none is known before any work: otherwise nobody who waits no longer would ever learn it.
-      if (operation === "update" && newest(request.docId ?? "")?.deleted !== false) return 0;
+      if (operation === "update") {
+        // That there is none is known before any work: otherwise nobody who waits no longer would ever learn it.
+        if (newest(request.docId ?? "")?.deleted !== false) return 0;
+        // Another title or description leaves the text as it is.
+        const fields = JSON.parse(request.body.toString("utf8")) as Record<string, unknown>;
+        if (fields["content"] === undefined && fields["url"] === undefined) return 0;
+      }
       if (!isWork || isPatient(request) || isBegun || headers["pauthkey"] !== SERVICE_KEY) return 0;
       const ms = slotMs() ?? 0;
       if (ms > 0 && word !== undefined) working.add(word);
