@@ -18,7 +18,7 @@ export const LONG_TESTS = [
   "test/long/image-recall.test.ts",
   "test/simulate/simulate.test.ts",
   "test/sync/document/formats.test.ts",
-  "test/sync/{long-work,scenarios/writers}.test.ts",
+  "test/sync/{adopt-crash,long-work,scenarios/writers}.test.ts",
 ];
 
 export default defineConfig({

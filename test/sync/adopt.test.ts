@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recoverLedger, type RecoverReport } from "../../src/sync/adopt-ledger.ts";
 import { approveHeld } from "../../src/sync/approve.ts";
 import { readStatus } from "../../src/sync/status.ts";
-import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
+import type { DaemonOptions } from "../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../src/config/schema.ts";
 import type { FakeOptions, FakeResource } from "../fakes/knowledge-service.ts";
 import { markFile } from "../../src/sync/ledger/mark.ts";
@@ -541,63 +541,6 @@ describe("recover", () => {
     await expect(recover()).rejects.toMatchObject({ code: "state_locked" });
     await daemon.close();
   });
-
-  class Crash extends Error {}
-  const crashAt = (nth: number): ((name: string) => void) => {
-    let count = 0;
-    return (name) => {
-      count += 1;
-      if (count >= nth) throw new Crash(name);
-    };
-  };
-  const attempt = async (work: () => Promise<unknown>): Promise<boolean> =>
-    work().then(
-      () => true,
-      () => false,
-    );
-
-  it.each([{ collections: true }, {}])(
-    "may be cut off at any point and done again, with a service of %o",
-    { timeout: 60_000 },
-    async (options) => {
-      for (let nth = 1; ; nth += 1) {
-        await world.end();
-        await open(options);
-        mix();
-        await world.sync();
-        const before = ids();
-        damage();
-        const done = await attempt(() => recoverLedger(optionsOf({ step: crashAt(nth) })));
-        await recover();
-        await world.sync();
-        expect(ids(), `crash at effect ${nth}`).toEqual(before);
-        if (done) break;
-        expect(nth).toBeLessThan(100);
-      }
-    },
-  );
-
-  it.each([{ collections: true }, {}])(
-    "is not even needed: a sync that is cut off while it adopts goes on, with a service of %o",
-    { timeout: 60_000 },
-    async (options) => {
-      for (let nth = 1; ; nth += 1) {
-        await world.end();
-        await open(options);
-        mix();
-        await world.sync();
-        const before = ids();
-        loseLedger();
-        const daemon: Daemon = world.daemon({ step: crashAt(nth) });
-        const passed = await attempt(() => daemon.syncOnce());
-        const closed = await attempt(() => daemon.close());
-        await world.sync();
-        expect(ids(), `crash at effect ${nth}`).toEqual(before);
-        if (passed && closed) break;
-        expect(nth).toBeLessThan(100);
-      }
-    },
-  );
 });
 
 describe("an old ledger that nobody told of", () => {
