@@ -1,6 +1,7 @@
 import { acknowledgeCreate } from "./actions/acknowledge.ts";
 import { storedAs } from "./actions/observe.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
+import { exists } from "./audit/loss.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import type { Adoption, Settlement } from "./plan/settlement.ts";
 
@@ -82,7 +83,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
 
   /**
    * Whether the resource that is to stay exists, by its own word and not by a list's: it is read, or it has answered a
-   * change since the other one was seen. If neither, it is sent once more, and asked again when that is answered.
+   * change since the other one was seen. If neither, it is sent once more, and asked again when that is answered; where the
+   * file cannot be sent, its title alone is.
    */
   const hasAnswered = async (id: number, docId: string, since: number): Promise<boolean> => {
     const reply = await remote.read(docId, context.signal);
@@ -90,6 +92,10 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     ledger.flush();
     // A service without this addition answers that there is none, as it does of any address that it does not know.
     if (reply.kind !== "done" && ledger.drift.answeredSince(since, docId)) return true;
+    const known = ledger.drift.byDoc(docId);
+    // A file that cannot be sent now, or not any more, keeps its resource all the same.
+    if (known !== undefined && known.state !== "agreed" && known.state !== "unsure")
+      return exists(context, known, context.signal);
     let path: string | undefined;
     await ledger.write(() => {
       const row = ledger.files.get(id);

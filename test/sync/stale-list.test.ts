@@ -172,4 +172,23 @@ describe.each(SERVICES)("with a service of %o", (options) => {
       ["other.txt", "text of the other"],
     ]);
   });
+
+  it("deletes the second resource of a file that can no longer be sent", async () => {
+    world = await openWorld(options);
+    await leaveADoubt();
+    const [other] = made();
+    world.service.fault = ({ operation }) =>
+      operation === "list" && other !== undefined ? listing([other]) : undefined;
+    await world.sync();
+    expect(world.service.live()).toHaveLength(3);
+    // No text any more: the file keeps the resource that it had.
+    world.write("a.txt", Buffer.from([0, 1, 2, 0, 255, 254, 0]));
+    world.service.fault = () => undefined;
+    await world.sync();
+    await world.sync();
+    expect(live()).toEqual([
+      ["a.txt", "text a"],
+      ["other.txt", "text of the other"],
+    ]);
+  });
 });

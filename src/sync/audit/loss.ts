@@ -218,7 +218,7 @@ export async function answers(
 }
 
 /** Whether the service has a resource: a title that it has already is sent to it. */
-async function exists(
+export async function exists(
   { remote }: ActionContext,
   { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,
   signal: AbortSignal,
