@@ -7,6 +7,7 @@ import { digestOf } from "./document/digest.ts";
 import { openDoubts, twinKey } from "./doubts.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { KbsyncError } from "../lib/failure.ts";
+import { isAsStored } from "./plan/audit.ts";
 import { sameShape } from "./plan/decide.ts";
 import { delayMs } from "./plan/retry.ts";
 import { startSettling, type OpenCreate, type Settlement } from "./plan/settlement.ts";
@@ -163,7 +164,9 @@ export function openSettler({
         // What the service made of texts that are known to be ours tells what it may have made of these.
         if (!changesTexts && evidence < EVIDENCE_MAX && url === undefined && (record.content ?? "") !== "") {
           const row = ledger.drift.byDoc(record._id);
-          if (row?.state === "agreed" && row.kind === "content") {
+          const updatedMs = Date.parse(record.updatedAt ?? "");
+          // A list that is behind shows a text from before.
+          if (row?.state === "agreed" && row.kind === "content" && isAsStored(row.storedMs, { updatedMs })) {
             evidence += 1;
             changesTexts = digestOf(record.content ?? "") !== row.digest;
           }

@@ -11,7 +11,7 @@ import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
 import type { Deletion } from "../../src/sync/pass/deletes.ts";
 import { openSettler, type Settler } from "../../src/sync/recover.ts";
 import type { Reply } from "../../src/sync/remote/answer.ts";
-import type { ListEnd, Remote } from "../../src/sync/remote/remote.ts";
+import type { ListEnd, Remote, Taken } from "../../src/sync/remote/remote.ts";
 import { TIMING } from "../../src/sync/timing.ts";
 import type { ResourceRecord } from "../../src/wire/resource.ts";
 import type { Fault } from "../fakes/knowledge-service.ts";
@@ -68,6 +68,7 @@ function settlerOf(
     isAdopting = () => false,
     asked = [],
     read = () => ({ kind: "gone" }),
+    update = () => ({ kind: "gone" }),
     description = "d",
   }: {
     readonly elapsedMs?: () => number;
@@ -78,6 +79,8 @@ function settlerOf(
     readonly asked?: AskedId[];
     /** What the service says of a resource by its id; default: that it knows no such address. */
     readonly read?: (docId: string) => Reply<ResourceRecord>;
+    /** What it answers to a title that it has. */
+    readonly update?: () => Reply<Taken>;
     /** Of the resource that the list shows. */
     readonly description?: string;
   } = {},
@@ -85,8 +88,9 @@ function settlerOf(
   const deletions: Deletion[] = [];
   const looks: string[] = [];
   const warnings: string[] = [];
-  const remote: Pick<Remote, "list" | "read"> = {
+  const remote: Pick<Remote, "list" | "read" | "update"> = {
     read: async (docId) => await Promise.resolve(read(docId)),
+    update: async () => await Promise.resolve(update()),
     list: async (_, onResource) => {
       const reply = await list();
       if (reply.kind === "done" && shows)
@@ -179,6 +183,16 @@ describe("an extra resource that a create may have made", () => {
     expect(await settler.checkDoubts()).toBe(true);
     settler.stop();
     expect([deletions, ledger.intents.doubts(id).length]).toEqual([[], 1]);
+  });
+
+  it("is deleted when the file's own answers to its title, though the file can no longer be sent", async () => {
+    const id = await doubtOf("failed");
+    const { settler, deletions } = settlerOf(id, done, false, {
+      update: () => ({ kind: "done", value: { isUnderWay: false, warning: undefined, record } }),
+    });
+    expect(await settler.checkDoubts()).toBe(false);
+    settler.stop();
+    expect(deletions).toHaveLength(1);
   });
 
   it("stays when the service says by its id that the file's own is deleted", async () => {
@@ -344,6 +358,28 @@ describe("a clock that was set between a create and its recovery", () => {
     expect(ledger.files.ownsDoc("doc")).toBe(true);
     ledger.flush();
     expect(ledger.intents.clockOffset()).toBe(HOUR_MS);
+  });
+
+  it("is remembered by further processes as long as the create is open", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    const intentMs = Date.now() + HOUR_MS;
+    await ledger.write(() => {
+      ledger.intents.setClockOffset(0);
+      ledger.intents.doubt(ledger.intents.create(id, "key", intentMs, observed()), null);
+    });
+    const list = (): Reply<ListEnd> => ({
+      kind: "done",
+      value: { clockOffsetMs: HOUR_MS, isPaged: false },
+    });
+    for (const shows of [false, true]) {
+      ledger.close();
+      ledger = openLedger(dir, "s");
+      const { settler } = settlerOf(id, list, false, { shows, createdMs: () => intentMs + 10 });
+      await settler.checkDoubts();
+      settler.stop();
+    }
+    expect(ledger.files.ownsDoc("doc")).toBe(true);
+    expect(ledger.files.living(id, "a.txt")?.docId).toBe("doc");
   });
 });
 

@@ -191,4 +191,29 @@ describe.each(SERVICES)("with a service of %o", (options) => {
       ["other.txt", "text of the other"],
     ]);
   });
+
+  it("sends nothing to somebody else's resource when a list shows an old text of ours", async () => {
+    world = await openWorld(options);
+    world.write("other.txt", "text of the other");
+    await world.sync();
+    const [before] = made();
+    if (before === undefined) throw new Error("none");
+    const old = { ...before };
+    world.write("other.txt", "text of the other, changed");
+    await world.sync();
+    world.write("a.txt", "text a");
+    // Of our title and description, made after our create has left.
+    const theirs = (): FakeResource[] => {
+      const ours = made()[1];
+      return ours === undefined ? [] : [{ ...ours, _id: "e".repeat(24), content: "theirs" }];
+    };
+    let creates = 0;
+    world.service.fault = ({ operation }) => {
+      if (operation === "create") return (creates += 1) === 1 ? { kind: "lose-answer" } : undefined;
+      return operation === "list" ? listing([old, ...theirs()]) : undefined;
+    };
+    await world.sync();
+    expect(world.service.requests.filter(({ path }) => path.includes("e".repeat(24)))).toEqual([]);
+    expect(live()).toContainEqual(["a.txt", "text a"]);
+  });
 });

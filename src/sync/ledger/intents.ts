@@ -73,7 +73,10 @@ export interface Intents {
   /** Whether this ledger deleted the resource, or is about to. */
   isDeleted(docId: string): boolean;
   creates(source: number): CreateIntent[];
-  /** The service's clock minus ours when a list told it last; undefined: none has. */
+  /**
+   * The service's clock minus ours when a list told it last, or the least since a create was left open; undefined: none
+   * has.
+   */
   clockOffset(): number | undefined;
   setClockOffset(ms: number): void;
   /** Creates of all configured sources. */
@@ -166,6 +169,14 @@ export function openIntents(db: Sqlite): Intents {
     "INSERT INTO meta VALUES ('clock_offset_ms', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
   );
 
+  const clockOffsetMs = (): number | undefined => {
+    const text = clockOffset.get();
+    return text === undefined ? undefined : Number(text);
+  };
+  /** What former processes left open bears times by their clocks, which the next one must know as well. */
+  const hasFormer =
+    db.prepare("SELECT 1 FROM intents WHERE kind IN ('create', 'doubt') LIMIT 1").get() !== undefined;
+
   const intentOf = (row: Row): CreateIntent => ({
     id: row.id,
     source: row.source,
@@ -256,12 +267,9 @@ export function openIntents(db: Sqlite): Intents {
       if (buried % PRUNE_EVERY === 0) prune.run(TOMBSTONES_MAX);
     },
     isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
-    clockOffset: () => {
-      const text = clockOffset.get();
-      return text === undefined ? undefined : Number(text);
-    },
+    clockOffset: clockOffsetMs,
     setClockOffset: (ms) => {
-      setClockOffset.run(String(ms));
+      setClockOffset.run(String(hasFormer ? Math.min(ms, clockOffsetMs() ?? ms) : ms));
     },
     creates: (source) => open.all(source, "create").map(intentOf),
     allCreates: () => allCreates.all().map(intentOf),

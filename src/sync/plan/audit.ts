@@ -61,7 +61,10 @@ function isOneOf(found: string, plain: string | undefined, sent: string, stored:
  * Whether a resource is as the service made it of what was sent: nobody changed it since. A service may store a text in
  * a form that nobody foresees, and does not show it in its answer to a create.
  */
-export function isAsStored(storedMs: number | null, { updatedMs }: AuditedResource): boolean {
+export function isAsStored(
+  storedMs: number | null,
+  { updatedMs }: Pick<AuditedResource, "updatedMs">,
+): boolean {
   return storedMs !== null && storedMs === updatedMs;
 }
 
