@@ -267,6 +267,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     const drainMs = Math.round(Math.min(withinMs, limits.drainMs));
     const endMs = performance.now() + drainMs;
     admission.become("draining");
+    // The port is free at once, for the next start; connections with requests under way stay until these are answered.
+    server.server.close();
     kb.jobEnds.release();
     if ((await admission.empty(drainMs)) === "timeout") {
       log.warn({ drainMs }, "closing with requests under way");
@@ -278,11 +280,9 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     await answering.close();
     await webhooks.close();
     await housekeeping.close();
-    await backfill.close();
     kb.pages.close();
-    await kb.ingest.close();
-    await model.close();
-    await serving.close();
+    // Together: vectors that are being made end with the model that makes them.
+    await Promise.all([backfill.close(), kb.ingest.close(), model.close(), serving.close()]);
     await endpoint?.chat.close();
     await reranker?.close();
     await store.close();

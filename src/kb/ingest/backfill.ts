@@ -1,6 +1,8 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import type { Chunking, RowContext, Store } from "../store/store.ts";
+import { CLOSE_WAIT_MS } from "./model.ts";
 import { giveSentences } from "./sentence-vectors.ts";
 import { openStubbornTexts } from "./stubborn-texts.ts";
 
@@ -21,7 +23,7 @@ export interface Backfill {
   wake(this: void): void;
   /** Whether a run is under way: some chunks may be found less well than they will be. */
   isRunning(): boolean;
-  /** Stops after the step under way. */
+  /** Stops after the step under way, or after some seconds where that hangs. */
   close(): Promise<void>;
 }
 
@@ -151,7 +153,8 @@ export function openBackfill(parts: BackfillParts): Backfill {
     close: async () => {
       stop.abort();
       clearTimeout(retry);
-      await running;
+      // A model that hangs ends with the process; what it makes later is made again by the next start.
+      await Promise.race([running, pause(CLOSE_WAIT_MS, undefined, { ref: false })]);
     },
   };
 }

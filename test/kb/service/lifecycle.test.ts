@@ -119,13 +119,10 @@ describe("draining", () => {
     const underWay = create(running);
     await vi.waitFor(() => expect(slow.begun()).toBe(1), WAIT);
     const closed = running.service.close();
-    const late = await create(running);
-    expect(late.status).toBe(503);
-    expect(late.json.error.code).toBe("draining");
-    // A service that is told to stop refuses what still comes: that is no failure of it.
+    // The port is free at once.
+    await expect(create(running)).rejects.toThrow("ECONNREFUSED");
     expect(errorLines(running)).toBe(0);
-    expect(late.headers).toMatchObject({ "retry-after": expect.any(String), connection: "close" });
-    expect((await running.send("GET", "/v1/health")).json.status).toBe("draining");
+    expect(running.service.health().status).toBe("draining");
     slow.release();
     expect((await underWay).status).toBe(201);
     await closed;
@@ -143,6 +140,49 @@ describe("draining", () => {
     await running.service.close(withinMs);
     expect(await underWay).toBeInstanceOf(Error);
     slow.release();
+  });
+
+  it("refuses what still comes on an open connection", async () => {
+    const slow = slowStore();
+    const running = await open({ wrapStore: slow.wrapStore });
+    const body = JSON.stringify(createBody());
+    const post = `POST /api/rag/resource HTTP/1.1\r\nhost: a\r\npauthkey: ${running.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    const answers = text(socket);
+    socket.write(post);
+    await vi.waitFor(() => expect(slow.begun()).toBe(1), WAIT);
+    const closed = running.service.close();
+    socket.write(post);
+    slow.release();
+    await closed;
+    const [first = "", second = ""] = (await answers).split("HTTP/1.1 ").slice(1);
+    expect(first).toMatch(/^201 /);
+    expect(second).toMatch(/^503 [^]*retry-after: [^]*"draining"/i);
+  });
+
+  it("ends in its time though the model hangs, for a request and for chunks without vectors", async () => {
+    let asked = 0;
+    const embed = (): Promise<never> => {
+      asked += 1;
+      return new Promise(() => undefined);
+    };
+    const facts = { fingerprint: "hanging", dimensions: 2, tokensMax: 256 };
+    const running = await open({
+      openEmbedder: async () => ({ ...facts, embed, close: async () => undefined }),
+    });
+    const body = createBody({ collection_details: "moderate" });
+    const small = running.send("POST", "/api/rag/resource", { body }).catch((error: unknown) => error);
+    // More chunks than are embedded before the answer.
+    const content = "Twice a day the water rises. ".repeat(4000);
+    const large = await running.send("POST", "/api/rag/resource", {
+      body: createBody({ collection_details: "moderate", content }),
+    });
+    expect(large.status).toBe(201);
+    await vi.waitFor(() => expect(asked).toBe(2), WAIT);
+    const closed = running.service.close(100);
+    await expect(create(running)).rejects.toThrow("ECONNREFUSED");
+    await closed;
+    expect(await small).toBeInstanceOf(Error);
   });
 
   it("answers a probe, whatever its threads say", async () => {
