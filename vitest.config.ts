@@ -25,6 +25,7 @@ export const ALONE = [
   "test/sync/control/control.test.ts",
   "test/sync/document/{read,read-faults}.test.ts",
   "test/sync/pass/pass.test.ts",
+  "test/sync/watch/source-watch.test.ts",
 ];
 
 export default defineConfig({

@@ -166,6 +166,15 @@ describe("the text of a document", () => {
     );
   });
 
+  it("ODP: a slide's notes, where there are any", async () => {
+    const page = (notes: string): string =>
+      `<draw:page><draw:frame><draw:text-box><text:p>Hello</text:p></draw:text-box></draw:frame><presentation:notes><draw:frame><draw:text-box>${notes}</draw:text-box></draw:frame></presentation:notes></draw:page>`;
+    const both = page("<text:p>Say it</text:p><text:p>twice</text:p>") + page("<text:p> </text:p>");
+    expect((await content("a.odp", openDocument("presentation", both))).text).toBe(
+      "## Slide 1\n\nHello\n\nNotes:\n\nSay it\n\ntwice\n\n## Slide 2\n\nHello",
+    );
+  });
+
   it("EPUB: the chapters in reading order", async () => {
     const book = epub("The Book", [
       "<html><body><h1>One</h1><p>First &eacute;.</p></body></html>",

@@ -123,7 +123,7 @@ export function openDocument(
   { title = "", parts = {} }: { title?: string; parts?: Parts } = {},
 ): Buffer {
   const spaces =
-    'xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:draw="d" xmlns:xlink="x" xmlns:dc="c"';
+    'xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:draw="d" xmlns:xlink="x" xmlns:dc="c" xmlns:presentation="p"';
   return buildZip({
     mimetype: { bytes: `application/vnd.oasis.opendocument.${kind}`, stored: true },
     "content.xml": `<?xml version="1.0"?><office:document-content ${spaces}><office:body><office:${kind}>${body}</office:${kind}></office:body></office:document-content>`,

@@ -1,0 +1,81 @@
+import { appendFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { openFloodGauge } from "../../../src/sync/watch/flood.ts";
+import { openSourceWatch, type SourceWatch } from "../../../src/sync/watch/source-watch.ts";
+import { makeTree, removeTree, sourceAt } from "../tree.ts";
+
+const PATIENT = { timeout: 15_000, interval: 5 };
+
+let root: string;
+let open: SourceWatch[];
+beforeEach(() => {
+  root = makeTree({ "a.md": "a", "d/b.md": "b", ".hidden/c.md": "c" });
+  open = [];
+});
+afterEach(async () => {
+  await Promise.all(open.map((watch) => watch.close()));
+  removeTree(root);
+});
+
+/** Watches of the kernel that this process holds. */
+const watches = (): number =>
+  process.getActiveResourcesInfo().filter((name) => name === "FSEventWrap").length;
+const turns = async (): Promise<void> => {
+  for (let count = 0; count < 20; count += 1) await new Promise(setImmediate);
+};
+const watchIt = async (): Promise<{ watch: SourceWatch; hints: string[]; ready: () => number }> => {
+  const hints: string[] = [];
+  let ready = 0;
+  const hintsOf = (paths: readonly string[] | undefined): void => void hints.push(...(paths ?? ["*"]));
+  const watch = openSourceWatch(
+    sourceAt(root),
+    { onDirty: hintsOf, onError: () => undefined, onReady: () => (ready += 1) },
+    openFloodGauge(),
+  );
+  open.push(watch);
+  await vi.waitUntil(() => ready === 1, PATIENT);
+  return { watch, hints, ready: () => ready };
+};
+
+it("a watch that is closed while it is renewed holds nothing any more, and says nothing", async () => {
+  const before = watches();
+  const { watch, hints, ready } = await watchIt();
+  expect(watches()).toBeGreaterThan(before);
+  appendFileSync(join(root, "a.md"), "more");
+  watch.renew();
+  watch.renew();
+  await watch.close();
+  await turns();
+  expect([watches(), ready(), hints]).toEqual([before, 1, []]);
+});
+
+it("a watch that is renewed is ready once more, and sees what happens then", async () => {
+  const { watch, hints, ready } = await watchIt();
+  watch.renew();
+  await vi.waitUntil(() => ready() === 2, PATIENT);
+  await vi.waitFor(() => {
+    appendFileSync(join(root, "d/b.md"), "more");
+    expect(hints).toContain("d/b.md");
+  }, PATIENT);
+});
+
+it("folders that the rules leave out are watched for the sake of a link, as long as one leads there", async () => {
+  const { watch, hints } = await watchIt();
+  const change = (): void => writeFileSync(join(root, ".hidden/c.md"), String(Math.random()));
+  watch.follow({ folders: [".hidden", "d"], points: [] });
+  await vi.waitFor(() => {
+    change();
+    expect(hints).toContain(".hidden/c.md");
+  }, PATIENT);
+  watch.follow({ folders: [], points: [] });
+  await turns();
+  hints.length = 0;
+  change();
+  // An event of a watched folder comes after all that was before it.
+  await vi.waitFor(() => {
+    appendFileSync(join(root, "a.md"), "more");
+    expect(hints).toContain("a.md");
+  }, PATIENT);
+  expect(hints.filter((path) => path.startsWith(".hidden"))).toEqual([]);
+});
