@@ -9,6 +9,7 @@ const PARTS = new Set([
   "corpus.ts",
   "daemon.ts",
   "known-tree.ts",
+  "logistic.ts",
   "no-op-peers.ts",
   "peers.ts",
   "plain-service.ts",

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readChunkingData } from "./chunking-data.ts";
 
-const scifact = join(import.meta.dirname, "..", "..", "shared", "data", "scifact");
+const dataFolder = join(import.meta.dirname, "..", "..", "shared", "data");
 /** Share of an answer's characters that a chunk must hold to count. */
 const ANSWER_SHARE = 0.5;
 
@@ -40,54 +40,80 @@ export interface JudgedSet {
 
 /** The sets that are there; says which are not. */
 export function judgedSets(): JudgedSet[] {
-  return [readScifact(), readPassages()].filter((set) => set !== undefined);
+  return [readScifact(), readPassages(), readCacm(), readStackFaq()].filter((set) => set !== undefined);
 }
 
-/** SciFact in BEIR's form: claims, and the abstracts that speak of them. */
-function readScifact(): JudgedSet | undefined {
-  if (!existsSync(scifact)) {
-    console.log(`SciFact skipped: it is not at ${scifact}`);
+/** A set in BEIR's form, with its questions by part: `files` are the judgements that make one. */
+function readBeir(
+  name: string,
+  folder: string,
+  files: ReadonlyMap<string, readonly string[]>,
+): JudgedSet | undefined {
+  const root = join(dataFolder, folder);
+  if (!existsSync(root)) {
+    console.log(`${name} skipped: it is not at ${root}`);
     return undefined;
   }
-  const lines = (name: string): { _id: string; title?: string; text: string }[] =>
-    readFileSync(join(scifact, name), "utf8")
+  const lines = (file: string): { _id: string; title?: string; text: string }[] =>
+    readFileSync(join(root, file), "utf8")
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as { _id: string; title?: string; text: string }); // BEIR's form
-  const idOf = (id: string): string => id.padStart(24, "0");
-  const queries = lines("queries.jsonl");
-  const part = (name: string): JudgedQuery[] => {
-    const rows = readFileSync(join(scifact, "qrels", `${name}.tsv`), "utf8")
+  const documents = lines("corpus.jsonl");
+  const ids = new Map(documents.map(({ _id: id }, at) => [id, String(at).padStart(24, "0")]));
+  const questions = lines("queries.jsonl");
+  const judgements = (file: string): string[][] =>
+    readFileSync(join(root, "qrels", `${file}.tsv`), "utf8")
       .trim()
       .split("\n")
       .slice(1)
       .map((line) => line.split("\t"))
       .filter(([, , grade]) => Number(grade) > 0);
+  const part = (rows: readonly string[][]): JudgedQuery[] => {
     const relevant = Map.groupBy(rows, ([query]) => query ?? "");
-    return queries
+    return questions
       .filter(({ _id: id }) => relevant.has(id))
       .map(({ _id: id, text }) => {
-        const ids = (relevant.get(id) ?? []).map(([, document]) => idOf(document ?? ""));
+        const wanted = (relevant.get(id) ?? []).map(([, document]) => ids.get(document ?? "") ?? "");
         return {
           text,
-          wanted: ids.length,
-          relevance: ({ resourceId }) => (ids.includes(resourceId) ? [ids.indexOf(resourceId)] : []),
+          wanted: wanted.length,
+          relevance: ({ resourceId }) => (wanted.includes(resourceId) ? [wanted.indexOf(resourceId)] : []),
         };
       });
   };
   return {
-    name: "SciFact",
-    documents: lines("corpus.jsonl").map(({ _id: id, title = "", text }) => ({
-      id: idOf(id),
+    name,
+    documents: documents.map(({ _id: id, title = "", text }) => ({
+      id: ids.get(id) ?? "",
       title,
-      content: `${title}\n\n${text}`,
+      content: title === "" ? text : `${title}\n\n${text}`,
     })),
-    parts: new Map([
-      ["train", part("train")],
-      ["test", part("test")],
-    ]),
+    parts: new Map([...files].map(([each, names]) => [each, part(names.flatMap(judgements))])),
     ranked: "documents",
   };
+}
+
+/** Claims, and the abstracts that speak of them. */
+function readScifact(): JudgedSet | undefined {
+  return readBeir(
+    "SciFact",
+    "scifact",
+    new Map([
+      ["train", ["train"]],
+      ["test", ["test"]],
+    ]),
+  );
+}
+
+/** Titles and abstracts about computing, and what people wanted to read about. */
+function readCacm(): JudgedSet | undefined {
+  return readBeir("CACM", "cacm", new Map([["all", ["test"]]]));
+}
+
+/** Answers from a forum, and their questions in other words. */
+function readStackFaq(): JudgedSet | undefined {
+  return readBeir("StackFAQ", "stackfaq", new Map([["all", ["train", "test"]]]));
 }
 
 /** Five long texts, and the passages that answer questions about them. */

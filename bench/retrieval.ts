@@ -19,7 +19,6 @@ import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import { embedSentences } from "../src/kb/ingest/sentence-vectors.ts";
 import { openReranker } from "../src/kb/search/reranker.ts";
 import type { Reranker } from "../src/kb/search/reranker.ts";
-import { probabilityOf } from "../src/kb/search/score.ts";
 import { search } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import type { Scope, Store } from "../src/kb/store/store.ts";
@@ -250,7 +249,7 @@ function truthsOf(queries: readonly JudgedQuery[], answers: readonly Hit[][]): T
   });
 }
 
-/** Share of relevant results by score: as large as the probability that the score stands for, if scores tell the truth. */
+/** Share of relevant results by score. */
 function printTruth(tier: Tier, truths: readonly Truth[]): void {
   const bounds = [0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0001];
   const rows = bounds.slice(1).flatMap((to, at) => {
@@ -258,12 +257,12 @@ function printTruth(tier: Tier, truths: readonly Truth[]): void {
     const within = truths.filter(({ score }) => score >= from && score < to);
     if (within.length === 0) return [];
     const relevant = within.filter(({ isRelevant }) => isRelevant).length;
-    const mean = within.reduce((sum, { score }) => sum + probabilityOf(score), 0) / within.length;
+    const mean = within.reduce((sum, { score }) => sum + score, 0) / within.length;
     const range = `${from} to ${Math.min(1, to)}`;
     return [[range, String(within.length), mean.toFixed(2), (relevant / within.length).toFixed(2)]];
   });
   console.log(`\n${tier}: scores against the truth`);
-  printTable(["score", "results", "mean probability", "relevant"], rows);
+  printTable(["score", "results", "mean score", "relevant"], rows);
   const all = truths.filter(({ isRelevant }) => isRelevant).length;
   const kept = truths.filter(({ score }) => score >= 0.5);
   const right = kept.filter(({ isRelevant }) => isRelevant).length;

@@ -4,7 +4,6 @@ import type { OcrPage } from "../ingest/extract/ocr-layout.ts";
 import { holdsText } from "../ingest/extract/ocr-layout.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
 import { unreadWords } from "../ingest/extract/unread-words.ts";
-import { probabilityOf } from "../search/score.ts";
 import type { ChatImage } from "./images.ts";
 import { layoutText } from "./layout-text.ts";
 import { citationOf, type Passage } from "./passage.ts";
@@ -18,13 +17,10 @@ const LINES_MAX = 5;
 const QUOTES_MAX = 5;
 /** Share of the question's terms that a line or sentence has to hold to be shown. */
 const FITTING = 0.3;
-/**
- * A passage that is less probably relevant is never quoted: of fifty such passages one would be. The words that it shares
- * with the question then stand in it by chance.
- */
-const PROBABILITY_MIN = 0.02;
-/** A passage that is relevant with this probability is quoted whatever its words: meaning found it. */
-const PROBABILITY_SURE = 0.3;
+/** A passage of a lower score is never quoted: the words that it shares with the question stand in it by chance. */
+const SCORE_MIN = 0.1;
+/** A passage of this score is quoted whatever its words: meaning found it. */
+const SCORE_SURE = 0.65;
 /** Lines with places given to programs; all of an A4 page in small type. */
 const PLACED_LINES_MAX = 500;
 
@@ -191,10 +187,9 @@ function quotes(question: string, passages: readonly Passage[]): Citation[] {
   const wanted = termsOf(question);
   const fitting = passages
     .filter(({ score, text, title }) => {
-      const probability = probabilityOf(score);
-      if (probability < PROBABILITY_MIN) return false;
+      if (score < SCORE_MIN) return false;
       const share = bestSentence(text, wanted, title)?.share ?? 0;
-      return probability >= PROBABILITY_SURE || share >= FITTING;
+      return score >= SCORE_SURE || share >= FITTING;
     })
     .map((passage) => citationOf(passage, question));
   // Copies of a document say the same: the best one's stays.

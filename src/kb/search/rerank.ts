@@ -34,16 +34,6 @@ export function mixIn<T extends Ranked>(
   return hits.map((hit) => ({ ...hit, mix: mixOf(hit) })).sort((a, b) => b.mix - a.mix || a.row - b.row);
 }
 
-/**
- * Scales the mixes of hits in falling order so that the best has `most`: what the best had before they were put in a new
- * order, for the score is made from it. Pure.
- */
-export function levelled<T extends Ranked>(hits: readonly T[], most: number): readonly T[] {
-  const best = hits[0]?.mix ?? 0;
-  // Divided first: a quotient of two of these is at most 1, however small they are.
-  return hits.map((hit) => ({ ...hit, mix: best > 0 ? most * (hit.mix / best) : 0 }));
-}
-
 /** The mean of judgements: what a hit that has none yet may be taken to have. 0 without any. Pure. */
 export function typical(judgements: ReadonlyMap<number, number>): number {
   let sum = 0;

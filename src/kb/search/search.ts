@@ -1,29 +1,14 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { SearchResult } from "../../wire/search.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type {
-  Evidence,
-  FoundChunk,
-  LexicalHit,
-  LexicalHits,
-  Scope,
-  Store,
-  VectorHit,
-} from "../store/store.ts";
+import { queryWords } from "../lexical/word-match.ts";
+import type { Evidence, FoundChunk, LexicalHit, Scope, Store, VectorHit } from "../store/store.ts";
 import { answerText } from "./answer-text.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
-import {
-  levelled,
-  mixIn,
-  RERANKED_DEPTH,
-  RERANKER_SHARE,
-  SENTENCE_SHARE,
-  stretched,
-  typical,
-} from "./rerank.ts";
+import { mixIn, RERANKED_DEPTH, RERANKER_SHARE, SENTENCE_SHARE, stretched, typical } from "./rerank.ts";
 import type { Reranker } from "./reranker.ts";
-import { fallingScores, fusedEvidence, lexicalEvidence } from "./score.ts";
+import { fallingScores, scoreOf, type ScoredHit } from "./score.ts";
 
 /** A question to the knowledge base. */
 export interface SearchRequest {
@@ -58,7 +43,8 @@ const DEEP_WORDS = 300;
  * Answers a question: `fastest` from words; `moderate` from words and vectors, fused; `high_accuracy` from a deeper look at the words, the
  * best of the fused list put in order once more by a reranking model, or else by the best sentence of each. Without an
  * embedder, or when it fails, they answer from words too; the state of the model tells it (ingest/model.ts). A chunk whose
- * sentences have no vectors yet keeps its fused place. Scores mean the same in every tier (score.ts).
+ * sentences have no vectors yet keeps its fused place. What there is no evidence for is no result; scores mean the same in every
+ * tier (score.ts).
  */
 export async function search(
   store: SearchedStore,
@@ -74,9 +60,9 @@ export async function search(
   const lexical = { query, limit: isDeep ? DEEP_WORDS : limit };
   const nearest = vector && { ...vector, limit };
   const ask = { scope, lexical, nearest, depth: limit };
-  const ranked = async ({ lexical: deep, nearest: vectors, others }: Evidence): Promise<Scored[]> => {
-    const words = vectors === undefined ? deep : { ...deep, hits: foundHits(deep.hits, vectors, limit) };
-    const hits = candidates(words, vectors, others, limit);
+  const { total } = queryWords(query);
+  const ranked = async (evidence: Evidence): Promise<Scored[]> => {
+    const hits = candidates(evidence, total, limit);
     const order = isDeep ? await reranked(store, reranker, request, hits, vector) : hits;
     return bestOf(scored(order), request);
   };
@@ -116,7 +102,7 @@ function foundHits(
 /** What a search asks of a reranking model. */
 type Judge = Pick<Reranker, "judge">;
 
-/** Puts the best hits in order once more: by their documents, then by a judge. The best keeps the mix of the best before. */
+/** Puts the best hits in order once more: by their documents, then by a judge. */
 async function reranked(
   store: SearchedStore,
   reranker: Judge | undefined,
@@ -124,7 +110,6 @@ async function reranked(
   hits: readonly Candidate[],
   vector: QueryVector | undefined,
 ): Promise<readonly Candidate[]> {
-  const most = hits[0]?.mix ?? 0;
   const rows = hits.slice(0, RERANKED_DEPTH).map(({ row }) => row);
   // Within one document it has the same to say of every chunk.
   const isOne = "resourceId" in scope;
@@ -133,10 +118,10 @@ async function reranked(
     reranker && judgements(store, reranker, scope, query, rows),
   ]);
   const mixed = mixDocuments(hits, documents);
-  if (judged !== undefined) return levelled(mixIn(mixed, stretched(judged), RERANKER_SHARE, 0), most);
+  if (judged !== undefined) return mixIn(mixed, stretched(judged), RERANKER_SHARE, 0);
   const matches = vector === undefined ? [] : await store.sentenceMatches({ scope, ...vector, rows });
   const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
-  return levelled(mixIn(mixed, cosines, SENTENCE_SHARE, typical(cosines)), most);
+  return mixIn(mixed, cosines, SENTENCE_SHARE, typical(cosines));
 }
 
 /** Undefined where the model does not answer. */
@@ -155,52 +140,35 @@ async function judgements(
   return scores && new Map(chunks.map(({ row }, at) => [row, scores[at] ?? Number.NEGATIVE_INFINITY]));
 }
 
-/** A hit before its score. */
-interface Candidate extends WordRanked {
-  /** By its mix, which a reranking changes. */
-  readonly evidenceOf: (mix: number) => number;
-}
+/** A hit with its own score. */
+type Candidate = WordRanked & ScoredHit;
 
 interface Scored {
   readonly row: number;
   readonly score: number;
 }
 
-/** By descending mix; of words alone, where there are no vectors. */
+/** What there is evidence for, by descending mix; of words alone, where there are no vectors. */
 function candidates(
-  { hits, ceiling }: LexicalHits,
-  nearest: readonly VectorHit[] | undefined,
-  others: readonly VectorHit[],
+  { lexical, nearest, others, nearestMatches }: Evidence,
+  total: number,
   depth: number,
 ): Candidate[] {
-  const lexicalBest = lexicalEvidence(hits[0], ceiling);
-  if (nearest === undefined) {
-    const most = hits[0]?.bm25 ?? 1;
-    return hits.map((hit) => ({
-      row: hit.row,
-      mix: hit.bm25 / most,
-      words: hit.bm25 / most,
-      wordShare: 1,
-      evidenceOf: () => lexicalEvidence(hit, ceiling),
-    }));
-  }
-  const cosineBest = nearest[0]?.cosine ?? 0;
-  const hitOf = new Map(hits.map((hit) => [hit.row, hit]));
-  return fuse(hits, nearest, others, depth).map((fused) => ({
-    row: fused.row,
-    mix: fused.mix,
-    words: fused.words,
-    wordShare: fused.wordShare,
-    evidenceOf: (mix) =>
-      fused.cosine === undefined
-        ? lexicalEvidence(hitOf.get(fused.row), ceiling)
-        : fusedEvidence({ ...fused, mix, lexicalBest, cosineBest }),
-  }));
+  const hits = nearest === undefined ? lexical.hits : foundHits(lexical.hits, nearest, depth);
+  const matchOf = new Map([...hits, ...nearestMatches].map(({ row, match }) => [row, match]));
+  return fuse(hits, nearest ?? [], others, depth)
+    .map((fused) => {
+      const match = matchOf.get(fused.row) ?? NO_WORDS;
+      return Object.assign(fused, { score: scoreOf({ match, total, cosine: fused.cosine }) });
+    })
+    .filter(({ score }) => score > 0);
 }
+
+const NO_WORDS = { matched: 0, strength: 0 };
 
 /** By descending score. */
 function scored(hits: readonly Candidate[]): Scored[] {
-  const scores = fallingScores(hits.map(({ mix, evidenceOf }) => ({ rank: mix, evidence: evidenceOf(mix) })));
+  const scores = fallingScores(hits);
   return hits.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
 }
 

@@ -1,6 +1,7 @@
 import type { Filter } from "../../wire/filter.ts";
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
+import type { WordMatch } from "../lexical/word-match.ts";
 import type { ChatStore } from "./chat.ts";
 import type { DocumentStore } from "./documents.ts";
 import type { JobStore } from "./jobs.ts";
@@ -330,18 +331,24 @@ export interface LexicalHits {
   /** By descending score, ties by row. */
   readonly hits: readonly LexicalHit[];
   /**
-   * The BM25 score a chunk would reach that held every query word as often as saturation allows, words that stand
-   * nowhere included: the sum of weight × (k1 + 1). 0 when no word of the query is known. Makes scores comparable across
-   * queries.
+   * The BM25 a chunk would reach that held every query word as often as saturation allows, words that stand nowhere
+   * included: the sum of weight × (k1 + 1). 0 when no word of the query is known.
    */
   readonly ceiling: number;
 }
 
 export interface LexicalHit {
   readonly row: number;
+  /** By the scope's own statistics: to be compared among the hits of one query only. */
   readonly bm25: number;
-  /** Share of the query's weight whose words the chunk holds, [0, 1]; words that stand nowhere weigh too. */
-  readonly coverage: number;
+  /** The same for this chunk and query in every collection. */
+  readonly match: WordMatch;
+}
+
+/** What a chunk holds of a query's words. */
+export interface RowMatch {
+  readonly row: number;
+  readonly match: WordMatch;
 }
 
 export interface NearestQuery {
@@ -366,6 +373,8 @@ export interface Evidence {
   readonly nearest: readonly VectorHit[] | undefined;
   /** Cosines of hits by words that are not among the nearest; one without a vector is left out. */
   readonly others: readonly VectorHit[];
+  /** Words of the nearest that are not among the hits by words. */
+  readonly nearestMatches: readonly RowMatch[];
   /** Of every hit, each once, in no order; none where they were not asked for. */
   readonly chunks: readonly FoundChunk[];
 }

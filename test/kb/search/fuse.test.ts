@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { fuse, FUSED_DEPTH } from "../../../src/kb/search/fuse.ts";
 
 const words = (scores: readonly [row: number, bm25: number][]) =>
-  scores.map(([row, bm25]) => ({ row, bm25, coverage: 0.5 }));
+  scores.map(([row, bm25]) => ({ row, bm25, match: { matched: 1, strength: 0.5 } }));
 const vectors = (scores: readonly [row: number, cosine: number][]) =>
   scores.map(([row, cosine]) => ({ row, cosine }));
 

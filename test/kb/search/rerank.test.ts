@@ -1,6 +1,6 @@
 import { array, assert, double, integer, property, record, tuple, uniqueArray } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { levelled, mixIn, stretched, typical } from "../../../src/kb/search/rerank.ts";
+import { mixIn, stretched, typical } from "../../../src/kb/search/rerank.ts";
 
 const hits = [
   { row: 1, mix: 1 },
@@ -58,33 +58,6 @@ describe("mixIn", () => {
         }
       }),
     );
-  });
-});
-
-describe("levelled", () => {
-  it("gives the best what the best had, and the others as much the less", () => {
-    const half = [
-      { row: 7, mix: 0.4 },
-      { row: 8, mix: 0.1 },
-    ];
-    expect(levelled(half, 0.8)).toEqual([
-      { row: 7, mix: 0.8 },
-      { row: 8, mix: 0.2 },
-    ]);
-    expect(levelled([], 1)).toEqual([]);
-    expect(levelled([{ row: 7, mix: 0 }], 1)).toEqual([{ row: 7, mix: 0 }]);
-  });
-
-  it("stays within [0, 1] for the smallest numbers there are", () => {
-    const tiny = Number.MIN_VALUE;
-    const pair = [
-      { row: 2, mix: 3 * tiny },
-      { row: 1, mix: tiny },
-    ];
-    expect(levelled(pair, 1)).toEqual([
-      { row: 2, mix: 1 },
-      { row: 1, mix: 1 / 3 },
-    ]);
   });
 });
 

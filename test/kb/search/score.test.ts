@@ -1,120 +1,126 @@
-import { array, assert, double, property, record } from "fast-check";
+import { array, assert, double, option, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  fallingScores,
-  fusedEvidence,
-  lexicalEvidence,
-  probabilityOf,
-  scoreOf,
-} from "../../../src/kb/search/score.ts";
-import type { FusedWitness } from "../../../src/kb/search/score.ts";
+import { matchOf, queryWords } from "../../../src/kb/lexical/word-match.ts";
+import { COSINE_NOISE, fallingScores, scoreOf } from "../../../src/kb/search/score.ts";
 
 const share = double({ min: 0, max: 1, noNaN: true });
-
-describe("scoreOf", () => {
-  it("lies in (0, 1) and grows with the evidence", () => {
-    assert(
-      property(share, share, (a, b) => {
-        const [less, more] = a < b ? [a, b] : [b, a];
-        expect(scoreOf(less)).toBeGreaterThan(0);
-        expect(scoreOf(more)).toBeLessThan(1);
-        expect(scoreOf(less)).toBeLessThanOrEqual(scoreOf(more));
-      }),
-    );
-  });
-
-  it("calls next to nothing what has next to no evidence, and half of it under a half", () => {
-    expect(scoreOf(0)).toBeLessThan(0.01);
-    expect(scoreOf(0.5)).toBeLessThan(0.5);
-    expect(scoreOf(0.8)).toBeGreaterThan(0.75);
-    expect(scoreOf(1)).toBeGreaterThan(0.95);
-  });
-
-  it("stands for a probability, which is lower, and 0.18 at a half", () => {
-    expect(probabilityOf(0.5)).toBeCloseTo(0.18, 10);
-    expect(probabilityOf(0)).toBe(0);
-    expect(probabilityOf(1)).toBe(1);
-    assert(
-      property(share, (score) => {
-        expect(probabilityOf(score)).toBeLessThanOrEqual(score + 1e-12);
-      }),
-    );
-    // As it was fitted.
-    expect(probabilityOf(scoreOf(0.6))).toBeCloseTo(1 / (1 + Math.exp(7 - 10.4 * 0.6)), 10);
-  });
+const cosine = double({ min: -1, max: 1, noNaN: true });
+/** Words of a query of ten rare ones, of which a chunk holds some. */
+const evidence = record({
+  held: share,
+  often: share,
+  total: double({ min: 0.1, max: 10, noNaN: true }),
+  cosine: option(cosine, { nil: undefined }),
+}).map(({ held, often, total, cosine: own }) => {
+  const matched = held * total;
+  return { match: { matched, strength: matched * often }, total, cosine: own };
 });
 
-describe("evidence", () => {
-  it("by words is the mean of both shares, none without a hit", () => {
-    expect(lexicalEvidence({ bm25: 6, coverage: 1 }, 12)).toBe(0.75);
-    expect(lexicalEvidence(undefined, 12)).toBe(0);
-    expect(lexicalEvidence({ bm25: 0, coverage: 0 }, 0)).toBe(0);
-  });
-
-  it("of every word once in a chunk of mean length is enough for a score over a half", () => {
-    expect(scoreOf(lexicalEvidence({ bm25: 1, coverage: 1 }, 2.2))).toBeGreaterThan(0.5);
-  });
-
-  it("by both stays in [0, 1] and grows with each part", () => {
-    const cosine = double({ min: -1, max: 1, noNaN: true });
+describe("the score of a chunk", () => {
+  it("lies in [0, 1) and grows with each part of the evidence", () => {
     assert(
-      property(share, share, cosine, cosine, (mix, lexicalBest, cosineBest, own) => {
-        const witness = { mix, lexicalBest, cosineBest, cosine: own };
-        const evidence = fusedEvidence(witness);
-        expect(evidence).toBeGreaterThanOrEqual(0);
-        expect(evidence).toBeLessThanOrEqual(1);
-        expect(fusedEvidence({ ...witness, mix: 1 })).toBeGreaterThanOrEqual(evidence);
-        expect(fusedEvidence({ ...witness, lexicalBest: 1, cosineBest: 1 })).toBeGreaterThanOrEqual(evidence);
-        expect(fusedEvidence({ ...witness, cosine: 1 })).toBeGreaterThanOrEqual(evidence);
-        expect(fusedEvidence({ ...witness, cosine: undefined })).toBeLessThanOrEqual(evidence);
+      property(evidence, share, cosine, (less, more, near) => {
+        const score = scoreOf(less);
+        expect(score).toBeGreaterThanOrEqual(0);
+        expect(score).toBeLessThan(1);
+        const { matched, strength } = less.match;
+        const rest = more * (less.total - matched);
+        const held = { matched: matched + rest, strength: strength + rest / 2 };
+        expect(scoreOf({ ...less, match: held })).toBeGreaterThanOrEqual(score);
+        expect(
+          scoreOf({ ...less, match: { matched, strength: strength + more * (matched - strength) } }),
+        ).toBeGreaterThanOrEqual(score);
+        const nearer = less.cosine === undefined ? undefined : Math.max(less.cosine, near);
+        expect(scoreOf({ ...less, cosine: nearer })).toBeGreaterThanOrEqual(score);
       }),
     );
   });
 
-  const SCORES: readonly [name: string, witness: FusedWitness, from: number, to: number][] = [
-    ["best by words and meaning", { mix: 1, cosine: 0.8, lexicalBest: 0.9, cosineBest: 0.8 }, 0.85, 1],
-    ["middling by both", { mix: 1, cosine: 0.5, lexicalBest: 0.5, cosineBest: 0.5 }, 0.1, 0.4],
-    ["the same in other words", { mix: 1, cosine: 0.85, lexicalBest: 0, cosineBest: 0.85 }, 0.5, 0.9],
-    ["far from everything", { mix: 1, cosine: 0.3, lexicalBest: 0, cosineBest: 0.3 }, 0, 0.02],
-    [
-      "near, though few words put another first",
-      { mix: 0.5, cosine: 0.9, lexicalBest: 0.1, cosineBest: 0.9 },
-      0.5,
-      0.9,
-    ],
-    ["without a vector", { mix: 0.5, cosine: undefined, lexicalBest: 0.9, cosineBest: 0.6 }, 0, 0.1],
+  it("is 0 without a word but function words, and with a cosine of noise", () => {
+    const { weights, total, terms } = queryWords("what is it that they are");
+    expect(total).toBe(0);
+    const match = matchOf(
+      weights,
+      terms.map(() => 3),
+      100,
+    );
+    expect(match).toEqual({ matched: 0, strength: 0 });
+    expect(scoreOf({ match, total, cosine: undefined })).toBe(0);
+    expect(scoreOf({ match, total, cosine: COSINE_NOISE })).toBe(0);
+    expect(scoreOf({ match, total: 4, cosine: COSINE_NOISE })).toBe(0);
+  });
+
+  it("is at most 0.3 for a query of function words, however near by meaning", () => {
+    assert(
+      property(cosine, (near) => {
+        expect(scoreOf({ match: { matched: 0, strength: 0 }, total: 0, cosine: near })).toBeLessThanOrEqual(
+          0.3,
+        );
+      }),
+    );
+  });
+
+  const QUERY = "replace the impeller of the bilge pump";
+  const matchIn = (query: string, counts: (term: string) => number, words = 120) => {
+    const { terms, weights, total } = queryWords(query);
+    return { match: matchOf(weights, terms.map(counts), words), total };
+  };
+  const all = matchIn(QUERY, () => 1);
+  const one = matchIn(QUERY, (term) => (term === "pump" ? 1 : 0));
+  const none = matchIn(QUERY, () => 0);
+  const SCORES: readonly [name: string, score: number, from: number, to: number][] = [
+    ["every word, without a vector", scoreOf({ ...all, cosine: undefined }), 0.5, 1],
+    ["every word, and near", scoreOf({ ...all, cosine: 0.7 }), 0.7, 1],
+    ["near in other words", scoreOf({ ...none, cosine: 0.75 }), 0.4, 1],
+    ["one word of four", scoreOf({ ...one, cosine: undefined }), 0.01, 0.3],
+    ["one word of four, and not near", scoreOf({ ...one, cosine: 0.25 }), 0.01, 0.3],
+    ["a single common word", scoreOf({ ...matchIn("get time", () => 2), cosine: undefined }), 0, 0.4],
   ];
-  it.each(SCORES)("by both, %s", (_name, witness, from, to) => {
-    const score = scoreOf(fusedEvidence(witness));
+  it.each(SCORES)("by %s, lies where people expect it", (_name, score, from, to) => {
     expect(score).toBeGreaterThan(from);
     expect(score).toBeLessThan(to);
   });
 });
 
 describe("fallingScores", () => {
-  it("falls with the rank, is equal for equal ranks and never above the evidence's own score", () => {
-    const ranking = array(record({ rank: share, evidence: share }), { maxLength: 20 }).map((list) =>
-      list.toSorted((a, b) => b.rank - a.rank),
-    );
+  const ranking = array(record({ mix: share, score: double({ min: 0.001, max: 1, noNaN: true }) }), {
+    maxLength: 20,
+  }).map((list) => list.toSorted((a, b) => b.mix - a.mix));
+
+  it("falls with the rank, within the hits' own scores, and keeps their mean", () => {
     assert(
       property(ranking, (list) => {
         const scores = fallingScores(list);
-        for (const [at, { rank, evidence }] of list.entries()) {
+        for (const [at, { mix }] of list.entries()) {
           const [score = 0, next = 0] = scores.slice(at);
-          expect(score).toBeLessThanOrEqual(scoreOf(evidence));
           const isLast = at + 1 === list.length;
-          expect(isLast || (list[at + 1]?.rank === rank ? next <= score : next < score)).toBe(true);
+          expect(isLast || (list[at + 1]?.mix === mix ? next <= score : next < score)).toBe(true);
         }
+        const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+        expect(sum(scores)).toBeCloseTo(sum(list.map(({ score }) => score)), 6);
+        expect(Math.max(0, ...scores)).toBeLessThanOrEqual(
+          Math.max(0, ...list.map(({ score }) => score)) + 1e-9,
+        );
       }),
     );
   });
 
-  it("is the score of the evidence where that falls by itself", () => {
-    expect(
-      fallingScores([
-        { rank: 2, evidence: 0.8 },
-        { rank: 1, evidence: 0.3 },
-      ]),
-    ).toEqual([scoreOf(0.8), scoreOf(0.3)]);
+  it("is the hits' own where these fall by themselves", () => {
+    const list = [
+      { mix: 2, score: 0.8 },
+      { mix: 1, score: 0.3 },
+    ];
+    expect(fallingScores(list)).toEqual([0.8, 0.3]);
+  });
+
+  it("gives neighbours in the wrong order the mean of both", () => {
+    const list = [
+      { mix: 3, score: 0.9 },
+      { mix: 2, score: 0.3 },
+      { mix: 1, score: 0.5 },
+    ];
+    const [best, second, third] = fallingScores(list);
+    expect([best, second?.toFixed(6), third?.toFixed(6)]).toEqual([0.9, "0.400000", "0.400000"]);
+    expect(second).toBeGreaterThan(third ?? 1);
   });
 });

@@ -42,8 +42,30 @@ export function vectorsContract(fixture: StoreFixture): void {
         lexical: { hits: [], ceiling: 0 },
         nearest: [],
         others: [],
+        nearestMatches: [],
         chunks: [],
       });
+    });
+
+    it("tells what the nearest hold of the words, where they are not among the hits", async () => {
+      const text = "moon\n\nmoon moon moon";
+      await create(text, { tier: "moderate" }, withVectors(text, [unit([1, 0]), unit([0, 1])]));
+      const within = await scope("ann", "moderate");
+      const nearest = { vector: unit([1, 0]), fingerprint: "m1", limit: 1 };
+      const ask = (limit: number) =>
+        fixture.store.evidence({
+          scope: within,
+          lexical: { query: "moon", limit },
+          nearest,
+          depth: 5,
+          withChunks: false,
+        });
+      const [all, one] = [await ask(5), await ask(1)];
+      expect(all.nearestMatches).toEqual([]);
+      const row = one.nearest?.[0]?.row;
+      expect(one.nearestMatches).toEqual([
+        { row, match: all.lexical.hits.find((hit) => hit.row === row)?.match },
+      ]);
     });
 
     it("tells the cosines of the first hits by words that are not among the nearest", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { queryWords } from "../../../src/kb/lexical/word-match.ts";
 import type { Scope } from "../../../src/kb/store/store.ts";
 import type { StoreFixture } from "./store-fixture.ts";
 
@@ -59,7 +60,7 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(unknown).toEqual({ hits: [], ceiling: 0 });
     });
 
-    it("ranks by BM25, below the ceiling, and tells the share of the query found", async () => {
+    it("ranks by BM25, below the ceiling, and tells what each holds of the words", async () => {
       await create("common rare\n\ncommon only here\n\ncommon again and again common\n\nnothing");
       const { hits, ceiling } = await fixture.store.lexical({
         scope: await scope(),
@@ -68,15 +69,34 @@ export function wordsContract(fixture: StoreFixture): void {
       });
       expect(hits).toHaveLength(3);
       expect(hits.map(({ bm25 }) => bm25)).toEqual(hits.map(({ bm25 }) => bm25).toSorted((a, b) => b - a));
-      expect(hits[0]?.coverage).toBeCloseTo(1);
+      expect(hits[0]?.match.matched).toBeCloseTo(queryWords("common rare").total);
       for (const hit of hits) {
         expect(hit.bm25).toBeGreaterThan(0);
         expect(hit.bm25).toBeLessThan(ceiling);
-        expect(hit.coverage).toBeLessThanOrEqual(1 + 1e-9);
+        expect(hit.match.strength).toBeLessThan(hit.match.matched);
       }
       expect(
         (await fixture.store.lexical({ scope: await scope(), query: "common rare", limit: 1 })).hits,
       ).toEqual(hits.slice(0, 1));
+    });
+
+    it("says the same of a chunk and a query, whatever else the owner has", async () => {
+      const query = "how the tides follow the moon";
+      const matchOf = async () => {
+        const { hits } = await fixture.store.lexical({ scope: await scope(), query, limit: 100 });
+        const found = await fixture.store.chunksByRow(
+          await scope(),
+          hits.map(({ row }) => row),
+        );
+        const at = found.findIndex(({ text }) => text.startsWith("The moon"));
+        return hits[at]?.match;
+      };
+      await create("The moon pulls the sea, and tides follow.");
+      const alone = await matchOf();
+      expect(alone?.matched).toBeGreaterThan(0);
+      const others = Array.from({ length: 60 }, (_, at) => `moon and tides ${"again ".repeat(at)}`);
+      await create(others.join("\n\n"));
+      expect(await matchOf()).toEqual(alone);
     });
 
     it("finds a chunk by its headings and the title of its resource", async () => {

@@ -1,6 +1,7 @@
 import { countTerms } from "../../lexical/analyzer.ts";
 import { K1, saturation } from "../../lexical/bm25.ts";
-import type { LexicalHit, LexicalHits } from "../store.ts";
+import { matchOf, queryWords } from "../../lexical/word-match.ts";
+import type { LexicalHit, LexicalHits, RowMatch } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { prepareEstimate } from "./estimate.ts";
 import { indexedText } from "./parts.ts";
@@ -21,8 +22,13 @@ const SCORED_MIN = 100;
  */
 const ESTIMATE_ERROR = 1.25;
 
-/** Chunks of a place by the words of a query, best first; undefined: to be called again. */
-export type Lexical = (place: Place, query: string, limit: number) => LexicalHits | undefined;
+/** Searches by words over one connection. */
+export interface Lexical {
+  /** Chunks of a place by the words of a query, best first; undefined: to be called again. */
+  search(place: Place, query: string, limit: number): LexicalHits | undefined;
+  /** What these chunks of the place hold of the query's words; rows that are gone are left out. */
+  matches(place: Place, query: string, rows: readonly number[]): RowMatch[];
+}
 
 /**
  * Prepares the search for words: BM25 in two steps. The posting lists, which know only how heavy a term is, in steps,
@@ -40,7 +46,18 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     .raw();
   const estimate = prepareEstimate(postings);
 
-  return (place, query, limit) => {
+  const matches: Lexical["matches"] = ({ range }, query, rows) => {
+    const asked = queryWords(query);
+    return rows.flatMap((row) => {
+      const found = row < range.first || row > range.last ? undefined : selectText.get(row);
+      if (found === undefined) return [];
+      const [title, headings, text, words] = found;
+      const counts = countTerms(indexedText(title, headings, text), asked.terms);
+      return { row, match: matchOf(asked.weights, counts, words) };
+    });
+  };
+
+  const search: Lexical["search"] = (place, query, limit) => {
     const terms = queryTerms(place, query);
     if (terms === undefined) return undefined;
     const known = knownTerms(terms);
@@ -50,8 +67,9 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     const candidates = estimate(place, known, scoredMax);
     if (candidates === undefined) return undefined;
     const total = terms.reduce((sum, { weight }) => sum + weight, 0);
+    const asked = queryWords(query);
     const mean = place.words / place.chunks;
-    const names = known.map(({ term }) => term);
+    const counted = known.map(({ term, weight }) => ({ at: asked.terms.indexOf(term), weight }));
     const best = new BestHits(limit);
     let scored = 0;
     for (const candidate of candidates) {
@@ -61,19 +79,18 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
       if (found === undefined) continue;
       scored += 1;
       const [title, headings, text, words] = found;
-      const counts = countTerms(indexedText(title, headings, text), names);
+      const counts = countTerms(indexedText(title, headings, text), asked.terms);
       let bm25 = 0;
-      let covered = 0;
-      for (const [at, { weight }] of known.entries()) {
+      for (const { at, weight } of counted) {
         const times = counts[at] ?? 0;
-        if (times === 0) continue;
-        bm25 += weight * saturation(times, words, mean);
-        covered += weight;
+        if (times > 0) bm25 += weight * saturation(times, words, mean);
       }
-      if (bm25 > 0) best.add({ row, bm25, coverage: covered / total });
+      if (bm25 > 0) best.add({ row, bm25, match: matchOf(asked.weights, counts, words) });
     }
     return { hits: best.sorted(), ceiling: total * (K1 + 1) };
   };
+
+  return { search, matches };
 }
 
 /** The best hits seen so far, at most `limit`. */

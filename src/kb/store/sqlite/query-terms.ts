@@ -1,13 +1,12 @@
 import { analyze } from "../../lexical/analyzer.ts";
 import { idf, IDF_MIN, queryFactor } from "../../lexical/bm25.ts";
+import { LOOKED_UP_MAX } from "../../lexical/word-match.ts";
 import { prepareBroadWords } from "./broad-words.ts";
 import type { Connection } from "./connection.ts";
 import type { Postings } from "./postings.ts";
 import type { RowList } from "./row-list.ts";
 import type { Place } from "./scopes.ts";
 
-/** Distinct words of a query that are looked up, the first ones; a longer query is a text, and says enough with these. */
-const LOOKED_UP_MAX = 256;
 /** Those of them that count, the weightiest. */
 const QUERY_TERMS_MAX = 64;
 

@@ -121,7 +121,7 @@ export function openSearcher(path: string): Searcher {
     return place === undefined ? [] : lookups.chunksByRow(place.range, rows);
   };
   const byWords = (place: Place, { query, limit }: EvidenceQuery["lexical"]): LexicalHits | undefined =>
-    lexical(place, query, limit);
+    lexical.search(place, query, limit);
   const byVector = (
     place: Place,
     { fingerprint, vector, limit }: NonNullable<EvidenceQuery["nearest"]>,
@@ -133,6 +133,7 @@ export function openSearcher(path: string): Searcher {
     const words = byWords(place, query.lexical);
     if (words === undefined) return undefined;
     const near = new Set(nearest?.map(({ row }) => row));
+    const hits = new Set(words.hits.map(({ row }) => row));
     const first = words.hits.slice(0, query.depth).map(({ row }) => row);
     const others =
       query.nearest &&
@@ -142,9 +143,11 @@ export function openSearcher(path: string): Searcher {
         query.nearest.vector,
         first.filter((row) => !near.has(row)),
       );
-    const rows = query.withChunks ? new Set([...words.hits.map(({ row }) => row), ...near]) : [];
-    const chunks = lookups.chunksByRow(place.range, [...rows]);
-    return { lexical: words, nearest, others: others ?? [], chunks };
+    const onlyNear = [...near].filter((row) => !hits.has(row));
+    const nearestMatches = lexical.matches(place, query.lexical.query, onlyNear);
+    const rows = query.withChunks ? [...hits, ...onlyNear] : [];
+    const chunks = lookups.chunksByRow(place.range, rows);
+    return { lexical: words, nearest, others: others ?? [], nearestMatches, chunks };
   };
 
   /** Searches again and again, each time over one state, until all that the search needs is in memory; others are answered between. */
@@ -197,6 +200,7 @@ export function openSearcher(path: string): Searcher {
         lexical: { hits: [], ceiling: 0 },
         nearest: nearest && [],
         others: [],
+        nearestMatches: [],
         chunks: [],
       }),
       evidence,

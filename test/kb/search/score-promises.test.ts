@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { search } from "../../../src/kb/search/search.ts";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+import type { Account, Store } from "../../../src/kb/store/store.ts";
+import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
+import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { unit, wordsOnly } from "../store/store-fixture.ts";
+
+const TIERS = ["fastest", "moderate", "high_accuracy"] as const;
+/** Documents about this and that, made of words that the questions have too. */
+const PLACES = ["harbour", "mill", "bridge", "market", "valley", "tower", "garden", "station"];
+const THINGS = ["pump", "valve", "ladder", "engine", "lantern", "barrel", "compass", "anchor"];
+const ANSWERS = [
+  "How to replace the impeller of the bilge pump: close the valve, then open the housing.",
+  "The lighthouse keeper winds the clockwork of the lantern every four hours.",
+  "Tide tables of the harbour: high water comes fifty minutes later each day.",
+];
+const QUESTIONS = [
+  "replace the impeller of the bilge pump",
+  "who winds the clockwork of the lantern",
+  "how much later does high water come to the harbour each day",
+];
+const FUNCTION_WORDS = ["the of and to", "what is it that they are", "to be or not to be", "der die das und"];
+/** What has nothing to do with any of it. */
+const FOREIGN = [
+  "photosynthesis in alpine mosses",
+  "sourdough hydration percentages",
+  "quantum chromodynamics on a lattice",
+];
+
+/** Topics by word, and much that all texts have in common: unrelated texts have a cosine of some 0.1. */
+const embedder: Embedder = {
+  fingerprint: "topics",
+  dimensions: 64,
+  tokensMax: 256,
+  embed: async (texts) =>
+    texts.map((text) => {
+      const vector = Array.from({ length: 64 }, () => 0);
+      for (const word of text.toLowerCase().match(/[a-z]{4,}/g) ?? []) {
+        let sum = 7;
+        for (const letter of word) sum = (sum * 31 + letter.charCodeAt(0)) % 1009;
+        vector[sum % 64] = (vector[sum % 64] ?? 0) + 1;
+      }
+      return unit(vector.some((value) => value > 0) ? vector : vector.map(() => 1));
+    }),
+  close: async () => undefined,
+};
+
+describe("scores", () => {
+  let store: Store;
+  let account: Account;
+  let made = 0;
+  beforeAll(async () => {
+    store = await openSqliteStore();
+    account = await store.ensureAccount("local");
+    for (const tier of TIERS) {
+      for (const ownerId of ["three", "ten thousand"])
+        for (const text of ANSWERS) await create(tier, ownerId, [text]);
+      for (let at = 0; at < 100; at++)
+        await create(
+          tier,
+          "ten thousand",
+          Array.from({ length: 100 }, (_, n) => filler(at * 100 + n)),
+        );
+    }
+  }, 120_000);
+  afterAll(() => store.close());
+
+  /** A text of its own, out of words that stand in hundreds. */
+  const filler = (at: number): string =>
+    `The ${PLACES[at % 8]} has a ${THINGS[Math.floor(at / 8) % 8]} number ${at}, and water in the ${PLACES[Math.floor(at / 64) % 8]}.`;
+  const create = async (tier: Tier, ownerId: string, paragraphs: readonly string[]): Promise<void> => {
+    const content = paragraphs.join("\n\n");
+    const vectors = tier === "fastest" ? undefined : await embedder.embed(paragraphs);
+    const id = (++made).toString(16).padStart(24, "0");
+    const resource = {
+      accountId: account.id,
+      id,
+      tier,
+      ownerId,
+      origin: "content" as const,
+      title: "",
+      description: "",
+    };
+    await store.createResource(
+      { ...resource, url: null, content, settings: DEFAULT_SETTINGS, createdAt: "2026-01-01T00:00:00.000Z" },
+      { ...wordsOnly(content), vectors, fingerprint: vectors && embedder.fingerprint },
+    );
+  };
+  const ask = async (tier: Tier, ownerId: string, query: string, topK = 100) => {
+    const collection = (await store.collections(account.id)).find((each) => each.tier === tier);
+    const scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId };
+    return (await search(store, embedder, { scope, tier, query, topK, scoreMin: undefined })).results;
+  };
+  const scoreOf = async (tier: Tier, ownerId: string, query: string, content: string): Promise<number> => {
+    const found = (await ask(tier, ownerId, query)).find(({ payload }) => payload.content === content);
+    return found?.score ?? 0;
+  };
+
+  it.each(TIERS)("change by less than 0.1 when three documents become ten thousand, in %s", async (tier) => {
+    for (const [at, query] of QUESTIONS.entries()) {
+      const content = ANSWERS[at] ?? "";
+      const few = await scoreOf(tier, "three", query, content);
+      const many = await scoreOf(tier, "ten thousand", query, content);
+      expect(few).toBeGreaterThan(0.5);
+      expect(Math.abs(few - many)).toBeLessThan(0.1);
+    }
+  });
+
+  it("differ by at most 0.15 between the tiers, in the middle", async () => {
+    const scores = await Promise.all(
+      QUESTIONS.map(async (query, at) =>
+        Promise.all(TIERS.map((tier) => scoreOf(tier, "ten thousand", query, ANSWERS[at] ?? ""))),
+      ),
+    );
+    const apart = scores.map((each) => Math.max(...each) - Math.min(...each)).toSorted((a, b) => a - b);
+    expect(apart[1]).toBeLessThanOrEqual(0.15);
+  });
+
+  it.each(TIERS)("are at most 0.3 for a query of function words, in %s", async (tier) => {
+    for (const owner of ["three", "ten thousand"]) {
+      for (const query of FUNCTION_WORDS) {
+        for (const { score } of await ask(tier, owner, query)) expect(score).toBeLessThanOrEqual(0.3);
+      }
+    }
+  });
+
+  it("find nothing by function words alone, and nothing without any evidence", async () => {
+    for (const query of [...FUNCTION_WORDS, ...FOREIGN, "🙂 ?!"])
+      expect(await ask("fastest", "ten thousand", query)).toEqual([]);
+  });
+
+  it.each(TIERS)("stay under 0.5 for questions about another subject, in %s", async (tier) => {
+    for (const query of FOREIGN) {
+      for (const { score } of await ask(tier, "ten thousand", query)) expect(score).toBeLessThan(0.5);
+    }
+  });
+});
