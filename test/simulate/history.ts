@@ -106,6 +106,17 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   | { readonly kind: "touch"; readonly path: string; readonly agoMs: number }
   | { readonly kind: "spoil"; readonly path: string; readonly code: "EACCES" | "EIO"; readonly forMs: number }
   | { readonly kind: "root"; readonly state: "missing" | "emptied" | "other"; readonly forMs: number }
+  /**
+   * A file system is unmounted (`away`) or hidden by another one (`over`) for some time: that of the source's folder (""), or
+   * of one in it. It changes meanwhile.
+   */
+  | {
+      readonly kind: "mount";
+      readonly folder: string;
+      readonly state: "away" | "over";
+      readonly forMs: number;
+      readonly changes: readonly { readonly path: string; readonly text: string }[];
+    }
   /** A person agrees to what is held, if anything is. */
   | { readonly kind: "approve" }
   /** A person has the daemon send nothing for some time. */
@@ -211,6 +222,8 @@ export interface Conditions {
   };
   /** The disk keeps times in multiples of this. */
   readonly coarseMs?: number;
+  /** The source's folder is a mount, and so is one in it; what happens is found without a rescan. */
+  readonly mounted?: true;
   /** How often somebody asks for the status. */
   readonly statusEveryMs?: number;
 }

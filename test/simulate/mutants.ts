@@ -426,6 +426,27 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "mounts-forgotten",
+    does: "files below a disk that was unmounted count as deleted",
+    worlds: ["remounts"],
+    patches: [
+      patch("rules/sub-mounts.ts", "if (options.hasFiles(path)) close(path, UNMOUNTED);\n        else ", ""),
+    ],
+  },
+  {
+    name: "watches-outlived",
+    does: "a disk that is mounted again is not watched",
+    worlds: ["remounts"],
+    patches: [patch("watch/ground.ts", '${mountsAround(real).join(" ")}', "${mountsAround(real).length}")],
+  },
+  {
+    name: "burst-unfinished",
+    does: "deletes are sent before the burst that they belong to is over",
+    patches: [
+      patch("pass/deletes.ts", "const isOver = isBurstOver && nowMs >= endMs;", "const isOver = endMs > 0;"),
+    ],
+  },
+  {
     name: "two-states",
     does: "what is under way is asked for anew after it was compared with a snapshot of it",
     worlds: ["there-and-back"],

@@ -20,6 +20,8 @@ const MINUTE_MS = 60_000;
 const LOOKS_AFTER_MS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 190].map((minutes) => minutes * MINUTE_MS);
 /** Once the storm is over the status is asked for so long. */
 const ASKED_MS = 10 * MINUTE_MS;
+/** What happens to mounts is noticed so soon, long before a rescan: retries of a halted source included. */
+const NOTICED_MS = 2 * MINUTE_MS;
 /** For so long everything must stay as it is once it agrees: later than the last look for extra resources. */
 const STAY_MS = 65 * MINUTE_MS;
 /** Requests of one audit over some dozen resources, in pages of seven. */
@@ -65,7 +67,7 @@ export async function simulate(
 /** Lets everything of the history happen. */
 async function storm(world: World, history: History): Promise<void> {
   const { conditions, happenings } = history;
-  const { clock, runner, network, note } = world;
+  const { clock, runner, network, judge, note } = world;
   const overMs = happenings.reduce((end, each) => Math.max(end, endOf(each)), 0) + 1;
   runner.start(conditions.mode);
   askForQuick(world, history);
@@ -79,6 +81,10 @@ async function storm(world: World, history: History): Promise<void> {
   runner.spare();
   network.calm();
   note(() => "the storm is over");
+  if (conditions.mounted !== true) return;
+  await pass(world, overMs + NOTICED_MS);
+  const unnoticed = judge.differences();
+  if (unnoticed.length > 0) judge.fail("unnoticed", unnoticed.join("; "));
 }
 
 /** A source whose documents cost no time does not wait for another's. */
@@ -180,6 +186,7 @@ const ON_DISK: ReadonlySet<Happening["kind"]> = new Set([
   "touch",
   "spoil",
   "root",
+  "mount",
 ]);
 
 function endOf(happening: Happening): number {

@@ -28,6 +28,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   coarseMs: 0,
   second: undefined,
   statusEveryMs: undefined,
+  mounted: undefined,
 };
 
 /**
@@ -61,8 +62,8 @@ export async function shrink(
     if (!removed || size > 1) size = size === 1 ? 0 : Math.ceil(size / 2);
   }
   for (const name of Object.keys(CALM) as (keyof Conditions)[]) {
-    // Paths of a second source mean nothing without it.
-    if (isCalm(least.conditions, name) || name === "second") continue;
+    // Paths of a second source, and of a mount, mean nothing without it.
+    if (isCalm(least.conditions, name) || name === "second" || name === "mounted") continue;
     // Without keys, work that outlasts every request never comes to an end: no world has that.
     if (name === "keys" && least.conditions.slow !== undefined) continue;
     await attempt({ ...least, conditions: { ...least.conditions, [name]: CALM[name] } });

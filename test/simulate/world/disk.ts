@@ -3,6 +3,7 @@ import { Volume } from "memfs";
 import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
 import { SECOND } from "../history.ts";
+import { openMounts } from "./mounts.ts";
 
 /** Everything below it lies on the simulation's disk. */
 const VIRTUAL_ROOT = "/simulated";
@@ -11,6 +12,10 @@ export const SOURCE_ROOT = `${VIRTUAL_ROOT}/docs`;
 /** Folder of the second source, where there is one. */
 export const SECOND_ROOT = `${VIRTUAL_ROOT}/more`;
 const AWAY_ROOT = `${VIRTUAL_ROOT}/away`;
+/** The mount below the source's folder, where there are mounts. */
+const SUB_MOUNT = "m";
+/** What is mounted is read from here. */
+const MOUNT_TABLE = "/proc/self/mountinfo";
 /** memfs counts its descriptors down from 2^31. */
 export const VIRTUAL_FD_MIN = 2 ** 30;
 
@@ -38,6 +43,14 @@ export interface Disk {
   spoil(path: string, code: string | undefined): void;
   setRoot(state: RootState): void;
   root(): RootState;
+  /**
+   * Unmounts the file system of a folder ("" is the source's), mounts another one over it, or undoes either. No hint comes
+   * of it. `changes` are made to it meanwhile, elsewhere.
+   */
+  mount(folder: string, state: MountState, changes?: readonly (readonly [string, Buffer])[]): void;
+  /** The number of the mount that a path is on. */
+  mountAt(path: string): number;
+  mountNumbers(): readonly number[];
 
   /** Paths of all files of the source that is here or away, sorted. */
   files(): readonly string[];
@@ -47,8 +60,11 @@ export interface Disk {
   inode(path: string): number | undefined;
 }
 
+/** What is at the path of a folder: what belongs there, the empty folder below it, or another file system. */
+export type MountState = "here" | "away" | "over";
+
 export function isVirtualPath(path: unknown): path is string {
-  return typeof path === "string" && path.startsWith(VIRTUAL_ROOT);
+  return typeof path === "string" && (path.startsWith(VIRTUAL_ROOT) || path === MOUNT_TABLE);
 }
 
 /** What a disk is like. */
@@ -59,17 +75,37 @@ export interface DiskOptions {
   readonly isDouble: boolean;
   /** Times are multiples of this; 0: as they are. */
   readonly coarseMs: number;
+  /** The source's folder is a mount, and so is `m` in it. */
+  readonly isMounted: boolean;
 }
 
 /** Opens an empty disk. */
-export function openDisk(clock: Clock, random: Random, { slowMs, isDouble, coarseMs }: DiskOptions): Disk {
+export function openDisk(
+  clock: Clock,
+  random: Random,
+  { slowMs, isDouble, coarseMs, isMounted }: DiskOptions,
+): Disk {
   const volume = new Volume();
   volume.mkdirSync(SOURCE_ROOT, { recursive: true });
   if (isDouble) volume.mkdirSync(SECOND_ROOT, { recursive: true });
   const spoilt = new Map<string, string>();
   let root: RootState = "here";
   const base = (): string => (root === "here" ? SOURCE_ROOT : AWAY_ROOT);
+  /** Folders whose files are unmounted or hidden, and where these are meanwhile. */
+  const hidden = new Map<string, string>();
+  const isBelow = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
+  const mounts = openMounts();
+  /** Folders over which another file system is mounted. */
+  const covered = new Set<string>();
+  /** Of open files. */
+  const devices = new Map<number, number>();
+  if (isMounted) {
+    volume.mkdirSync(`${SOURCE_ROOT}/${SUB_MOUNT}`);
+    mounts.add(SOURCE_ROOT);
+    mounts.add(`${SOURCE_ROOT}/${SUB_MOUNT}`);
+  }
   const at = (path: string): string => {
+    for (const [folder, away] of hidden) if (isBelow(path, folder)) return away + path.slice(folder.length);
     if (isDouble && path.startsWith(SECOND)) return `${SECOND_ROOT}/${path.slice(SECOND.length)}`;
     return path === "" ? base() : `${base()}/${path}`;
   };
@@ -86,6 +122,34 @@ export function openDisk(clock: Clock, random: Random, { slowMs, isDouble, coars
     }
     for (const path of changed) disk.onChange(path);
     return changed.length > 0;
+  };
+  const isHidden = (path: string): boolean => [...hidden.keys()].some((folder) => isBelow(path, folder));
+  const exchangeRoot = (next: RootState): void => {
+    if (root !== "here") {
+      if (root !== "missing") volume.rmSync(SOURCE_ROOT, { recursive: true });
+      volume.renameSync(AWAY_ROOT, SOURCE_ROOT);
+    }
+    root = "here";
+    if (next === "here") return;
+    volume.renameSync(SOURCE_ROOT, AWAY_ROOT);
+    root = next;
+    if (next !== "missing") volume.mkdirSync(SOURCE_ROOT);
+    if (next === "other") volume.writeFileSync(`${SOURCE_ROOT}/stranger.txt`, "of another folder");
+  };
+  const exchangeFolder = (folder: string, next: MountState): void => {
+    const path = `${SOURCE_ROOT}/${folder}`;
+    const away = hidden.get(folder);
+    if (away !== undefined) {
+      volume.rmSync(path, { recursive: true });
+      volume.renameSync(away, path);
+      hidden.delete(folder);
+    }
+    if (next === "here") return;
+    const stash = `${AWAY_ROOT}-${folder}`;
+    volume.renameSync(path, stash);
+    hidden.set(folder, stash);
+    volume.mkdirSync(path);
+    if (next === "over") volume.writeFileSync(`${path}/stranger.txt`, "of another disk");
   };
   /** A rename changes the inode's change time on Linux; memfs leaves it. */
   const stamp = (path: string): void => {
@@ -113,6 +177,7 @@ export function openDisk(clock: Clock, random: Random, { slowMs, isDouble, coars
     onChange: () => undefined,
     onLook: () => undefined,
     call: (name, facts) => {
+      if (facts[0] === MOUNT_TABLE) return mounts.table();
       disk.onLook();
       clock.charge(random.between(0, slowMs));
       const [path] = facts;
@@ -125,14 +190,17 @@ export function openDisk(clock: Clock, random: Random, { slowMs, isDouble, coars
         throw new Error(`the daemon calls ${name} on the watched folder, which it must only read`);
       }
       const found: unknown = Reflect.apply(method, volume, facts);
+      if (isMounted && name === "openSync") devices.set(Number(found), mounts.at(String(path)).device);
       if (!isStats(found)) return found;
-      if (root === "emptied" && path === SOURCE_ROOT) found.dev = 2;
+      if (isMounted)
+        found.dev = typeof path === "string" ? mounts.at(path).device : (devices.get(Number(path)) ?? 0);
+      else if (root === "emptied" && path === SOURCE_ROOT) found.dev = 2;
       if (coarseMs > 0) coarsen(found, coarseMs);
       return found;
     },
     write: (path, bytes) =>
       attempt(() => {
-        if (exists(path) && !isFile(path)) return [];
+        if ((exists(path) && !isFile(path)) || isHidden(path)) return [];
         volume.mkdirSync(dirname(at(path)), { recursive: true });
         volume.writeFileSync(at(path), bytes);
         return [path];
@@ -181,20 +249,32 @@ export function openDisk(clock: Clock, random: Random, { slowMs, isDouble, coars
     },
     setRoot: (next) => {
       if (next === root) return;
-      if (root !== "here") {
-        if (root !== "missing") volume.rmSync(SOURCE_ROOT, { recursive: true });
-        volume.renameSync(AWAY_ROOT, SOURCE_ROOT);
-      }
-      root = "here";
-      if (next !== "here") {
-        volume.renameSync(SOURCE_ROOT, AWAY_ROOT);
-        root = next;
-        if (next !== "missing") volume.mkdirSync(SOURCE_ROOT);
-        if (next === "other") volume.writeFileSync(`${SOURCE_ROOT}/stranger.txt`, "of another folder");
-      }
+      exchangeRoot(next);
       disk.onChange("");
     },
     root: () => root,
+    mount: (folder, state, changes = []) => {
+      const path = folder === "" ? SOURCE_ROOT : `${SOURCE_ROOT}/${folder}`;
+      const isOver = covered.delete(folder);
+      // The files of a mount that is not there cannot change but elsewhere.
+      for (const [each, bytes] of changes) {
+        volume.mkdirSync(dirname(at(each)), { recursive: true });
+        volume.writeFileSync(at(each), bytes);
+      }
+      if (folder === "") exchangeRoot(state === "here" ? "here" : state === "away" ? "emptied" : "other");
+      else if (volume.existsSync(path)) exchangeFolder(folder, state);
+      if (state === "over") {
+        covered.add(folder);
+        mounts.add(path);
+      } else if (isOver) mounts.uncover(path);
+      else if (state === "away") mounts.remove(path);
+      else {
+        mounts.add(path);
+        if (folder === "") mounts.add(`${path}/${SUB_MOUNT}`);
+      }
+    },
+    mountAt: (path) => mounts.at(path === "" ? SOURCE_ROOT : `${SOURCE_ROOT}/${path}`).id,
+    mountNumbers: () => mounts.numbers(),
     files: () => {
       const found: string[] = [];
       const walk = (folder: string): void => {

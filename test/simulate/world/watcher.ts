@@ -4,7 +4,8 @@ import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
 import type { SimulatedProcess } from "../virtual/stage.ts";
 import { SECOND } from "../history.ts";
-import { SECOND_ROOT } from "./disk.ts";
+import { groundOf } from "../../../src/sync/watch/ground.ts";
+import { SECOND_ROOT, type Disk } from "./disk.ts";
 
 /** Turns what happens on the disk into hints, as badly as a real watcher at its worst. */
 export interface Watching {
@@ -26,11 +27,18 @@ const READY_MS_MAX = 1500;
 const HINT_MS_MAX = 40;
 /** How long watching everything anew takes. */
 const RENEW_MS = 300;
+/** So often the watcher compares what its watches belong to with what is there. */
+const GROUND_CHECK_MS = 2000;
 /** Of all hints so many come twice. */
 const DOUBLED = 0.1;
 
 /** Starts with a watcher that hears. */
-export function openWatching(clock: Clock, random: Random): Watching {
+export function openWatching(
+  clock: Clock,
+  random: Random,
+  disk: Pick<Disk, "mountAt" | "mountNumbers">,
+  isMounted: boolean,
+): Watching {
   const ears = new Set<(path: string | undefined) => void>();
   let errors = new Set<(reason: string) => void>();
   let deaf = 0;
@@ -67,7 +75,31 @@ export function openWatching(clock: Clock, random: Random): Watching {
             if (!closed) run();
           });
         };
+        /** Watches die with the mount that they were set on. */
+        let watched = new Set<number>();
+        let ground = "";
+        const watchAll = (): void => {
+          watched = new Set(disk.mountNumbers());
+          if (isMounted) ground = groundOf(root);
+        };
+        const renew = (): void => {
+          later(RENEW_MS, () => {
+            watchAll();
+            if (reason === undefined) complained = undefined;
+            onDirty(undefined);
+          });
+        };
+        const checkGround = (): void => {
+          if (groundOf(root) !== ground) {
+            ground = groundOf(root);
+            onDirty(undefined);
+            renew();
+          }
+          later(GROUND_CHECK_MS, checkGround);
+        };
+        if (isMounted) later(GROUND_CHECK_MS, checkGround);
         const ear = (changed: string | undefined): void => {
+          if (isMounted && changed !== undefined && !watched.has(disk.mountAt(changed))) return;
           if (changed !== undefined && changed.startsWith(SECOND) !== isSecond) return;
           const path = isSecond ? changed?.slice(SECOND.length) : changed;
           const whole = path === undefined || rules.isRulesFile(path);
@@ -80,18 +112,14 @@ export function openWatching(clock: Clock, random: Random): Watching {
         };
         errors = new Set([...errors, error]);
         later(random.between(1, READY_MS_MAX), () => {
+          watchAll();
           ears.add(ear);
           if (reason !== undefined) error(reason);
           onReady();
         });
         return await Promise.resolve({
           degraded: () => complained,
-          renew: () => {
-            later(RENEW_MS, () => {
-              if (reason === undefined) complained = undefined;
-              onDirty(undefined);
-            });
-          },
+          renew,
           close: async () => {
             closed = true;
             ears.delete(ear);

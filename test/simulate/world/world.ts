@@ -50,10 +50,11 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     slowMs: conditions.slowDiskMs,
     isDouble: owners.second !== undefined,
     coarseMs: conditions.coarseMs ?? 0,
+    isMounted: conditions.mounted === true,
   });
   stage.disk = disk;
   const service = openService(clock, openRandom(`service ${seed}`), conditions);
-  const watching = openWatching(clock, openRandom(`watch ${seed}`));
+  const watching = openWatching(clock, openRandom(`watch ${seed}`), disk, conditions.mounted === true);
   const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation));
   const note = (line: () => string): void => tell(`${clock.nowMs().toFixed(3)} ${line()}`);
   const network = openNetwork({
@@ -168,6 +169,20 @@ export function happen(world: World, happening: Happening): void {
       disk.setRoot(happening.state);
       clock.onDisk(clock.nowMs() + happening.forMs, () => disk.setRoot("here"));
       break;
+    case "mount": {
+      const { folder, state, forMs, changes } = happening;
+      disk.mount(folder, state);
+      clock.onDisk(clock.nowMs() + forMs, () => {
+        disk.mount(
+          folder,
+          "here",
+          changes.map(({ path, text }) => [path, Buffer.from(text)]),
+        );
+        world.expectations.refresh();
+        world.judge.changed();
+      });
+      break;
+    }
     case "approve":
       approve(world);
       break;

@@ -67,6 +67,41 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     },
   },
   {
+    name: "remounts",
+    does: "the source's disk, and one below it, are unmounted and mounted again, or hidden by others",
+    share: 0.05,
+    passes: true,
+    change: (random, history, endMs) => {
+      const { rescanMinutes: _, ...rest } = history.conditions;
+      const conditions = { ...rest, mounted: true, mode: "run", workMs: 0, rescanMinutes: 60 } as const;
+      const paths = ["1.txt", "2.txt", "s/1.txt", "s/2.txt", "s/3.txt", "m/1.txt", "m/2.txt", "m/n/3.txt"];
+      const happenings = paths.map((path): Happening => ({
+        atMs: 0,
+        kind: "write",
+        path,
+        text: `of ${path}`,
+      }));
+      let atMs = random.between(20_000, MINUTE_MS);
+      for (let each = 1 + random.below(4); each > 0; each -= 1) {
+        const folder = random.pick(["", "", "m", "m", "s"]);
+        // Of a folder that is no mount nothing can be unmounted.
+        const state = folder === "s" ? "over" : random.pick(["away", "away", "over"] as const);
+        const forMs = random.pick([0.5, 3, 30, 200]) * 1000 * random.between(0.5, 1.5);
+        const own = paths.filter((path) => path.startsWith(folder));
+        // What is hidden does not change; what is unmounted may be mounted elsewhere.
+        const changes = own
+          .filter(() => state === "away" && random.chance(0.3))
+          .map((path) => ({ path, text: `changed ${each} of ${path}` }));
+        happenings.push({ atMs, kind: "mount", folder, state, forMs, changes });
+        atMs += forMs + random.pick([500, 10_000, endMs / 4]);
+        // Its hint is lost where the watches are still those of the former mount.
+        happenings.push({ atMs, kind: "write", path: random.pick(own), text: `after ${each}` });
+        atMs += random.pick([100, 5000, 60_000]);
+      }
+      return { ...history, conditions, happenings };
+    },
+  },
+  {
     name: "coarse-times",
     does: "the disk keeps times in whole or double seconds, and files are saved twice within one",
     share: 0.1,
