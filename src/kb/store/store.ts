@@ -106,6 +106,7 @@ export interface Store
     limit: number,
     afterRow?: number,
   ): Promise<readonly RowContext[]>;
+  /** Leaves out vectors of chunks that are gone or whose document was retitled since they were read. */
   putVectors(fingerprint: string, vectors: readonly RowVector[]): Promise<void>;
 
   close(): Promise<void>;
@@ -394,14 +395,14 @@ export interface RowText {
 export interface RowContext extends RowText {
   readonly title: string;
   readonly headings: readonly string[];
-  /** Set where its vectors are of an older title: what `putVectors` is to be told. */
+  /** Set where its document was retitled and no vector of the new title came since: goes to `putVectors` with its vector. */
   readonly staleSince?: number;
 }
 
 export interface RowVector {
   readonly row: number;
   readonly vector: Float32Array;
-  /** As it was with the text; the chunk stays stale when its document was retitled again meanwhile. */
+  /** As it was with the text: the vector is refused where the document was retitled since. */
   readonly staleSince?: number | undefined;
 }
 

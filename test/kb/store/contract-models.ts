@@ -129,6 +129,62 @@ export function modelsContract(fixture: StoreFixture): void {
       }));
   });
 
+  describe("the first vectors of chunks", () => {
+    it("are refused when their title changed while they were made", () =>
+      alone(async () => {
+        const { id } = await create("a\n\nb", moderate);
+        const at = { accountId: fixture.account.id, id };
+        const read = await fixture.store.chunksWithoutVector("m1", TIERS, 10);
+        await fixture.store.updateResource({ ...at, title: "Two", nowIso: LATER }, undefined);
+        const vector = unit([1, 1]);
+        await fixture.store.putVectors(
+          "m1",
+          read.map(({ row, staleSince }) => ({ row, staleSince, vector })),
+        );
+        expect(await fixture.store.embeddedChunks(at, "m1")).toEqual([]);
+        const query = { scope: await scope("ann", "moderate"), vector, fingerprint: "m1", limit: 5 };
+        expect(await fixture.store.nearest(query)).toEqual([]);
+        const again = await fixture.store.chunksWithoutVector("m1", TIERS, 10);
+        expect(again.map(({ title, text }) => [title, text])).toEqual([
+          ["Two", "a"],
+          ["Two", "b"],
+        ]);
+        await fixture.store.putVectors(
+          "m1",
+          again.map(({ row, staleSince }) => ({ row, staleSince, vector })),
+        );
+        expect(await rowsWithout("m1")).toEqual([]);
+        expect(await fixture.store.embeddedChunks(at, "m1")).toHaveLength(2);
+      }));
+
+    it("are kept when something else than the title changed while they were made", () =>
+      alone(async () => {
+        const { id } = await create("a", moderate);
+        const at = { accountId: fixture.account.id, id };
+        const read = await fixture.store.chunksWithoutVector("m1", TIERS, 10);
+        await fixture.store.updateResource({ ...at, description: "other", nowIso: LATER }, undefined);
+        await fixture.store.putVectors(
+          "m1",
+          read.map(({ row, staleSince }) => ({ row, staleSince, vector: unit([1, 1]) })),
+        );
+        expect(await rowsWithout("m1")).toEqual([]);
+      }));
+
+    it("are awaited before another model serves, under a new title too", () =>
+      alone(async () => {
+        await create("a", moderate, embedded("a", "m1"));
+        const { id } = await create("b", moderate, embedded("b", "m1"));
+        const at = { accountId: fixture.account.id, id };
+        await fixture.store.updateResource({ ...at, title: "Two", nowIso: LATER }, undefined);
+        const [first, second] = await fixture.store.chunksWithoutVector("m2", TIERS, 10);
+        await fixture.store.putVectors("m2", [{ row: first?.row ?? 0, vector: unit([1, 0]) }]);
+        expect(await fixture.store.serveComplete("m2", TIERS, [])).toBe(0);
+        const { row, staleSince } = second ?? { row: 0 };
+        await fixture.store.putVectors("m2", [{ row, staleSince, vector: unit([1, 0]) }]);
+        expect(await fixture.store.serveComplete("m2", TIERS, [])).toBe(1);
+      }));
+  });
+
   it("tells by which strategy a text was split", async () => {
     const settings = { strategy: "agentic", chunkSize: 100, chunkOverlap: 0 } as const;
     const one = await create("a", { settings }, { ...wordsOnly("a"), strategyUsed: "semantic" });

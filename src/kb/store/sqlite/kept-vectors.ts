@@ -24,8 +24,11 @@ export interface KeptVectorWrites {
     parts: readonly Part[],
     spans: readonly Span[],
   ): void;
-  /** Notes that the chunks' vectors are of an older title; `revision` of the row is the one before the change. */
-  markStale(resource: Pick<ResourceRow, "first_row" | "chunks" | "revision">): void;
+  /**
+   * Notes that the chunks' vectors are of an older title, those too that are being made; `revision` of the row is the one
+   * before the change.
+   */
+  markStale(resource: Pick<ResourceRow, "first_row" | "chunks" | "revision" | "tier">): void;
 }
 
 /** Prepares the statements on the writing connection. */
@@ -47,7 +50,7 @@ export function prepareKeptVectors(db: Connection, vectors: VectorWrites): KeptV
   );
   const insertStale = db.prepare(`
     INSERT INTO stale_vector (row, revision)
-    SELECT row, ? FROM chunk WHERE row BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM vector WHERE vector.row = chunk.row)
+    SELECT row, ? FROM chunk WHERE row BETWEEN ? AND ?
     ON CONFLICT (row) DO UPDATE SET revision = excluded.revision`);
   const keyOf = (headings: string, text: string): string => `${headings}\n${text}`;
 
@@ -73,7 +76,9 @@ export function prepareKeptVectors(db: Connection, vectors: VectorWrites): KeptV
       }
       vectors.noteRange(scope, firstRow, firstRow + parts.length - 1);
     },
-    markStale({ first_row: first, chunks, revision }) {
+    markStale({ first_row: first, chunks, revision, tier }) {
+      // No chunk of this tier ever gets a vector.
+      if (tier === "fastest") return;
       insertStale.run(revision + 1, first, first + chunks - 1);
     },
   };

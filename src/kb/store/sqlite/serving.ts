@@ -78,11 +78,13 @@ export function prepareServingReads(db: Connection): ServingReads {
     )
     .pluck();
   // Without a vector of the model, or with one of an older title; the row alone, for most chunks are in order.
-  const selectLacking = db.prepare<[number, number, number], { row: number; isStale: number }>(`
-    SELECT row, EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row) AS isStale FROM chunk
-    WHERE row BETWEEN ? AND ? AND (
-      NOT EXISTS (SELECT 1 FROM vector WHERE vector.row = chunk.row AND vector.model = ?)
-      OR EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row))
+  const selectLacking = db.prepare<
+    { first: number; last: number; model: number },
+    { row: number; hasVector: number }
+  >(`
+    SELECT row, EXISTS (SELECT 1 FROM vector WHERE vector.row = chunk.row AND vector.model = @model) AS hasVector
+    FROM chunk WHERE row BETWEEN @first AND @last
+      AND (hasVector = 0 OR EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row))
     ORDER BY row`);
   const selectContext = db.prepare<
     [number],
@@ -134,7 +136,9 @@ export function prepareServingReads(db: Connection): ServingReads {
       const window = nextWindow(tiers, afterRow);
       if (window === undefined) return { scope: undefined, lookedTo: undefined };
       const { scope, nextSequence, serving: present, from, end, last } = window;
-      const lacking = selectLacking.all(from, end, model).filter(({ isStale }) => isStale === 0);
+      const lacking = selectLacking
+        .all({ first: from, last: end, model })
+        .filter(({ hasVector }) => hasVector === 0);
       const excepted = lacking.length === 0 ? undefined : new Set(exceptRows);
       const isOut =
         present === null || present === model || lacking.some(({ row }) => excepted?.has(row) === false);
@@ -146,7 +150,7 @@ export function prepareServingReads(db: Connection): ServingReads {
       const model = selectModel.get(fingerprint) ?? UNKNOWN;
       const window = nextWindow(tiers, afterRow);
       if (window === undefined) return { chunks: [], lookedTo: undefined };
-      const rows = selectLacking.all(window.from, window.end, model).slice(0, limit);
+      const rows = selectLacking.all({ first: window.from, last: window.end, model }).slice(0, limit);
       const chunks = contextsOf(rows.map(({ row }) => row));
       return { chunks, lookedTo: rows.length === limit ? undefined : window.end };
     },

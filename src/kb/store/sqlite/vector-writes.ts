@@ -21,7 +21,10 @@ export interface VectorWrites {
   /** Notes that vectors of rows of a scope came or went. */
   noteRange(scope: number, firstRow: number, lastRow: number): void;
   removeRange(scope: number, firstRow: number, lastRow: number): void;
-  /** Vectors of any rows; one of a chunk that is gone meanwhile is left out, an older one is replaced. */
+  /**
+   * Vectors of any rows; an older one is replaced. Leaves out one of a chunk that is gone, or whose document was retitled
+   * since the vector's text was read.
+   */
   put(fingerprint: string, vectors: readonly RowVector[]): void;
   /** Vectors of the sentences of any chunks; `removeRange` takes them away as well. */
   putSentences(fingerprint: string, chunks: readonly RowSentences[]): void;
@@ -36,10 +39,12 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
   const insert = db.prepare(`
     INSERT INTO vector (row, model, value) SELECT @row, @model, @value
     WHERE EXISTS (SELECT 1 FROM chunk WHERE chunk.row = @row)
+      AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = @row AND revision IS NOT @staleSince)
     ON CONFLICT (row, model) DO UPDATE SET value = excluded.value`);
   const deleteRange = db.prepare("DELETE FROM vector WHERE row BETWEEN ? AND ?");
   const deleteStale = db.prepare("DELETE FROM stale_vector WHERE row BETWEEN ? AND ?");
   const freshen = db.prepare("DELETE FROM stale_vector WHERE row = ? AND revision = ?");
+  const deleteOthers = db.prepare("DELETE FROM vector WHERE row = ? AND model <> ?");
   // Where nothing had a vector yet, the first model serves.
   const serveFirst = db.prepare(
     "UPDATE scope SET serving_model = ? WHERE number = ? AND serving_model IS NULL",
@@ -63,7 +68,7 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
       const number = model(fingerprint);
       for (const [at, vector] of vectors.entries()) {
         if (vector === undefined) continue;
-        insert.run({ row: firstRow + at, model: number, value: quantize(vector) });
+        insert.run({ row: firstRow + at, model: number, value: quantize(vector), staleSince: null });
       }
       serveFirst.run(number, scope);
       noteRange(scope, firstRow, firstRow + vectors.length - 1);
@@ -79,9 +84,12 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
     put(fingerprint, vectors) {
       const number = model(fingerprint);
       for (const { row, vector, staleSince } of vectors) {
-        const { changes } = insert.run({ row, model: number, value: quantize(vector) });
-        if (staleSince !== undefined) freshen.run(row, staleSince);
+        const value = quantize(vector);
+        const { changes } = insert.run({ row, model: number, value, staleSince: staleSince ?? null });
         if (changes === 0) continue;
+        // With the note goes what it was about: an earlier model's vector, which is still of the older title.
+        if (staleSince !== undefined && freshen.run(row, staleSince).changes > 0)
+          deleteOthers.run(row, number);
         noteRange(scopeOfRow(row), row, row);
         serveFirst.run(number, scopeOfRow(row));
       }
