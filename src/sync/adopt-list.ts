@@ -106,7 +106,9 @@ export async function listFound(
   const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
   // The first time, nothing of this source is on its way; what a former process left is for its files to find.
   const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
-  const unanswered = found.unowned.filter(({ docId }) => !ledger.files.ownsDoc(docId));
+  const unanswered = found.unowned.filter(
+    ({ docId }) => !ledger.files.ownsDoc(docId) && !context.following.has(docId),
+  );
   const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), listed.clockOffsetMs);
   return {
     ...found,

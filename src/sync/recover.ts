@@ -133,8 +133,9 @@ export function openSettler({
     await sleep(delayMs(tries, undefined, context.random(), timing.retryMs), undefined, { signal: stopped });
   };
 
-  /** A row owns it, or it was deleted: a list may still show it for some time. */
-  const isTaken = (docId: string): boolean => ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId);
+  /** A row owns it, or will when its create ends; or it was deleted: a list may still show it for some time. */
+  const isTaken = (docId: string): boolean =>
+    ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId) || context.following.has(docId);
 
   const compareIn = async (
     tier: Tier,

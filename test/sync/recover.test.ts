@@ -70,6 +70,7 @@ function settlerOf(
     read = () => ({ kind: "gone" }),
     update = () => ({ kind: "gone" }),
     description = "d",
+    following = [],
   }: {
     readonly elapsedMs?: () => number;
     readonly shows?: boolean;
@@ -77,6 +78,8 @@ function settlerOf(
     readonly isAdopting?: () => boolean;
     /** What comes of the first questions for the collection's id. */
     readonly asked?: AskedId[];
+    /** Resources of creates that the service took and still works on. */
+    readonly following?: readonly string[];
     /** What the service says of a resource by its id; default: that it knows no such address. */
     readonly read?: (docId: string) => Reply<ResourceRecord>;
     /** What it answers to a title that it has. */
@@ -105,6 +108,7 @@ function settlerOf(
     now: Date.now,
     timing: TIMING,
     random: () => 0,
+    following: new Set(following),
     signal: stop.signal,
   } as unknown as ActionContext;
   const source = {
@@ -159,6 +163,14 @@ describe("an extra resource that a create may have made", () => {
       ledger.activity.add({ ...facts, atMs: Date.now(), action: "update", outcome: "done" }),
     );
   };
+
+  it("stays when it is of a create that the service took and still works on", async () => {
+    const id = await doubtOf();
+    const { settler, deletions } = settlerOf(id, done, true, { read: there, following: ["doc"] });
+    await settler.checkDoubts();
+    settler.stop();
+    expect(deletions).toEqual([]);
+  });
 
   it("stays until the file's own has answered a change, where the service shows none by its id", async () => {
     const id = await doubtOf();

@@ -24,6 +24,8 @@ export interface ActionContext {
   readonly twins: Turns;
   /** Sources of one owner and collection adopt one after another: resources of equal files belong to either. */
   readonly adoptions: Turns;
+  /** Resources of creates that the service took and still works on: no row has them yet, and they are nobody else's. */
+  readonly following: Set<string>;
   /** Where the texts of deleted files are kept; undefined: nowhere. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;

@@ -21,7 +21,23 @@ export async function sendCreate(
   departure: Departure,
   first: CreateIntent,
 ): Promise<void> {
-  const { ledger, remote } = context;
+  const followed = new Set<string>();
+  try {
+    await createOnce(context, source, departure, first, followed);
+  } finally {
+    // What became of them is noted by now.
+    for (const docId of followed) context.following.delete(docId);
+  }
+}
+
+async function createOnce(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+  first: CreateIntent,
+  followed: Set<string>,
+): Promise<void> {
+  const { ledger, remote, following } = context;
   const { document } = departure;
   const tries = countTries(context);
   const patience = openPatience(context);
@@ -51,6 +67,10 @@ export async function sendCreate(
       uploaded.kind === "done"
         ? await remote.create(newResource(departure, uploaded.value), intent.key, context.signal)
         : uploaded;
+    if (answer.kind === "done" && answer.value.isUnderWay) {
+      followed.add(answer.value._id);
+      following.add(answer.value._id);
+    }
     const reply = answer.kind === "done" ? await endOf(context, source, departure, answer.value) : answer;
     switch (reply.kind) {
       case "torn":
@@ -102,6 +122,7 @@ export async function sendCreate(
       case "later": {
         if (await patience.wait(reply)) continue;
         if (uploaded.kind === "done" && reply.acted === "maybe") {
+          for (const docId of followed) following.delete(docId);
           if ((await source.settle(intent)) === "adopted") {
             if (intent.attempts > 1) source.doubt();
             tell(context, source, departure.look, "adopt", departure.startedMs, undefined);

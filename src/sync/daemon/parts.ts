@@ -150,6 +150,7 @@ function assemble(
     collections: openCollections(ledger, remote, configured),
     twins: openTurns(),
     adoptions: openTurns(),
+    following: new Set(),
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
     timing,
