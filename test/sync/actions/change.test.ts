@@ -24,12 +24,14 @@ const done = (value: Record<string, unknown> = {}) =>
 let shop: Workshop;
 let row: number;
 let sent: ResourceChange[];
+let uploads: number;
 let stale: boolean;
 let remakes: boolean;
 beforeEach(async () => {
   shop = openWorkshop();
   row = await shop.add("a.md", "agreed");
   sent = [];
+  uploads = 0;
   stale = false;
   remakes = true;
 });
@@ -40,6 +42,8 @@ interface Answers {
   /** What the service shows of the resource by its id. */
   readonly read?: readonly Reply<unknown>[];
   readonly isUp?: boolean;
+  /** Makes it an uploaded file. */
+  readonly upload?: readonly (Reply<string> | { readonly kind: "torn" })[];
 }
 
 /** Sends a change of `a.md`, whose text is new, against a service that answers so, the last answer again and again. */
@@ -57,7 +61,11 @@ async function change(
     label: labelOf("a.md", "d"),
   };
   const recipe = { title: "a.md", description: "d", extractorVersion: 1, ...observed.shape };
-  const document = { kind: "content", content: "new text", recipe, entry: observed.entry };
+  const body =
+    answers.upload === undefined
+      ? { kind: "content", content: "new text" }
+      : { kind: "file", mediaType: "image/png" };
+  const document = { ...body, recipe, entry: observed.entry };
   const departure: Departure = {
     action,
     look: shop.look("a.md"),
@@ -76,6 +84,10 @@ async function change(
     return await Promise.resolve(answer ?? GONE);
   };
   const remote = {
+    upload: async () => {
+      const of = answers.upload ?? [];
+      return await Promise.resolve(of[Math.min(uploads++, of.length - 1)]);
+    },
     update: async (_docId: string, given: ResourceChange) => {
       sent.push(given);
       return await next("update");
@@ -214,5 +226,36 @@ describe("a change that fails", () => {
   it("while nothing else is answered either is sent again", async () => {
     await change({ update: [later(), later(), later(), later(), done()], isUp: false });
     expect([sent.length, shop.state("a.md")]).toEqual([5, "agreed"]);
+  });
+});
+
+describe("a change of an uploaded file", () => {
+  const at = (...urls: string[]): Reply<string>[] => urls.map((value) => ({ kind: "done", value }));
+
+  it("uploads its bytes, and sends their address", async () => {
+    await change({ upload: at("new"), update: [done()] });
+    expect([uploads, sent]).toEqual([1, [{ title: "a.md", description: "d", url: "new" }]]);
+    expect(shop.get(row)).toMatchObject({ state: "agreed", fileUrl: "new" });
+  });
+
+  it("uploads nothing where its title alone is another", async () => {
+    await change({ upload: at("new"), update: [done()] }, { action: "retitle" });
+    expect([uploads, sent]).toEqual([0, [{ title: "a.md", description: "d" }]]);
+  });
+
+  it("uploads its bytes once, however often the address is sent", async () => {
+    await change({ upload: at("new", "newer"), update: [later(), later(), done()] });
+    expect([uploads, sent.map(({ url }) => url)]).toEqual([1, ["new", "new", "new"]]);
+  });
+
+  it("uploads its bytes once more when an address that was sent before is refused", async () => {
+    await change({ upload: at("new", "newer"), update: [later(), REFUSED, done()] });
+    expect([uploads, sent.map(({ url }) => url)]).toEqual([2, ["new", "new", "newer"]]);
+    expect(shop.get(row)?.fileUrl).toBe("newer");
+  });
+
+  it("that changes while it is uploaded is looked at again", async () => {
+    await change({ upload: [{ kind: "torn" }] });
+    expect([sent, shop.state("a.md"), shop.looks]).toEqual([[], "unsure", ["a.md torn"]]);
   });
 });
