@@ -57,6 +57,15 @@ describe("requests that left before the service asked to wait", () => {
     expect(others).toBe(1);
   });
 
+  it("close the gate once more when they fail after it opened again", async () => {
+    const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
+    pacer.failed(first, failure());
+    nowMs = 1000;
+    pacer.succeeded(await pacer.enter(signal));
+    pacer.failed(second, failure());
+    expect([pacer.state(), pacer.failures()]).toMatchObject([{ kind: "waiting", untilMs: 1125 }, 1]);
+  });
+
   it("still bring the service's wish", async () => {
     const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
     pacer.failed(first, failure());

@@ -271,6 +271,15 @@ describe("requests", () => {
     expect([reply, seen]).toMatchObject([{ kind: "later" }, []]);
   });
 
+  it("give the whole record of a resource that is about to be deleted", async () => {
+    const made = await remote.create(text, "k", signal);
+    const docId = made.kind === "done" ? made.value._id : "";
+    expect(await remote.take(docId, "t", signal)).toMatchObject({
+      kind: "done",
+      value: { _id: docId, title: "t", content: "text" },
+    });
+  });
+
   it("repeat nothing of a document's text when half an answer comes", async () => {
     service.fault = () => answer(200, '{"success":true,"data":{"_id":"a","content":"a secret of the do');
     const reply = await remote.update("a", { title: "t" }, signal);
@@ -430,7 +439,10 @@ describe("the gate", () => {
       timeoutMs: 2000,
       now: Date.now,
       isHeld: () => isPaused,
-      onRequest: (operation) => counted.push(operation),
+      onRequest: (operation, _outcome, seconds) => {
+        // By the timers' clock, as metrics have it.
+        if (seconds >= 0 && seconds < 60) counted.push(operation);
+      },
       onMoved: () => (moves += 1),
       step: (step) => steps.push(step),
     });
