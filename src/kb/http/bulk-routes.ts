@@ -30,8 +30,11 @@ const WIDTH = 64;
 const BYTES_UNDER_WAY = 16 * 1024 * 1024;
 /** Lines that cannot be read before a bulk ends: a body of nothing else would cost its answers and bring nothing. */
 const BAD_LINES_MAX = 1000;
-/** How long lines are answered before other requests get a turn of the event loop. */
-const SLICE_MS = 10;
+/**
+ * How long lines are answered before other requests get a turn of the event loop. Several bulks have a slice each in a turn,
+ * and a search needs several turns (bench/hostile-account.ts).
+ */
+const SLICE_MS = 2;
 /** Longest time of a bulk: one whose lines dribble in would hold its place for ever. */
 const BULK_MS_MAX = 6 * 3_600_000;
 /**

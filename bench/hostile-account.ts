@@ -1,0 +1,255 @@
+/**
+ * One account at full load beside another: the victim's searches, and a PDF of its own, while a hostile account does what it
+ * can, against the same in the same run while nobody else is there. The service, the victim and the hostile client have a
+ * process each.
+ *
+ *     node bench/hostile-account.ts [seconds of each part=10]
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { pino } from "pino";
+import { Agent, FormData, request, setGlobalDispatcher } from "undici";
+import { ALL_SCOPES } from "../src/kb/resources/keys.ts";
+import { openService } from "../src/kb/service.ts";
+import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
+import { temporaryFolder } from "../test/e2e/program.ts";
+import {
+  buildPdf,
+  nestedFormsPdf,
+  repeatedPagePdf,
+  textPage,
+} from "../test/kb/ingest/extract/pdf-fixture.ts";
+import { printTable, quantile } from "./report.ts";
+
+const SELF = fileURLToPath(import.meta.url);
+/** Most times the quiet value that the victim's p99 may be. */
+const RATIO_MAX = 4;
+/** Between two searches of the victim. */
+const PAUSE_MS = 20;
+const DOCUMENTS = 300;
+
+// No longer than the service does, however busy the machine.
+setGlobalDispatcher(new Agent({ keepAliveTimeout: 500, keepAliveMaxTimeout: 500, connections: 64 }));
+
+type Attack = (url: string, key: string) => Promise<void>;
+
+const headers = (key: string, more: object = {}) => ({ pauthkey: key, ...more });
+const json = { "content-type": "application/json" };
+
+/** Does something again and again, so many at a time, whatever comes of it. */
+async function forever(width: number, work: () => Promise<unknown>): Promise<void> {
+  const lane = async (): Promise<never> => {
+    for (;;) {
+      // A refusal comes at once: as fast as an attacker without delays, but not a loop that only burns its own core.
+      await work().catch(() => undefined);
+      await sleep(5);
+    }
+  };
+  await Promise.all(Array.from({ length: width }, lane));
+}
+
+/** Sends the head of a request and some of its body, and no more; resolves when the service gives up. */
+async function unfinished(url: string, head: string, body = ""): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket: Socket = connect(Number(port), hostname);
+  socket.on("error", () => undefined).resume();
+  socket.write(`${head}\r\n\r\n${body}`);
+  await once(socket, "close");
+}
+
+async function post(url: string, path: string, key: string, body: string | FormData, more: object = {}) {
+  const answer = await request(url + path, { method: "POST", headers: headers(key, more), body });
+  return (await answer.body.json()) as { file_url?: string; data?: unknown }; // what these operations answer
+}
+
+function form(pdf: Buffer): FormData {
+  const data = new FormData();
+  data.append("file", new Blob([new Uint8Array(pdf)]), "a.pdf");
+  return data;
+}
+
+const record = (more: object): string =>
+  JSON.stringify({ title: "a", description: "b", collection_details: "fastest", ...more });
+
+const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: Attack }>> = {
+  idle: {
+    words: "480 connections with bulks, searches and uploads that never end",
+    run: async (url, key) => {
+      const head = (path: string, type: string, length: number): string =>
+        `POST ${path} HTTP/1.1\r\nhost: a\r\npauthkey: ${key}\r\ncontent-type: ${type}\r\ncontent-length: ${length}`;
+      await Promise.all([
+        forever(80, () => unfinished(url, head("/api/rag/resources/bulk", "application/x-ndjson", 1e9), "{")),
+        forever(200, () => unfinished(url, head("/rag/query", "application/json", 60_000))),
+        forever(200, () =>
+          unfinished(
+            url,
+            head("/image/processing/upload", "multipart/form-data; boundary=b", 3e7),
+            "--b\r\n",
+          ),
+        ),
+      ]);
+    },
+  },
+  broken: {
+    words: "4 bulks at a time of 1.2 MB of broken lines",
+    run: async (url, key) => {
+      const lines = "x\n".repeat(600_000);
+      await forever(4, () =>
+        post(url, "/api/rag/resources/bulk", key, lines, { "content-type": "application/x-ndjson" }),
+      );
+    },
+  },
+  pdfs: {
+    words: "hostile PDFs, 16 at a time and hundreds queued",
+    run: async (url, key) => {
+      const pdfs = [nestedFormsPdf(), repeatedPagePdf(1000), repeatedPagePdf(200_000)];
+      let at = 0;
+      await forever(16, async () => {
+        const pdf = pdfs[(at += 1) % pdfs.length] ?? Buffer.alloc(0);
+        const { file_url: fileUrl } = await post(url, "/image/processing/upload", key, form(pdf));
+        await post(url, "/api/rag/resource", key, record({ url: fileUrl }), {
+          ...json,
+          prefer: "respond-async",
+        });
+      });
+    },
+  },
+};
+
+/** A service, and a key of each of two accounts. */
+async function serve(stateDir: string): Promise<void> {
+  const service = await openService({
+    stateDir,
+    store: await openSqliteStore({ path: join(stateDir, "kb.sqlite") }),
+    port: 0,
+    log: pino({ level: "silent" }),
+    version: "bench",
+  });
+  const grant = { name: "bench", scopes: ALL_SCOPES, createdAt: new Date().toISOString(), expiresAt: null };
+  const keys = [];
+  for (const account of ["victim", "hostile"]) keys.push(await service.issueKey({ account, ...grant }));
+  const { url } = await service.start();
+  process.stdout.write(`${JSON.stringify([url, ...keys])}\n`);
+}
+
+interface Measured {
+  readonly searchMs: readonly number[];
+  readonly pdfMs: number;
+}
+
+/** The victim's searches for so long, and one PDF of its own meanwhile. */
+async function measure(url: string, key: string, collectionId: string, seconds: number): Promise<Measured> {
+  const searchMs: number[] = [];
+  const endMs = performance.now() + seconds * 1000;
+  let number = 0;
+  const pdf = (async () => {
+    const startMs = performance.now();
+    const { file_url: fileUrl } = await post(
+      url,
+      "/image/processing/upload",
+      key,
+      form(buildPdf([textPage(["good words"])])),
+    );
+    const { data } = await post(url, "/api/rag/resource", key, record({ url: fileUrl }), json);
+    if (data === undefined) throw new Error("the victim's PDF was refused");
+    return performance.now() - startMs;
+  })();
+  // Looked at below; until then it must not end the program.
+  pdf.catch(() => undefined);
+  while (performance.now() < endMs) {
+    number += 1;
+    const body = JSON.stringify({
+      collection_id: collectionId,
+      owner_id: "victim",
+      query: `tide of harbour ${number % DOCUMENTS}`,
+      top_k: 5,
+    });
+    const startMs = performance.now();
+    const answer = await request(`${url}/rag/query`, { method: "POST", headers: headers(key, json), body });
+    await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`the victim's search was answered ${answer.statusCode}`);
+    searchMs.push(performance.now() - startMs);
+    await sleep(PAUSE_MS);
+  }
+  return { searchMs, pdfMs: await pdf };
+}
+
+async function bench(seconds: number): Promise<void> {
+  const state = temporaryFolder("bench-hostile");
+  const service = spawn(process.execPath, [SELF, "serve", state.path], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(createInterface(service.stdout), "line")) as [string]; // it prints nothing else
+  const [url, victim, hostile] = JSON.parse(line) as [string, string, string]; // printed above
+  try {
+    for (let at = 0; at < DOCUMENTS; at += 1) {
+      const content = `The tide of harbour ${at} rises twice a day. `.repeat(20);
+      await post(
+        url,
+        "/api/rag/resource",
+        victim,
+        record({ title: `${at}`, owner_id: "victim", content }),
+        json,
+      );
+    }
+    const answer = await request(`${url}/api/rag/collections`, { headers: headers(victim) });
+    const { data } = (await answer.body.json()) as {
+      data: { collections: { _id: string; details: string }[] };
+    }; // API.md
+    const collectionId = data.collections.find(({ details }) => details === "fastest")?._id ?? "";
+    await measure(url, victim, collectionId, 2); // warm
+    const rows: string[][] = [];
+    let held = true;
+    for (const [name, { words }] of Object.entries(ATTACKS)) {
+      const quiet = await measure(url, victim, collectionId, seconds);
+      const attacker = spawn(process.execPath, [SELF, "attack", name, url, hostile], { stdio: "inherit" });
+      await sleep(3000);
+      const loud = await measure(url, victim, collectionId, seconds);
+      const gone = once(attacker, "exit");
+      attacker.kill("SIGKILL");
+      await gone;
+      await sleep(2000);
+      const at = (share: number) =>
+        [quantile(quiet.searchMs, share), quantile(loud.searchMs, share)] as const;
+      const [p50, p99] = [at(0.5), at(0.99)];
+      const ratio = p99[1] / p99[0];
+      held &&= ratio <= RATIO_MAX;
+      const ms = ([before, during]: readonly [number, number]): string =>
+        `${before.toFixed(1)} / ${during.toFixed(1)} ms`;
+      rows.push([
+        words,
+        ms(p50),
+        ms(p99),
+        ratio.toFixed(2),
+        ratio <= RATIO_MAX ? "held" : "NOT held",
+        ms([quiet.pdfMs, loud.pdfMs]),
+      ]);
+    }
+    printTable(
+      [
+        "hostile account",
+        "search p50, quiet / beside it",
+        "search p99",
+        "ratio of p99",
+        `bound ${RATIO_MAX}`,
+        "a PDF of one page",
+      ],
+      rows,
+    );
+    if (!held) process.exitCode = 1;
+  } finally {
+    service.kill("SIGKILL");
+    await once(service, "exit");
+    state.remove();
+  }
+}
+
+const [mode, first = "", url = "", key = ""] = process.argv.slice(2);
+if (mode === "serve") await serve(first);
+else if (mode === "attack") await ATTACKS[first]?.run(url, key);
+else await bench(Number(mode ?? 10));
