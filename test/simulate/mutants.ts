@@ -142,11 +142,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "queued-forgotten",
-    does: "a create is no longer in doubt though the service still works on what may be its second resource",
-    patches: [patch("doubts.ts", "queued.has(id) || undecided.has(key);", "undecided.has(key);")],
-  },
-  {
     name: "no-adoption",
     does: "a new ledger makes resources without looking for those that are there",
     patches: [
