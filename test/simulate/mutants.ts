@@ -410,8 +410,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "recover.ts",
-        "ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId);",
-        "ledger.files.ownsDoc(docId);",
+        "ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId) ||",
+        "ledger.files.ownsDoc(docId) ||",
       ),
       patch(
         "doubts.ts",
