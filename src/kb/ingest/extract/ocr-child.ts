@@ -1,7 +1,8 @@
 import { constants, setPriority } from "node:os";
 import type { Sharp } from "sharp";
 import { createWorker, OEM, type Worker } from "tesseract.js";
-import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { messageOf } from "../../../lib/failure.ts";
 import { linesOf, readingQuality, readingScore, type OcrLine, type OcrPage } from "./ocr-layout.ts";
 import { openDrawnPdf } from "./ocr-page-image.ts";
@@ -174,8 +175,9 @@ async function readTurned(
 function codeFor(error: unknown): OcrFailure {
   // Thrown here alone, with these codes.
   if (error instanceof CappedRefusal) return error.code as OcrFailure;
-  if (tellsOfMemory(messageOf(error))) return "memory";
+  const kind = foreignKind(error);
+  if (kind === "memory") return "memory";
   if (error instanceof Error && /^(?:InvalidPDF|Password|Format|UnknownError)/.test(error.name))
     return "damaged_pdf";
-  return tellsOfMachine(error) ? "unable" : "damaged_image";
+  return kind === "machine" ? "unable" : "damaged_image";
 }

@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
-import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
-import { messageOf } from "../../../lib/failure.ts";
+import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { pdfPagesMax } from "./pdf-budget.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
@@ -109,7 +109,8 @@ async function readPage(
 function codeFor(error: unknown): PdfFailure {
   // Thrown here alone, with these codes.
   if (error instanceof CappedRefusal) return error.code as PdfFailure;
-  if (memoryRefused || tellsOfMemory(messageOf(error))) return "memory";
   if (error instanceof Error && error.name === "PasswordException") return "encrypted_pdf";
-  return tellsOfMachine(error) ? "unable" : "damaged_pdf";
+  const kind = foreignKind(error);
+  if (memoryRefused || kind === "memory") return "memory";
+  return kind === "machine" ? "unable" : "damaged_pdf";
 }

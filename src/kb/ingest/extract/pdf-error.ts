@@ -3,10 +3,7 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import { pdfCpuMs } from "./pdf-budget.ts";
 import type { PdfFailure, PdfRequest } from "./pdf-child.ts";
 
-/** Most of PDF.js's own words that a message repeats: they can quote the document. */
-const DETAIL_CHARS_MAX = 200;
-
-/** The error a caller of `extractText` sees. `detail` goes into its cause; file names and paths stay out of the message. */
+/** The error a caller of `extractText` sees. `detail`, PDF.js's own words as a rule, goes into its cause; they, file names and paths stay out of the message. */
 export function pdfError(
   code: PdfFailure | CappedEnd,
   request: PdfRequest,
@@ -24,7 +21,7 @@ export function pdfError(
         cause,
       });
     case "damaged_pdf":
-      return new KbsyncError(`the PDF is damaged and cannot be read: ${detail.slice(0, DETAIL_CHARS_MAX)}`, {
+      return new KbsyncError("the PDF is damaged and cannot be read", {
         code,
         subject,
         hint: "open it and save or print it to a new PDF",

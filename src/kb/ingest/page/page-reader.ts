@@ -1,10 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
 import { openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
-import { KbsyncError } from "../../../lib/failure.ts";
-import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
+import { KbsyncError, messageOf } from "../../../lib/failure.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
-import type { PageFailure, PageRequest } from "./page-child.ts";
+import type { PageRequest } from "./page-child.ts";
+import { pageFailureOf, type PageFailure } from "./page-failure.ts";
 import { pageText } from "./page-text.ts";
 
 /**
@@ -44,7 +44,7 @@ export function openPageReader(): PageReader {
       try {
         return pageText(await readFile(page.path), page.encoding, page.url);
       } catch (error) {
-        throw error instanceof MarkupTooDeep ? pageError("deep", page, error.message) : error;
+        throw pageError(pageFailureOf(error), page, messageOf(error));
       }
     },
     close: () => pool.close(),

@@ -1,4 +1,5 @@
 import yauzl, { type Entry, type ZipFile } from "yauzl";
+import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
 /** The parts of a zipped document, read one by one. */
@@ -139,8 +140,10 @@ function decode(bytes: Buffer): string {
   return new TextDecoder("utf-8").decode(bytes);
 }
 
-function damaged(error: Error): ConversionRefusal {
-  return new ConversionRefusal(`it is damaged: ${error.message.slice(0, 200)}`);
+/** Whatever the library says of an archive, unless it is the machine that failed. */
+function damaged(error: Error): Error {
+  if (foreignKind(error) === "machine") return error;
+  return new ConversionRefusal("it is damaged: its archive cannot be unpacked", { cause: error });
 }
 
 function tooMuch(bytes: number): ConversionRefusal {

@@ -29,5 +29,5 @@ export interface Reading {
   readonly isExact?: boolean;
 }
 
-/** Why the child gave nothing: `refused` comes with words for a person. */
-export type ConversionFailure = "refused" | "memory" | "unable";
+/** Why the child gave nothing: `refused` comes with words for a person, all others with a library's. */
+export type ConversionFailure = "refused" | "deep" | "damaged" | "memory" | "unable";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { answerRequests, CappedRefusal, tellsOfMachine, tellsOfMemory } from "../../../lib/capped/child.ts";
-import { messageOf } from "../../../lib/failure.ts";
+import { answerRequests, CappedRefusal } from "../../../lib/capped/child.ts";
+import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 import { type Archive, openArchive } from "./archive.ts";
 import type { Conversion, ConversionFailure, ConversionRequest, Reading } from "./conversion.ts";
@@ -95,7 +95,7 @@ async function readZipped(path: string, archive: Archive): Promise<Reading | und
 
 function codeFor(error: unknown): ConversionFailure {
   if (error instanceof ConversionRefusal || error instanceof MarkupTooDeep) return "refused";
-  if (error instanceof CappedRefusal || tellsOfMemory(messageOf(error))) return "memory";
-  // All else is a library that found the document broken.
-  return tellsOfMachine(error) ? "unable" : "refused";
+  if (error instanceof CappedRefusal) return "memory";
+  const kind = foreignKind(error);
+  return kind === "machine" ? "unable" : kind;
 }

@@ -44,6 +44,12 @@ function failureOf(
   switch (code) {
     case "refused":
       return refused(`its text cannot be read: ${detail.slice(0, 300)}`);
+    case "deep":
+      return refused("its text cannot be read: its parts are nested beyond sense");
+    case "damaged":
+      return refused(
+        "its text cannot be read: it is damaged, or not quite of the format that it seems to be",
+      );
     case "memory":
       return refused(`reading its text takes more memory than the limit of ${MEMORY_MB} MB`);
     case "time":

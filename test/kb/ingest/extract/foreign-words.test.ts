@@ -1,0 +1,63 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openExtractor, type Extractor } from "../../../../src/kb/ingest/extract/extract.ts";
+import { foreignKind } from "../../../../src/lib/capped/foreign.ts";
+import { KbsyncError } from "../../../../src/lib/failure.ts";
+import { buildPdf, textPage } from "./pdf-fixture.ts";
+
+let folder: string;
+let extractor: Extractor;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kbsync-foreign-"));
+  extractor = openExtractor({ ocr: { pagesMax: 0 } });
+});
+afterAll(async () => {
+  extractor.close();
+  await rm(folder, { recursive: true });
+});
+
+it.each([
+  [new RangeError("Maximum call stack size exceeded"), "deep"],
+  [new RangeError("Array buffer allocation failed"), "memory"],
+  [Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" }), "machine"],
+  [new TypeError("Cannot read properties of undefined (reading 'x')"), "damaged"],
+  [new Error("[xmldom error]\telement parse error"), "damaged"],
+  ["no error at all", "damaged"],
+])("what a library throws has a kind: %s", (error, kind) => {
+  expect(foreignKind(error)).toBe(kind);
+});
+
+/** Every message about a PDF that is ours, in full. */
+const OURS = [
+  "the PDF is protected by a password",
+  "the PDF is damaged and cannot be read",
+  /^the PDF says that it has \d+ pages, more than a file of its size can hold$/,
+  /^reading the PDF takes (?:more memory than the limit of \d+ MB|longer than a file of its size may \(.*\))$/,
+  "the process that reads the PDF ends over it, twice",
+  /^the PDF has no text on its (?:only page|\d+ pages): it holds images only, or nothing$/,
+];
+
+it("a broken PDF is refused in words that are ours alone", async () => {
+  const whole = buildPdf([textPage(["The moon pulls the sea."]), textPage(["Twice a day."])]);
+  const foreign = new Set<string>();
+  for (let at = 0; at < 20; at++) {
+    // Cut off, or with a stretch that says something else; the same each time.
+    const from = Math.floor((whole.length * at) / 20);
+    const bytes = at % 2 === 0 ? whole.subarray(0, Math.max(8, from)) : Buffer.from(whole);
+    if (at % 2 === 1) bytes.fill("0 R <<", Math.max(8, from), Math.min(from + 40, bytes.length));
+    const path = join(folder, "a.pdf");
+    await writeFile(path, bytes);
+    try {
+      await extractor.extractText({ path, mediaType: "application/pdf" });
+    } catch (error) {
+      const message = error instanceof KbsyncError ? error.message : String(error);
+      const isOurs = OURS.some((words) =>
+        typeof words === "string" ? words === message : words.test(message),
+      );
+      if (!isOurs) foreign.add(message);
+    }
+  }
+  expect([...foreign]).toEqual([]);
+}, 60_000);
