@@ -43,10 +43,21 @@ export function openServing(
   let settled: Promise<boolean> | undefined;
   let isSettled = true;
 
-  const look = async (fingerprint: string): Promise<boolean> => {
-    const all = await store.servingFingerprints();
-    isSettled = all.every((serving) => serving === fingerprint);
-    return isSettled;
+  const look = (fingerprint: string): Promise<boolean> => {
+    const looking: Promise<boolean> = store.servingFingerprints().then(
+      (all) => {
+        const isOnly = all.every((serving) => serving === fingerprint);
+        // A read that a change of the serving model overtook says how it was before.
+        if (settled === looking) isSettled = isOnly;
+        return isOnly;
+      },
+      (error: unknown) => {
+        // A failed read fails this request alone: the next one reads again.
+        if (settled === looking) settled = undefined;
+        throw error;
+      },
+    );
+    return looking;
   };
   const open = async (fingerprint: string): Promise<ModelEmbedder | undefined> => {
     const found = await openEarlier?.(fingerprint);

@@ -53,3 +53,40 @@ it("closes though an earlier model never comes", async () => {
   await served();
   await expect(serving.close()).resolves.toBeUndefined();
 });
+
+it("reads again what serves after a read of the store failed, and fails that one request alone", async () => {
+  let reads = 0;
+  const store = {
+    servingFingerprints: async () => {
+      reads += 1;
+      if (reads === 1) throw new Error("the store is busy");
+      return ["new"];
+    },
+    servingFingerprint: async () => "new",
+  };
+  const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
+  const serving = openServing(model, store, undefined, () => 0, WAITS);
+  await expect(serving.embedderFor(PLACE)).rejects.toThrow("the store is busy");
+  expect((await serving.embedderFor(PLACE))?.fingerprint).toBe("new");
+  await serving.embedderFor(PLACE);
+  expect(reads).toBe(2);
+});
+
+it("believes no read that a change of the serving model overtook", async () => {
+  const { promise: late, resolve } = Promise.withResolvers<string[]>();
+  const answers = [late, Promise.resolve(["new"])];
+  const store = {
+    servingFingerprints: () => answers.shift() ?? Promise.resolve(["new"]),
+    servingFingerprint: async () => "new",
+  };
+  const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
+  const serving = openServing(model, store, undefined, () => 0, WAITS);
+  const first = serving.embedderFor(PLACE);
+  // Lets the first read begin.
+  await Promise.resolve();
+  serving.changedOver();
+  await serving.embedderFor(PLACE);
+  resolve(["old"]);
+  await first;
+  expect(serving.isChanging()).toBe(false);
+});

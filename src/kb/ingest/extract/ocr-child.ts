@@ -66,8 +66,7 @@ answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give, allow) => 
     return;
   }
   // Loading takes a second, and the data is the same for all requests of a process.
-  recogniser ??= startRecogniser(request.data);
-  const worker = await recogniser;
+  const worker = await (recogniser ??= startRecogniser(request.data));
   give(
     await (request.mediaType === "application/pdf"
       ? readPdfPage(request, page, worker, () => allow(READ_CPU_MS))
@@ -76,12 +75,18 @@ answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give, allow) => 
 }, codeFor);
 
 async function startRecogniser({ languages, folder, packed }: OcrData): Promise<Worker> {
-  return await createWorker([...languages], OEM.LSTM_ONLY, {
-    langPath: folder,
-    gzip: packed,
-    cacheMethod: "none",
-    errorHandler: () => undefined,
-  });
+  try {
+    return await createWorker([...languages], OEM.LSTM_ONLY, {
+      langPath: folder,
+      gzip: packed,
+      cacheMethod: "none",
+      errorHandler: () => undefined,
+    });
+  } catch (error) {
+    // The next request tries again: what was missing or out of memory now may be there then.
+    recogniser = undefined;
+    throw error;
+  }
 }
 
 async function openImage({ path, mediaType, pixelsMax, pagesMax }: OcrRequest): Promise<Picture> {
