@@ -100,6 +100,7 @@ export async function startEmbeddedService(
     const store = await openSqliteStore({
       path: join(state.serviceDir, "kb.sqlite"),
       onUpgraded: (words) => log.info(words),
+      onProblem: (problem) => log.error({ err: problem }, problem.message),
     });
     try {
       return await openService({

@@ -3,7 +3,7 @@ import type { ReachedService } from "./compose.ts";
 
 /**
  * Looks at the service in this process: each look that finds no question open asks one, so that a thread that hangs is a
- * question that stays open. None where the service runs elsewhere.
+ * question that stays open. A probe that rejects counts as none. None where the service runs elsewhere.
  */
 export function servicePulse({
   probe,
@@ -11,14 +11,20 @@ export function servicePulse({
   if (probe === undefined) return () => ({});
   let answers = 0;
   let isOpen = false;
+  let isFailing = false;
   const ask = async (): Promise<void> => {
     isOpen = true;
-    await probe().catch(() => undefined); // A failure is an answer.
-    answers += 1;
+    try {
+      await probe();
+      answers += 1;
+      isFailing = false;
+    } catch {
+      isFailing = true;
+    }
     isOpen = false;
   };
   return () => {
-    const pulse = { moves: answers, atWork: isOpen, waitsForOthers: false };
+    const pulse = { moves: answers, atWork: isOpen || isFailing, waitsForOthers: false };
     if (!isOpen) void ask();
     return { "the service": pulse };
   };

@@ -13,6 +13,8 @@ export interface HealthParts {
   readonly language: LanguageService | undefined;
   readonly isBackfilling: boolean;
   readonly isDamaged: boolean;
+  /** A part of the store does not work at present. */
+  readonly isFailing: boolean;
 }
 
 /** Of the parts as they are now. */
@@ -24,6 +26,7 @@ export function healthOf({
   language,
   isBackfilling,
   isDamaged,
+  isFailing,
 }: HealthParts): Health {
   const state = admission.state();
   const embedder = model.state();
@@ -32,7 +35,7 @@ export function healthOf({
     message: "No reranker is configured; high_accuracy reranks by sentences.",
   };
   return {
-    status: isDamaged && state === "ready" ? "damaged" : state,
+    status: state === "ready" ? storeStatus(isDamaged, isFailing) : state,
     version,
     embedder,
     reranker: judge,
@@ -43,6 +46,11 @@ export function healthOf({
       high_accuracy: highAccuracyNow(embedder.state, judge.state, isBackfilling),
     },
   };
+}
+
+function storeStatus(isDamaged: boolean, isFailing: boolean): Health["status"] {
+  if (isDamaged) return "damaged";
+  return isFailing ? "failing" : "ready";
 }
 
 function moderateNow(state: ModelState["state"]): string {

@@ -68,7 +68,7 @@ export interface Service {
   figures(): Promise<ServiceFigures>;
   /**
    * Asks the threads that every request needs for something small; resolves when all have answered, even with a failure:
-   * a full disk is no hang.
+   * a full disk is no hang. Rejects where one of them is gone.
    */
   probe(): Promise<void>;
   /**
@@ -236,6 +236,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       language,
       isBackfilling: backfill.isRunning(),
       isDamaged,
+      isFailing: store.problem() !== undefined,
     });
   const server = await buildServer(
     {
@@ -342,6 +343,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     },
     probe: async () => {
       await Promise.allSettled([store.collections(""), store.ensureAccount(LOCAL_ACCOUNT)]);
+      const problem = store.problem();
+      if (problem !== undefined) throw problem;
     },
     close: (withinMs) => (closing ??= close(withinMs)),
   };

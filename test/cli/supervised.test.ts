@@ -87,6 +87,23 @@ it("a service that does not answer its probe stands still, and is not asked agai
   await expect.poll(() => pulse()["the service"]?.moves).toBe(1);
 });
 
+it("a service whose probe fails stands still, until one succeeds", async () => {
+  let fails = true;
+  const pulse = servicePulse({
+    probe: async () => {
+      if (fails) throw new Error("a thread of the store is gone");
+    },
+  });
+  const looked = async (): Promise<unknown> => {
+    pulse();
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    return pulse()["the service"];
+  };
+  expect(await looked()).toMatchObject({ moves: 0, atWork: true });
+  fails = false;
+  await expect.poll(looked).toMatchObject({ moves: expect.any(Number), atWork: false });
+});
+
 it("what a stop may still take shrinks from the signal on, and never to nothing", async () => {
   const stopping = new AbortController();
   const budget = openStopBudget(stopping.signal);

@@ -11,7 +11,7 @@ export const HEALTH_PATH = "/v1/health";
 
 const Answer = z.object({
   success: z.literal(true),
-  status: z.enum(["starting", "ready", "draining", "damaged"]),
+  status: z.enum(["starting", "ready", "draining", "damaged", "failing"]),
   version: z.string(),
   embedder: z.object({ state: z.string(), message: z.string() }),
   reranker: z.object({ state: z.string(), message: z.string() }),
@@ -21,8 +21,11 @@ const Answer = z.object({
 
 /** What the service tells everybody about itself. */
 export interface Health {
-  /** `damaged`: an operation found the store file damaged; what its damage does not touch is answered still. */
-  readonly status: ServiceState | "damaged";
+  /**
+   * `damaged`: an operation found the store file damaged; what its damage does not touch is answered still. `failing`: a
+   * thread of the store ended and is being started again.
+   */
+  readonly status: ServiceState | "damaged" | "failing";
   readonly version: string;
   /** The state of the embedding model, in words. */
   readonly embedder: ModelState;

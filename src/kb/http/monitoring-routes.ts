@@ -42,7 +42,7 @@ export function addMonitoringRoutes(
     sendJson(reply, 200, JSON.stringify({ success: true, status: "alive" })),
   );
   const ready = docOf(
-    "Whether requests are taken; 503 while the service starts or shuts down, or its store is damaged.",
+    "Whether requests are taken; 503 while the service starts or shuts down, or its store is damaged or does not work.",
     "ready",
   );
   server.get(READY_PATH, { config: routeConfig("none", ready) }, async (_request, reply) => {
@@ -50,6 +50,7 @@ export function addMonitoringRoutes(
     if (state === "starting") throw new Refusal("starting", "The service is starting.");
     if (state === "draining") throw new Refusal("draining", "The service is shutting down.");
     if (state === "damaged") throw storeDamaged(undefined);
+    if (state === "failing") throw new Refusal("store_busy", "The store is being opened again.");
     return sendJson(reply, 200, JSON.stringify({ success: true, status: "ready" }));
   });
   if (metrics === undefined) return;

@@ -29,7 +29,8 @@ export function noticeDamage(store: Store, onDamaged: (failure: KbsyncError) => 
         : new KbsyncError("the store file is damaged", { code: "store_damaged", cause: error }),
     );
   };
-  const noticed = Object.entries<Operation>({ ...store }).map(([name, operation]) => [
+  const { problem, ...operations } = store;
+  const noticed = Object.entries<Operation>(operations).map(([name, operation]) => [
     name,
     async (...given: never[]): Promise<unknown> => {
       try {
@@ -40,5 +41,5 @@ export function noticeDamage(store: Store, onDamaged: (failure: KbsyncError) => 
       }
     },
   ]);
-  return Object.fromEntries(noticed) as Store; // each operation by its own name
+  return { ...Object.fromEntries(noticed), problem } as Store; // each operation by its own name
 }

@@ -1,6 +1,7 @@
 import type { Filter } from "../../wire/filter.ts";
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
+import type { KbsyncError } from "../../lib/failure.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
 import type { ChatStore } from "./chat.ts";
 import type { DocumentStore } from "./documents.ts";
@@ -109,6 +110,9 @@ export interface Store
   /** Leaves out vectors of chunks that are gone or whose document was retitled since they were read. */
   putVectors(fingerprint: string, vectors: readonly RowVector[]): Promise<void>;
 
+  /** Why a part of the store does not work at present, though it may by itself in a while; undefined: all do. */
+  problem(this: void): KbsyncError | undefined;
+  /** Every write that was begun is answered, done or failed, before this resolves. */
   close(): Promise<void>;
 }
 

@@ -1,10 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Worker } from "node:worker_threads";
 import { newHexId } from "../../../lib/ids.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
-import { callWorker, type WorkerCalls } from "../../../lib/worker-calls.ts";
 import { Tier } from "../../../wire/primitives.ts";
 import type { Store } from "../store.ts";
 import { prepareChatReads } from "./chat-reads.ts";
@@ -15,10 +12,11 @@ import { prepareJobReads } from "./job-reads.ts";
 import { prepareLookups } from "./lookups.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
 import { prepareServingReads } from "./serving.ts";
+import { startStoreThread, type StoreThreadOptions } from "./thread.ts";
 import { prepareWebhookReads } from "./webhook-reads.ts";
 import type { WriterMethods } from "./writer-worker.ts";
 
-export interface SqliteStoreOptions {
+export interface SqliteStoreOptions extends StoreThreadOptions {
   /** The database file; its folder is made when missing. Undefined: a temporary store, gone when it is closed. */
   readonly path?: string;
   /** Source of new account and collection ids; given by tests. */
@@ -39,8 +37,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   mkdirSync(dirname(path), { recursive: true });
   const newId = options.newId ?? (() => newHexId(Date.now()));
 
-  const writer = startWorker<WriterMethods>("writer-worker", path);
-  const reader = startWorker<ReaderMethods>("reader-worker", path);
+  const writer = startStoreThread<WriterMethods>("writer-worker", path, options);
+  const reader = startStoreThread<ReaderMethods>("reader-worker", path, options);
   try {
     const upgraded = await writer.call("open", undefined);
     if (upgraded !== undefined) options.onUpgraded?.(upgraded);
@@ -159,24 +157,20 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       reader.call("chunksWithoutSentences", { fingerprint, afterRow, limit }),
     putSentences: (fingerprint, chunks) => writer.call("putSentences", { fingerprint, chunks }),
     putVectors: (fingerprint, vectors) => writer.call("putVectors", { fingerprint, vectors }),
+    problem: () => writer.problem() ?? reader.problem(),
     close: () => (closing ??= close()),
   };
 
   async function close(): Promise<void> {
     try {
       db.close();
-      await reader.call("close", undefined);
-      // Last, so that SQLite folds the write-ahead log into the file.
-      await writer.call("close", undefined);
+      // The writer last, so that SQLite folds the write-ahead log into the file. A thread that ended has closed its part.
+      if (reader.problem() === undefined) await reader.call("close", undefined);
+      if (writer.problem() === undefined) await writer.call("close", undefined);
     } finally {
       // A thread that is left over would keep the process from ever ending.
       await Promise.all([writer.terminate(), reader.terminate()]);
       if (temporary !== undefined) rmSync(temporary, { recursive: true });
     }
   }
-}
-
-function startWorker<M extends ReaderMethods | WriterMethods>(name: string, path: string): WorkerCalls<M> {
-  const worker = new Worker(siblingModule(import.meta.url, name), { workerData: path });
-  return callWorker<M>(worker, `store ${name}`);
 }
