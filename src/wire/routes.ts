@@ -36,3 +36,5 @@ export const ROUTES = {
 export const KEY_HEADER = "pauthkey";
 /** A retry of the same request may carry the same value here; services that know it answer the first answer again. */
 export const IDEMPOTENCY_HEADER = "idempotency-key";
+/** The header of every answer that names its request; the service's log names it too. */
+export const REQUEST_ID_HEADER = "x-request-id";

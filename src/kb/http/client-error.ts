@@ -1,24 +1,34 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { codeOf } from "../../lib/failure.ts";
+import { REQUEST_ID_HEADER } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
+import type { RefusalCode } from "../resources/refusal.ts";
 import { refusalAnswer } from "./status.ts";
 
 /**
  * Answers what is not even an HTTP request in the shape of every other refusal, and closes the connection. `isAnswering`:
- * an answer is on its way already, as within a bulk create, and this one would end up in the middle of it.
+ * an answer is on its way already, as within a bulk create, and this one would end up in the middle of it. Returns the code
+ * that was answered; undefined: nothing was.
  */
-export function answerClientError(error: Error, socket: Socket, isAnswering: boolean): void {
+export function answerClientError(
+  error: Error,
+  socket: Socket,
+  isAnswering: boolean,
+  requestId: string,
+): RefusalCode | undefined {
   if (codeOf(error) === "ECONNRESET" || !socket.writable || isAnswering) {
     socket.destroy();
-    return;
+    return undefined;
   }
-  const { status, body } = refusalAnswer(refusalOf(codeOf(error)));
+  const refusal = refusalOf(codeOf(error));
+  const { status, body } = refusalAnswer(refusal);
   const text = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+      `${REQUEST_ID_HEADER}: ${requestId}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
   );
+  return refusal.refusal;
 }
 
 function refusalOf(code: string | undefined): Refusal {

@@ -1,4 +1,5 @@
 import type { FastifyReply } from "fastify";
+import { REQUEST_ID_HEADER } from "../../wire/routes.ts";
 
 /** A comment is sent after so long a silence, so that proxies do not take the connection for dead. */
 const PING_MS = 15_000;
@@ -32,7 +33,7 @@ export function openEventStream(reply: FastifyReply, idleMs: number): EventStrea
       "cache-control": "no-store",
       // For nginx, which would gather the pieces.
       "x-accel-buffering": "no",
-      "x-request-id": reply.request.id,
+      [REQUEST_ID_HEADER]: reply.request.id,
     });
     raw.setTimeout(idleMs, () => {
       if (raw.writableLength > 0) raw.destroy();

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -6,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { bytesOf } from "../../lib/byte-block.ts";
 import { within } from "../../lib/deadline.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
+import { IDEMPOTENCY_HEADER, REQUEST_ID_HEADER } from "../../wire/routes.ts";
 import { Refusal, type RefusalCode } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { Chat } from "../chat/chat.ts";
@@ -66,6 +67,7 @@ export async function buildServer(
   const unhurried = new WeakSet<Socket>();
   const server = Fastify({
     logger: false, // requests are logged below, in one line and without secrets
+    genReqId: newRequestId,
     bodyLimit: SMALL_BODY_BYTES,
     requestTimeout: parts.requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -77,7 +79,10 @@ export async function buildServer(
     clientErrorHandler: (error, socket) => {
       // Node tells this of a request once. What it leaves alone then goes on.
       const isLate = codeOf(error) === "ERR_HTTP_REQUEST_TIMEOUT";
-      if (!isLate || !unhurried.has(socket)) answerClientError(error, socket, answering.has(socket));
+      if (isLate && unhurried.has(socket)) return;
+      const requestId = newRequestId();
+      const code = answerClientError(error, socket, answering.has(socket), requestId);
+      if (code !== undefined) parts.log.debug({ requestId, code }, "request refused");
     },
     http: {
       requireHostHeader: false, // refused below, in our words
@@ -97,7 +102,7 @@ export async function buildServer(
     answerError(parts, error, request, reply);
   });
   server.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
+    reply.header(REQUEST_ID_HEADER, request.id);
     done();
   });
   server.addHook("onRequest", (request, _reply, done) => {
@@ -137,6 +142,11 @@ export async function buildServer(
   return server;
 }
 
+/** Random: a client may report the id of an answer long after a restart, and one service's log must not hold it twice. */
+function newRequestId(): string {
+  return randomUUID();
+}
+
 /** Closes what one address opens beyond its share of the connections. */
 function limitConnections(server: FastifyInstance, { connectionsPerAddress: max, log }: HttpParts): void {
   const open = new Map<string, number>();
@@ -164,6 +174,7 @@ function refuseExpectation(_request: IncomingMessage, response: ServerResponse):
   const { status, body } = refusalAnswer(refusal);
   response.statusCode = status;
   response.setHeader("content-type", JSON_TYPE);
+  response.setHeader(REQUEST_ID_HEADER, newRequestId());
   response.end(JSON.stringify(body));
 }
 
@@ -298,6 +309,8 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   else if (status >= 500 && body.error.code !== "draining" && body.error.code !== "store_damaged")
     log.error({ ...line, err: error }, "request failed");
   else log.debug({ ...line, code: body.error.code }, "request refused");
+  // What the framework refuses before routing has met no hook.
+  reply.header(REQUEST_ID_HEADER, request.id);
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
   // The framework closes the connection where it refuses a body; a client that is still sending would see a reset and
   // never the answer. Left open, Node reads the rest away, for as long as a request may take.

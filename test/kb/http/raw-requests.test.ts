@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openRunning } from "../service/running.ts";
+import { assertRequestId, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 
 let running: Running;
@@ -19,7 +19,12 @@ async function exchange(request: string): Promise<{ status: number; json: unknow
   const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
   socket.write(request);
   const [head = "", body = ""] = (await text(socket)).split("\r\n\r\n");
-  return { status: Number(head.split(" ")[1]), json: JSON.parse(body) };
+  const [line = "", ...headers] = head.split("\r\n");
+  const named = headers
+    .map((each) => each.split(": "))
+    .map(([name = "", value]) => [name.toLowerCase(), value]);
+  assertRequestId(request, Object.fromEntries(named));
+  return { status: Number(line.split(" ")[1]), json: JSON.parse(body) };
 }
 
 describe("a request", () => {
@@ -32,6 +37,16 @@ describe("a request", () => {
       status: 417,
     },
     { name: "that is none", request: "asdf\r\n\r\n", status: 400 },
+    {
+      name: "for an address that is malformed",
+      request: "GET /%E0%A4%A HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+      status: 400,
+    },
+    {
+      name: "for an unknown address",
+      request: "GET /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+      status: 404,
+    },
   ])("$name is refused in JSON with $status", async ({ request, status }) => {
     expect(await exchange(request)).toMatchObject({
       status,
@@ -42,6 +57,15 @@ describe("a request", () => {
   it("of HTTP/1.0 needs no Host", async () => {
     expect(await exchange("GET /v1/health HTTP/1.0\r\n\r\n")).toMatchObject({ status: 200 });
   });
+});
+
+it("the id of a request comes again neither in a service nor in the next one", async () => {
+  const next = await openRunning();
+  const ids: unknown[] = [];
+  for (const one of [running, running, next, next])
+    ids.push((await one.send("GET", "/v1/health")).headers["x-request-id"]);
+  expect(new Set(ids).size).toBe(4);
+  await next.close();
 });
 
 describe("an upload that its client breaks off", () => {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -117,8 +118,16 @@ async function send(
     ...(body === undefined ? {} : { body }),
   });
   const text = await answer.body.text();
+  assertRequestId(`${method} ${url}`, answer.headers);
   return { status: answer.statusCode, headers: answer.headers, text, json: parsed(text) };
 }
+
+/** Every answer names its request, whatever was asked and however it ended. */
+export function assertRequestId(asked: string, headers: Answered["headers"]): void {
+  assert.match(String(headers["x-request-id"]), REQUEST_ID, `x-request-id of ${asked}`);
+}
+
+const REQUEST_ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 function bodyOf(body: Sent["body"]): { body: string | Uint8Array | FormData | undefined; json: boolean } {
   if (body === undefined || body instanceof FormData) return { body, json: false };
