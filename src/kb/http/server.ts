@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { bytesOf } from "../../lib/byte-block.ts";
 import { within } from "../../lib/deadline.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { IDEMPOTENCY_HEADER, REQUEST_ID_HEADER } from "../../wire/routes.ts";
+import { IDEMPOTENCY_HEADER, REQUEST_ID_HEADER, ROUTES } from "../../wire/routes.ts";
 import { Refusal, type RefusalCode } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { Chat } from "../chat/chat.ts";
@@ -36,6 +36,7 @@ import { addSearchRoutes } from "./search-routes.ts";
 import { refusalAnswer } from "./status.ts";
 import { holdHandlers, openUnderWay, workOn } from "./under-way.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
+import { oneOf } from "./validate.ts";
 import { addWebhookRoutes } from "./webhook-routes.ts";
 
 /** How much longer than the text itself a body may be: JSON escapes every line break and quote of it. */
@@ -342,11 +343,13 @@ function refuseRoute(table: RouteTable, request: FastifyRequest, reply: FastifyR
   const path = request.url.split("?", 1)[0] ?? "";
   const methods = table.methodsOf(path);
   if (methods.length === 0) {
-    throw new Refusal("route_not_found", "There is no operation at this address.");
+    throw new Refusal("route_not_found", "There is no operation at this address.", {
+      hint: `GET ${ROUTES.openApi} lists the operations.`,
+    });
   }
   reply.header("allow", methods.join(", "));
   throw new Refusal(
     "method_not_allowed",
-    `${request.method} is not possible here; ${methods.join(", ")} is.`,
+    `This address does not take ${request.method}, expected ${oneOf(methods)}.`,
   );
 }

@@ -42,7 +42,7 @@ function expected(issue: Issue): string {
     case "invalid_type":
       return TYPE_WORDS[issue.expected] ?? issue.expected;
     case "invalid_value":
-      return `one of ${issue.values.map((value) => String(value)).join(", ")}`;
+      return oneOf(issue.values.map((value) => shown(String(value))));
     case "too_small":
       return bound(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum);
     case "too_big":
@@ -57,6 +57,12 @@ function expected(issue: Issue): string {
     case "unrecognized_keys":
       return issue.message.replace(/^expected /, "");
   }
+}
+
+/** `a`, `a or b`, `a, b or c`. */
+export function oneOf(words: readonly string[]): string {
+  const last = words.at(-1) ?? "nothing";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} or ${last}`;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {

@@ -14,6 +14,18 @@ afterAll(async () => {
   await endpoint.close();
 });
 
+it("a refused value is named beside the ones that are taken, as they are sent", async () => {
+  const messageOf = async (change: object): Promise<string> => {
+    return (await ask(running, { user: "Hello?", ...change })).json.message;
+  };
+  expect(await messageOf({ user_urls: [{ type: "audio", url: "http://a.b/" }] })).toBe(
+    'user_urls[0].type: expected "image", got "audio"',
+  );
+  expect(await messageOf({ response_type: "xml" })).toBe(
+    'response_type: expected "text" or "json", got "xml"',
+  );
+});
+
 describe("a question is refused", () => {
   it.each<[string, object, number, string, string | undefined]>([
     ["without agent_id", { agent_id: undefined }, 400, "invalid_field", "agent_id"],
