@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../src/kb/store/sqlite/open.ts";
@@ -23,10 +24,11 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
   });
 
   let made = 0;
+  const idOf = (number: number): string => number.toString(16).padStart(24, "0");
   const create = async (accountId: string): Promise<unknown> => {
     made += 1;
     const content = `text ${made} `.repeat(20_000);
-    const id = made.toString(16).padStart(24, "0");
+    const id = idOf(made);
     const resource: NewResource = {
       accountId,
       id,
@@ -61,5 +63,44 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
     disk.grow(64 * 1024);
     await create(account.id);
     expect((await store.collections(account.id))[0]?.resources).toBe((collection?.resources ?? 0) + 1);
+  });
+
+  it("deletes every resource while no byte is free, and then writes again", async () => {
+    await store.close();
+    disk.grow(64 * 1024);
+    const path = join(disk.path, "roomy.sqlite");
+    store = await openSqliteStore({ path });
+    const account = await store.ensureAccount("local");
+    const first = made + 1;
+    for (let tries = 0; tries < 6; tries += 1) await create(account.id);
+    disk.fill();
+    await expect(create(account.id)).rejects.toMatchObject({ code: "disk_full" });
+    for (let number = first; number < first + 6; number += 1) {
+      const deleted = await store.deleteResource({ accountId: account.id, id: idOf(number), nowIso: NOW });
+      expect(deleted?.isDeleted).toBe(true);
+    }
+    expect((await store.collections(account.id))[0]?.resources).toBe(0);
+    disk.free();
+    await create(account.id);
+    // The answer comes before the reserve is taken; the next one behind it.
+    await create(account.id);
+    expect(statSync(`${path}-reserve`)).toMatchObject({ size: 4 * 1024 * 1024 });
+  });
+
+  it("has room again for what is as large as what was deleted, when it filled the disk itself", async () => {
+    await store.close();
+    disk.grow(64 * 1024);
+    store = await openSqliteStore({ path: join(disk.path, "roomy.sqlite") });
+    const account = await store.ensureAccount("local");
+    const ids: string[] = [];
+    for (let failures = 0; failures < 3;) {
+      const created = await create(account.id).catch(() => undefined);
+      if (created === undefined) failures += 1;
+      else ids.push(idOf(made));
+    }
+    for (const id of ids.slice(0, 10)) {
+      expect(await store.deleteResource({ accountId: account.id, id, nowIso: NOW })).toBeDefined();
+    }
+    await create(account.id);
   });
 });

@@ -13,6 +13,7 @@ import { storeFailure } from "./failures.ts";
 import { collectIndexChanges } from "./index-changes.ts";
 import { prepareKeyWrites } from "./key-rows.ts";
 import { prepareJobWrites, type JobWrites } from "./job-writes.ts";
+import { openReserve } from "./reserve.ts";
 import { prepareRetentionWrites, type RetentionWrites } from "./retention.ts";
 import { prepareServingWrites, type ServingWrites } from "./serving.ts";
 import { prepareSmallWrites } from "./small-writes.ts";
@@ -82,8 +83,13 @@ type Queued<W> = {
 /** Batches between looks at the size of the log, which cost a system call each. */
 const CHECKPOINT_EVERY = 16;
 
+/** How often a write that frees space runs again on a full disk: from the reserve, and with the log emptied as well. */
+const FREEING_TRIES = 2;
+
 interface Waiting {
   readonly run: () => unknown;
+  /** How often it may run again when the disk is full. */
+  readonly triesOnFull: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
 }
@@ -108,22 +114,26 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
   const release = db.prepare("RELEASE one");
   const undo = db.prepare("ROLLBACK TO one");
   const pageBytes = Number(db.pragma("page_size", { simple: true }));
+  const reserve = openReserve(path);
   const inbox: Waiting[] = [];
   let scheduled = false;
   let batches = 0;
 
-  function enqueue<T>(run: () => T): Promise<T> {
+  function enqueue<T>(run: () => T, triesOnFull = 0): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      inbox.push({ run, resolve, reject });
+      inbox.push({ run, triesOnFull, resolve, reject });
       schedule();
     });
   }
 
   /** The writes of an object, each a write of its own in the queue. */
-  function queued<W extends Record<keyof W, (argument: never) => unknown>>(writes: W): Queued<W> {
+  function queued<W extends Record<keyof W, (argument: never) => unknown>>(
+    writes: W,
+    triesOnFull = 0,
+  ): Queued<W> {
     const wrapped = Object.entries<(argument: never) => unknown>(writes).map(([name, write]) => [
       name,
-      (argument: never) => enqueue(() => write(argument)),
+      (argument: never) => enqueue(() => write(argument), triesOnFull),
     ]);
     return Object.fromEntries(wrapped) as Queued<W>; // each write by its own name
   }
@@ -143,21 +153,22 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
     // Behind the event loop's turn, in which every message that has arrived is taken into the inbox.
     setImmediate(() => {
       scheduled = false;
-      writeBatch();
+      writeBatch(inbox);
       if (inbox.length > 0) schedule();
       if (++batches % CHECKPOINT_EVERY === 0 || inbox.length === 0) checkpoint();
+      if (inbox.length === 0) reserve.refill();
     });
   }
 
-  function writeBatch(): void {
+  function writeBatch(queue: Waiting[]): void {
     const done: { waiting: Waiting; value: unknown }[] = [];
     const until = performance.now() + BATCH_MS_MAX;
     let begun = false;
     try {
-      if (inbox.length > 0) begin.run();
+      if (queue.length > 0) begin.run();
       begun = true;
-      while (inbox.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
-        const waiting = inbox.shift();
+      while (queue.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
+        const waiting = queue.shift();
         if (waiting !== undefined) runOne(waiting, done);
       }
       if (!db.inTransaction) return;
@@ -167,9 +178,12 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
       index.clear();
       if (db.inTransaction) rollback.run();
       const failure = storeFailure(error, path);
-      for (const { waiting } of done) waiting.reject(failure);
+      for (const { waiting } of done) {
+        if (failure.code === "disk_full" && waiting.triesOnFull > 0) writeFromReserve(waiting);
+        else waiting.reject(failure);
+      }
       // Where no transaction begins, none of those that wait can be written, and trying on would have no end.
-      if (!begun) for (const waiting of inbox.splice(0)) waiting.reject(failure);
+      if (!begun) for (const waiting of queue.splice(0)) waiting.reject(failure);
       return;
     }
     for (const { waiting, value } of done) waiting.resolve(value as never); // run and resolve come from one enqueue
@@ -185,11 +199,33 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
       done.push({ waiting, value });
     } catch (error) {
       index.revert();
-      waiting.reject(storeFailure(error, path));
       // SQLite itself takes the whole transaction back on some errors (disk full, I/O): all of the batch failed.
-      if (!db.inTransaction) throw error;
+      if (!db.inTransaction) {
+        done.push({ waiting, value: undefined });
+        throw error;
+      }
+      waiting.reject(storeFailure(error, path));
       undo.run();
       release.run();
+    }
+  }
+
+  /** Runs a write that frees space alone, with the reserve for its log, and turns what it freed into the next reserve. */
+  function writeFromReserve({ triesOnFull, ...waiting }: Waiting): void {
+    reserve.release();
+    // Only when the reserve alone did not do: a copy that fails half-way has used it up.
+    if (triesOnFull < FREEING_TRIES) emptyLog();
+    writeBatch([{ ...waiting, triesOnFull: triesOnFull - 1 }]);
+    emptyLog();
+    reserve.refill();
+  }
+
+  /** Copies all of the log into the database and gives its space back to the disk, as far as the disk permits. */
+  function emptyLog(): void {
+    try {
+      db.pragma("wal_checkpoint(TRUNCATE)");
+    } catch {
+      // As in `checkpoint`: all of the log is read where it is, and the writes report what is wrong.
     }
   }
 
@@ -219,7 +255,7 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
       enqueue(() => noted(resources.enqueueCreate(resource, job), alongside)),
     enqueueUpdate: ({ at, job, alongside }) =>
       enqueue(() => noted(resources.enqueueUpdate(at, job), alongside)),
-    deleteResource: (at) => enqueue(() => resources.remove(at)),
+    deleteResource: (at) => enqueue(() => resources.remove(at), FREEING_TRIES),
     addFile: ({ file, alongside }) =>
       enqueue(() => {
         small.addFile(file);
@@ -228,7 +264,7 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
       }),
     ...queued(webhooks),
     ...queued(chat),
-    ...queued(retention),
+    ...queued(retention, FREEING_TRIES),
     ...queued({ begin: jobs.begin, postpone: jobs.postpone, handBack: jobs.handBack }),
     ...queued({ fail: resources.fail }),
     ...queued({ sweep: notes.sweep }),
@@ -236,7 +272,7 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
     putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),
     putSentences: ({ fingerprint, chunks }) => enqueue(() => vectors.putSentences(fingerprint, chunks)),
     async close() {
-      while (inbox.length > 0) writeBatch();
+      while (inbox.length > 0) writeBatch(inbox);
       db.close();
     },
   };
