@@ -16,9 +16,21 @@ export type NamedKind =
 
 /**
  * Formats in which a title is looked for. Everything else is `plain`: its title is its path. Of `html` and `mail` the
- * readable text is sent, as Markdown, of `csv` and `tsv` each row with the names of its columns where the table has such.
+ * readable text is sent, as Markdown, of `csv` and `tsv` each row with the names of its columns where the table has such,
+ * of `subtitles` and `notebook` their text.
  */
-export type TextFormat = "markdown" | "asciidoc" | "org" | "rst" | "html" | "mail" | "csv" | "tsv" | "plain";
+export type TextFormat =
+  | "markdown"
+  | "asciidoc"
+  | "org"
+  | "rst"
+  | "html"
+  | "mail"
+  | "csv"
+  | "tsv"
+  | "subtitles"
+  | "notebook"
+  | "plain";
 
 const FILE: NamedKind = { kind: "file" };
 const PLAIN: NamedKind = { kind: "content", format: "plain" };
@@ -31,6 +43,8 @@ const TEXT_FORMATS: readonly (readonly [TextFormat, string])[] = [
   ["mail", "eml"],
   ["csv", "csv"],
   ["tsv", "tsv tab"],
+  ["subtitles", "vtt srt"],
+  ["notebook", "ipynb"],
   ["org", "org"],
   ["rst", "rst"],
 ];
@@ -98,7 +112,14 @@ function each(extensions: string, make: (extension: string) => NamedKind): [stri
 export function isConverted(named: NamedKind): boolean {
   return named.kind === "office" || (named.kind === "content" && CONVERTED_TEXT.has(named.format));
 }
-const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set(["html", "mail", "csv", "tsv"]);
+const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set([
+  "html",
+  "mail",
+  "csv",
+  "tsv",
+  "subtitles",
+  "notebook",
+]);
 
 /**
  * What has to be opened to get at a file's text, by its first kilobytes; undefined where the bytes are the text, or no
@@ -111,6 +132,8 @@ export function containerOf(named: NamedKind, head: Buffer): Container | undefin
     case "html":
     case "csv":
     case "tsv":
+    case "subtitles":
+    case "notebook":
       return beginsBinary(head) ? undefined : named.format;
     case "mail":
       return beginsAsMail(head) ? "mail" : undefined;

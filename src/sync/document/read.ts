@@ -318,6 +318,8 @@ const NO_TEXT: Readonly<Record<Container, string>> = {
   mail: "there is no text in the mail",
   csv: "there is no text in the table",
   tsv: "there is no text in the table",
+  subtitles: "there is no text in the subtitles",
+  notebook: "there is no text in the notebook",
   html: "there is no text in the page: scripts may make it, and none are run",
 };
 

@@ -35,6 +35,8 @@ export function nameText(text: string, format: TextFormat): Naming {
     case "mail":
     case "csv":
     case "tsv":
+    case "subtitles":
+    case "notebook":
     case "plain":
       return {};
   }

@@ -79,6 +79,30 @@ describe("tables of text", () => {
   });
 });
 
+describe("text whose name declares its structure", () => {
+  const notebook = { nbformat: 4, cells: [{ cell_type: "markdown", source: "# Harvest" }] };
+  it.each([
+    [
+      "subtitles",
+      "a.vtt",
+      "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Anna>Hi\n",
+      "a.vtt",
+      "[00:00:01]\nAnna: Hi",
+    ],
+    ["subtitles that are none", "a.srt", " some text\n", "a.srt", " some text\n"],
+    ["a notebook", "a.ipynb", JSON.stringify(notebook), "Harvest", "# Harvest"],
+    ["a notebook that is none", "a.ipynb", '{"cells": []}', "a.ipynb", '{"cells": []}'],
+  ])("gives its text: %s", async (_name, path, bytes, title, text) => {
+    expect(await content(path, bytes)).toEqual({ title, text });
+  });
+
+  it("is skipped with the reason where there is no text", async () => {
+    expect(await reasonOf("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n\n")).toBe(
+      "skipped: there is no text in the subtitles",
+    );
+  });
+});
+
 describe("the text of a document", () => {
   it("DOCX: headings, paragraphs, tables; the title of its properties", async () => {
     expect(await content("a.docx", WORD)).toEqual({

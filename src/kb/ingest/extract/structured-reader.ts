@@ -2,7 +2,7 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import { openGate } from "../../../lib/gate.ts";
 import { lazyWorker } from "../../../lib/lazy-worker.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
-import { STRUCTURED_CHARS_MAX, structuredText } from "./structured-text.ts";
+import { structuredCharsMax, structuredText } from "./structured-text.ts";
 import type { StructuredMethods } from "./structured-worker.ts";
 import type { TextForm } from "./text-form.ts";
 
@@ -33,7 +33,7 @@ export function openStructuredReader(): StructuredReader {
   });
   return {
     layOut: async (text, form) =>
-      text.length <= INLINE_CHARS_MAX || text.length > STRUCTURED_CHARS_MAX
+      text.length <= INLINE_CHARS_MAX || text.length > structuredCharsMax(form)
         ? structuredText(text, form)
         : await line.run(() => worker.call("layOut", { text, form })),
     close: () => void worker.close(),

@@ -1,10 +1,18 @@
 /**
  * How a text is read. `as-written`: to the letter, whatever it looks like. `page`: HTML, of which the readable part counts.
- * `csv`, `tsv`: a table, if its first row names the columns. `json`: gets line breaks where it has none. `undeclared`:
- * neither type nor name says anything, so that what begins as a page of HTML is one, and JSON gets its line breaks; no text
+ * `csv`, `tsv`: a table, if its first row names the columns. `json`: gets line breaks where it has none. `subtitles`: WebVTT
+ * or SubRip, `notebook`: Jupyter, of which the text counts; what is none stays as written. `undeclared`: neither type nor name says anything, so that what begins as a page of HTML is one, and JSON gets its line breaks; no text
  * becomes a table for its tabs or commas.
  */
-export type TextForm = "as-written" | "page" | "csv" | "tsv" | "json" | "undeclared";
+export type TextForm =
+  | "as-written"
+  | "page"
+  | "csv"
+  | "tsv"
+  | "json"
+  | "subtitles"
+  | "notebook"
+  | "undeclared";
 
 const BY_TYPE: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["text/markdown", "as-written"],
@@ -15,6 +23,9 @@ const BY_TYPE: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["application/json", "json"],
   ["text/html", "page"],
   ["application/xhtml+xml", "page"],
+  ["text/vtt", "subtitles"],
+  ["application/x-subrip", "subtitles"],
+  ["application/x-ipynb+json", "notebook"],
 ]);
 
 const BY_EXTENSION: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
@@ -26,6 +37,9 @@ const BY_EXTENSION: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["htm", "page"],
   ["html", "page"],
   ["xhtml", "page"],
+  ["vtt", "subtitles"],
+  ["srt", "subtitles"],
+  ["ipynb", "notebook"],
 ]);
 
 /** Names of text that is never anything else, whatever type is declared with it. */
@@ -39,6 +53,8 @@ export function textFormOf(type: string | undefined, name: string): TextForm {
   if (WRITTEN.test(name)) return "as-written";
   const essence = (type ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const extension = /\.([a-z0-9]{1,10})$/i.exec(name)?.[1]?.toLowerCase() ?? "";
-  const form = BY_TYPE.get(essence) ?? BY_EXTENSION.get(extension);
+  const named = BY_EXTENSION.get(extension);
+  // Notebooks are JSON, and are declared so by clients that know no more.
+  const form = named === "notebook" ? named : (BY_TYPE.get(essence) ?? named);
   return form ?? (essence === "text/plain" ? "as-written" : "undeclared");
 }

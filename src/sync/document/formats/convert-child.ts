@@ -40,9 +40,11 @@ async function readContainer(
       return readPage(bytes);
     }
     case "csv":
-    case "tsv": {
-      const { readTable } = await import("./delimited.ts");
-      return readTable(bytes, container);
+    case "tsv":
+    case "subtitles":
+    case "notebook": {
+      const { readStructured } = await import("./structured.ts");
+      return readStructured(bytes, container);
     }
     case "mail": {
       const { readMail } = await import("./mail.ts");

@@ -12,6 +12,10 @@ it.each([
   ["application/octet-stream", "people.TSV", "tsv"],
   [undefined, "page.html", "page"],
   ["application/json", "x", "json"],
+  ["application/json", "x.ipynb", "notebook"],
+  ["text/plain", "film.srt", "subtitles"],
+  ["text/vtt", "x", "subtitles"],
+  ["text/vtt", "x.txt", "as-written"],
   ["application/octet-stream", "x.py", "undeclared"],
   [undefined, "x", "undeclared"],
 ] as const)("text declared as %s in a file named %s is read as %s", (type, name, form) => {
