@@ -97,9 +97,13 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     lookAt(now());
     return others;
   };
+  /** An empty file looks for a resource of its own description alone, and may stay empty for good. */
+  const isEmptyFile = (part: RelativePath): boolean =>
+    ledger.files.living(source.id, part)?.state === "skipped";
   /** A resource that a create of that time made may be the one of a file that could not be read since. */
   const isQuestionable = ({ atMs }: CreateIntent): boolean =>
-    unsearched.parts.includes("") || (unsearched.parts.length > 0 && atMs <= unsearched.sinceMs);
+    unsearched.parts.includes("") ||
+    (atMs <= unsearched.sinceMs && unsearched.parts.some((part) => !isEmptyFile(part)));
   const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
   /** What may be too many is looked at only when nothing looks for its resource any more. */
   const isAwaited = (): boolean => now() >= failedUntilMs && isSeeking();

@@ -122,6 +122,27 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     expect(world.service.count("create")).toBe(3);
   });
 
+  it("second resources of a create that was sent again go although an empty file has a resource", async () => {
+    // Without the collections' ids the first create leaves before any list.
+    await begin({ ...options, collections: false });
+    for (const path of ["b.txt", "c.pdf"]) rmSync(join(world.root, path));
+    world.write("a.txt", "");
+    world.write("d.txt", "text d");
+    const before = world.service.live();
+    let creates = 0;
+    world.service.fault = ({ operation }) => {
+      if (operation !== "create") return undefined;
+      creates += 1;
+      return creates <= 2 ? { kind: "lose-answer" } : undefined;
+    };
+    await sync();
+    expect(creates).toBe(3);
+    expect(world.service.live().map(({ title }) => title)).toEqual([
+      ...before.map(({ title }) => title),
+      "d.txt",
+    ]);
+  });
+
   it("an equal resource that the adoption saw and left to others stays theirs", async () => {
     const before = await begin(options);
     const [a] = before;
