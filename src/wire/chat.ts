@@ -148,6 +148,8 @@ export const ChatAccepted = z.object({
   success: z.literal(true),
   message: z.string(),
   message_id: z.string(),
+  /** Whether the delivery will carry a signature (an addition): it does where the request has a secret. */
+  signed: z.boolean(),
 });
 export type ChatAccepted = z.infer<typeof ChatAccepted>;
 

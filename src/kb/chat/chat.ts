@@ -2,6 +2,7 @@ import { openGate } from "../../lib/gate.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
 import { canGo, readAgent, type Agents } from "../agents/agents.ts";
+import { noteOf, type Asked } from "../resources/asked.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { ThreadLink } from "../store/chat.ts";
@@ -40,8 +41,12 @@ export interface Chat {
   readonly agents: Agents;
   /** Answers. Throws, with the field at fault, whatever a request can be refused for. */
   complete(accountId: string, body: ChatBody, waiting: Waiting): Promise<ChatResponse>;
-  /** Checks a request whose answer is delivered later, and keeps it; durable when it resolves. */
-  accept(accountId: string, body: ChatBody): Promise<{ readonly messageId: string }>;
+  /** Checks a request whose answer is delivered later, and stores it with its note; durable when it resolves. */
+  accept(
+    accountId: string,
+    body: ChatBody,
+    asked: Pick<Asked, "request">,
+  ): Promise<{ readonly messageId: string }>;
   /** Works on a kept request; `asking` as `recall` gives it. */
   run(asking: Asking, waiting: Waiting): Promise<ChatResponse>;
   /** A kept request, checked anew: what it names may be gone meanwhile. */
@@ -98,12 +103,12 @@ export function openChat(parts: ChatParts): Chat {
       count(asking);
       return run(asking, waiting);
     },
-    accept: async (accountId, body) => {
+    accept: async (accountId, body, asked) => {
       if (body.stream) throw invalidField("stream", "expected false where the answer goes to a webhook");
       const messageId = newHexId(kb.nowMs());
       count(await check(accountId, messageId, body));
       const job = { accountId, messageId, body: JSON.stringify(body), nowMs: kb.nowMs() };
-      await kb.store.addChatJob(job, JOBS_MAX);
+      await kb.store.addChatJob(job, JOBS_MAX, noteOf(asked, 202, kb.nowMs()));
       return { messageId };
     },
     threadOf: async (accountId, { agent_id: agentId, thread_id: threadId }) => {

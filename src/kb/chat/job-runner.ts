@@ -262,8 +262,8 @@ function deliver(
 export function noticeChatJobs(store: Store, wake: () => void): Store {
   return {
     ...store,
-    addChatJob: async (job, jobsMax) => {
-      await store.addChatJob(job, jobsMax);
+    addChatJob: async (job, jobsMax, alongside) => {
+      await store.addChatJob(job, jobsMax, alongside);
       wake();
     },
   };

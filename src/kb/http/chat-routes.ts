@@ -1,11 +1,16 @@
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ChatAccepted, ChatAnswer, ChatBody } from "../../wire/chat.ts";
-import { ROUTES } from "../../wire/routes.ts";
+import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import type { Chat } from "../chat/chat.ts";
+import type { KeptAnswer } from "../store/request-note.ts";
+import type { DeliveryTarget } from "../store/webhooks.ts";
 import { openEventStream } from "./event-stream.ts";
+import { readIdempotencyKey, readKept } from "./idempotency.ts";
+import type { SentAnswer } from "./idempotency.ts";
 import { leavingSignal } from "./leaving.ts";
-import { callerOf, requireKey, routeConfig, sendJson } from "./operation.ts";
+import { callerOf, requestSha256, requireKey, routeConfig, send, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
+import { IDEMPOTENCY_DOC } from "./route-table.ts";
 import type { RouteDoc } from "./route-table.ts";
 import { refusalAnswer } from "./status.ts";
 import { readBody } from "./validate.ts";
@@ -17,9 +22,12 @@ const DOC: RouteDoc = {
   body: ChatBody,
   events:
     "With `stream`: events `delta` (`{content}`) and, last, `completed` (as the JSON answer) or `error` (a Failure).",
+  headers: { [IDEMPOTENCY_HEADER]: `${IDEMPOTENCY_DOC} Of questions whose answers go to a webhook.` },
   answers: { 200: ChatAnswer, 202: ChatAccepted },
 };
 
+/** Added to the answer where nothing will prove to the receiver who sent it. */
+const UNSIGNED = " It is not signed: send webhook.secret to have it signed.";
 /** The longest question, escaped in the longest way, with variables and addresses. */
 const CHAT_BODY_BYTES_MAX = 6 * 1024 * 1024;
 
@@ -34,12 +42,8 @@ export function addChatRoutes(server: FastifyInstance, parts: HttpParts, chat: C
     handler: async (request, reply) => {
       const { accountId } = callerOf(request);
       const body = readBody(ChatBody, request.body);
-      if (chat.targetOf(body) !== undefined) {
-        const { messageId } = await chat.accept(accountId, body);
-        const message = "Your response will be sent through configured means.";
-        const accepted: ChatAccepted = { success: true, message, message_id: messageId };
-        return sendJson(reply, 202, JSON.stringify(accepted));
-      }
+      const target = chat.targetOf(body);
+      if (target !== undefined) return send(reply, await accept(parts, chat, request, body, target));
       const signal = leavingSignal(request, reply);
       if (body.stream) return stream(parts, chat, accountId, body, signal, reply);
       const response = await chat.complete(accountId, body, { signal });
@@ -47,6 +51,37 @@ export function addChatRoutes(server: FastifyInstance, parts: HttpParts, chat: C
       return sendJson(reply, 200, JSON.stringify(answer));
     },
   });
+}
+
+/** Takes a question whose answer goes to a webhook; under an Idempotency-Key once. */
+async function accept(
+  { idempotency }: HttpParts,
+  chat: Chat,
+  request: FastifyRequest,
+  body: ChatBody,
+  { secrets }: DeliveryTarget,
+): Promise<SentAnswer> {
+  const { accountId } = callerOf(request);
+  const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
+  const answerOf = (messageId: string): SentAnswer => {
+    const signed = secrets.length > 0;
+    const message = `Your response will be sent through configured means.${signed ? "" : UNSIGNED}`;
+    const accepted: ChatAccepted = { success: true, message, message_id: messageId, signed };
+    return { status: 202, body: JSON.stringify(accepted) };
+  };
+  if (key === undefined) return answerOf((await chat.accept(accountId, body, {})).messageId);
+  const sha256 = requestSha256(request);
+  const work = async (): Promise<SentAnswer> => {
+    const asked = { request: { key, bodySha256: sha256 } };
+    return answerOf((await chat.accept(accountId, body, asked)).messageId);
+  };
+  const again = async (noted: KeptAnswer): Promise<SentAnswer> => {
+    const kept = readKept(noted);
+    if (kept.kind !== "question") throw new Error("a question was noted as something else");
+    // The same request: its target has the same secrets.
+    return answerOf(kept.messageId);
+  };
+  return idempotency.once({ accountId, key, sha256 }, work, again);
 }
 
 /** What fails before the first piece is an answer with its status, as without a stream; later it is an event. */

@@ -65,7 +65,8 @@ export type Kept =
   | { readonly kind: "answer"; readonly body: string }
   | { readonly kind: "resource"; readonly resource: Resource }
   | { readonly kind: "reference"; readonly resourceId: string }
-  | { readonly kind: "file"; readonly file: StoredFile };
+  | { readonly kind: "file"; readonly file: StoredFile }
+  | { readonly kind: "question"; readonly messageId: string };
 
 /** Begins a reference in the notes of earlier versions. */
 const OLD_REFERENCE = "resource ";
@@ -75,11 +76,17 @@ export function readKept({ body }: KeptAnswer): Kept {
   if (body.startsWith(OLD_REFERENCE))
     return { kind: "reference", resourceId: body.slice(OLD_REFERENCE.length) };
   // Written by the store, with one of these fields or, by earlier versions, as an answer.
-  const note = JSON.parse(body) as { resource?: Resource; resourceId?: string; file?: StoredFile };
+  const note = JSON.parse(body) as {
+    resource?: Resource;
+    resourceId?: string;
+    file?: StoredFile;
+    messageId?: string;
+  };
   if (note.resource !== undefined)
     return { kind: "resource", resource: { ...note.resource, content: note.resource.content ?? "" } };
   if (note.resourceId !== undefined) return { kind: "reference", resourceId: note.resourceId };
   if (note.file !== undefined) return { kind: "file", file: note.file };
+  if (note.messageId !== undefined) return { kind: "question", messageId: note.messageId };
   return { kind: "answer", body };
 }
 

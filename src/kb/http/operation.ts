@@ -114,7 +114,7 @@ export function addOperation(server: FastifyInstance, parts: HttpParts, operatio
       const key =
         operation.again === undefined ? undefined : readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
       if (key === undefined) return send(reply, await handle({}));
-      const sha256 = hash("sha256", `${request.method} ${request.url} ${request.bodySha256}`, "hex");
+      const sha256 = requestSha256(request);
       const again = async (kept: KeptAnswer): Promise<SentAnswer> => {
         if (operation.again === undefined) throw new Error("the operation cannot answer again");
         return sentAnswer(request, await operation.again(accountId, kept, share));
@@ -123,6 +123,11 @@ export function addOperation(server: FastifyInstance, parts: HttpParts, operatio
       return send(reply, await parts.idempotency.once({ accountId, key, sha256 }, work, again));
     },
   });
+}
+
+/** What tells requests under one Idempotency-Key apart, on a route with a JSON body. */
+export function requestSha256({ method, url, bodySha256 }: FastifyRequest): string {
+  return hash("sha256", `${method} ${url} ${bodySha256}`, "hex");
 }
 
 /** A share of the room for answers, until the answer is over. */

@@ -63,7 +63,8 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     async (accountId: string, noted: KeptAnswer, share: AnswerShare): Promise<Answer> => {
       const kept = readKept(noted);
       if (kept.kind === "answer") return { status: noted.status, stream: streamOf([kept.body]) };
-      if (kept.kind === "file") throw new Error("a resource was noted as a file");
+      if (kept.kind === "file" || kept.kind === "question")
+        throw new Error("a resource was noted as something else");
       const resource =
         kept.kind === "resource" ? kept.resource : await readResource(kb, accountId, kept.resourceId);
       if (noted.status === QUEUED.status) return queued(resource);

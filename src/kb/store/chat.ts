@@ -1,3 +1,4 @@
+import type { Alongside } from "./request-note.ts";
 import type { StoredFile } from "./store.ts";
 import type { NewDelivery } from "./webhooks.ts";
 
@@ -24,8 +25,8 @@ export interface ChatStore {
   /** False: its job had ended before, and nothing was written. Throws `agent_gone`. */
   addTurn(turn: NewTurn): Promise<boolean>;
 
-  /** Puts a request into the queue of those that are answered later. Throws `queue_full` at `jobsMax`. */
-  addChatJob(job: NewChatJob, jobsMax: number): Promise<void>;
+  /** Puts a request into the queue of those that are answered later, and notes it. Throws `queue_full` at `jobsMax`. */
+  addChatJob(job: NewChatJob, jobsMax: number, alongside?: Pick<Alongside, "request">): Promise<void>;
   /** Oldest first, those numbers left out. */
   chatJobs(limit: number, except?: readonly number[]): Promise<readonly ChatJob[]>;
   /** Of one account, or of all. */

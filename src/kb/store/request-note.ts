@@ -29,8 +29,8 @@ export interface KeptAnswer {
   readonly bodySha256: string;
   readonly status: number;
   /**
-   * JSON text of what was written: `{"resource": …}` as it was then, `{"resourceId": …}` where that is long, or
-   * `{"file": …}`. A store of an earlier version may hold whole answers, and ids behind the word `resource`.
+   * JSON text of what was written: `{"resource": …}` as it was then, `{"resourceId": …}` where that is long, `{"file": …}`, or
+   * `{"messageId": …}` of a question. A store of an earlier version may hold whole answers, and ids behind the word `resource`.
    */
   readonly body: string;
 }

@@ -5,7 +5,7 @@ import type { Store } from "../../../src/kb/store/store.ts";
 import { ChatAccepted, ChatDelivery } from "../../../src/wire/chat.ts";
 import { type Behaviour, openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { openReceiver, signedBy, type Receiver } from "../webhooks/receiver.ts";
-import { ask, openAsking, remember } from "./asking.ts";
+import { ask, CHAT, openAsking, remember } from "./asking.ts";
 
 const WAIT = { timeout: 20_000, interval: 20 };
 
@@ -33,7 +33,8 @@ describe("an answer by webhook", () => {
       const webhook = { url: `${receiver.url}/ours`, secret, headers: { "X-Team": "harbour" } };
       const accepted = await ask(running, { user: "Tons?", variables: { a: 1 }, webhook, thread_id: "w" });
       expect(accepted.status).toBe(202);
-      const { message_id } = ChatAccepted.strict().parse(accepted.json);
+      const { message_id, signed } = ChatAccepted.strict().parse(accepted.json);
+      expect(signed).toBe(true);
       await vi.waitFor(() => expect(messagesTo("/ours")).toHaveLength(1), WAIT);
       const [message] = messagesTo("/ours");
       expect(message?.id).toBe(`msg_${message_id}`);
@@ -65,6 +66,59 @@ describe("an answer by webhook", () => {
       await running.close();
     }
   }, 240_000);
+
+  it.each<[string, (url: string) => object]>([
+    ["a webhook without a secret", (url) => ({ webhook: { url } })],
+    [
+      "the original's form, which has none",
+      (url) => ({ settings: { response_format: { type: "webhook", cred: { url } } } }),
+    ],
+  ])("is announced as unsigned, and is, with %s", async (name, target) => {
+    const running = await openAsking(undefined);
+    const path = `/${encodeURIComponent(name)}`;
+    try {
+      const accepted = await ask(running, { user: "Hello", ...target(receiver.url + path) });
+      expect(accepted).toMatchObject({ status: 202, json: { signed: false } });
+      expect(accepted.json.message).toContain("not signed");
+      await vi.waitFor(() => expect(messagesTo(path)).toHaveLength(1), WAIT);
+      expect(messagesTo(path)[0]?.headers).not.toHaveProperty("webhook-signature");
+    } finally {
+      await running.close();
+    }
+  });
+
+  it("is asked for once, however often the request comes under its Idempotency-Key", async () => {
+    const running = await openAsking(undefined);
+    try {
+      const send = (user: string, key = "q1") =>
+        running.send("POST", CHAT, {
+          body: { agent_id: "default", user, webhook: { url: `${receiver.url}/once`, secret: newSecret() } },
+          headers: { "idempotency-key": key },
+        });
+      const webhook = { url: `${receiver.url}/once`, secret: newSecret() };
+      const body = { agent_id: "default", user: "Tons?", webhook };
+      const headers = { "idempotency-key": "q1" };
+      const again = () => running.send("POST", CHAT, { body, headers });
+      const [first, ...others] = await Promise.all([again(), again(), again()]);
+      expect(first.status).toBe(202);
+      for (const other of others) expect(other).toMatchObject({ status: 202, text: first.text });
+      await vi.waitFor(() => expect(messagesTo("/once")).toHaveLength(1), WAIT);
+      // Answered by then: the note outlives the question.
+      await vi.waitFor(async () => expect(await running.store.chatJobs(10)).toEqual([]), WAIT);
+      expect(await again()).toMatchObject({ status: 202, text: first.text });
+      expect(await running.store.chatJobs(10)).toEqual([]);
+
+      expect(await send("Something else?")).toMatchObject({
+        status: 409,
+        json: { error: { code: "idempotency_conflict" } },
+      });
+      // Only what was accepted is noted.
+      expect((await send("", "q2")).status).toBe(400);
+      expect((await send("Something else?", "q2")).status).toBe(202);
+    } finally {
+      await running.close();
+    }
+  });
 
   it("that nobody takes for a day is a dead letter, listed and replayed under the same id", async () => {
     let nowMs = Date.now();

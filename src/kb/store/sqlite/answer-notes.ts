@@ -19,6 +19,8 @@ export interface AnswerNotes {
   /** The record as it is written; a long one by its id alone. */
   resource(resource: Omit<Resource, "content"> & { readonly content?: string }, request: RequestNote): void;
   file(file: StoredFile, request: RequestNote): void;
+  /** A question that is answered later, by the id of its answer. */
+  question(accountId: string, messageId: string, request: RequestNote): void;
   /** Leaves no text of a deleted resource: what was asked of it is answered from its id, as that it is gone. */
   forgetText(at: ResourceKey): void;
   /** Removes what is too old; answers how many. */
@@ -65,6 +67,7 @@ export function prepareAnswerNotes(db: Connection): AnswerNotes {
       note(resource.accountId, body, request, hasText ? resource.id : null);
     },
     file: (file, request) => note(file.accountId, { file }, request, null),
+    question: (accountId, messageId, request) => note(accountId, { messageId }, request, null),
     forgetText: (at) => void dropText.run(at),
     sweep: ({ nowMs, limit }) => collectOld.run(nowMs - ANSWER_KEPT_MS, limit).changes,
   };

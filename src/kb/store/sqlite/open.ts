@@ -127,7 +127,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     agents: (accountId) => here(() => chat.agents(accountId)),
     thread: (query) => reader.call("thread", query),
     addTurn: (turn) => writer.call("addTurn", turn),
-    addChatJob: (job, jobsMax) => writer.call("addChatJob", { job, jobsMax }),
+    addChatJob: (job, jobsMax, alongside) => writer.call("addChatJob", { job, jobsMax, alongside }),
     chatJobs: (limit, except = []) => reader.call("chatJobs", { limit, except }),
     chatJobFigures: (accountId) => reader.call("chatJobFigures", accountId),
     beginChatJob: (number) => writer.call("beginChatJob", number),

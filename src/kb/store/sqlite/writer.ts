@@ -1,5 +1,6 @@
 import type { UpgradeEar } from "../../../lib/upgrade.ts";
 import type { NewJob } from "../jobs.ts";
+import type { NewChatJob } from "../chat.ts";
 import type { Alongside } from "../request-note.ts";
 import type { Chunking, Expected, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
 import type { Account, Resource, RowVector, StoredFile } from "../store.ts";
@@ -63,12 +64,17 @@ export type Writer = {
   }): Promise<Resource | undefined>;
   deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
   addFile(argument: { file: StoredFile; alongside: Alongside | undefined }): Promise<void>;
+  addChatJob(argument: {
+    job: NewChatJob;
+    jobsMax: number;
+    alongside: Pick<Alongside, "request"> | undefined;
+  }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
   putSentences(argument: { fingerprint: string; chunks: readonly RowSentences[] }): Promise<void>;
   /** Commits what waits, copies the log into the database and closes the file. */
   close(): Promise<void>;
 } & Queued<WebhookWrites> &
-  Queued<ChatWrites> &
+  Queued<Omit<ChatWrites, "addChatJob">> &
   Queued<RetentionWrites> &
   Queued<Pick<JobWrites, "begin" | "postpone" | "handBack">> &
   Queued<Pick<ResourceWrites, "fail">> &
@@ -264,6 +270,11 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
       }),
     ...queued(webhooks),
     ...queued(chat),
+    addChatJob: ({ job, jobsMax, alongside }) =>
+      enqueue(() => {
+        chat.addChatJob({ job, jobsMax });
+        if (alongside?.request !== undefined) notes.question(job.accountId, job.messageId, alongside.request);
+      }),
     ...queued(retention, FREEING_TRIES),
     ...queued({ begin: jobs.begin, postpone: jobs.postpone, handBack: jobs.handBack }),
     ...queued({ fail: resources.fail }),
