@@ -8,7 +8,7 @@ import { readDocument, type ReadOutcome } from "../../../src/sync/document/read.
 import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../src/sync/document/recipe.ts";
 import { openRules } from "../../../src/sync/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
-import { docx, epub, openDocument, pptx, shape, wordParagraph, xlsx } from "./office-fixture.ts";
+import { docx, epub, openDocument, pptx, relations, shape, wordParagraph, xlsx } from "./office-fixture.ts";
 import { buildZip } from "./zip-fixture.ts";
 
 let root = "";
@@ -109,6 +109,29 @@ describe("the text of a document", () => {
       title: "Own title",
       text: "# Title of it\n\n# Part one\n\nText & more.\n\n| Region | Sum |\n| --- | --- |\n| North | 7 |",
     });
+  });
+
+  it("DOCX: headers and footers once each, without numbers of pages", async () => {
+    const run = (text: string): string => `<w:r><w:t xml:space="preserve">${text}</w:t></w:r>`;
+    const field = (instruction: string, result: string): string =>
+      `<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> ${instruction} </w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>${run(result)}<w:r><w:fldChar w:fldCharType="end"/></w:r>`;
+    const header = `<w:hdr><w:p>${run("Harvest report ")}<w:r><w:tab/></w:r>${field("TITLE", "of 2026")}</w:p></w:hdr>`;
+    const box =
+      "<mc:AlternateContent><mc:Choice><w:p><w:r><w:t>In a box</w:t></w:r></w:p></mc:Choice><mc:Fallback><w:p><w:r><w:t>In a box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent>";
+    const parts = {
+      "word/_rels/document.xml.rels": relations([
+        ["rId1", "styles", "styles.xml"],
+        ["rId2", "header", "header1.xml"],
+        ["rId3", "header", "header2.xml"],
+        ["rId4", "footer", "footer1.xml"],
+      ]),
+      "word/header1.xml": header,
+      "word/header2.xml": header,
+      "word/footer1.xml": `<w:ftr><w:p>${run("Page ")}${field("PAGE", "1")}${run(" of ")}<w:fldSimple w:instr="NUMPAGES">${run("9")}</w:fldSimple></w:p><w:p>${run("Draft ")}</w:p><w:p><w:r>${box}</w:r></w:p></w:ftr>`,
+    };
+    expect((await content("a.docx", docx(wordParagraph("Body"), { parts }))).text).toBe(
+      "Body\n\nHeaders and footers of the pages:\n\n- Harvest report of 2026\n- Draft\n- In a box",
+    );
   });
 
   it("DOCX without a title of its own: its first heading", async () => {

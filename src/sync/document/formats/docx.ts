@@ -2,12 +2,13 @@ import mammoth from "mammoth";
 import { htmlToMarkdown } from "../../../lib/markup/html-markdown.ts";
 import { type Archive, refuseBombs } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
+import { readMargins } from "./docx-margins.ts";
 import { packageTitle } from "./office-package.ts";
 
 /** Styles that are headings to a reader, beside those the library knows. */
 const STYLES = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"];
 
-/** Reads a Word document: headings, lists, tables, links, notes; pictures by their description. */
+/** Reads a Word document: headings, lists, tables, links, notes; pictures by their description; last what stands above and below the pages. */
 export async function readDocx(path: string, archive: Archive): Promise<Reading> {
   await refuseBombs(path, (name) => /\.(?:xml|rels)$/i.test(name));
   const { value } = await mammoth.convertToHtml(
@@ -20,5 +21,6 @@ export async function readDocx(path: string, archive: Archive): Promise<Reading>
     },
   );
   const { title: heading, markdown } = htmlToMarkdown(value, { whole: true });
-  return { title: (await packageTitle(archive)) ?? heading, markdown };
+  const parts = [markdown, await readMargins(archive)].filter((part) => part !== "");
+  return { title: (await packageTitle(archive)) ?? heading, markdown: parts.join("\n\n") };
 }

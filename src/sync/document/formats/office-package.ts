@@ -38,6 +38,7 @@ export async function requirePart(archive: Archive, name: string): Promise<Marku
 export interface Relations {
   readonly byId: ReadonlyMap<string, string>;
   readonly byType: ReadonlyMap<string, string>;
+  readonly all: readonly { readonly type: string; readonly name: string }[];
 }
 
 /** Reads what a part refers to (Open Packaging Conventions, relationships). */
@@ -46,16 +47,19 @@ export async function relationsOf(archive: Archive, part: string): Promise<Relat
   const rels = await parsePart(archive, posix.join(folder, "_rels", `${posix.basename(part)}.rels`));
   const byId = new Map<string, string>();
   const byType = new Map<string, string>();
+  const all: { type: string; name: string }[] = [];
   for (const root of rels === undefined ? [] : childrenNamed(rels, "Relationships")) {
     for (const { attributes } of childrenNamed(root, "Relationship")) {
       const { Id: id, Type: type = "", Target: target, TargetMode: mode } = attributes;
       if (id === undefined || target === undefined || mode === "External") continue;
       const name = target.startsWith("/") ? target.slice(1) : posix.join(folder, target);
       byId.set(id, name);
-      byType.set(type.slice(type.lastIndexOf("/") + 1), name);
+      const lastWord = type.slice(type.lastIndexOf("/") + 1);
+      byType.set(lastWord, name);
+      all.push({ type: lastWord, name });
     }
   }
-  return { byId, byType };
+  return { byId, byType, all };
 }
 
 /** White space within becomes single blanks. */
