@@ -190,6 +190,16 @@ export function chatContract(fixture: StoreFixture): void {
       expect(await store.file("linked")).toBeUndefined();
     });
 
+    it("goes with its turns in one removal, so that a thread more every hour keeps none", () =>
+      alone(async (store) => {
+        for (const id of ["a", "b"]) await store.addTurn(turn(id, { threadId: id }));
+        await store.addTurn(turn("c", { threadId: "c", nowIso: LATER }));
+        expect(await store.purgeThreads(LATER, 3)).toBe(3);
+        expect(await store.purgeThreads(LATER, 3)).toBe(1);
+        expect(await store.purgeThreads(LATER, 3)).toBe(0);
+        expect(await asked(store, { threadId: "c" })).toEqual(["c"]);
+      }));
+
     it("goes when nobody used it for long enough; its images go by themselves, and then their files", () =>
       alone(async (store) => {
         for (const token of ["old", "new"]) await store.addFile(file(token));
@@ -200,10 +210,9 @@ export function chatContract(fixture: StoreFixture): void {
         expect(await store.purgeThreadImages(LATER, 10)).toBe(1);
         expect(await imagesOf(store)).toEqual(["new"]);
         expect(await store.unusedFiles(FAR, 10)).toEqual(["old"]);
-        // The idle one: its turn first, then itself; the used one stays whole.
-        expect(await store.purgeThreads(LATER, 10)).toBe(1);
+        // The idle one, its turn and itself; the used one stays whole.
+        expect(await store.purgeThreads(LATER, 10)).toBe(2);
         expect(await asked(store, { threadId: "idle" })).toEqual([]);
-        expect(await store.purgeThreads(LATER, 10)).toBe(1);
         expect(await store.purgeThreads(LATER, 10)).toBe(0);
         expect(await asked(store)).toEqual(["a", "b"]);
         expect(await store.purgeThreads(FAR, 1)).toBe(1);

@@ -159,7 +159,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     handBackChatJob: (number) => void handBack.run(number),
     purgeThreads: ({ beforeIso, limit }) => {
       const turns = purgeTurns.run(beforeIso, limit).changes;
-      return turns > 0 ? turns : purgeThreads.run(beforeIso, limit).changes;
+      return turns + purgeThreads.run(beforeIso, limit - turns).changes;
     },
     purgeThreadImages: ({ beforeIso, limit }) => purgeImages.run(beforeIso, limit).changes,
   };

@@ -1,3 +1,4 @@
+import { KbsyncError } from "../../../lib/failure.ts";
 import type { UpgradeEar } from "../../../lib/upgrade.ts";
 import type { NewJob } from "../jobs.ts";
 import type { NewChatJob } from "../chat.ts";
@@ -168,37 +169,53 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
 
   function writeBatch(queue: Waiting[]): void {
     const done: { waiting: Waiting; value: unknown }[] = [];
-    const until = performance.now() + BATCH_MS_MAX;
+    if (queue.length === 0) return;
     let begun = false;
     try {
-      if (queue.length > 0) begin.run();
+      begin.run();
       begun = true;
+      // From here: waiting for the lock may have taken longer than a batch may.
+      const until = performance.now() + BATCH_MS_MAX;
       while (queue.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
         const waiting = queue.shift();
         if (waiting !== undefined) runOne(waiting, done);
       }
-      if (!db.inTransaction) return;
       index.write();
       commit.run();
     } catch (error) {
       index.clear();
-      if (db.inTransaction) rollback.run();
       const failure = storeFailure(error, path);
+      const stuck = takeBack();
       for (const { waiting } of done) {
-        if (failure.code === "disk_full" && waiting.triesOnFull > 0) writeFromReserve(waiting);
+        if (stuck === undefined && failure.code === "disk_full" && waiting.triesOnFull > 0)
+          writeFromReserve(waiting);
         else waiting.reject(failure);
       }
       // Where no transaction begins, none of those that wait can be written, and trying on would have no end.
       if (!begun) for (const waiting of queue.splice(0)) waiting.reject(failure);
+      // The connection is of no more use: its thread ends and is started again.
+      if (stuck !== undefined) throw stuck;
       return;
     }
     for (const { waiting, value } of done) waiting.resolve(value as never); // run and resolve come from one enqueue
   }
 
+  /** Takes the transaction back, where there is one; returns why that failed. */
+  function takeBack(): Error | undefined {
+    try {
+      if (db.inTransaction) rollback.run();
+      return undefined;
+    } catch (error) {
+      return storeFailure(error, path);
+    }
+  }
+
   /** Runs one write so that its failure takes back its own changes only. Throws when the transaction is lost. */
   function runOne(waiting: Waiting, done: { waiting: Waiting; value: unknown }[]): void {
-    savepoint.run();
+    let isBegun = false;
     try {
+      savepoint.run();
+      isBegun = true;
       const value = waiting.run();
       release.run();
       index.settle();
@@ -206,7 +223,7 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
     } catch (error) {
       index.revert();
       // SQLite itself takes the whole transaction back on some errors (disk full, I/O): all of the batch failed.
-      if (!db.inTransaction) {
+      if (!isBegun || !db.inTransaction) {
         done.push({ waiting, value: undefined });
         throw error;
       }
@@ -283,8 +300,13 @@ export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
     putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),
     putSentences: ({ fingerprint, chunks }) => enqueue(() => vectors.putSentences(fingerprint, chunks)),
     async close() {
-      while (inbox.length > 0) writeBatch(inbox);
-      db.close();
+      try {
+        while (inbox.length > 0) writeBatch(inbox);
+      } finally {
+        const failure = new KbsyncError("the store was closed", { code: "store_failed", subject: path });
+        for (const waiting of inbox.splice(0)) waiting.reject(failure);
+        db.close();
+      }
     },
   };
 }
