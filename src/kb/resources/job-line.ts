@@ -26,6 +26,9 @@ export interface JobLine {
   dueMs(): number | undefined;
 }
 
+/** Longest wait of a job that is put off. */
+export const POSTPONED_MS_MAX = 10 * 60 * 1000;
+
 /** Opens an empty line. */
 export function openJobLine(): JobLine {
   const suspects = openFairLine<QueuedJob>();
@@ -39,7 +42,8 @@ export function openJobLine(): JobLine {
   const push = (job: QueuedJob): void => lineOf(job.begun > 0).push(path(job), job);
   const ripen = (nowMs: number): void => {
     for (const [key, job] of later) {
-      if (job.dueMs > nowMs) continue;
+      // A job that is due later than any wait was put off before the clock was set back.
+      if (job.dueMs > nowMs && job.dueMs <= nowMs + POSTPONED_MS_MAX) continue;
       later.delete(key);
       push(job);
     }

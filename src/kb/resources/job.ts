@@ -3,6 +3,7 @@ import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Job } from "../store/jobs.ts";
 import type { ResourceKey } from "../store/store.ts";
 import { ENDS_MAX, isSpent } from "./job-company.ts";
+import { POSTPONED_MS_MAX } from "./job-line.ts";
 import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, urlSource } from "./source.ts";
@@ -11,8 +12,6 @@ import { applyUpdate } from "./update.ts";
 /** Times a job waits for what goes by itself: with the growing delays, some two hours. */
 const POSTPONED_MAX = 15;
 const POSTPONED_MS = 2000;
-/** Longest wait between two tries. */
-const POSTPONED_MS_MAX = 10 * 60 * 1000;
 
 /**
  * Does the first job of a resource, if it has one. To be called in the resource's turn. The job is over when it resolves,

@@ -102,6 +102,8 @@ export interface Delivery {
   /** Undefined where it goes to an address of its own. */
   readonly endpointId: string | undefined;
   readonly enabled: boolean;
+  /** Changes with every change of the endpoint; undefined where it goes to an address of its own. */
+  readonly endpointState: string | undefined;
   readonly target: DeliveryTarget;
   readonly eventId: string;
   readonly type: string;
@@ -119,7 +121,15 @@ export interface DueQuery {
   readonly fullHosts: readonly string[];
 }
 
-export type DeliveryOutcome = { readonly number: number; readonly nowIso: string } & (
+/**
+ * What came of an attempt. `endpointState` is that of the delivery as it was sent: where the endpoint was changed since, a
+ * failure says nothing of it, and the delivery is due again.
+ */
+export type DeliveryOutcome = {
+  readonly number: number;
+  readonly nowIso: string;
+  readonly endpointState?: string | undefined;
+} & (
   | { readonly kind: "delivered" }
   | { readonly kind: "retry"; readonly dueMs: number; readonly problem: string }
   | { readonly kind: "dead"; readonly problem: string; readonly disable: boolean }

@@ -126,8 +126,8 @@ export function outcomeOf(
   nowMs: number,
   chance: number,
 ): DeliveryOutcome {
-  const { number, createdMs } = delivery;
-  const common = { number, nowIso: new Date(nowMs).toISOString() };
+  const { number, createdMs, endpointState } = delivery;
+  const common = { number, endpointState, nowIso: new Date(nowMs).toISOString() };
   switch (attempt.kind) {
     case "arrived":
       return { ...common, kind: "delivered" };

@@ -104,6 +104,7 @@ function testOf(endpoint: Endpoint, nowMs: number): Delivery {
     number: 0,
     endpointId: endpoint.id,
     enabled: true,
+    endpointState: undefined,
     target: { url: endpoint.url, secrets: endpoint.secrets, headers: {} },
     eventId: `msg_${randomUUID().replaceAll("-", "")}`,
     type,

@@ -81,3 +81,14 @@ it("a job that is put off is due at its time, and those of a crash stand apart",
   line.ripen(500);
   expect([line.next(false, any), line.dueMs()]).toEqual([later, undefined]);
 });
+
+it("a job put off is due at once after the clock was set back by more than any wait", () => {
+  const line = openJobLine();
+  const nowMs = 1_000_000_000;
+  const later = job("a", { dueMs: nowMs + 600_000 });
+  line.add(later);
+  line.ripen(nowMs);
+  expect(line.next(false, any)).toBeUndefined();
+  line.ripen(nowMs - 3_600_000);
+  expect(line.next(false, any)).toEqual(later);
+});

@@ -24,9 +24,10 @@ export function prepareJobWrites(db: Connection): JobWrites {
   const selectTotals = db.prepare<[], { jobs: number; chars: number }>(
     "SELECT count(*) AS jobs, total(chars) AS chars FROM ingest_job",
   );
+  // Due whatever the clock says: it may be set back before the job begins.
   const insert = db.prepare(`
     INSERT INTO ingest_job (resource, kind, due_ms, created_ms, file_token, chars, body)
-    VALUES (@resource, @kind, @nowMs, @nowMs, @fileToken, @chars, @body)`);
+    VALUES (@resource, @kind, 0, @nowMs, @fileToken, @chars, @body)`);
   const begin = db
     .prepare<[number], number>("UPDATE ingest_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
     .pluck();

@@ -18,6 +18,9 @@ export interface WebhookReads {
 /** Deliveries to addresses of their own that are looked at in one go: their hosts are read out of their targets. */
 const OWN_PAGE = 500;
 
+/** Another one after every change by the account; null without an endpoint. */
+export const ENDPOINT_STATE = "webhook_endpoint.updated_at || ' ' || webhook_endpoint.url";
+
 const NONE: DeliveryFigures = { endpoints: 0, waiting: 0, dead: 0 };
 
 interface DueOwnQuery extends DueQuery {
@@ -55,6 +58,7 @@ interface DeliveryRow {
   readonly url: string | null;
   readonly secrets: string | null;
   readonly enabled: number | null;
+  readonly endpoint_state: string | null;
   readonly target: string | null;
   readonly event_id: string;
   readonly type: string;
@@ -79,7 +83,8 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
   const selectEndpoints = db.prepare<[], number>("SELECT number FROM webhook_endpoint").pluck();
   const delivery = `
     SELECT webhook_delivery.number, webhook_endpoint.id AS endpoint_id, webhook_endpoint.url, secrets, enabled, target,
-      event_id, type, body, attempts, created_ms, webhook_delivery.problem
+      event_id, type, body, attempts, created_ms, webhook_delivery.problem,
+      ${ENDPOINT_STATE} AS endpoint_state
     FROM webhook_delivery LEFT JOIN webhook_endpoint ON webhook_endpoint.number = webhook_delivery.endpoint`;
   const selectDue = db.prepare<[number, number, string, number], DeliveryRow>(`${delivery}
     WHERE endpoint = ? AND state = 'waiting' AND due_ms <= ?
@@ -174,6 +179,7 @@ function deliveryOf(row: DeliveryRow): Delivery {
     number: row.number,
     endpointId: row.endpoint_id ?? undefined,
     enabled: row.enabled !== 0,
+    endpointState: row.endpoint_state ?? undefined,
     target: targetOf(row),
     eventId: row.event_id,
     type: row.type,

@@ -3,7 +3,7 @@ import type { DeliveryOutcome, Endpoint, EndpointChange, EndpointKey } from "../
 import type { NewDelivery, NewEndpoint, Replayed, ReplayQuery } from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
-import { prepareWebhookReads } from "./webhook-reads.ts";
+import { ENDPOINT_STATE, prepareWebhookReads } from "./webhook-reads.ts";
 
 /** Writes of endpoints and deliveries, one argument each; each runs inside a transaction of the caller. */
 export type WebhookWrites = {
@@ -31,9 +31,13 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
     .pluck();
   const removeDeliveries = db.prepare("DELETE FROM webhook_delivery WHERE endpoint = ?");
   const remove = db.prepare("DELETE FROM webhook_endpoint WHERE number = ?");
-  const selectDelivery = db.prepare<[number], { endpoint: number | null; account_id: string }>(
-    "SELECT endpoint, account_id FROM webhook_delivery WHERE number = ? AND state = 'waiting'",
-  );
+  const selectDelivery = db.prepare<
+    [number],
+    { endpoint: number | null; account_id: string; state: string | null }
+  >(`
+    SELECT endpoint, webhook_delivery.account_id, ${ENDPOINT_STATE} AS state
+    FROM webhook_delivery LEFT JOIN webhook_endpoint ON webhook_endpoint.number = webhook_delivery.endpoint
+    WHERE webhook_delivery.number = ? AND webhook_delivery.state = 'waiting'`);
   const removeDelivery = db.prepare("DELETE FROM webhook_delivery WHERE number = ?");
   const retry = db.prepare(
     "UPDATE webhook_delivery SET attempts = attempts + 1, due_ms = ?, problem = ? WHERE number = ?",
@@ -100,6 +104,12 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
       const { number } = outcome;
       const row = selectDelivery.get(number);
       if (row === undefined) return;
+      const { endpointState } = outcome;
+      const isOutdated = endpointState !== undefined && endpointState !== row.state;
+      if (outcome.kind !== "delivered" && isOutdated) {
+        retry.run(Date.parse(outcome.nowIso), null, number);
+        return;
+      }
       switch (outcome.kind) {
         case "delivered":
           removeDelivery.run(number);

@@ -11,11 +11,13 @@ const failing = new Set<string>();
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-writer-"));
   failing.clear();
-  const prepare = Database.prototype.prepare;
-  vi.spyOn(Database.prototype, "prepare").mockImplementation(function (this: Database.Database, sql: string) {
+  // Called with the database of each call.
+  // oxlint-disable-next-line typescript/unbound-method
+  const { prepare }: { prepare: (this: unknown, sql: string) => Database.Statement } = Database.prototype;
+  vi.spyOn(Database.prototype, "prepare").mockImplementation(function (this: unknown, sql: string) {
     const statement = prepare.call(this, sql);
     const run = statement.run.bind(statement);
-    statement.run = (...given: unknown[]) => {
+    statement.run = (...given) => {
       if (failing.has(sql)) throw Object.assign(new Error(`${sql} failed`), { code: "SQLITE_NOMEM" });
       return run(...given);
     };
@@ -28,7 +30,7 @@ afterEach(() => {
 });
 
 const account = (writer: Writer, name: string): Promise<string> =>
-  writer.ensureAccount({ name, ids: [...name].map((each) => each.repeat(24)) }).then(
+  writer.ensureAccount({ name, ids: name.split("").map((each) => each.repeat(24)) }).then(
     () => "done",
     () => "failed",
   );
