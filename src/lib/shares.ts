@@ -16,6 +16,12 @@ export interface Shares {
 /** How many times what is left free one account may hold. */
 const TIMES_FREE = 3;
 
+/** Whether an account that holds `own` of the `held` so far may take an amount more. Pure. */
+export function fitsShare(max: number, held: number, own: number, amount: number): boolean {
+  const free = max - held - amount;
+  return held === 0 || (free >= 0 && (own === 0 || own + amount <= TIMES_FREE * free));
+}
+
 /** Opens a total of `max`. One taker alone may take any amount: it could never pass otherwise, and its own limits bound it. */
 export function openShares(max: number): Shares {
   const heldBy = new Map<string, number>();
@@ -28,9 +34,7 @@ export function openShares(max: number): Shares {
   };
   return {
     take: (account, amount) => {
-      const own = heldBy.get(account) ?? 0;
-      const free = max - held - amount;
-      const fits = held === 0 || (free >= 0 && (own === 0 || own + amount <= TIMES_FREE * free));
+      const fits = fitsShare(max, held, heldBy.get(account) ?? 0, amount);
       if (fits) force(account, amount);
       return fits;
     },

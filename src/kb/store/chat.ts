@@ -25,7 +25,10 @@ export interface ChatStore {
   /** False: its job had ended before, and nothing was written. Throws `agent_gone`. */
   addTurn(turn: NewTurn): Promise<boolean>;
 
-  /** Puts a request into the queue of those that are answered later, and notes it. Throws `queue_full` at `jobsMax`. */
+  /**
+   * Puts a request into the queue of those that are answered later, and notes it. Throws `queue_full` above the account's
+   * share of `jobsMax`.
+   */
   addChatJob(job: NewChatJob, jobsMax: number, alongside?: Pick<Alongside, "request">): Promise<void>;
   /** Oldest first, those numbers left out. */
   chatJobs(limit: number, except?: readonly number[]): Promise<readonly ChatJob[]>;

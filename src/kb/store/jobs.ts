@@ -49,7 +49,10 @@ export interface NewJob {
   /** The uploaded file it needs, which must not be collected meanwhile. */
   readonly fileToken: string | null;
   readonly nowMs: number;
-  /** Jobs of all accounts, and characters of their bodies, above which no more are taken. */
+  /**
+   * Jobs of all accounts, and characters of their bodies, above which no more are taken. An account has a share of each
+   * (`fitsShare`).
+   */
   readonly jobsMax: number;
   readonly charsMax: number;
 }

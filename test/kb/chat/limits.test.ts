@@ -208,18 +208,23 @@ it("a thread has one question that is answered and 16 that wait; one more is tol
   expect(taken).toHaveLength(17);
 });
 
-it("the queue of questions holds 1000; one more is told to come back", SLOW, async () => {
-  const { _id } = (await running.send("GET", "/v1/agents", { key: admin })).json.data.agents[0];
-  const webhook = { url: HOOK };
-  const [account] = await running.store.accounts();
-  const { waiting } = await running.store.chatJobFigures(undefined);
-  const body = JSON.stringify({ agent_id: _id, user: "Hello", webhook });
-  const job = { accountId: account?.id ?? "", body, nowMs: Date.now() };
-  const add = (at: number) => running.store.addChatJob({ ...job, messageId: `m${at}` }, JOBS_MAX);
-  await Promise.all(Array.from({ length: JOBS_MAX - 1 - waiting }, (_, at) => add(at)));
-  expect((await ask(running, { user: "Hello", webhook })).status).toBe(202);
-  const refused = await ask(running, { user: "Hello", webhook });
-  expect(refused).toMatchObject({ status: 429, json: { error: { code: "queue_full" } } });
-  expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
-  expect((await running.store.chatJobFigures(undefined)).waiting).toBe(JOBS_MAX);
-});
+it(
+  "the questions of one account fill three quarters of a queue of 1000, and one more is refused",
+  SLOW,
+  async () => {
+    const { _id } = (await running.send("GET", "/v1/agents", { key: admin })).json.data.agents[0];
+    const webhook = { url: HOOK };
+    const [account] = await running.store.accounts();
+    const { waiting } = await running.store.chatJobFigures(undefined);
+    const body = JSON.stringify({ agent_id: _id, user: "Hello", webhook });
+    const job = { accountId: account?.id ?? "", body, nowMs: Date.now() };
+    const add = (at: number) => running.store.addChatJob({ ...job, messageId: `m${at}` }, JOBS_MAX);
+    const share = (JOBS_MAX * 3) / 4;
+    await Promise.all(Array.from({ length: share - 1 - waiting }, (_, at) => add(at)));
+    expect((await ask(running, { user: "Hello", webhook })).status).toBe(202);
+    const refused = await ask(running, { user: "Hello", webhook });
+    expect(refused).toMatchObject({ status: 429, json: { error: { code: "queue_full" } } });
+    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await running.store.chatJobFigures(undefined)).waiting).toBe(share);
+  },
+);

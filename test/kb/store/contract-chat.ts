@@ -270,6 +270,16 @@ export function chatContract(fixture: StoreFixture): void {
         });
         expect(await store.unusedFiles(FAR, 10)).toEqual([]);
       }));
+
+    it("leaves room for the questions of another account", () =>
+      alone(async (store) => {
+        const other = await store.ensureAccount("another");
+        await store.addChatJob(job("first"), 3);
+        await store.addChatJob(job("second"), 3);
+        await expect(store.addChatJob(job("third"), 3)).rejects.toMatchObject({ code: "queue_full" });
+        await store.addChatJob({ ...job("fourth"), accountId: other.id }, 3);
+        expect((await store.chatJobFigures(other.id)).waiting).toBe(1);
+      }));
   });
 
   it("a chunk that a search found is told by title and place, until its resource changes", async () => {

@@ -182,9 +182,29 @@ export function retentionContract(fixture: StoreFixture): void {
           store.enqueueCreate(resource(""), { ...job(body, more), kind: "create" });
         await put({}, { charsMax: 1 });
         await expect(put({}, { charsMax: 3 })).rejects.toMatchObject({ code: "queue_full", retryable: true });
-        await put({}, { jobsMax: 2 });
+        await put({}, { jobsMax: 3 });
         await expect(put({}, { jobsMax: 2 })).rejects.toMatchObject({ code: "queue_full" });
         expect((await fixture.collection()).resources).toBe(2);
+      }));
+
+    it("leaves room for the documents of another account", () =>
+      alone(async (store) => {
+        const other = await store.ensureAccount("another");
+        const put = (accountId: string, more: object) =>
+          store.enqueueCreate(resource("", { accountId }), { ...job({}, more), kind: "create" });
+        const own = fixture.account.id;
+        for (let number = 0; number < 2; number += 1) await put(own, {});
+        for (const bounds of [{ jobsMax: 3 }, { charsMax: 6 }]) {
+          await expect(put(own, bounds)).rejects.toMatchObject({ code: "queue_full", retryable: true });
+        }
+        // Updates count as creates do.
+        const first = await store.queuedJobs(0, 1);
+        const update = { ...at(first[0]?.id ?? ""), nowIso: LATER };
+        await expect(store.enqueueUpdate(update, job({}, { jobsMax: 3 }))).rejects.toMatchObject({
+          code: "queue_full",
+        });
+        await put(other.id, { jobsMax: 3, charsMax: 6 });
+        expect((await store.jobFigures(other.id)).waiting).toBe(1);
       }));
   });
 

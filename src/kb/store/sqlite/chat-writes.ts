@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../../lib/failure.ts";
+import { fitsShare } from "../../../lib/shares.ts";
 import type { AgentKey, NewChatJob, NewTurn, StoredAgent, ThreadKey, ThreadLink } from "../chat.ts";
 import type { StoredFile } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -62,7 +63,9 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     DELETE FROM chat_image WHERE thread = @thread AND token IN (
       SELECT token FROM chat_image WHERE thread = @thread
       ORDER BY linked_at DESC, token LIMIT -1 OFFSET ${THREAD_IMAGES_MAX})`);
-  const countJobs = db.prepare<[], number>("SELECT count(*) FROM chat_job").pluck();
+  const countJobs = db.prepare<{ accountId: string }, { jobs: number; own: number }>(
+    "SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS own FROM chat_job",
+  );
   const insertJob = db.prepare(`
     INSERT INTO chat_job (account_id, message_id, body, created_ms)
     VALUES (@accountId, @messageId, @body, @nowMs)`);
@@ -147,7 +150,8 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       link(openThread(at), token, at.nowIso);
     },
     addChatJob: ({ job, jobsMax }) => {
-      if ((countJobs.get() ?? 0) >= jobsMax) {
+      const { jobs, own } = countJobs.get({ accountId: job.accountId }) ?? { jobs: 0, own: 0 };
+      if (!fitsShare(jobsMax, jobs, own, 1)) {
         throw new KbsyncError("too many questions are waiting to be answered", {
           code: "queue_full",
           retryable: true,

@@ -13,7 +13,7 @@ export interface JobReads {
 /** Prepares the statements. */
 export function prepareJobReads(db: Connection): JobReads {
   const select = `
-    SELECT job.number, id, account_id AS accountId, owner_id AS ownerId, due_ms AS dueMs,
+    SELECT job.number, id, resource.account_id AS accountId, owner_id AS ownerId, due_ms AS dueMs,
            octet_length(body) AS bodyBytes, begun
       FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
@@ -22,15 +22,15 @@ export function prepareJobReads(db: Connection): JobReads {
     `${select} WHERE job.number > ? ORDER BY job.number LIMIT ?`,
   );
   const selectHead = db.prepare<[string, string], QueuedJob>(
-    `${select} WHERE id = ? AND account_id = ? ORDER BY job.number LIMIT 1`,
+    `${select} WHERE id = ? AND resource.account_id = ? ORDER BY job.number LIMIT 1`,
   );
   const selectFirst = db.prepare<[string, string], Job>(`
     SELECT job.number, job.kind, body, due_ms AS dueMs, begun, postponed FROM ingest_job AS job
       JOIN resource ON resource.number = job.resource
-    WHERE id = ? AND account_id = ? ORDER BY job.number LIMIT 1`);
+    WHERE id = ? AND resource.account_id = ? ORDER BY job.number LIMIT 1`);
   const selectFigures = db.prepare<[string | null, string | null], Omit<JobFigures, "failed">>(`
     SELECT count(*) AS waiting, min(created_ms) AS oldestMs FROM ingest_job
-    WHERE ? IS NULL OR resource IN (SELECT number FROM resource WHERE account_id = ?)`);
+    WHERE ? IS NULL OR account_id = ?`);
   const selectFailed = db
     .prepare<[string | null, string | null], number>(
       "SELECT count(*) FROM resource WHERE status = 'error' AND is_deleted = 0 AND (? IS NULL OR account_id = ?)",

@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../../lib/failure.ts";
+import { fitsShare } from "../../../lib/shares.ts";
 import type { NewJob } from "../jobs.ts";
 import type { ResourceStatus } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -6,7 +7,7 @@ import type { Connection } from "./connection.ts";
 /** Writes of the queue of jobs; each runs inside a transaction of the caller. */
 export interface JobWrites {
   /** Throws `queue_full`. */
-  add(resource: number, job: NewJob): void;
+  add(resource: { readonly number: number; readonly accountId: string }, job: NewJob): void;
   begin(this: void, number: number): number;
   postpone(this: void, argument: { readonly number: number; readonly dueMs: number }): void;
   handBack(this: void, argument: { readonly number: number; readonly begun: number }): void;
@@ -21,13 +22,17 @@ export interface JobWrites {
 
 /** Prepares the statements on the writing connection. */
 export function prepareJobWrites(db: Connection): JobWrites {
-  const selectTotals = db.prepare<[], { jobs: number; chars: number }>(
-    "SELECT count(*) AS jobs, total(chars) AS chars FROM ingest_job",
-  );
+  const selectTotals = db.prepare<
+    { accountId: string },
+    { jobs: number; ownJobs: number; chars: number; ownChars: number }
+  >(`
+    SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS ownJobs,
+           total(chars) AS chars, total(chars) FILTER (WHERE account_id = @accountId) AS ownChars
+      FROM ingest_job`);
   // Due whatever the clock says: it may be set back before the job begins.
   const insert = db.prepare(`
-    INSERT INTO ingest_job (resource, kind, due_ms, created_ms, file_token, chars, body)
-    VALUES (@resource, @kind, 0, @nowMs, @fileToken, @chars, @body)`);
+    INSERT INTO ingest_job (resource, account_id, kind, due_ms, created_ms, file_token, chars, body)
+    VALUES (@resource, @accountId, @kind, 0, @nowMs, @fileToken, @chars, @body)`);
   const begin = db
     .prepare<[number], number>("UPDATE ingest_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
     .pluck();
@@ -39,20 +44,22 @@ export function prepareJobWrites(db: Connection): JobWrites {
   const removeAll = db.prepare("DELETE FROM ingest_job WHERE resource = ?");
   const selectOne = db.prepare<[number]>("SELECT 1 FROM ingest_job WHERE resource = ?");
   const selectResource = db.prepare<[number], { id: string; accountId: string }>(`
-    SELECT id, account_id AS accountId FROM ingest_job JOIN resource ON resource.number = ingest_job.resource
+    SELECT id, resource.account_id AS accountId FROM ingest_job JOIN resource ON resource.number = ingest_job.resource
     WHERE ingest_job.number = ?`);
 
   return {
-    add: (resource, { kind, body, fileToken, nowMs, jobsMax, charsMax }) => {
-      const { jobs, chars } = selectTotals.get() ?? { jobs: 0, chars: 0 };
-      // One is let in however long: its request's own limit bounds it, and it could never pass otherwise.
-      if (jobs >= jobsMax || (jobs > 0 && chars + body.length > charsMax)) {
+    add: ({ number, accountId }, { kind, body, fileToken, nowMs, jobsMax, charsMax }) => {
+      const held = selectTotals.get({ accountId }) ?? { jobs: 0, ownJobs: 0, chars: 0, ownChars: 0 };
+      if (
+        !fitsShare(jobsMax, held.jobs, held.ownJobs, 1) ||
+        !fitsShare(charsMax, held.chars, held.ownChars, body.length)
+      ) {
         throw new KbsyncError("too many documents are waiting to be taken in", {
           code: "queue_full",
           retryable: true,
         });
       }
-      insert.run({ resource, kind, nowMs, fileToken, chars: body.length, body });
+      insert.run({ resource: number, accountId, kind, nowMs, fileToken, chars: body.length, body });
     },
     begin: (number) => begin.get(number) ?? 0,
     postpone: ({ number, dueMs }) => {

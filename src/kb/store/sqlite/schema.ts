@@ -331,4 +331,12 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE stored_file ADD COLUMN declared_type TEXT;
   `,
+  // Each account has a share of the queues.
+  `
+  ALTER TABLE ingest_job ADD COLUMN account_id TEXT REFERENCES account (id);
+  UPDATE ingest_job SET account_id = (SELECT account_id FROM resource WHERE number = ingest_job.resource);
+  DROP INDEX ingest_job_chars;
+  CREATE INDEX ingest_job_of_account ON ingest_job (account_id, chars);
+  CREATE INDEX chat_job_of_account ON chat_job (account_id);
+  `,
 ];

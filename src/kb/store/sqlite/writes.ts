@@ -219,7 +219,7 @@ export function prepareResourceWrites(
 
     enqueueCreate(resource, job) {
       const { number, resource: queued } = insert(resource, undefined);
-      jobs.add(number, job);
+      jobs.add({ number, accountId: resource.accountId }, job);
       return queued;
     },
 
@@ -287,7 +287,7 @@ export function prepareResourceWrites(
     enqueueUpdate(at, job) {
       const before = readExpected(at);
       if (before === undefined) return undefined;
-      jobs.add(before.number, job);
+      jobs.add({ number: before.number, accountId: at.accountId }, job);
       setQueued.run(at.nowIso, before.number);
       return resourceOf(existing(read(at)), "");
     },
