@@ -254,8 +254,65 @@ describe("the text of a document", () => {
     ].join("\r\n");
     expect(await content("m.eml", mail)).toEqual({
       title: "Grüße",
-      text: "# Grüße\n\n- From: Jörg <j@example.org>\n- To: a@example.org, B <b@example.org>\n- Date: 2026-03-02T09:00:00.000Z\n\nHello **you**\n\nAttachments:\n- bill.pdf (application/pdf)",
+      text: "# Grüße\n\n- From: Jörg <j@example.org>\n- To: a@example.org, B <b@example.org>\n- Date: 2026-03-02T09:00:00.000Z\n\nHello **you**\n\nAttachments:\n- bill.pdf (application/pdf), not read: PDFs and images are read as files of their own: save it beside the mail",
     });
+  });
+
+  /** A mail with these attachments, each with its type. */
+  const mailOf = (attachments: readonly (readonly [name: string, type: string, bytes: Buffer])[]): Buffer => {
+    const head = 'From: a@example.org\r\nSubject: Files\r\nContent-Type: multipart/mixed; boundary="';
+    // Mails in mails need boundaries of their own.
+    const boundary = `b${attachments.reduce((sum, [, , { length }]) => sum + length, 0)}`;
+    const parts = attachments.map(
+      ([name, type, bytes]) =>
+        `--${boundary}\r\nContent-Type: ${type}\r\nContent-Disposition: attachment; filename="${name}"\r\n${type === "message/rfc822" ? `\r\n${bytes.toString("latin1")}` : `Content-Transfer-Encoding: base64\r\n\r\n${bytes.toString("base64")}`}\r\n`,
+    );
+    return Buffer.from(`${head}${boundary}"\r\n\r\n${parts.join("")}--${boundary}--\r\n`, "latin1");
+  };
+
+  it("EML: the text of attachments under their names, the reason where one is not read", async () => {
+    const inner = mailOf([["deep.txt", "text/plain", Buffer.from("Deep words")]]);
+    const { text } = await content(
+      "m.eml",
+      mailOf([
+        ["a.docx", "application/octet-stream", docx(wordParagraph("Body of it"))],
+        ["b.csv", "text/csv", Buffer.from("Item;Price\r\nBolt;1,5\r\nNut;2\r\n")],
+        ["old.doc", "application/msword", Buffer.from("x")],
+        ["broken.xlsx", "application/octet-stream", xlsx({ A: [["y"]] }).subarray(0, 300)],
+        ["things.bin", "application/octet-stream", Buffer.from([0, 1, 2])],
+        ["inner.eml", "message/rfc822", inner],
+      ]),
+    );
+    expect(text).toBe(
+      [
+        "# Files",
+        "- From: a@example.org",
+        "Attachments:\n- a.docx (application/octet-stream)\n- b.csv (text/csv)\n- old.doc (application/msword), not read: .doc is an office document of a format that is not read: no text is taken from it\n- broken.xlsx (application/octet-stream), not read: it is damaged: its archive cannot be unpacked\n- things.bin (application/octet-stream), not read: .bin is a program: no text is taken from it\n- inner.eml (message/rfc822)",
+        "## Attachment: a.docx\n\nBody of it",
+        "## Attachment: b.csv\n\nItem: Bolt; Price: 1,5\nItem: Nut; Price: 2",
+        "## Attachment: inner.eml\n\n# Files\n\n- From: a@example.org\n\nAttachments:\n- deep.txt (text/plain)\n\n## Attachment: deep.txt\n\nDeep words",
+      ].join("\n\n"),
+    );
+  });
+
+  it("EML: mails in each other and many attachments are read up to a bound, and the rest listed", async () => {
+    let nested = mailOf([["deepest.txt", "text/plain", Buffer.from("Deepest words")]]);
+    for (let depth = 0; depth < 4; depth++)
+      nested = mailOf([[`m${depth}.eml`, "application/octet-stream", nested]]);
+    const deep = (await content("deep.eml", nested)).text;
+    expect(deep).toContain(
+      "- m0.eml (application/octet-stream), not read: it lies in a mail in a mail in a mail",
+    );
+    expect(deep).not.toContain("Deepest");
+
+    const many = Array.from(
+      { length: 150 },
+      (_, at) => [`${at}.txt`, "text/plain", Buffer.from(`n${at}`)] as const,
+    );
+    const { text } = await content("many.eml", mailOf(many));
+    expect(text).toContain("## Attachment: 19.txt");
+    expect(text).not.toContain("## Attachment: 20.txt");
+    expect(text).toContain("- and 50 more, not read");
   });
 
   it("HTML: the readable part, in the encoding that the page names", async () => {

@@ -28,8 +28,8 @@ const RATIO_BYTES = 16 * 1024 * 1024;
  * Opens a zip archive: its list of parts is read, and nothing unpacked. Sizes are those the list states, and are held
  * to while a part is unpacked. Throws a `ConversionRefusal` for what is damaged, encrypted, or would unpack to too much.
  */
-export async function openArchive(path: string): Promise<Archive> {
-  const zip = await openZip(path);
+export async function openArchive(bytes: Buffer): Promise<Archive> {
+  const zip = await openZip(bytes);
   try {
     return archiveOf(zip, await listEntries(zip));
   } catch (error) {
@@ -60,9 +60,9 @@ function archiveOf(zip: ZipFile, entries: ReadonlyMap<string, Entry>): Archive {
   };
 }
 
-async function openZip(path: string): Promise<ZipFile> {
+async function openZip(bytes: Buffer): Promise<ZipFile> {
   const { promise, resolve, reject } = Promise.withResolvers<ZipFile>();
-  yauzl.open(path, { lazyEntries: true, autoClose: false, validateEntrySizes: true }, (error, zip) => {
+  yauzl.fromBuffer(bytes, { lazyEntries: true, validateEntrySizes: true }, (error, zip) => {
     if (error === null) resolve(zip);
     else reject(damaged(error));
   });
@@ -93,8 +93,8 @@ async function listEntries(zip: ZipFile): Promise<ReadonlyMap<string, Entry>> {
  * Refuses parts that a library is going to unpack by itself, before it does. `names` tells which; the sizes are those
  * that the archive states, and what lies about them meets the memory limit of the process.
  */
-export async function refuseBombs(path: string, isRead: (name: string) => boolean): Promise<void> {
-  const zip = await openZip(path);
+export async function refuseBombs(bytes: Buffer, isRead: (name: string) => boolean): Promise<void> {
+  const zip = await openZip(bytes);
   try {
     let all = 0;
     for (const [name, entry] of await listEntries(zip)) {

@@ -10,6 +10,8 @@ export interface ConversionRequest {
   readonly sizeBytes: number;
   /** Longest text, in UTF-16 units. */
   readonly charsMax: number;
+  /** Whether the attachments of a mail are read. Default: they are. */
+  readonly withAttachments?: boolean;
 }
 
 /** What came of it. */

@@ -29,9 +29,23 @@ export async function convertDocument(
   request: ConversionRequest,
   signal: AbortSignal | undefined,
 ): Promise<Conversion> {
-  const [conversion] = await pool.ask(request, { signal });
+  const [conversion] = await askTwice(request, signal);
   if (conversion === undefined) throw failureOf("unable", request, "no answer came");
   return conversion;
+}
+
+/** A mail whose attachments cannot be read in the memory and the time of one document is read without them. */
+async function askTwice(
+  request: ConversionRequest,
+  signal: AbortSignal | undefined,
+): Promise<readonly Conversion[]> {
+  try {
+    return await pool.ask(request, { signal });
+  } catch (error) {
+    const isRefused = error instanceof KbsyncError && error.code === "refused";
+    if (!isRefused || request.container !== "mail") throw error;
+    return await pool.ask({ ...request, withAttachments: false }, { signal });
+  }
 }
 
 function failureOf(

@@ -9,10 +9,10 @@ import { packageTitle } from "./office-package.ts";
 const STYLES = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"];
 
 /** Reads a Word document: headings, lists, tables, links, notes; pictures by their description; last what stands above and below the pages. */
-export async function readDocx(path: string, archive: Archive): Promise<Reading> {
-  await refuseBombs(path, (name) => /\.(?:xml|rels)$/i.test(name));
+export async function readDocx(bytes: Buffer, archive: Archive): Promise<Reading> {
+  await refuseBombs(bytes, (name) => /\.(?:xml|rels)$/i.test(name));
   const { value } = await mammoth.convertToHtml(
-    { path },
+    { buffer: bytes },
     {
       styleMap: STYLES,
       // A picture would come as megabytes of base64.

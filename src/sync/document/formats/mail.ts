@@ -1,13 +1,20 @@
 import PostalMime, { type Address, type Attachment } from "postal-mime";
 import { htmlToMarkdown } from "../../../lib/markup/html-markdown.ts";
+import type { MailAttachment } from "./attachments.ts";
 import type { Reading } from "./conversion.ts";
 import { oneLine } from "./office-package.ts";
 
-/** Most recipients and attachments that are named. */
+/** Most recipients that are named. */
 const NAMED_MAX = 100;
 
-/** Reads an e-mail: subject, the people, the date, the body (of two the one in HTML, for its structure), attachments by name. */
-export async function readMail(bytes: Buffer): Promise<Reading> {
+/**
+ * Reads an e-mail: subject, the people, the date, the body (of two the one in HTML, for its structure), and what
+ * `readAttachments` makes of the attachments.
+ */
+export async function readMail(
+  bytes: Buffer,
+  readAttachments: (attachments: readonly MailAttachment[]) => Promise<string>,
+): Promise<Reading> {
   const mail = await PostalMime.parse(bytes, { maxNestingDepth: 50 });
   const subject = oneLine(mail.subject ?? "");
   const facts: readonly (readonly [string, string])[] = [
@@ -19,12 +26,12 @@ export async function readMail(bytes: Buffer): Promise<Reading> {
   const head = facts.filter(([, value]) => value !== "").map(([name, value]) => `- ${name}: ${value}`);
   const written = mail.html === undefined ? "" : htmlToMarkdown(mail.html, { whole: true }).markdown;
   const body = written === "" ? plainText(mail.text ?? "") : written;
-  const attached = mail.attachments.filter(({ related }) => related !== true).slice(0, NAMED_MAX);
+  const attached = mail.attachments.filter(({ related }) => related !== true).map(attachmentOf);
   const markdown = [
     subject === "" ? "" : `# ${subject}`,
     head.join("\n"),
     body,
-    attached.length === 0 ? "" : ["Attachments:", ...attached.map(attachmentText)].join("\n"),
+    attached.length === 0 ? "" : await readAttachments(attached),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
@@ -40,8 +47,11 @@ function addressText(addresses: readonly Address[]): string {
     .join(", ");
 }
 
-function attachmentText({ filename, mimeType }: Attachment): string {
-  return `- ${oneLine(filename ?? "without a name")} (${mimeType})`;
+function attachmentOf({ filename, mimeType, content }: Attachment): MailAttachment {
+  // A mail that was attached to another without a name is known by its type.
+  const name = filename ?? (mimeType === "message/rfc822" ? "mail.eml" : "");
+  const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(new Uint8Array(content));
+  return { name, mediaType: mimeType, bytes };
 }
 
 function plainText(text: string): string {

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import readExcel from "read-excel-file/node";
 import { tableToMarkdown } from "../../../lib/markup/table.ts";
 import { type Archive, refuseBombs } from "./archive.ts";
@@ -9,9 +8,9 @@ import { packageTitle } from "./office-package.ts";
 const ROWS_MAX = 100_000;
 
 /** Reads an Excel workbook: each sheet as a table under its name. Of formulas the values that were last computed. */
-export async function readXlsx(path: string, archive: Archive): Promise<Reading> {
-  await refuseBombs(path, (name) => /\.(?:xml|rels)$/i.test(name));
-  const sheets = await readExcel(await readFile(path));
+export async function readXlsx(bytes: Buffer, archive: Archive): Promise<Reading> {
+  await refuseBombs(bytes, (name) => /\.(?:xml|rels)$/i.test(name));
+  const sheets = await readExcel(bytes);
   const parts: string[] = [];
   let rowsLeft = ROWS_MAX;
   for (const { sheet, data } of sheets) {

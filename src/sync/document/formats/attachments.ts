@@ -1,0 +1,126 @@
+import { foreignKind } from "../../../lib/capped/foreign.ts";
+import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
+import { containerOf, kindOfName, mediaTypeOf } from "../kinds.ts";
+import { decodeText } from "../text.ts";
+import type { Container, Reading } from "./conversion.ts";
+import { oneLine } from "./office-package.ts";
+import { ConversionRefusal } from "./refusal.ts";
+
+/** A file that came with a mail. */
+export interface MailAttachment {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly bytes: Buffer;
+}
+
+/** Reads a document that lies in another; undefined for an archive that is no document. `depth`: of the mail it lies in, from 0. */
+export type ReadEnclosed = (
+  container: Container,
+  bytes: Buffer,
+  depth: number,
+) => Promise<Reading | undefined>;
+
+/** What is read of the attachments of a mail, and of those of the mails in it. */
+export interface AttachmentBudget {
+  /** How many may still be read. */
+  count: number;
+  /** Bytes of those. */
+  bytes: number;
+  /** Characters of text that they may still give. */
+  chars: number;
+}
+
+/** A mail in a mail in a mail: what is in that is named only. */
+const DEPTH_MAX = 3;
+/** Most attachments that are listed. */
+const LISTED_MAX = 100;
+
+/** Some large documents: each is read within the memory and the time of the mail. */
+export function fullBudget(): AttachmentBudget {
+  return { count: 20, bytes: 16 * 1024 * 1024, chars: 4_000_000 };
+}
+
+/**
+ * The attachments as a list of names, with the reason where one is not read, and behind it the text of each of those that
+ * are, under a heading with its name. Without a budget none is read.
+ */
+export async function attachmentsText(
+  attachments: readonly MailAttachment[],
+  depth: number,
+  budget: AttachmentBudget | undefined,
+  read: ReadEnclosed,
+): Promise<string> {
+  const list = ["Attachments:"];
+  const texts: string[] = [];
+  for (const attachment of attachments.slice(0, LISTED_MAX)) {
+    const outcome = await readAttachment(attachment, depth, budget, read);
+    const name = oneLine(attachment.name) || "without a name";
+    const reason = "reason" in outcome ? `, not read: ${outcome.reason}` : "";
+    list.push(`- ${name} (${attachment.mediaType})${reason}`);
+    if ("text" in outcome) texts.push(`## Attachment: ${name}\n\n${outcome.text}`);
+  }
+  if (attachments.length > LISTED_MAX) list.push(`- and ${attachments.length - LISTED_MAX} more, not read`);
+  return [list.join("\n"), ...texts].join("\n\n");
+}
+
+type Outcome = { readonly text: string } | { readonly reason: string };
+
+async function readAttachment(
+  { name, mediaType, bytes }: MailAttachment,
+  depth: number,
+  budget: AttachmentBudget | undefined,
+  read: ReadEnclosed,
+): Promise<Outcome> {
+  const reason = reasonByName(name, mediaType, bytes);
+  if (reason !== undefined) return { reason };
+  if (budget === undefined)
+    return { reason: "reading the attachments takes more memory or time than a mail may" };
+  if (depth >= DEPTH_MAX) return { reason: "it lies in a mail in a mail in a mail" };
+  if (budget.count <= 0 || bytes.length > budget.bytes)
+    return { reason: "the attachments of a mail are read up to 20, and 16 MB" };
+  budget.count -= 1;
+  budget.bytes -= bytes.length;
+  const outcome = await readBytes(name, bytes, depth, read);
+  if ("reason" in outcome) return outcome;
+  const text = outcome.text.trim();
+  if (text === "") return { reason: "there is no text in it" };
+  if (text.length > budget.chars) return { reason: "it holds too much text for a part of a mail" };
+  budget.chars -= text.length;
+  return { text };
+}
+
+/** Why an attachment is not read, by its name, its type and its first bytes. */
+function reasonByName(name: string, mediaType: string, bytes: Buffer): string | undefined {
+  if (/signature|pkcs7|pgp/.test(mediaType)) return "a signature or encryption holds no text";
+  const named = kindOfName(name);
+  if (named.kind === "skipped") return named.reason;
+  if (named.kind === "link") return "it is a shortcut to an address";
+  if (named.kind === "file" || mediaTypeOf(bytes) !== undefined)
+    return "PDFs and images are read as files of their own: save it beside the mail";
+  return undefined;
+}
+
+async function readBytes(name: string, bytes: Buffer, depth: number, read: ReadEnclosed): Promise<Outcome> {
+  const named = kindOfName(name);
+  if (named.kind === "skipped") return { reason: named.reason };
+  const container = containerOf(named, bytes);
+  try {
+    if (container !== undefined) {
+      const reading = await read(container, bytes, depth + 1);
+      return reading === undefined
+        ? { reason: "a zip archive: no text is taken from it" }
+        : { text: reading.markdown };
+    }
+    if (named.kind === "office")
+      return { reason: "its name says office document or book, but its bytes are none" };
+    const decoded = decodeText(bytes);
+    return decoded.kind === "text" ? { text: decoded.text } : { reason: decoded.reason };
+  } catch (error) {
+    if (error instanceof ConversionRefusal || error instanceof MarkupTooDeep)
+      return { reason: error.message };
+    const kind = foreignKind(error);
+    // Of these nothing is known of the attachment, or the process is at its end.
+    if (kind === "machine" || kind === "memory") throw error;
+    return { reason: "it is damaged, or not quite of the format that it seems to be" };
+  }
+}

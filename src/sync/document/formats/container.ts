@@ -1,0 +1,76 @@
+import { type Archive, openArchive } from "./archive.ts";
+import { type AttachmentBudget, attachmentsText, type ReadEnclosed } from "./attachments.ts";
+import type { Container, Reading } from "./conversion.ts";
+
+/**
+ * Reads a document by what its bytes are; undefined for an archive that is none. `budget`: what is read of the attachments of
+ * a mail, undefined for nothing; `depth`: in how many mails the document lies.
+ */
+export async function readContainer(
+  container: Container,
+  bytes: Buffer,
+  budget: AttachmentBudget | undefined,
+  depth = 0,
+): Promise<Reading | undefined> {
+  switch (container) {
+    case "html": {
+      const { readPage } = await import("./page.ts");
+      return readPage(bytes);
+    }
+    case "csv":
+    case "tsv":
+    case "subtitles":
+    case "notebook": {
+      const { readStructured } = await import("./structured.ts");
+      return readStructured(bytes, container);
+    }
+    case "mail": {
+      const { readMail } = await import("./mail.ts");
+      const read: ReadEnclosed = (within, enclosed, deeper) =>
+        readContainer(within, enclosed, budget, deeper);
+      return await readMail(bytes, (attached) => attachmentsText(attached, depth, budget, read));
+    }
+    case "zip": {
+      const archive = await openArchive(bytes);
+      try {
+        return await readZipped(bytes, archive);
+      } finally {
+        archive.close();
+      }
+    }
+  }
+}
+
+/** Undefined: it is no document of a format that is read. */
+async function readZipped(bytes: Buffer, archive: Archive): Promise<Reading | undefined> {
+  const mimetype = archive.has("mimetype") ? ((await archive.text("mimetype")) ?? "").trim() : "";
+  if (mimetype === "application/epub+zip") {
+    const { readEpub } = await import("./epub.ts");
+    return await readEpub(archive);
+  }
+  if (/^application\/vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation)\b/.test(mimetype)) {
+    const { readOpenDocument } = await import("./open-document.ts");
+    return await readOpenDocument(archive);
+  }
+  const types = await archive.text("[Content_Types].xml");
+  if (types === undefined) return undefined;
+  if (/wordprocessingml\.(?:document|template)\.main|ms-word\.\w+\.macroEnabledMain/i.test(types)) {
+    const { readDocx } = await import("./docx.ts");
+    return await readDocx(bytes, archive);
+  }
+  if (
+    /presentationml\.(?:presentation|slideshow|template)\.main|ms-powerpoint\.(?:presentation|slideshow|template)\.macroEnabled\.main/i.test(
+      types,
+    )
+  ) {
+    const { readPptx } = await import("./pptx.ts");
+    return await readPptx(archive);
+  }
+  if (
+    /spreadsheetml\.(?:sheet|template)\.main|ms-excel\.(?:sheet|template)\.macroEnabled\.main/i.test(types)
+  ) {
+    const { readXlsx } = await import("./xlsx.ts");
+    return await readXlsx(bytes, archive);
+  }
+  return undefined;
+}
