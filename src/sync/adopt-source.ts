@@ -5,7 +5,7 @@ import { observe, topicOf } from "./actions/observe.ts";
 import { listFound, listTwice, type Adoptable, type Found } from "./adopt-list.ts";
 import { findOmission } from "./adopt-search.ts";
 import { hashUpload, hashUploads, type SizedFile } from "./adopt-uploads.ts";
-import { answers } from "./audit/loss.ts";
+import { askPresence } from "./audit/loss.ts";
 import { readDocument } from "./document/read.ts";
 import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearched } from "./ledger/drift.ts";
 import type { Observed } from "./ledger/files.ts";
@@ -171,8 +171,11 @@ export async function adoptSource(
   const matches: (typeof matched.matches)[number][] = [];
   for (const match of matched.matches) {
     // The row's own is deleted for it, and a list also shows what is deleted.
-    const isSure = !seeking.has(match.file.path) || (await answers(context, match.resource, signal));
-    if (isSure) matches.push(match);
+    const presence = seeking.has(match.file.path)
+      ? await askPresence(context, match.resource, signal)
+      : "there";
+    if (presence === "unanswered" && !isAgreedTo) return hold(context, source, UNANSWERED);
+    if (presence === "there") matches.push(match);
     else files.push(match.file);
   }
   const omission = await omissionOf(
@@ -255,6 +258,9 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
 
 const UNCLEAR_LISTS =
   "the service's lists of its documents differ from one moment to the next, so that files would be sent twice; it is asked again by itself";
+
+const UNANSWERED =
+  "the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; it is asked again by itself";
 
 /** More resources than this that the adoption saw and left alone: nothing is then taken for what it did not see. */
 const SEEN_MAX = 10_000;

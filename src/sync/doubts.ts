@@ -1,7 +1,7 @@
 import { acknowledgeCreate } from "./actions/acknowledge.ts";
 import { storedAs } from "./actions/observe.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
-import { exists } from "./audit/loss.ts";
+import { askTitle } from "./audit/loss.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import type { Adoption, Settlement } from "./plan/settlement.ts";
 
@@ -95,7 +95,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     const known = ledger.drift.byDoc(docId);
     // A file that cannot be sent now, or not any more, keeps its resource all the same.
     if (known !== undefined && known.state !== "agreed" && known.state !== "unsure")
-      return exists(context, known, context.signal);
+      return (await askTitle(context, known, context.signal)) === "there";
     let path: string | undefined;
     await ledger.write(() => {
       const row = ledger.files.get(id);

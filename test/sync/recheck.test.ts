@@ -112,6 +112,27 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     expect(world.service.count("delete")).toBe(0);
   });
 
+  it("a file gets back the older resource though the service answers for it only later", async () => {
+    const [a] = await begin({ ...options, collections: false });
+    if (a === undefined) throw new Error("no resource");
+    for (const path of ["b.txt", "c.pdf"]) rmSync(join(world.root, path));
+    world.write("a.txt", "text a, changed");
+    let isAnswering = false;
+    world.service.fault = ({ operation, docId }) =>
+      docId === a._id && !isAnswering && (operation === "read" || operation === "update")
+        ? { kind: "answer", status: 500, body: "{}" }
+        : undefined;
+    await world.sync();
+    expect(agreement()).toMatchObject([{ holdReason: expect.stringContaining("does not answer") }]);
+    expect(world.service.count("delete")).toBe(0);
+    isAnswering = true;
+    await sync();
+    expect(world.service.live().filter(({ title }) => title === "a.txt")).toMatchObject([
+      { _id: a._id, content: "text a, changed" },
+    ]);
+    expect(agreement()).toMatchObject([{ halted: false, inAgreement: 1 }]);
+  });
+
   it("a file that was empty when its ledger was lost gets its resource back with its text", async () => {
     const before = await begin(options);
     world.write("a.txt", "");

@@ -155,7 +155,7 @@ function isUnadopted({ drift }: ActionContext["ledger"], source: number): boolea
   return !drift.isAdopted(source) && drift.unsearched(source).parts.length === 0;
 }
 
-/** Failed questions after one resource before it counts as lost: what is then not sent is only held. */
+/** Failed questions after one resource before the service is taken to fail on it alone. */
 const ASK_TRIES = 3;
 
 /** Resources asked for by their id before most are taken for lost; more where the answers differ. */
@@ -178,7 +178,8 @@ export async function judgeLoss(
   const judge = async (size: number): Promise<{ readonly gone: number; readonly asked: number }> => {
     const sample = await sampleOf(sweep, source, counts.missing, size);
     let gone = 0;
-    for (const row of sample) gone += Number(!(await exists(context, row, signal)));
+    // One that the service does not answer for counts as lost, too: what is then not sent is only held.
+    for (const row of sample) gone += Number((await askTitle(context, row, signal)) !== "there");
     return { gone, asked: sample.length };
   };
   const first = await judge(SAMPLE);
@@ -206,28 +207,33 @@ async function sampleOf(
   return sample;
 }
 
-/** Whether the service still has a resource, by its own record where it shows one, else by the answer to a change that changes nothing. */
-export async function answers(
+/** What the service says of one resource. `unanswered`: neither that it has it nor that it has not. */
+export type Presence = "there" | "gone" | "unanswered";
+
+/** Asks after a resource: by its own record where the service shows one, else by a change that changes nothing. */
+export async function askPresence(
   context: ActionContext,
   resource: Pick<AcknowledgedFile, "docId" | "title">,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<Presence> {
   const reply = await context.remote.read(resource.docId, signal);
-  if (reply.kind === "done") return !reply.value.isDeleted;
-  return exists(context, resource, signal);
+  if (reply.kind === "done") return reply.value.isDeleted ? "gone" : "there";
+  return askTitle(context, resource, signal);
 }
 
-/** Whether the service has a resource: a title that it has already is sent to it. */
-export async function exists(
+/** Asks after a resource by sending it the title that it has already. */
+export async function askTitle(
   { remote }: ActionContext,
   { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<Presence> {
   for (let tries = 1; ;) {
     const reply = await remote.update(docId, { title }, signal);
-    if (reply.kind !== "later") return reply.kind === "done";
+    if (reply.kind === "done") return "there";
+    if (reply.kind === "gone") return "gone";
+    if (reply.kind === "refused") return "unanswered";
     // The gate has waited. A service that fails on this one alone must not keep the audit for ever.
-    if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return false;
+    if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return "unanswered";
   }
 }
 

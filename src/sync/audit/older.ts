@@ -4,7 +4,7 @@ import type { Observed } from "../ledger/files.ts";
 import type { AuditedResource } from "../plan/audit.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { SourceSync } from "../source.ts";
-import { answers } from "./loss.ts";
+import { askPresence } from "./loss.ts";
 import { tellAudit } from "./repair.ts";
 import type { Older } from "./sweep.ts";
 
@@ -25,7 +25,7 @@ export async function takeOlder(
   for (const resource of resources) {
     if (resource.isUnfinished === true) continue;
     if (row.kind === "file" && !(await isSameUpload(context, before, resource, signal))) continue;
-    if (!(await answers(context, resource, signal))) continue;
+    if ((await askPresence(context, resource, signal)) !== "there") continue;
     if (await exchange(context, source, before, resource)) return true;
   }
   return false;
