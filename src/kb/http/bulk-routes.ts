@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { within } from "../../lib/deadline.ts";
 import { inOrder } from "../../lib/in-order.ts";
+import { openTurnSlice, type TurnSlice } from "../../lib/turn-slice.ts";
 import { BulkLine, BulkOutcome, BulkSummary } from "../../wire/bulk.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { Asked } from "../resources/asked.ts";
@@ -31,8 +31,8 @@ const BYTES_UNDER_WAY = 16 * 1024 * 1024;
 /** Lines that cannot be read before a bulk ends: a body of nothing else would cost its answers and bring nothing. */
 const BAD_LINES_MAX = 1000;
 /**
- * How long lines are answered before other requests get a turn of the event loop. Several bulks have a slice each in a turn,
- * and a search needs several turns (bench/hostile-account.ts).
+ * How long the lines of all bulks are answered before other requests get a turn of the event loop. A search needs several
+ * turns (bench/hostile-account.ts).
  */
 const SLICE_MS = 2;
 /** Longest time of a bulk: one whose lines dribble in would hold its place for ever. */
@@ -62,6 +62,7 @@ export async function addBulkRoutes(
   lineBytesMax: number,
   unhurried: WeakSet<Socket>,
 ): Promise<void> {
+  const slice = openTurnSlice(SLICE_MS);
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser([NDJSON, "application/ndjson", "application/jsonl"], (_request, body, done) => {
     done(null, body);
@@ -78,7 +79,7 @@ export async function addBulkRoutes(
         throw new Refusal("invalid_body", `The body: expected lines of JSON (${NDJSON}), got nothing.`);
       }
       takeTime(parts, request, reply, unhurried);
-      const answers = answerLines(parts, json, request, lineBytesMax);
+      const answers = answerLines(parts, json, request, lineBytesMax, slice);
       const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
       return reply.code(200).header("content-type", NDJSON).send(stream);
     },
@@ -139,6 +140,7 @@ async function* answerLines(
   json: JsonReader,
   request: FastifyRequest,
   lineBytesMax: number,
+  slice: TurnSlice,
 ): AsyncGenerator<string> {
   const { accountId } = callerOf(request);
   const isAsync = asyncPreference(request.headers) !== undefined;
@@ -154,7 +156,6 @@ async function* answerLines(
   const count = { lines: 0, created: 0, repeated: 0, failed: 0 };
   let badLines = 0;
   const startMs = performance.now();
-  let sliceMs = startMs;
   const text = ({ isRepeated, outcome }: Answered): string => {
     count.lines += 1;
     if (isRepeated) count.repeated += 1;
@@ -171,12 +172,9 @@ async function* answerLines(
     for await (const answered of outcomes) {
       yield text(answered);
       if (isUnreadable(answered.outcome)) badLines += 1;
-      const nowMs = performance.now();
       if (badLines >= BAD_LINES_MAX) throw tooManyBadLines();
-      if (nowMs - startMs > BULK_MS_MAX) throw tooLong();
-      if (nowMs - sliceMs < SLICE_MS) continue;
-      await nextTurn();
-      sliceMs = performance.now();
+      if (performance.now() - startMs > BULK_MS_MAX) throw tooLong();
+      await slice.pause();
     }
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
   } catch (error) {
