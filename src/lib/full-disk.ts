@@ -13,7 +13,7 @@ const PERHAPS_NO_SPACE = /^SQLITE_(?:CANTOPEN|IOERR_(?:SHMSIZE|SHMMAP|SHMOPEN|WR
 /** Whether a failure says of itself that a disk is full: the system's, SQLite's, or ours that tell of one. */
 export function saysFull(error: unknown): boolean {
   const code = codeOf(error) ?? "";
-  return NO_SPACE.has(code) || code === "disk_full" || code === "store_full";
+  return NO_SPACE.has(code) || code === "disk_full";
 }
 
 /** What is missing where something could not be written at `path`; undefined when that is not why it failed. */

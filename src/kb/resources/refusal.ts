@@ -30,6 +30,7 @@ export type RefusalCode =
   | "endpoint_not_found"
   | "delivery_not_found"
   | "too_many_endpoints"
+  | "store_full"
   | "endpoint_disabled"
   | "agent_not_found"
   | "agent_exists"

@@ -4,13 +4,13 @@ import type { Connection } from "./connection.ts";
 
 /** How long an answer to an idempotency key is kept. */
 export const ANSWER_KEPT_MS = 24 * 60 * 60 * 1000;
-/** Most notes kept, oldest out first: some 100 MB at the worst usual size; an initial load makes one a file. */
+/** Most notes kept of an account, oldest out first: some 100 MB at the worst usual size; an initial load makes one a file. */
 const NOTES_MAX = 100_000;
 /** Notes collected with each write: it takes out more than it brings in. */
 const COLLECTED_MAX = 4;
 /**
  * Longest record kept whole, in characters of JSON: those of creates and of short updates. With the bound on their number
- * all together stay below a gigabyte; whole records of 32 MB would fill any disk within the 24 hours.
+ * all of an account stay below a gigabyte; whole records of 32 MB would fill any disk within the 24 hours.
  */
 const KEPT_CHARS_MAX = 8 * 1024;
 
@@ -28,20 +28,23 @@ export interface AnswerNotes {
 }
 
 /** Prepares the statements on the writing connection. */
-export function prepareAnswerNotes(db: Connection): AnswerNotes {
+export function prepareAnswerNotes(db: Connection, notesMax = NOTES_MAX): AnswerNotes {
   const upsert = db.prepare(`
-    INSERT INTO kept_answer (account_id, key, body_sha256, status, body, text_of, kept_ms)
-    VALUES (@accountId, @key, @bodySha256, @status, @body, @textOf, @nowMs)
-    ON CONFLICT (account_id, key) DO UPDATE SET body_sha256 = excluded.body_sha256, status = excluded.status,
+    INSERT INTO kept_answer (account_id, key, body_sha256, status, body, text_of, kept_ms, sequence)
+    VALUES (@accountId, @key, @bodySha256, @status, @body, @textOf, @nowMs, @sequence)
+    ON CONFLICT (account_id, key) DO UPDATE SET sequence = excluded.sequence, body_sha256 = excluded.body_sha256, status = excluded.status,
       body = excluded.body, text_of = excluded.text_of, kept_ms = excluded.kept_ms
     WHERE kept_answer.kept_ms <= @nowMs - ${ANSWER_KEPT_MS}`);
-  const selectNewest = db.prepare<[], number | null>("SELECT max(number) FROM kept_answer").pluck();
+  const selectNewest = db
+    .prepare<[string], number | null>("SELECT max(sequence) FROM kept_answer WHERE account_id = ?")
+    .pluck();
   const collectOld = db.prepare(`
     DELETE FROM kept_answer WHERE number IN (
       SELECT number FROM kept_answer WHERE kept_ms <= ? ORDER BY kept_ms LIMIT ?)`);
   const collectMany = db.prepare(`
     DELETE FROM kept_answer WHERE number IN (
-      SELECT number FROM kept_answer WHERE number <= ? ORDER BY number LIMIT ${COLLECTED_MAX})`);
+      SELECT number FROM kept_answer WHERE account_id = ? AND sequence <= ?
+      ORDER BY sequence LIMIT ${COLLECTED_MAX})`);
 
   const dropText = db.prepare(`
     UPDATE kept_answer SET body = json_object('resourceId', text_of), text_of = NULL
@@ -50,11 +53,11 @@ export function prepareAnswerNotes(db: Connection): AnswerNotes {
   const note = (accountId: string, body: object, request: RequestNote, textOf: string | null): void => {
     const { key, bodySha256, status, nowMs } = request;
     collectOld.run(nowMs - ANSWER_KEPT_MS, COLLECTED_MAX);
-    const row = { accountId, key, bodySha256, status, nowMs, textOf, body: JSON.stringify(body) };
+    const sequence = (selectNewest.get(accountId) ?? 0) + 1;
+    const row = { accountId, key, bodySha256, status, nowMs, textOf, sequence, body: JSON.stringify(body) };
     upsert.run(row);
-    // Numbers ascend with time, so those that lie further back than the bound are too many. Asked for, as the row
-    // id that SQLite reports last is another table's where the key was there already.
-    collectMany.run((selectNewest.get() ?? 0) - NOTES_MAX);
+    // An account's sequence ascends with time, so what lies further back than the bound is too many.
+    collectMany.run(accountId, sequence - notesMax);
   };
 
   return {

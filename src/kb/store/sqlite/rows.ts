@@ -1,8 +1,8 @@
 /**
  * Row numbers of chunks. Every part of a collection that belongs to one owner is a scope with a number; its chunks
  * have the row numbers `scope × 2^32 + sequence`. So a scope is one range of row numbers in every posting list of
- * the index, and the chunks of one resource version, written together, are a range in it. Numbers are never used
- * again: 2^32 chunks a scope and 2^21 scopes fit into the integers a JavaScript number holds exactly.
+ * the index, and the chunks of one resource version, written together, are a range in it. Row numbers are never used
+ * again (a scope that another owner takes over goes on counting): 2^32 chunks a scope and 2^21 scopes fit into the integers a JavaScript number holds exactly.
  */
 const ROWS_PER_SCOPE = 2 ** 32;
 export const SCOPE_NUMBER_MAX = 2 ** 21 - 1;

@@ -339,4 +339,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX ingest_job_of_account ON ingest_job (account_id, chars);
   CREATE INDEX chat_job_of_account ON chat_job (account_id);
   `,
+  // Notes of requests are bounded by account, and numbers of owners that have nothing any more are used again.
+  `
+  -- Ascends with time in each account.
+  ALTER TABLE kept_answer ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+  UPDATE kept_answer SET sequence = counted.sequence FROM (
+    SELECT number, row_number() OVER (PARTITION BY account_id ORDER BY number) AS sequence FROM kept_answer
+  ) AS counted WHERE counted.number = kept_answer.number;
+  CREATE INDEX kept_answer_of_account ON kept_answer (account_id, sequence);
+  CREATE INDEX scope_empty ON scope (number) WHERE resources = 0;
+  `,
 ];
