@@ -2,7 +2,13 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Citation, FinishReason } from "../../wire/chat.ts";
 import type { Agent } from "../agents/agents.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
-import { NO_USAGE, type ChatModel, type ModelAnswer, type ModelUsage } from "../models/chat-model.ts";
+import {
+  NO_USAGE,
+  type ChatModel,
+  type ModelAnswer,
+  type ModelImage,
+  type ModelUsage,
+} from "../models/chat-model.ts";
 import { ModelFailure, unusableAnswer } from "../models/model-failure.ts";
 import type { ModelWatch } from "../models/model-watch.ts";
 import { Refusal } from "../resources/refusal.ts";
@@ -167,8 +173,17 @@ async function askModel(
   { signal, onText }: Waiting,
 ): Promise<Answered> {
   const { agent, systemPrompt, passages, turns, asJson } = question;
-  const images = question.images.flatMap(({ facts }) => facts.rendered ?? []);
-  const parts = { systemPrompt, passages, turns, question: question.text, images, asJson, contextTokens };
+  const shownAt = (at: number | undefined): ModelImage[] =>
+    question.images.flatMap(({ facts, turnAt }) => (turnAt === at ? (facts.rendered ?? []) : []));
+  const parts = {
+    systemPrompt,
+    passages,
+    turns: turns.map((turn, at) => Object.assign({ images: shownAt(at) }, turn)),
+    question: question.text,
+    images: shownAt(undefined),
+    asJson,
+    contextTokens,
+  };
   const prompt = makePrompt(parts);
   if (prompt === undefined) throw tooLong(contextTokens);
   const request = { model, messages: prompt.messages, temperature: agent.temperature, asJson };

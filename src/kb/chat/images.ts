@@ -8,6 +8,7 @@ import { newFileToken, safeFileName } from "../resources/file-address.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 import { issuedFile } from "../resources/source.ts";
+import type { ThreadImage } from "../store/chat.ts";
 import type { StoredFile } from "../store/store.ts";
 import type { ImageFacts } from "./image-child.ts";
 import type { ImageReader } from "./image-reader.ts";
@@ -32,6 +33,8 @@ export interface ChatImage {
   /** Fetched for this request: the store does not know it yet. */
   readonly isNew: boolean;
   readonly facts: ImageFacts;
+  /** The turn of the thread that it came with; undefined: the question itself. */
+  readonly turnAt?: number | undefined;
 }
 
 /** An image of the thread that does not take part. */
@@ -127,18 +130,22 @@ export async function loadImages(
   return images;
 }
 
-/** Adds the images of a thread, newest first, as far as there is room beside those of the request itself. */
+/**
+ * Adds the images of a thread, as far as there is room beside those of the request itself; where there is not, the newest
+ * stay. In the order in which they came, those of the request last.
+ */
 export async function addThreadImages(
   parts: ImageParts,
   own: readonly ChatImage[],
-  linked: readonly StoredFile[],
+  linked: readonly ThreadImage[],
   options: { readonly render: boolean; readonly signal: AbortSignal; readonly imagesMax: number },
 ): Promise<{ readonly images: readonly ChatImage[]; readonly leftOut: readonly LeftOut[] }> {
   const images = [...own];
+  const earlier: ChatImage[] = [];
   const leftOut: LeftOut[] = [];
   const here = new Set(own.map(({ file }) => file.sha256));
   let left = IMAGES_BYTES_MAX - own.reduce((sum, { file }) => sum + file.sizeBytes, 0);
-  for (const file of linked) {
+  for (const { turnAt, ...file } of linked) {
     // The same picture fetched or uploaded again is the same one.
     if (here.has(file.sha256)) continue;
     here.add(file.sha256);
@@ -154,6 +161,7 @@ export async function addThreadImages(
         continue;
       }
       images.push(image);
+      earlier.unshift({ ...image, turnAt });
       left -= file.sizeBytes;
     } catch (error) {
       options.signal.throwIfAborted();
@@ -161,7 +169,7 @@ export async function addThreadImages(
       leftOut.push({ url, reason: error.message });
     }
   }
-  return { images, leftOut };
+  return { images: [...earlier, ...own], leftOut };
 }
 
 const NO_ROOM = "there is no room for it beside newer ones";

@@ -8,13 +8,19 @@ export interface PromptParts {
   readonly systemPrompt: string;
   readonly passages: readonly Passage[];
   /** Of the thread, oldest first. */
-  readonly turns: readonly Turn[];
+  readonly turns: readonly ShownTurn[];
   /** May be empty where there are images. */
   readonly question: string;
+  /** Those that belong to the question. */
   readonly images: readonly ModelImage[];
   readonly asJson: boolean;
   /** The model's window in tokens. */
   readonly contextTokens: number;
+}
+
+/** A turn with the images that came with its question. */
+export interface ShownTurn extends Turn {
+  readonly images?: readonly ModelImage[];
 }
 
 /** A prompt that fits, and what it had no room for. */
@@ -52,7 +58,8 @@ export function makePrompt(parts: PromptParts): Prompt | undefined {
   if (room < 0) return undefined;
 
   // An estimate only: images are never refused for it, they leave less room for the rest.
-  const left = Math.max(0, room - images.length * IMAGE_TOKENS);
+  const imageCount = turns.reduce((sum, { images: its = [] }) => sum + its.length, images.length);
+  const left = Math.max(0, room - imageCount * IMAGE_TOKENS);
   const kept = fitting(
     passages,
     left * PASSAGES_SHARE,
@@ -60,17 +67,26 @@ export function makePrompt(parts: PromptParts): Prompt | undefined {
   );
   const spent = kept.reduce((sum, { title, text }) => sum + tokensOf(title) + tokensOf(text) + 16, 0);
   const recent = fitting(turns.toReversed(), left - spent, turnTokens).toReversed();
+  const turnsLeftOut = turns.length - recent.length;
+  // Images are shown even where there is no room for the words that came with them: before all others.
+  const shown = recent.map(({ images: its = [] }) => its);
+  shown.push(images);
+  shown[0] = [...turns.slice(0, turnsLeftOut).flatMap(({ images: its = [] }) => its), ...(shown[0] ?? [])];
   return {
     messages: [
       { role: "system", text: system },
-      ...recent.flatMap(({ user, answer: text }): ModelMessage[] => [
-        { role: "user", text: user === "" ? "(images)" : user },
+      ...recent.flatMap(({ user, answer: text }, at): ModelMessage[] => [
+        { role: "user", text: user === "" ? "(images)" : user, images: shown[at] ?? [] },
         { role: "assistant", text },
       ]),
-      { role: "user", text: kept.length === 0 ? asked : `${dataOf(kept)}\n\nQuestion:\n${asked}`, images },
+      {
+        role: "user",
+        text: kept.length === 0 ? asked : `${dataOf(kept)}\n\nQuestion:\n${asked}`,
+        images: shown.at(-1) ?? [],
+      },
     ],
     passages: kept,
-    turnsLeftOut: turns.length - recent.length,
+    turnsLeftOut,
     passagesLeftOut: passages.length - kept.length,
   };
 }

@@ -6,7 +6,7 @@ export interface ModelImage {
   readonly bytes: Uint8Array;
 }
 
-/** A message of a conversation. Only the last one, the user's, may carry images. */
+/** A message of a conversation. Those of the user may carry images. */
 export interface ModelMessage {
   readonly role: "system" | "user" | "assistant";
   readonly text: string;

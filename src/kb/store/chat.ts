@@ -91,7 +91,13 @@ export interface ThreadMemory {
   /** Whether there are older ones. */
   readonly more: boolean;
   /** The newest first. */
-  readonly images: readonly StoredFile[];
+  readonly images: readonly ThreadImage[];
+}
+
+/** An image that is linked to a thread. */
+export interface ThreadImage extends StoredFile {
+  /** Where in `turns` the question stands that it came with, 0 where that is older than all; undefined: none followed it. */
+  readonly turnAt: number | undefined;
 }
 
 /** A question and its answer. */

@@ -43,6 +43,19 @@ const imagesSent = (): number => {
   const content = sent().at(-1)?.content;
   return Array.isArray(content) ? content.filter(({ type }) => type === "image_url").length : 0;
 };
+/** Of each question, its text and the widths of the images shown with it. */
+const widthsSent = async (): Promise<[string, number[]][]> =>
+  Promise.all(
+    sent()
+      .filter(({ role }) => role === "user")
+      .map(async ({ content }): Promise<[string, number[]]> => {
+        if (!Array.isArray(content)) return [content, []];
+        const images = content.flatMap((part) => (part.type === "image_url" ? [part.image_url.url] : []));
+        const bytes = images.map((url) => Buffer.from(url.split(",")[1] ?? "", "base64"));
+        const widths = await Promise.all(bytes.map(async (one) => (await sharp(one).metadata()).width));
+        return [content.map((part) => (part.type === "text" ? part.text : "")).join(""), widths];
+      }),
+  );
 const words = () => sent().map(({ role, content }) => [role, content]);
 
 describe("a thread", () => {
@@ -115,6 +128,40 @@ describe("a thread", () => {
       expect(sent().length).toBeGreaterThan(2);
     },
   );
+
+  it("shows each image with the question that it came with, in the order in which they came", async () => {
+    const wide = await openAsking(endpoint, { contextTokens: 32_000 });
+    const thread = { agent_id: "default", thread_id: "ordered" };
+    const upload = async (width: number, fields: Readonly<Record<string, string>> = {}): Promise<string> => {
+      const form = fileForm(await sharp(png).resize(width, 10).png().toBuffer(), `${width}.png`);
+      for (const [name, value] of Object.entries(fields)) form.append(name, value);
+      return (await wide.send("POST", "/files/upload", { body: form })).json.file_url;
+    };
+    const named = (...urls: string[]) => ({ user_urls: urls.map((url) => ({ type: "image", url })) });
+    const [one, two, four] = [await upload(11), await upload(12), await upload(14)];
+    await ask(wide, { ...thread, user: "These?", ...named(two, one) });
+    await ask(wide, { ...thread, user: "Sure?" });
+    const three = await upload(13, thread);
+    await ask(wide, { ...thread, user: "And?", ...named(four) });
+    const { json } = await ask(wide, { ...thread, user: "All?" });
+    expect(json.response.data.images).toEqual([two, one, three, four]);
+    expect(await widthsSent()).toEqual([
+      ["These?", [12, 11]],
+      ["Sure?", []],
+      ["And?", [13, 14]],
+      ["All?", []],
+    ]);
+    // Named again, it belongs to the question that names it.
+    await ask(wide, { ...thread, user: "Again?", ...named(two) });
+    expect(await widthsSent()).toEqual([
+      ["These?", [11]],
+      ["Sure?", []],
+      ["And?", [13, 14]],
+      ["All?", []],
+      ["Again?", [12]],
+    ]);
+    await wide.close();
+  }, 60_000);
 
   it("keeps nothing of an answer that failed", async () => {
     const before = await filesOf(running);

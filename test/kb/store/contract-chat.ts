@@ -164,7 +164,7 @@ export function chatContract(fixture: StoreFixture): void {
       await store.addTurn(turn("c", { images: ["one"], nowIso: FAR }));
       expect(await imagesOf(store)).toEqual(["one", "two"]);
       expect(await imagesOf(store, { imagesMax: 1 })).toEqual(["one"]);
-      expect((await store.thread(query())).images[0]).toEqual(file("one"));
+      expect((await store.thread(query())).images[0]).toEqual({ ...file("one"), turnAt: 2 });
     });
 
     it("forgets nothing by halves: a turn of an agent that is gone leaves no file, no image, no job's end", async () => {

@@ -1,5 +1,5 @@
 import type { AgentKey, ChatJob, ChatJobFigures, PassageKey, PassagePlace, StoredAgent } from "../chat.ts";
-import type { ThreadMemory, ThreadQuery, Turn } from "../chat.ts";
+import type { ThreadImage, ThreadMemory, ThreadQuery, Turn } from "../chat.ts";
 import type { StoredFile } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { chunkId } from "./lookups.ts";
@@ -39,14 +39,14 @@ export function prepareChatReads(db: Connection): ChatReads {
       "SELECT number FROM chat_thread WHERE account_id = ? AND agent_id = ? AND thread_id = ?",
     )
     .pluck();
-  const selectTurns = db.prepare<[number, number], Turn>(
-    "SELECT user, answer FROM chat_turn WHERE thread = ? ORDER BY number DESC LIMIT ?",
+  const selectTurns = db.prepare<[number, number], Turn & { readonly number: number }>(
+    "SELECT number, user, answer FROM chat_turn WHERE thread = ? ORDER BY number DESC LIMIT ?",
   );
-  const selectImages = db.prepare<[number, string, number], StoredFile>(`
+  const selectImages = db.prepare<[number, string, number], StoredFile & { readonly afterTurn: number }>(`
     SELECT stored_file.token, account_id AS accountId, name, media_type AS mediaType, size_bytes AS sizeBytes, sha256,
-      created_at AS createdAt
+      created_at AS createdAt, after_turn AS afterTurn
     FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
-    WHERE thread = ? AND linked_at >= ? ORDER BY linked_at DESC, stored_file.token LIMIT ?`);
+    WHERE thread = ? AND linked_at >= ? ORDER BY position DESC, linked_at DESC, stored_file.token LIMIT ?`);
   const selectJobs = db.prepare<[string, number], ChatJob>(`
     SELECT number, account_id AS accountId, message_id AS messageId, body, created_ms AS createdMs, begun FROM chat_job
     WHERE number NOT IN (SELECT value FROM json_each(?)) ORDER BY number LIMIT ?`);
@@ -63,7 +63,7 @@ export function prepareChatReads(db: Connection): ChatReads {
     thread: ({ accountId, agentId, threadId, turnsMax, charsMax, imagesMax, imagesSinceIso }) => {
       const thread = selectThread.get(accountId, agentId, threadId);
       if (thread === undefined) return { turns: [], more: false, images: [] };
-      const turns: Turn[] = [];
+      const turns: (Turn & { readonly number: number })[] = [];
       let chars = 0;
       let more = false;
       // One row more than wanted tells whether there are more.
@@ -73,7 +73,14 @@ export function prepareChatReads(db: Connection): ChatReads {
         turns.push(turn);
         chars += turn.user.length + turn.answer.length;
       }
-      return { turns: turns.toReversed(), more, images: selectImages.all(thread, imagesSinceIso, imagesMax) };
+      turns.reverse();
+      const images = selectImages
+        .all(thread, imagesSinceIso, imagesMax)
+        .map(({ afterTurn, ...file }): ThreadImage => {
+          const at = turns.findIndex(({ number }) => number > afterTurn);
+          return Object.assign(file, { turnAt: at === -1 ? undefined : at });
+        });
+      return { turns: turns.map(({ user, answer }) => ({ user, answer })), more, images };
     },
     chatJobs: ({ limit, except }) => selectJobs.all(JSON.stringify(except), limit),
     chatJobFigures: (accountId) => {

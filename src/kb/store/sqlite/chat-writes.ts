@@ -57,12 +57,17 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     DELETE FROM chat_turn WHERE thread = @thread AND number <= (
       SELECT number FROM chat_turn WHERE thread = @thread ORDER BY number DESC LIMIT 1 OFFSET ${TURNS_MAX})`);
   const upsertImage = db.prepare(`
-    INSERT INTO chat_image (thread, token, linked_at) VALUES (@thread, @token, @nowIso)
-    ON CONFLICT (thread, token) DO UPDATE SET linked_at = excluded.linked_at`);
+    INSERT INTO chat_image (thread, token, linked_at, after_turn, position) VALUES (@thread, @token, @nowIso, @afterTurn,
+      (SELECT coalesce(max(position), 0) + 1 FROM chat_image WHERE thread = @thread))
+    ON CONFLICT (thread, token) DO UPDATE SET linked_at = excluded.linked_at, position = excluded.position,
+      after_turn = excluded.after_turn`);
+  const selectLastTurn = db
+    .prepare<[number], number | null>("SELECT max(number) FROM chat_turn WHERE thread = ?")
+    .pluck();
   const trimImages = db.prepare(`
     DELETE FROM chat_image WHERE thread = @thread AND token IN (
       SELECT token FROM chat_image WHERE thread = @thread
-      ORDER BY linked_at DESC, token LIMIT -1 OFFSET ${THREAD_IMAGES_MAX})`);
+      ORDER BY position DESC, linked_at DESC, token LIMIT -1 OFFSET ${THREAD_IMAGES_MAX})`);
   const countJobs = db.prepare<{ accountId: string }, { jobs: number; own: number }>(
     "SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS own FROM chat_job",
   );
@@ -102,8 +107,8 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     if (thread === undefined) throw new TypeError("a thread just written has no number");
     return thread;
   };
-  const link = (thread: number, token: string, nowIso: string): void => {
-    upsertImage.run({ thread, token, nowIso });
+  const link = (thread: number, token: string, nowIso: string, afterTurn: number): void => {
+    upsertImage.run({ thread, token, nowIso, afterTurn });
     trimImages.run({ thread });
   };
 
@@ -136,10 +141,11 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       if (turn !== undefined) refuseGone(at);
       if (turn !== undefined && threadId !== undefined) {
         const thread = openThread({ ...at, threadId });
+        const before = selectLastTurn.get(thread) ?? 0;
         for (const file of files) addFile(file);
         insertTurn.run({ thread, messageId, ...turn, nowIso: at.nowIso });
         trimTurns.run({ thread });
-        for (const token of images) link(thread, token, at.nowIso);
+        for (const token of images) link(thread, token, at.nowIso, before);
       }
       if (job !== undefined) deleteJob.run(job);
       if (delivery !== undefined) deliveries.add(delivery);
@@ -147,7 +153,8 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     },
     linkImage: ({ link: at, token }) => {
       refuseGone(at);
-      link(openThread(at), token, at.nowIso);
+      const thread = openThread(at);
+      link(thread, token, at.nowIso, selectLastTurn.get(thread) ?? 0);
     },
     addChatJob: ({ job, jobsMax }) => {
       const { jobs, own } = countJobs.get({ accountId: job.accountId }) ?? { jobs: 0, own: 0 };

@@ -349,4 +349,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX kept_answer_of_account ON kept_answer (account_id, sequence);
   CREATE INDEX scope_empty ON scope (number) WHERE resources = 0;
   `,
+  // The order of a thread's images, and the questions that they came with.
+  `
+  -- Ascends within the thread; 0 of all that were linked before this column.
+  ALTER TABLE chat_image ADD COLUMN position INTEGER NOT NULL DEFAULT 0;
+  -- It came with the thread's first turn of a higher number.
+  ALTER TABLE chat_image ADD COLUMN after_turn INTEGER NOT NULL DEFAULT 0;
+  UPDATE chat_image SET after_turn = coalesce((
+    SELECT max(number) FROM chat_turn
+    WHERE chat_turn.thread = chat_image.thread AND chat_turn.created_at < chat_image.linked_at), 0);
+  `,
 ];
