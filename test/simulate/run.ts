@@ -83,7 +83,13 @@ async function storm(world: World, history: History): Promise<void> {
   note(() => "the storm is over");
   if (conditions.mounted !== true) return;
   await pass(world, overMs + NOTICED_MS);
-  const unnoticed = judge.differences();
+  // A delete that waits for a person is one that was noticed.
+  const awaitsPerson =
+    runner
+      .running()
+      ?.status()
+      .sources.some(({ held }) => held > 0) === true;
+  const unnoticed = awaitsPerson ? judge.wrong(() => true) : judge.differences();
   if (unnoticed.length > 0) judge.fail("unnoticed", unnoticed.join("; "));
 }
 
