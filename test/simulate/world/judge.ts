@@ -39,6 +39,8 @@ export interface Judge {
   ledgerLost(process: number): void;
   powerLost(): void;
   paused(isPaused: boolean): void;
+  /** The daemon says that a file of a source has a resource. */
+  acknowledged(source: string, path: string): void;
   /** What differs between folder and service; empty when they agree. */
   differences(): readonly string[];
   /** What differs of the files that count, whatever else there is at the service. */
@@ -132,6 +134,11 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** Resources whose create was answered with their id. */
   const told = new Set<string>();
+  /** The sources whose file of a path has ever had a resource: with one owner several have files at one place. */
+  const acknowledged = new Map<string, Set<string>>();
+  /** How many files at a place have had a resource: another one that has none yet loses none. */
+  const countServed = (place: string): number =>
+    Math.max(acknowledged.get(place)?.size ?? 0, options.ownedBy(place).length);
 
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -150,7 +157,8 @@ export function openJudge(options: JudgeOptions): Judge {
     if (what !== "delete") return;
     const place = placeIn(resource);
     const left = ours().filter((each) => placeIn(each) === place && each.id !== id);
-    const wanted = Math.max(1, expectations.countAt(place));
+    const files = expectations.countAt(place);
+    const wanted = Math.max(1, files > 1 ? Math.min(files, countServed(place)) : files);
     if (left.length >= wanted) return;
     const sinceMs = expectations.thereSinceMs(place);
     // No answer ever told of it, and the file is about to be sent again: nobody took it for the file's.
@@ -417,6 +425,10 @@ export function openJudge(options: JudgeOptions): Judge {
       );
       leftovers = extra.length - strays.length;
       return strays.length > keepers ? [...words, ...strays] : words;
+    },
+    acknowledged: (source, path) => {
+      const sources = acknowledged.get(path) ?? new Set();
+      acknowledged.set(path, sources.add(source));
     },
     wrong: (isCounted) =>
       [...paired().taken].flatMap(([file, only]) => (isCounted(file) ? wordsOf(file, only) : [])),

@@ -142,8 +142,11 @@ export function openRunner(options: RunnerOptions): Runner {
       concurrency: conditions.concurrency,
     },
     step: (name) => process.effect(name),
-    onActivity: ({ action, path, outcome, docId, message }) =>
-      note(() => `daemon: ${action} ${path} ${outcome} ${docId ?? ""} ${message ?? ""}`.trimEnd()),
+    onActivity: ({ source, action, path, outcome, docId, message }) => {
+      if (outcome === "done" && docId !== undefined && action !== "discard" && action !== "delete")
+        judge().acknowledged(source, path);
+      note(() => `daemon: ${action} ${path} ${outcome} ${docId ?? ""} ${message ?? ""}`.trimEnd());
+    },
     onWarning: (error) => note(() => `daemon warns: ${error.message}`),
     world: {
       watch: watching.watchFor(process),
