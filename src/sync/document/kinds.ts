@@ -17,7 +17,7 @@ export type NamedKind =
 /**
  * Formats in which a title is looked for. Everything else is `plain`: its title is its path. Of `html` and `mail` the
  * readable text is sent, as Markdown, of `csv` and `tsv` each row with the names of its columns where the table has such,
- * of `subtitles` and `notebook` their text.
+ * of `subtitles`, `notebook` and `rtf` their text.
  */
 export type TextFormat =
   | "markdown"
@@ -30,6 +30,7 @@ export type TextFormat =
   | "tsv"
   | "subtitles"
   | "notebook"
+  | "rtf"
   | "plain";
 
 const FILE: NamedKind = { kind: "file" };
@@ -45,6 +46,7 @@ const TEXT_FORMATS: readonly (readonly [TextFormat, string])[] = [
   ["tsv", "tsv tab"],
   ["subtitles", "vtt srt"],
   ["notebook", "ipynb"],
+  ["rtf", "rtf"],
   ["org", "org"],
   ["rst", "rst"],
 ];
@@ -57,7 +59,7 @@ const OFFICE_EXTENSIONS =
 const NEVER_TEXT: readonly (readonly [string, string])[] = [
   [
     "an office document of a format that is not read",
-    "doc dot xls xlt xlsb ppt pot pps odg rtf pages numbers vsd vsdx mdb accdb",
+    "doc dot xls xlt xlsb ppt pot pps odg pages numbers vsd vsdx mdb accdb",
   ],
   ["a book or print format", "mobi azw azw3 djvu chm xps ps eps"],
   [
@@ -119,6 +121,7 @@ const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set([
   "tsv",
   "subtitles",
   "notebook",
+  "rtf",
 ]);
 
 /**
@@ -135,6 +138,8 @@ export function containerOf(named: NamedKind, head: Buffer): Container | undefin
     case "subtitles":
     case "notebook":
       return beginsBinary(head) ? undefined : named.format;
+    case "rtf":
+      return startsWith(head, "{\\rtf") ? "rtf" : undefined;
     case "mail":
       return beginsAsMail(head) ? "mail" : undefined;
     case "markdown":

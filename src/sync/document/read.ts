@@ -320,6 +320,7 @@ const NO_TEXT: Readonly<Record<Container, string>> = {
   tsv: "there is no text in the table",
   subtitles: "there is no text in the subtitles",
   notebook: "there is no text in the notebook",
+  rtf: "there is no text in the document",
   html: "there is no text in the page: scripts may make it, and none are run",
 };
 

@@ -10,7 +10,7 @@ import type { Naming } from "./title.ts";
 export const EXTRACTOR_VERSION = 1;
 
 /** The same for documents whose text is taken out of them and sent as Markdown; no other file is concerned by it. */
-export const CONVERTER_VERSION = 5;
+export const CONVERTER_VERSION = 6;
 
 /**
  * The recipe of a document: what the text calls itself, dressed by the templates of the rules. A title or description

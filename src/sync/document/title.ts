@@ -37,6 +37,7 @@ export function nameText(text: string, format: TextFormat): Naming {
     case "tsv":
     case "subtitles":
     case "notebook":
+    case "rtf":
     case "plain":
       return {};
   }

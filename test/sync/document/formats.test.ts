@@ -91,6 +91,8 @@ describe("text whose name declares its structure", () => {
     ],
     ["subtitles that are none", "a.srt", " some text\n", "a.srt", " some text\n"],
     ["a notebook", "a.ipynb", JSON.stringify(notebook), "Harvest", "# Harvest"],
+    ["RTF", "a.rtf", "{\\rtf1\\ansi Gr\\'f6\\'dfe\\par}", "a.rtf", "Größe"],
+    ["RTF that is none", "a.rtf", "some text\n", "a.rtf", "some text\n"],
     ["a notebook that is none", "a.ipynb", '{"cells": []}', "a.ipynb", '{"cells": []}'],
   ])("gives its text: %s", async (_name, path, bytes, title, text) => {
     expect(await content(path, bytes)).toEqual({ title, text });

@@ -23,6 +23,7 @@ describe("kindOfName", () => {
     ["table.txt", "content plain"],
     ["a.unknown", "content plain"],
     ["notes.ipynb", "content notebook"],
+    ["old.RTF", "content rtf"],
     ["talk.vtt", "content subtitles"],
     ["film.SRT", "content subtitles"],
     ["a.pdf", "file"],

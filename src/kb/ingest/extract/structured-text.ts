@@ -1,5 +1,6 @@
 import { notebookMarkdown } from "../../../lib/markup/notebook.ts";
 import { recordLines } from "../../../lib/markup/record-lines.ts";
+import { rtfText } from "../../../lib/markup/rtf.ts";
 import { subtitleText } from "../../../lib/markup/subtitles.ts";
 import { layOutJson } from "./json-text.ts";
 import type { TextForm } from "./text-form.ts";
@@ -10,9 +11,9 @@ import type { TextForm } from "./text-form.ts";
  */
 const STRUCTURED_CHARS_MAX = 2_000_000;
 
-/** Longest text that `structuredText` looks at, in characters. Most of a notebook are pictures, which are left out at once. */
+/** Longest text that `structuredText` looks at, in characters. Most of a notebook or an RTF are pictures, which are left out at once. */
 export function structuredCharsMax(form: TextForm): number {
-  return form === "notebook" ? Infinity : STRUCTURED_CHARS_MAX;
+  return form === "notebook" || form === "rtf" ? Infinity : STRUCTURED_CHARS_MAX;
 }
 
 /**
@@ -32,6 +33,8 @@ export function structuredText(text: string, form: TextForm): string {
       return subtitleText(text) ?? text;
     case "notebook":
       return notebookMarkdown(text) ?? text;
+    case "rtf":
+      return rtfText(text) ?? text;
     case "as-written":
     case "page":
       return text;

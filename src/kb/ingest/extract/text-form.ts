@@ -1,7 +1,7 @@
 /**
  * How a text is read. `as-written`: to the letter, whatever it looks like. `page`: HTML, of which the readable part counts.
  * `csv`, `tsv`: a table, if its first row names the columns. `json`: gets line breaks where it has none. `subtitles`: WebVTT
- * or SubRip, `notebook`: Jupyter, of which the text counts; what is none stays as written. `undeclared`: neither type nor name says anything, so that what begins as a page of HTML is one, and JSON gets its line breaks; no text
+ * or SubRip, `notebook`: Jupyter, `rtf`: Rich Text Format, of which the text counts; what is none stays as written. `undeclared`: neither type nor name says anything, so that what begins as a page of HTML is one, and JSON gets its line breaks; no text
  * becomes a table for its tabs or commas.
  */
 export type TextForm =
@@ -12,6 +12,7 @@ export type TextForm =
   | "json"
   | "subtitles"
   | "notebook"
+  | "rtf"
   | "undeclared";
 
 const BY_TYPE: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
@@ -26,6 +27,8 @@ const BY_TYPE: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["text/vtt", "subtitles"],
   ["application/x-subrip", "subtitles"],
   ["application/x-ipynb+json", "notebook"],
+  ["application/rtf", "rtf"],
+  ["text/rtf", "rtf"],
 ]);
 
 const BY_EXTENSION: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
@@ -40,6 +43,7 @@ const BY_EXTENSION: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["vtt", "subtitles"],
   ["srt", "subtitles"],
   ["ipynb", "notebook"],
+  ["rtf", "rtf"],
 ]);
 
 /** Names of text that is never anything else, whatever type is declared with it. */

@@ -1,6 +1,7 @@
 import { type Archive, openArchive } from "./archive.ts";
 import { type AttachmentBudget, attachmentsText, type ReadEnclosed } from "./attachments.ts";
 import type { Container, Reading } from "./conversion.ts";
+import { ConversionRefusal } from "./refusal.ts";
 
 /**
  * Reads a document by what its bytes are; undefined for an archive that is none. `budget`: what is read of the attachments of
@@ -23,6 +24,12 @@ export async function readContainer(
     case "notebook": {
       const { readStructured } = await import("./structured.ts");
       return readStructured(bytes, container);
+    }
+    case "rtf": {
+      const { rtfText } = await import("../../../lib/markup/rtf.ts");
+      const text = rtfText(bytes.toString("latin1"));
+      if (text === undefined) throw new ConversionRefusal("its groups are nested beyond sense");
+      return { markdown: text };
     }
     case "mail": {
       const { readMail } = await import("./mail.ts");

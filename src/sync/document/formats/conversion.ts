@@ -1,5 +1,5 @@
 /** How a file's bytes say that its text has to be taken out of them; a zip archive is asked further. */
-export type Container = "zip" | "mail" | "html" | "csv" | "tsv" | "subtitles" | "notebook";
+export type Container = "zip" | "mail" | "html" | "csv" | "tsv" | "subtitles" | "notebook" | "rtf";
 
 /** What the child process is asked. */
 export interface ConversionRequest {

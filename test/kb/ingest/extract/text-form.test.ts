@@ -14,6 +14,8 @@ it.each([
   ["application/json", "x", "json"],
   ["application/json", "x.ipynb", "notebook"],
   ["text/plain", "film.srt", "subtitles"],
+  ["text/rtf", "x", "rtf"],
+  ["application/octet-stream", "x.rtf", "rtf"],
   ["text/vtt", "x", "subtitles"],
   ["text/vtt", "x.txt", "as-written"],
   ["application/octet-stream", "x.py", "undeclared"],
