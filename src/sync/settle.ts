@@ -132,7 +132,9 @@ export function openDirtySet(settleMs: number): DirtySet {
     if (before === undefined && Math.abs(ageMs) > settleMs + APPEND_GAP_MS) return;
     const grew = before !== undefined && sizeBytes > before.sizeBytes;
     const isSoon = before !== undefined && nowMs - before.lastMs <= settleMs + APPEND_GAP_MS;
-    const appends = grew && (isSoon || goesOn) ? before.appends + 1 : 0;
+    // A version that was let through and not sent comes once more: it says nothing about growth.
+    const isSame = before?.sizeBytes === sizeBytes && isSoon;
+    const appends = isSame ? before.appends : grew && (isSoon || goesOn) ? before.appends + 1 : 0;
     read.set(path, { sizeBytes, appends, lastMs: nowMs });
     if (read.size > forgetAbove) forgetOld(nowMs);
   };

@@ -162,6 +162,32 @@ describe("the dirty set", () => {
     expect(readAtMs.length).toBeLessThanOrEqual(3 + 5);
   });
 
+  it("gives a growing file once a minute, too, when the job of the version that is due ends unsent and the same version is due again", () => {
+    const dirty = openDirtySet(0);
+    const readBytes: number[] = [];
+    const beginMs = 1_000_000;
+    let sizeBytes = 0;
+    let mtimeMs = 0;
+    let restarts = 0;
+    for (let nowMs = beginMs; nowMs < beginMs + 5 * CEILING_MS; nowMs += 10) {
+      if ((nowMs - beginMs) % 600 === 0) {
+        sizeBytes += 100;
+        mtimeMs = nowMs;
+        dirty.mark("a", nowMs);
+      }
+      const due = dirty.take(nowMs);
+      if (due === undefined || !dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) continue;
+      const isAgain = readBytes.at(-1) === sizeBytes;
+      readBytes.push(sizeBytes);
+      dirty.ended("a", nowMs);
+      if (isAgain) continue;
+      restarts += 1;
+      dirty.again("a", nowMs + 10, nowMs);
+    }
+    expect(restarts).toBeGreaterThanOrEqual(5);
+    expect(new Set(readBytes).size).toBeLessThanOrEqual(3 + 5);
+  });
+
   it("takes the earlier of two times to look again", () => {
     const dirty = openDirtySet(100);
     dirty.again("a", 3_600_000, 0);

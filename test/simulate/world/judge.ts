@@ -19,8 +19,8 @@ export interface Judge {
   delivered(request: SentRequest, answer: Answer): void;
   /** The daemon looks at the disk. */
   looks(): void;
-  /** Files came or went: what was refused may be sent again. */
-  changed(): void;
+  /** Files came or went, or one was changed: what was refused may be sent again. */
+  changed(path?: string): void;
   /** A process starts. */
   started(): void;
   /**
@@ -85,6 +85,8 @@ const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;
 /** Versions of a growing file that may be sent at once: the first, one that was found resting, and the last. */
 const GROWTH_FREE = 4;
+/** A growing file that rests for so long counts as complete. */
+const GROWTH_ENDS_MS = 5000;
 /** Calls into the disk within a minute, from the second one on in which nothing changes there; unwatched it is scanned every 15 s. */
 const LOOKS_MAX = 1500;
 /** Fewer lost resources are made again without a question. */
@@ -105,8 +107,9 @@ export function openJudge(options: JudgeOptions): Judge {
   let downMinute = { sinceMs: -1, count: 0, first: true };
   /** By process: nothing that begins later may leave before. */
   const quiet = new Map<number, { readonly sinceMs: number; readonly untilMs: number }>();
-  /** Versions of the growing file that this process sent. */
+  /** Versions of the growing file that this process sent since it began to grow. */
   let growth = { sinceMs: 0, texts: new Set<string>() };
+  let grewMs = 0;
   let minute = { sinceMs: 0, looks: 0, first: true };
   let refusals = new Set<string>();
   /** Refused requests that were sent by a second source, too. */
@@ -212,6 +215,11 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
+  /** One that rested has come to its end: what follows is another growth. */
+  const noteGrowth = (): void => {
+    if (clock.nowMs() - grewMs > GROWTH_ENDS_MS) growth = { sinceMs: 0, texts: new Set() };
+    grewMs = clock.nowMs();
+  };
   /** A growing file is sent about once a minute, after the first times. */
   const countGrowth = ({ body }: SentRequest): void => {
     if (!body.includes(GROWING)) return;
@@ -354,7 +362,10 @@ export function openJudge(options: JudgeOptions): Judge {
       if (!minute.first && minute.looks > LOOKS_MAX)
         fail("busy", `${minute.looks} calls into a disk that rests, within a minute`);
     },
-    changed,
+    changed: (path) => {
+      if (path === GROWING) noteGrowth();
+      changed();
+    },
     started: () => {
       isBlank = false;
       growth = { sinceMs: 0, texts: new Set() };

@@ -97,7 +97,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
   disk.onLook = () => judge.looks();
   disk.onChange = (path) => {
     expectations.refresh();
-    judge.changed();
+    judge.changed(path);
     watching.changed(path);
   };
   if (conditions.strangers) addStrangers(service);

@@ -53,7 +53,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "growing-files",
     does: "a file grows all the time; it is sent about once a minute",
     share: 0.05,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const growth: Happening[] = [];
       const beginMs = random.between(0, endMs);
