@@ -81,7 +81,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
     const refused: Deletion[] = [];
     const taker: Extract<Job, { kind: "delete" }>["source"] = {
       delete: async (deletion) => {
-        if (!(await sendDelete(context, source, deletion))) refused.push(deletion);
+        if ((await sendDelete(context, source, deletion)) === "refused") refused.push(deletion);
       },
       done: () => {
         left -= 1;

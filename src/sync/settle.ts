@@ -25,7 +25,8 @@ export interface DirtySet {
   isQuiet(but?: ReadonlyMap<RelativePath, unknown>): boolean;
   /** Paths that are marked, retries included. */
   marked(): Iterable<RelativePath>;
-  isMarked(path: RelativePath): boolean;
+  /** `asRetry: false` leaves out retries. */
+  isMarked(path: RelativePath, which?: { readonly asRetry: false }): boolean;
   /** Since when the oldest is marked that is no retry. */
   oldestMs(): number | undefined;
 }
@@ -238,7 +239,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       return true;
     },
     marked: () => marks.keys(),
-    isMarked: (path) => marks.has(path),
+    isMarked: (path, which) => (which === undefined ? marks.has(path) : marks.get(path)?.retry === false),
     oldestMs: () => {
       let oldest: number | undefined;
       for (const { retry, firstMs } of marks.values())

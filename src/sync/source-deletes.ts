@@ -12,6 +12,8 @@ export interface SourceDeletes {
   beginLeft(): void;
   /** Begins with those that the service would not do and whose time has come; the others' time is set. */
   beginDue(): void;
+  /** The job of the path's file has ended, or a pass when no path is given: begins with those whose file is not awaited any more. */
+  beginPutOff(path?: RelativePath): void;
   /** Sends one, as its job does. */
   send(deletion: Deletion): Promise<void>;
   /** Has those sent now that the service would not do, at or below a path. */
@@ -27,6 +29,8 @@ export interface SourceDeletesOptions {
   readonly once: boolean;
   /** Whether nothing may be sent. */
   readonly isHeld: () => boolean;
+  /** Whether a path has a file that is to be read or sent, which may bring it a resource. */
+  readonly isAwaited: (path: RelativePath) => boolean;
   /** Puts them into the queue, after everything else. */
   readonly push: (deletions: readonly Deletion[]) => void;
   /** `beginDue` is to be called at this time. */
@@ -38,6 +42,17 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   const { row, context, source, underWay, once, wakeAt } = options;
   const { ledger, now } = context;
   const refused = openRefusedDeletes();
+  /** Those whose file is back: they follow the create of its own resource. */
+  const putOff = new Map<RelativePath, Deletion[]>();
+
+  /** A file that is written anew while its delete waits gets its own resource first, so that there is no time without one. */
+  const isBack = ({ path, isSpare }: Deletion): boolean => {
+    if (isSpare === true || !options.isAwaited(path)) return false;
+    ledger.flush();
+    return typeof ledger.files.living(row.id, path)?.docId !== "string";
+  };
+  const isPutOff = ({ id, path }: Pick<Deletion, "id" | "path">): boolean =>
+    putOff.get(path)?.some((each) => each.id === id) === true;
 
   const begin = (deletions: readonly Deletion[]): void => {
     underWay.beginDeletes(deletions);
@@ -50,7 +65,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       // One that was done a moment ago is not left, nor is what has its number by then.
       ledger.flush();
       const open = ledger.intents.deletes(row.id);
-      begin(open.filter(({ id }) => !underWay.isDeleting(id) && !refused.has(id)));
+      begin(open.filter((each) => !underWay.isDeleting(each.id) && !refused.has(each.id) && !isPutOff(each)));
     },
     beginDue: () => {
       begin(refused.due(now()).filter(({ id }) => !underWay.isDeleting(id)));
@@ -59,8 +74,23 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
     send: async (deletion) => {
       // Its intent is in the ledger: the look that going on begins with sends it.
       if (options.isHeld()) return;
-      if (await sendDelete(context, source, deletion)) refused.remove(deletion.id);
-      else if (!once) wakeAt(refused.add(deletion, now()));
+      const end = await sendDelete(context, source, deletion, () => isBack(deletion));
+      if (end === "refused") {
+        if (!once) wakeAt(refused.add(deletion, now()));
+        return;
+      }
+      refused.remove(deletion.id);
+      // One that a pause left is begun again with all that is left.
+      if (end === "left" && isBack(deletion))
+        putOff.set(deletion.path, [...(putOff.get(deletion.path) ?? []), deletion]);
+    },
+    beginPutOff: (path) => {
+      for (const at of path === undefined ? [...putOff.keys()] : [path]) {
+        const waiting = putOff.get(at) ?? [];
+        if (waiting.length === 0 || waiting.some(isBack)) continue;
+        putOff.delete(at);
+        begin(waiting);
+      }
     },
     retry: (below) => {
       refused.hurry(below, now());

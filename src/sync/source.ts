@@ -227,6 +227,16 @@ export function openSource(options: SourceOptions): SourceSync {
     lookAfter: (busyPath, path) => underWay.lookAfter(busyPath, path),
     signal: stopping.signal,
   });
+  /** Whether something happened at a path, or at a folder on the way to it, that is not done yet; or its file is parked. */
+  const isAwaited = (path: RelativePath): boolean => {
+    if (underWay.has(path)) return true;
+    const hasNews = (at: RelativePath): boolean => inHand.has(at) || dirty.isMarked(at, { asRetry: false });
+    for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
+      if (hasNews(at)) return true;
+    if (!dirty.isMarked(path)) return false;
+    ledger.flush();
+    return ledger.files.living(row.id, path)?.state === "parked";
+  };
   const deletes = openSourceDeletes({
     row,
     context,
@@ -234,6 +244,7 @@ export function openSource(options: SourceOptions): SourceSync {
     underWay,
     once,
     isHeld: () => pause.isPaused() || guard.isClosed(),
+    isAwaited,
     push: (deletions) => {
       waits.beginDeletes(deletions, now());
       queue.push(
@@ -340,6 +351,7 @@ export function openSource(options: SourceOptions): SourceSync {
         await pass();
         passing = false;
         inHand = new Set();
+        deletes.beginPutOff();
         context.moved();
         continue;
       }
@@ -393,7 +405,10 @@ export function openSource(options: SourceOptions): SourceSync {
       if (job.kind === "delete") waits.endDelete(job.deletion);
       else waits.end(job.look.entry.path);
       if (job.kind === "delete") underWay.endDelete(job.deletion);
-      else endLook(job.look.entry);
+      else {
+        endLook(job.look.entry);
+        deletes.beginPutOff(job.look.entry.path);
+      }
       // One file was sent alone, or what was on its way has arrived.
       if (adoption.isPending()) lookAt(now());
       options.onChange();

@@ -372,6 +372,17 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [patch("doubts.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
   },
   {
+    name: "delete-decided-once",
+    does: "a delete that waited is sent though its file was written anew",
+    patches: [
+      patch(
+        "source-deletes.ts",
+        "if (isSpare === true || !options.isAwaited(path)) return false;",
+        "return false;",
+      ),
+    ],
+  },
+  {
     name: "old-rows-trusted",
     does: "rows of an old ledger whose file is not at its path, or cannot be read, count as they were",
     patches: [

@@ -339,7 +339,7 @@ describe("wait", () => {
     expect(world.activity).toMatchObject([{ outcome: "done" }]);
   });
 
-  it("does not take the end of an older resource of the path for the file as it is now", async () => {
+  it("does not return while the delete of an older resource of the path waits for the file as it is now", async () => {
     world.write("a.txt", "old");
     const daemon = await run();
     let refusing = true;
@@ -363,15 +363,14 @@ describe("wait", () => {
     await until(() => arrived);
     refusing = false;
     await daemon.retry();
-    await until(() =>
-      world.activity.some(({ action, outcome }) => action === "delete" && outcome === "done"),
-    );
-    // What the end of the delete sets going is done by the time that two more commits are on disk.
+    // What the retry sets going is done by the time that two more commits are on disk: the delete waits for the create.
     await daemon.retry();
     await daemon.retry();
-    expect(isOver).toBe(false);
+    expect([isOver, world.service.live()]).toMatchObject([false, [{ content: "old" }]]);
     release();
-    expect(await waited).toMatchObject({ agreed: true });
+    await waited;
+    await until(() => world.service.live().length === 1);
+    expect(await wait(daemon, "a.txt")).toMatchObject({ agreed: true });
     expect(world.service.live()).toMatchObject([{ content: "new" }]);
   });
 

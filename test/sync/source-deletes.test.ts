@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ActionContext, ActionSource } from "../../src/sync/actions/context.ts";
+import type { Observed } from "../../src/sync/ledger/files.ts";
 import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
 import type { Deletion } from "../../src/sync/pass/deletes.ts";
 import type { Remote } from "../../src/sync/remote/remote.ts";
@@ -20,13 +21,37 @@ afterEach(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
+const OBSERVED: Observed = {
+  entry: { path: "a.txt", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 1 },
+  rulesKey: 1,
+  hash: "",
+  digest: "",
+  title: "a",
+  label: "",
+  extractorVersion: 1,
+  shape: {
+    kind: "content",
+    tier: "fastest",
+    ownerId: "o",
+    settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
+  },
+  fileUrl: undefined,
+};
+const DONE = { kind: "done", value: {} } as const;
+
 /** The deletes of a source whose service does whatever it is asked. `pushed` are those put into the queue. */
-function deletesOf(id: number): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
+function deletesOf(
+  id: number,
+  {
+    isAwaited = () => false,
+    remote = { delete: async () => await Promise.resolve(DONE) },
+  }: Partial<{
+    isAwaited: (path: string) => boolean;
+    remote: Pick<Remote, "delete">;
+  }> = {},
+): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
   const pushed: Deletion[] = [];
   const underWay = openUnderWay();
-  const remote: Pick<Remote, "delete"> = {
-    delete: async () => await Promise.resolve({ kind: "done", value: {} }),
-  };
   const { signal } = new AbortController();
   const context = {
     ledger,
@@ -42,6 +67,7 @@ function deletesOf(id: number): { deletes: SourceDeletes; pushed: Deletion[]; ru
     underWay,
     once: false,
     isHeld: () => false,
+    isAwaited,
     push: (deletions) => pushed.push(...deletions),
     wakeAt: () => undefined,
   });
@@ -63,4 +89,41 @@ it("a delete that was just done is not begun again, though its note is not commi
   await run();
   deletes.beginLeft();
   expect(pushed).toEqual([]);
+});
+
+it("a delete whose file is written anew while it waits is sent only when that file has its own resource", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  let isAwaited = false;
+  let sent = 0;
+  const remote: Pick<Remote, "delete"> = {
+    delete: async (_docId, _signal, mayLeave) => {
+      // The file is written while the request waits at the gate.
+      isAwaited = true;
+      if (mayLeave?.() === false) {
+        return await Promise.resolve({
+          kind: "later",
+          acted: "no",
+          blame: "service",
+          reason: "no longer wanted",
+        });
+      }
+      sent += 1;
+      return DONE;
+    },
+  };
+  const { deletes, pushed, run } = deletesOf(id, { isAwaited: () => isAwaited, remote });
+  deletes.beginLeft();
+  await run();
+  expect(sent).toBe(0);
+  // Neither a pass nor a whole look begins with it while the file has no resource.
+  deletes.beginPutOff();
+  deletes.beginLeft();
+  expect(pushed).toEqual([]);
+
+  ledger.note(() => ledger.files.insert(id, "new", "agreed", OBSERVED));
+  deletes.beginPutOff("a.txt");
+  await run();
+  ledger.flush();
+  expect([sent, ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([1, true, []]);
 });

@@ -6,14 +6,22 @@ import { tell } from "./prepare.ts";
 import { countTries } from "./trouble.ts";
 
 /**
- * Deletes a resource whose intent is in the ledger. One that is gone already is as good. Returns false when the service
- * will not do it, or when the text could not be kept: the intent stays then, with its words, and is to be sent again later.
+ * How a delete ended. `refused`: the service will not do it, or the text could not be kept; the intent stays, with its
+ * words, and is to be sent again later. `left`: it must not leave now, because the source is paused or the file is back;
+ * the intent stays as it was.
+ */
+export type DeleteEnd = "done" | "refused" | "left";
+
+/**
+ * Deletes a resource whose intent is in the ledger. One that is gone already is as good. `isBack` is asked right before
+ * each attempt leaves: whether the file is there again.
  */
 export async function sendDelete(
   context: ActionContext,
   source: Pick<ActionSource, "id" | "root"> & Partial<Pick<ActionSource, "isPaused">>,
   intent: Deletion,
-): Promise<boolean> {
+  isBack: () => boolean = () => false,
+): Promise<DeleteEnd> {
   const { ledger, remote } = context;
   const startedMs = context.now();
   const tries = countTries(context);
@@ -23,16 +31,16 @@ export async function sendDelete(
     known: undefined,
   };
   const kept = await keepBefore(context, source, intent);
-  if (kept.kind === "paused") return true;
+  if (kept.kind === "paused") return "left";
   if (kept.kind === "wait") {
     ledger.note(() => ledger.intents.refuse(intent.id, kept.message));
     tell(context, source, look, "delete", startedMs, intent.docId, "parked", kept.message);
-    return false;
+    return "refused";
   }
   for (;;) {
     // The intent stays in the ledger, and the look that resuming begins with sends it.
-    if (source.isPaused?.() === true) return true;
-    const answer = await remote.delete(intent.docId, context.signal);
+    if (source.isPaused?.() === true || isBack()) return "left";
+    const answer = await remote.delete(intent.docId, context.signal, () => !isBack());
     const word = answer.kind === "gone" ? await gone.judge() : undefined;
     if (word === "again") continue;
     const reply = word === undefined || word === "gone" ? answer : word;
@@ -42,14 +50,14 @@ export async function sendDelete(
       const isSpare = intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
       const action = isSpare ? "discard" : "delete";
       tell(context, source, look, action, startedMs, intent.docId, "done", kept.message);
-      return true;
+      return "done";
     }
     if (reply.kind === "refused" || word !== undefined || (await tries.isOver(reply))) {
       const message = reply.kind === "refused" ? reply.message : reply.reason;
       ledger.note(() => ledger.intents.refuse(intent.id, message));
       const outcome = reply.kind === "refused" ? "refused" : "parked";
       tell(context, source, look, "delete", startedMs, intent.docId, outcome, message);
-      return false;
+      return "refused";
     }
   }
 }

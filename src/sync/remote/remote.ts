@@ -93,7 +93,8 @@ export interface Remote {
   update(docId: string, change: ResourceChange, signal: AbortSignal, key?: string): Promise<Reply<Taken>>;
   /** The record of a resource, where the service shows one: an addition, which goes with answers before the work. */
   read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
-  delete(docId: string, signal: AbortSignal): Promise<Reply<unknown>>;
+  /** `mayLeave` is asked after the gate, where a request may have waited for hours. */
+  delete(docId: string, signal: AbortSignal, mayLeave?: () => boolean): Promise<Reply<unknown>>;
   /**
    * The whole record of a resource that is about to be deleted. The specification shows one by its id in the answers of
    * update and delete alone, so this updates it, to the title that it has.
@@ -210,6 +211,7 @@ const Changed = z.object({
 /** Requests that change something at the service. What became of one may be asked whenever. */
 const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
 const HELD: Later = { kind: "later", acted: "no", blame: "service", reason: "paused" };
+const GIVEN_UP: Later = { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" };
 
 /** Opens the connection to a service. Nothing is sent yet. */
 export function openRemote({
@@ -254,12 +256,17 @@ export function openRemote({
     name: string,
     signal: AbortSignal,
     ask: () => Promise<R>,
+    mayLeave?: () => boolean,
   ): Promise<R | Later> => {
     const ticket = await pacer.enter(signal);
     // Asked after the gate: what waited there while its source was paused must not leave either.
     if (CHANGES.has(name) && isHeld?.(signal) === true) {
       pacer.left(ticket);
       return HELD;
+    }
+    if (mayLeave?.() === false) {
+      pacer.left(ticket);
+      return GIVEN_UP;
     }
     told(name);
     const startMs = performance.now();
@@ -333,12 +340,17 @@ export function openRemote({
         return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
       }),
 
-    delete: (docId, signal) =>
-      attempt("delete", signal, async () => {
-        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
-        const answer = await send(db, { method: "DELETE", path, headers: auth }, signal);
-        return readAnswer(answer, Done, "resource", now());
-      }),
+    delete: (docId, signal, mayLeave) =>
+      attempt(
+        "delete",
+        signal,
+        async () => {
+          const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+          const answer = await send(db, { method: "DELETE", path, headers: auth }, signal);
+          return readAnswer(answer, Done, "resource", now());
+        },
+        mayLeave,
+      ),
 
     take: (docId, title, signal) =>
       attempt("take", signal, async () => {

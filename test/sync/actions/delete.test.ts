@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { sendDelete } from "../../../src/sync/actions/delete.ts";
+import { type DeleteEnd, sendDelete } from "../../../src/sync/actions/delete.ts";
 import type { Deletion } from "../../../src/sync/pass/deletes.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 import type { Kept } from "../../../src/sync/trash/trash.ts";
@@ -33,7 +33,7 @@ interface Answers {
 }
 
 /** Sends the delete of `a.md` against a service that answers so, the last answer again and again. */
-async function send(answers: Answers, intent: Deletion): Promise<boolean> {
+async function send(answers: Answers, intent: Deletion): Promise<DeleteEnd> {
   const next = <T>(name: string, of: readonly T[]): T => {
     const count = asked.filter((each) => each === name).length;
     asked.push(name);
@@ -73,7 +73,7 @@ const refused = (): number => shop.ledger.sources.get(shop.source.id).deletesRef
 
 describe("a delete", () => {
   it("that is done leaves a tombstone, and is reported", async () => {
-    expect(await send({}, await deletion())).toBe(true);
+    expect(await send({}, await deletion())).toBe("done");
     expect([open(), shop.ledger.intents.isDeleted("doc"), asked]).toEqual([0, true, ["delete"]]);
     expect(shop.reports).toMatchObject([{ action: "delete", outcome: "done", docId: "doc", path: "a.md" }]);
   });
@@ -112,7 +112,7 @@ describe("a delete", () => {
       ["delete", "delete", "delete"],
     ],
   ])("%s", async (_what, answers, requests) => {
-    expect(await send(answers, await deletion())).toBe(true);
+    expect(await send(answers, await deletion())).toBe("done");
     expect([open(), asked]).toEqual([0, requests]);
   });
 
@@ -131,7 +131,7 @@ describe("a delete", () => {
       /^busy$/,
     ],
   ])("%s", async (_what, answers, outcome, message) => {
-    expect(await send(answers, await deletion())).toBe(false);
+    expect(await send(answers, await deletion())).toBe("refused");
     expect([open(), refused(), shop.ledger.intents.isDeleted("doc")]).toEqual([1, 1, true]);
     expect(shop.reports).toMatchObject([
       { action: "delete", outcome, message: expect.stringMatching(message) as string },
@@ -141,7 +141,7 @@ describe("a delete", () => {
   it("in a pause is neither sent nor given up", async () => {
     const intent = await deletion();
     shop.paused = true;
-    expect(await send({}, intent)).toBe(true);
+    expect(await send({}, intent)).toBe("left");
     expect([open(), refused(), asked, shop.reports]).toEqual([1, 0, [], []]);
   });
 });
@@ -151,19 +151,19 @@ describe("a text that is to be kept before its delete", () => {
     ["is kept, then the resource goes", { kind: "done", value: undefined }],
     ["is gone, and the resource goes all the same", GONE],
   ])("%s", async (_what, kept) => {
-    expect(await send({ keep: [kept] }, await deletion(2))).toBe(true);
+    expect(await send({ keep: [kept] }, await deletion(2))).toBe("done");
     expect([open(), asked]).toEqual([0, ["keep", "delete"]]);
   });
 
   it("is asked for only where it is to be", async () => {
-    expect(await send({ keep: [GONE] }, await deletion(0))).toBe(true);
+    expect(await send({ keep: [GONE] }, await deletion(0))).toBe("done");
     expect(asked).toEqual(["delete"]);
   });
 
   it("and cannot be written leaves the resource for as long as that is so", async () => {
     const intent = await deletion(1);
     for (const times of [1, 2]) {
-      expect(await send({ keep: [{ kind: "disk", message: "ENOSPC" }] }, intent)).toBe(false);
+      expect(await send({ keep: [{ kind: "disk", message: "ENOSPC" }] }, intent)).toBe("refused");
       expect([open(), refused(), asked.length]).toEqual([1, 1, times]);
     }
     expect(shop.reports[0]).toMatchObject({
@@ -179,7 +179,7 @@ describe("a text that is to be kept before its delete", () => {
       await send({ keep }, intent),
       await send({ keep }, intent),
       await send({ keep }, intent),
-    ]).toEqual([false, false, true]);
+    ]).toEqual(["refused", "refused", "done"]);
     expect(open()).toBe(0);
     expect(shop.reports.map(({ message }) => message)).toEqual([
       "its text cannot be kept before it is deleted: not this one; 2 more tries",
@@ -190,11 +190,11 @@ describe("a text that is to be kept before its delete", () => {
 
   it("is asked for again when the answer fails, and counts as a try when that is the resource's own fault", async () => {
     const intent = await deletion(2);
-    expect(await send({ keep: [later("service"), { kind: "done", value: undefined }] }, intent)).toBe(true);
+    expect(await send({ keep: [later("service"), { kind: "done", value: undefined }] }, intent)).toBe("done");
     expect(asked).toEqual(["keep", "keep", "delete"]);
     asked.length = 0;
     const other = { ...(await deletion(2)) };
-    expect(await send({ keep: [later("request")] }, other)).toBe(false);
+    expect(await send({ keep: [later("request")] }, other)).toBe("refused");
     expect(asked).toEqual(["keep", "keep", "keep", "collections"]);
     expect(shop.reports.at(-1)?.message).toContain("busy; 1 more try");
   });
@@ -202,7 +202,7 @@ describe("a text that is to be kept before its delete", () => {
   it("is not asked for in a pause", async () => {
     const intent = await deletion(2);
     shop.paused = true;
-    expect(await send({ keep: [REFUSED] }, intent)).toBe(true);
+    expect(await send({ keep: [REFUSED] }, intent)).toBe("left");
     expect([open(), refused(), asked]).toEqual([1, 0, []]);
   });
 });
