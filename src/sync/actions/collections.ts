@@ -39,7 +39,7 @@ const UNCLEAR_AGAIN_MS = 100;
 
 /** `configured` are the ids that the configuration gives. */
 export function openCollections(
-  ledger: Pick<Ledger, "note"> & {
+  ledger: Pick<Ledger, "note" | "write"> & {
     readonly sources: Pick<Ledger["sources"], "collectionId" | "setCollectionId">;
   },
   remote: Pick<Remote, "collections">,
@@ -63,7 +63,11 @@ export function openCollections(
     const before = id(tier);
     known.set(tier, collectionId);
     written.set(tier, collectionId);
-    ledger.note(() => ledger.sources.setCollectionId(tier, collectionId));
+    const note = (): void => ledger.sources.setCollectionId(tier, collectionId);
+    if (before === collectionId) ledger.note(note);
+    // To disk at once: without the id a process that dies now could never list what its first creates made. A write that
+    // fails ends the daemon by itself.
+    else ledger.write(note).catch(() => undefined);
     if (before !== undefined && before !== collectionId) for (const listener of listeners) listener(tier);
   };
   const fetch = async (signal: AbortSignal): Promise<"told" | "untold" | "unclear" | "unanswered"> => {

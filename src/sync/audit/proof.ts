@@ -114,7 +114,7 @@ export async function proveAgreement(
         collectionId === undefined ? [] : [[collection, collectionId] as const],
       ),
     );
-    const kept = { note: () => undefined, sources: rows };
+    const kept = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
     const collections = openCollections(kept, remote, configured);
     const context = { remote, collections, random: Math.random, signal };
     let agrees = true;

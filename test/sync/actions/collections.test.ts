@@ -20,6 +20,8 @@ const later = (blame: "service" | "key"): Reply<never> => ({
 
 let stored: Map<Tier, string>;
 let writes: number;
+/** Writes that go to disk at once. */
+let flushed: number;
 let questions: number;
 let reply: Answer;
 let moved: Tier[];
@@ -27,6 +29,11 @@ const open = (configured: ReadonlyMap<Tier, string> = new Map()): Collections =>
   const collections = openCollections(
     {
       note: (write) => write(),
+      write: async (write) => {
+        flushed += 1;
+        write();
+        return await Promise.resolve();
+      },
       sources: {
         collectionId: (tier) => stored.get(tier),
         setCollectionId: (tier, id) => {
@@ -50,6 +57,7 @@ const open = (configured: ReadonlyMap<Tier, string> = new Map()): Collections =>
 beforeEach(() => {
   stored = new Map();
   writes = 0;
+  flushed = 0;
   questions = 0;
   reply = named(["fastest", "c1"]);
   moved = [];
@@ -74,6 +82,15 @@ describe("a collection's id", () => {
     expect([questions, writes, stored.get("fastest"), moved]).toEqual([1, 1, "c1", []]);
     stored.delete("fastest");
     expect(collections.id("fastest")).toBe("c1");
+  });
+
+  it("goes to disk at once when a create's answer is the first to tell it, and no flush is spent on it again", () => {
+    const collections = open();
+    collections.learn("fastest", "c1");
+    collections.learn("fastest", "c1");
+    expect([flushed, writes]).toEqual([1, 1]);
+    open().learn("fastest", "c1");
+    expect([flushed, writes]).toEqual([1, 2]);
   });
 
   it("is known from a former process", async () => {
