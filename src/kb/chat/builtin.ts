@@ -1,7 +1,7 @@
 import type { Citation } from "../../wire/chat.ts";
 import { MEDIA_TYPES } from "../ingest/extract/media-type.ts";
 import type { OcrPage } from "../ingest/extract/ocr-layout.ts";
-import { holdsText } from "../ingest/extract/ocr-layout.ts";
+import { boxInPicture, holdsText } from "../ingest/extract/ocr-layout.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
 import { unreadWords } from "../ingest/extract/unread-words.ts";
 import type { ChatImage } from "./images.ts";
@@ -151,20 +151,19 @@ function factsOf({ url, file, facts }: ChatImage) {
   };
 }
 
-/** For programs: where each line stands, in pixels of the picture as it was read. */
+/** For programs: where each line stands, in pixels of the image itself. */
 function placesOf({ image, pages }: ReadImage): object {
   return {
     ...factsOf(image),
-    read: pages.map(({ page, widthPx, heightPx, turned, lines }) => ({
-      page,
-      width: widthPx,
-      height: heightPx,
-      turned,
-      lines: lines.slice(0, PLACED_LINES_MAX).map(({ text, confidence, box }) => ({
-        text,
-        confidence: Math.round(confidence * 100) / 100,
-        box: [box.left, box.top, box.right, box.bottom],
-      })),
+    read: pages.map((each) => ({
+      page: each.page,
+      width: each.pictureWidthPx,
+      height: each.pictureHeightPx,
+      turned: each.turned,
+      lines: each.lines.slice(0, PLACED_LINES_MAX).map(({ text, confidence, box }) => {
+        const { left, top, right, bottom } = boxInPicture(each, box);
+        return { text, confidence: Math.round(confidence * 100) / 100, box: [left, top, right, bottom] };
+      }),
     })),
   };
 }

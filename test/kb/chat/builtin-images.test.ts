@@ -41,6 +41,8 @@ describe("without a model", () => {
       expect(read.read[0].lines[0]).toMatchObject({ text: "Minutes of the harbour board" });
       const [left, top, right, bottom] = read.read[0].lines[0].box;
       expect(right - left).toBeGreaterThan(bottom - top);
+      expect(read.read[0]).toMatchObject({ width: read.width, height: read.height });
+      expect(read.read[0].lines.at(-1).box[3]).toBeLessThan(read.height);
     },
     SLOW_MS,
   );

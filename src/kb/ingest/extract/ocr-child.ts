@@ -4,7 +4,7 @@ import { createWorker, OEM, type Worker } from "tesseract.js";
 import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { messageOf } from "../../../lib/failure.ts";
-import { linesOf, readingQuality, readingScore, type OcrLine, type OcrPage } from "./ocr-layout.ts";
+import { linesOf, readingQuality, readingScore, type OcrPage } from "./ocr-layout.ts";
 import { openDrawnPdf } from "./ocr-page-image.ts";
 import { openPicture, type Picture } from "./ocr-picture.ts";
 
@@ -113,7 +113,7 @@ async function readPdfPage(
   try {
     const picture = await pdf.draw(page);
     onDrawn();
-    if (picture === undefined) return { page, widthPx: 0, heightPx: 0, turned: 0, lines: [] };
+    if (picture === undefined) return { page, ...NOTHING_DRAWN };
     return { page, ...(await recognise(worker, picture, 1)) };
   } finally {
     await pdf.close();
@@ -121,6 +121,15 @@ async function readPdfPage(
 }
 
 type Turn = OcrPage["turned"];
+
+const NOTHING_DRAWN: Omit<OcrPage, "page"> = {
+  widthPx: 0,
+  heightPx: 0,
+  pictureWidthPx: 0,
+  pictureHeightPx: 0,
+  turned: 0,
+  lines: [],
+};
 
 /** Reads a picture; one that makes little sense is looked at from all sides, small, and read from the best one. */
 async function recognise(worker: Worker, picture: Sharp, wanted: number): Promise<Omit<OcrPage, "page">> {
@@ -164,7 +173,7 @@ async function readTurned(
   raw: RawInfo,
   turned: Turn,
   { scale }: { scale: number },
-): Promise<{ widthPx: number; heightPx: number; turned: Turn; lines: OcrLine[] }> {
+): Promise<Omit<OcrPage, "page">> {
   const { default: sharp } = await import("sharp");
   const width = Math.max(1, Math.round(raw.width * scale));
   const height = Math.max(1, Math.round(raw.height * scale));
@@ -174,7 +183,14 @@ async function readTurned(
     .png({ compressionLevel: 0 })
     .toBuffer({ resolveWithObject: true });
   const { data: found } = await worker.recognize(png, {}, { text: false, blocks: true });
-  return { widthPx: info.width, heightPx: info.height, turned, lines: linesOf(found.blocks ?? []) };
+  return {
+    widthPx: info.width,
+    heightPx: info.height,
+    pictureWidthPx: raw.width,
+    pictureHeightPx: raw.height,
+    turned,
+    lines: linesOf(found.blocks ?? []),
+  };
 }
 
 function codeFor(error: unknown): OcrFailure {

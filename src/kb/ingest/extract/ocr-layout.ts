@@ -29,8 +29,38 @@ export interface OcrPage {
   readonly heightPx: number;
   /** By how many degrees it was turned clockwise to stand upright. */
   readonly turned: 0 | 90 | 180 | 270;
+  /** Size of the picture itself, as programs show it. */
+  readonly pictureWidthPx: number;
+  readonly pictureHeightPx: number;
   /** In reading order; empty where there is no text. */
   readonly lines: readonly OcrLine[];
+}
+
+/** A box in pixels of the picture itself: neither turned nor scaled as it was to be read. Pure. */
+export function boxInPicture(page: Omit<OcrPage, "page" | "lines">, box: OcrBox): OcrBox {
+  const { widthPx, heightPx, turned, pictureWidthPx, pictureHeightPx } = page;
+  const { left, top, right, bottom } = box;
+  const back: Readonly<Record<OcrPage["turned"], OcrBox>> = {
+    0: box,
+    90: { left: top, top: widthPx - right, right: bottom, bottom: widthPx - left },
+    180: {
+      left: widthPx - right,
+      top: heightPx - bottom,
+      right: widthPx - left,
+      bottom: heightPx - top,
+    },
+    270: { left: heightPx - bottom, top: left, right: heightPx - top, bottom: right },
+  };
+  const isOnSide = turned === 90 || turned === 270;
+  const across = pictureWidthPx / (isOnSide ? heightPx : widthPx);
+  const down = pictureHeightPx / (isOnSide ? widthPx : heightPx);
+  const turnedBack = back[turned];
+  return {
+    left: Math.round(turnedBack.left * across),
+    top: Math.round(turnedBack.top * down),
+    right: Math.round(turnedBack.right * across),
+    bottom: Math.round(turnedBack.bottom * down),
+  };
 }
 
 interface FoundBox {
