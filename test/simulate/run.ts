@@ -81,7 +81,8 @@ async function storm(world: World, history: History): Promise<void> {
   runner.spare();
   network.calm();
   note(() => "the storm is over");
-  if (conditions.mounted !== true) return;
+  // No hint comes when a folder can be read again: that is found by the next scan.
+  if (conditions.mounted !== true || happenings.some(({ kind }) => kind === "spoil")) return;
   await pass(world, overMs + NOTICED_MS);
   // A delete that waits for a person is one that was noticed.
   const awaitsPerson =

@@ -320,7 +320,11 @@ function isStats(found: unknown): found is FoundStats {
 }
 
 function coarsen(found: FoundStats, coarseMs: number): void {
-  for (const name of TIMES) found[name] = Math.floor(found[name] / coarseMs) * coarseMs;
+  for (const name of TIMES) {
+    const time: number | bigint = found[name];
+    // Stats in `bigint` are asked for to compare identities, not times.
+    if (typeof time === "number") found[name] = Math.floor(time / coarseMs) * coarseMs;
+  }
 }
 
 function systemError(code: string, syscall: string, path: string): NodeJS.ErrnoException {
