@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
 import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
@@ -36,9 +35,6 @@ const MESSAGE_CHARS = 256 * 1024;
  * no text without them.
  */
 const CMAPS = fileURLToPath(new URL("cmaps/", import.meta.resolve("pdfjs-dist/package.json")));
-
-// Reading a document may take as long as it likes; searches may not.
-setPriority(constants.priority.PRIORITY_LOW);
 
 /** PDF.js carries on after most errors inside a page and only warns: a refused allocation would lose text unseen. */
 let memoryRefused = false;
