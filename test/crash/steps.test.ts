@@ -30,7 +30,10 @@ const PROCESS = fileURLToPath(new URL("daemon-process.ts", import.meta.url));
 /** Every step that a first sync takes a daemon through, and every one that changes do. */
 const FIRST_STEPS = ["collections", "list", "search"].flatMap((name) => [name, `${name}:answered`]);
 const STEPS = ["commit", "committed"].concat(
-  ["list", "create", "upload", "update", "take", "delete"].flatMap((name) => [name, `${name}:answered`]),
+  ["list", "create", "upload", "update", "read", "take", "delete"].flatMap((name) => [
+    name,
+    `${name}:answered`,
+  ]),
 );
 
 /** The steps after which what a list shows decides, for a service whose lists lag: each such death takes half a minute. */

@@ -20,8 +20,8 @@ it("each mount that is not as it was is reported once, and again when that was o
     { path: "b", code: MOUNTED_OVER },
   ]);
   expect(warnings).toEqual([
-    expect.stringContaining("what was mounted at /nowhere/a is not mounted"),
-    expect.stringContaining("something is mounted over /nowhere/b"),
+    expect.stringContaining("/nowhere/a: what was mounted there is not mounted"),
+    expect.stringContaining("/nowhere/b: something is mounted over it"),
   ]);
   warn([]);
   warn([{ path: "a", code: UNMOUNTED }]);

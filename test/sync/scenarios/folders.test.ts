@@ -15,8 +15,9 @@ describe("folders that come fast", () => {
       { settings: { holdDeletesPercent: 100 }, timing: SINGLE_DELETES },
     );
     const { agrees, world } = followed;
+    // Names of their own: a file that is written to all the time is read once a minute.
     await shell(
-      "i=0; while [ $i -lt 50 ]; do rm -rf d; mkdir -p d/1; echo $i > d/1/x.txt; i=$((i+1)); done",
+      "i=0; while [ $i -lt 50 ]; do rm -rf d; mkdir -p d/1; echo $i > d/1/x$i.txt; i=$((i+1)); done",
       world.root,
     );
     await agrees();
