@@ -30,10 +30,7 @@ const PROCESS = fileURLToPath(new URL("daemon-process.ts", import.meta.url));
 /** Every step that a first sync takes a daemon through, and every one that changes do. */
 const FIRST_STEPS = ["collections", "list", "search"].flatMap((name) => [name, `${name}:answered`]);
 const STEPS = ["commit", "committed"].concat(
-  ["list", "create", "upload", "update", "read", "take", "delete"].flatMap((name) => [
-    name,
-    `${name}:answered`,
-  ]),
+  ["list", "create", "upload", "update", "take", "delete"].flatMap((name) => [name, `${name}:answered`]),
 );
 
 /** The steps after which what a list shows decides, for a service whose lists lag: each such death takes half a minute. */
@@ -210,7 +207,10 @@ describe.each(DAEMONS)("kill -9 at named steps of $name", ({ mode, world, times,
     const passed = new Set<string>();
     for (const open of [openFirst, openChanged]) {
       const ground = await open(world);
-      await agree(ground, world, mode, (name) => passed.add(name));
+      // A state is read only where a doubt is open at that moment.
+      await agree(ground, world, mode, (name) => {
+        if (!name.startsWith("read")) passed.add(name);
+      });
       expect(await ground.disagreements()).toEqual([]);
       await ground.end();
     }

@@ -70,7 +70,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     name: "remounts",
     does: "the source's disk, and one below it, are unmounted and mounted again, or hidden by others",
     share: 0.05,
-    passes: true,
+    passes: false,
     change: (random, history, endMs) => {
       const { rescanMinutes: _, ...rest } = history.conditions;
       const conditions = { ...rest, mounted: true, mode: "run", workMs: 0, rescanMinutes: 60 } as const;
