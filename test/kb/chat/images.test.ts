@@ -146,7 +146,7 @@ describe("images", SLOW, () => {
     const fits = await put("/half.png");
     const whole = await ask(running, { user: "Which?", thread_id: "full", user_urls: [image("/half.png")] });
     expect(whole.json.response.data).toMatchObject({
-      images: [web.url("/half.png").href, fits],
+      images: [fits, web.url("/half.png").href],
       annotations: [],
     });
     const large = await put("/half-more.png");
