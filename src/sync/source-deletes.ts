@@ -12,7 +12,10 @@ export interface SourceDeletes {
   beginLeft(): void;
   /** Begins with those that the service would not do and whose time has come; the others' time is set. */
   beginDue(): void;
-  /** The job of the path's file has ended, or a pass when no path is given: begins with those whose file is not awaited any more. */
+  /**
+   * A job of the path has ended, its file's or a delete's, or a pass when no path is given: begins with those whose file is
+   * not awaited any more.
+   */
   beginPutOff(path?: RelativePath): void;
   /** Sends one, as its job does. */
   send(deletion: Deletion): Promise<void>;
@@ -80,8 +83,9 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
         return;
       }
       refused.remove(deletion.id);
-      // One that a pause left is begun again with all that is left.
-      if (end === "left" && isBack(deletion))
+      // One that a pause left is begun again with all that is left. The file may have its own resource by now: then it is
+      // begun again as soon as this job has ended.
+      if (end === "left" && !options.isHeld())
         putOff.set(deletion.path, [...(putOff.get(deletion.path) ?? []), deletion]);
     },
     beginPutOff: (path) => {

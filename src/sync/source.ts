@@ -405,10 +405,8 @@ export function openSource(options: SourceOptions): SourceSync {
       if (job.kind === "delete") waits.endDelete(job.deletion);
       else waits.end(job.look.entry.path);
       if (job.kind === "delete") underWay.endDelete(job.deletion);
-      else {
-        endLook(job.look.entry);
-        deletes.beginPutOff(job.look.entry.path);
-      }
+      else endLook(job.look.entry);
+      deletes.beginPutOff(job.kind === "delete" ? job.deletion.path : job.look.entry.path);
       // One file was sent alone, or what was on its way has arrived.
       if (adoption.isPending()) lookAt(now());
       options.onChange();

@@ -75,6 +75,7 @@ function deletesOf(
     for (const deletion of pushed.splice(0)) {
       await deletes.send(deletion);
       underWay.endDelete(deletion);
+      deletes.beginPutOff(deletion.path);
     }
   };
   return { deletes, pushed, run };
@@ -126,4 +127,27 @@ it("a delete whose file is written anew while it waits is sent only when that fi
   await run();
   ledger.flush();
   expect([sent, ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([1, true, []]);
+});
+
+it("a delete is sent at once when its file got a resource just after it gave way to that file", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  // The file's job ends between the last look at it and the note that the delete waits for it.
+  const looks = [false, true, true];
+  const remote: Pick<Remote, "delete"> = {
+    delete: async (_docId, _signal, mayLeave) =>
+      await Promise.resolve(
+        mayLeave?.() === false
+          ? { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" }
+          : DONE,
+      ),
+  };
+  const { deletes, pushed, run } = deletesOf(id, { isAwaited: () => looks.shift() ?? false, remote });
+  deletes.beginLeft();
+  await run();
+  expect(looks).toEqual([]);
+  expect(pushed).toHaveLength(1);
+  await run();
+  ledger.flush();
+  expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
 });
