@@ -70,7 +70,7 @@ export interface FaultProxyOptions {
   readonly bare?: boolean;
 }
 
-/** A proxy on loopback that does to each request what it is told to. */
+/** A proxy on loopback that does to each request what it is told to. Of an answer's headers it forwards only those it knows. */
 export interface FaultProxy {
   readonly url: string;
   readonly requests: ProxiedRequest[];

@@ -463,9 +463,13 @@ export function openRemote({
   };
 }
 
-/** Only a service that says that it follows the preference shows how far it is. */
+/**
+ * Only a service that follows the preference shows how far it is: it says so in a header, which a proxy may drop, or by the
+ * record's state.
+ */
 function takenOf(answer: RawAnswer, record: AnsweredRecord): Taken {
   const applied = header(answer, APPLIED_HEADER) ?? "";
-  const isUnderWay = answer.status === ACCEPTED_STATUS && /(^|[\s,])respond-async\b/i.test(applied);
+  const isAsync = /(^|[\s,])respond-async\b/i.test(applied) || record.metadata?.status === "queued";
+  const isUnderWay = answer.status === ACCEPTED_STATUS && isAsync;
   return { isUnderWay, warning: warningOf(record), record };
 }

@@ -54,15 +54,17 @@ const answer = (status: number, body: string, headers?: Record<string, string>):
 const words = '{"success":false,"message":"its words","error":{"code":"its_code"}}';
 
 describe("an answer before the work", () => {
-  const body = JSON.stringify({ success: true, data: { _id: "a" } });
   const link: NewResource = { ...text, body: { url: "https://example.org/" } };
 
   it.each([
-    ["that says so", 202, { "preference-applied": "respond-async, wait=1" }, true],
-    ["by a service that says nothing of the preference", 202, {}, false],
-    ["that came after it", 201, { "preference-applied": "wait=1" }, false],
-  ])("is one %s", async (_name, status, headers, isUnderWay) => {
-    service.fault = () => answer(status, body, headers);
+    ["that says so", 202, { "preference-applied": "respond-async, wait=1" }, undefined, true],
+    ["whose header a proxy dropped", 202, {}, "queued", true],
+    ["by a service that says nothing of the preference", 202, {}, undefined, false],
+    ["by a service that has done it all the same", 202, {}, "chunked", false],
+    ["that came after it", 201, { "preference-applied": "wait=1" }, "chunked", false],
+  ])("is one %s", async (_name, status, headers, state, isUnderWay) => {
+    const data = { _id: "a", ...(state !== undefined && { metadata: { status: state } }) };
+    service.fault = () => answer(status, JSON.stringify({ success: true, data }), headers);
     expect(await remote.create(link, "key", signal)).toMatchObject({ kind: "done", value: { isUnderWay } });
     const update = await remote.update("a", { title: "t", url: "https://example.org/" }, signal);
     expect(update).toMatchObject({ kind: "done", value: { isUnderWay } });
