@@ -24,18 +24,23 @@ export interface Place {
 /** Rows that change their path in one transaction: some 20 ms. */
 const MOVED_AT_ONCE = 10_000;
 
+/** Of paths that are marked, so many are asked for a file that has just gone: all those of one settle time but for a mass of changes. */
+const MARKED_MAX = 1000;
+
 /** Files read between two turns of the loop. */
 const READ_AT_ONCE = 32;
 
 /**
  * Widens a partial scan: a new file may be a known one under another name, whose old path must be looked at in the same
  * breath. `missing` are paths that were found missing and whose delete still waits; `all` takes them in whatever is new.
+ * `marked` are paths that are due later: a copy is due before its original that was deleted right after.
  */
 export async function widen(
   place: Place,
   scan: Scan,
   missing: Iterable<RelativePath>,
   all: boolean,
+  marked: Iterable<RelativePath>,
 ): Promise<Scan> {
   const { source, rules, ledger, signal } = place;
   const scope = scan.scope ?? [];
@@ -47,13 +52,11 @@ export async function widen(
       if (!inScope(known.path)) elsewhere.add(known.path);
     }
   }
-  const waiting = [...missing].filter((path) => !inScope(path));
-  if (
-    waiting.length > 0 &&
-    (all || scan.entries.some(({ path }) => ledger.files.living(source, path) === undefined))
-  ) {
-    for (const path of waiting) elsewhere.add(path);
-  }
+  const fresh = scan.entries.filter(({ path }) => ledger.files.living(source, path) === undefined);
+  if (all || fresh.length > 0) for (const path of missing) if (!inScope(path)) elsewhere.add(path);
+  if (fresh.length > 0)
+    for (const path of goneLately(place, marked, new Set(fresh.map(({ sizeBytes }) => sizeBytes))))
+      if (!inScope(path)) elsewhere.add(path);
   if (elsewhere.size === 0 || scan.root === undefined) return scan;
   const more = await scanPaths(rules.source.absolutePath, rules, [...elsewhere], { signal });
   if (more.root === undefined) return more;
@@ -65,6 +68,30 @@ export async function widen(
     skipped: [...scan.skipped, ...more.skipped],
     scope: [...scope, ...(more.scope ?? [])],
   };
+}
+
+/** Marked paths at which there is no file any more, where the ledger knows one of such a size. */
+function* goneLately(
+  { source, rules, ledger }: Place,
+  marked: Iterable<RelativePath>,
+  sizes: ReadonlySet<number>,
+): Iterable<RelativePath> {
+  let asked = 0;
+  for (const path of marked) {
+    if (++asked > MARKED_MAX) return;
+    const known = ledger.files.living(source, path);
+    if (known === undefined || known.docId === null || !sizes.has(known.sizeBytes)) continue;
+    if (!isThere(join(rules.source.absolutePath, path))) yield path;
+  }
+}
+
+/** What cannot be looked at counts as there. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 /**

@@ -295,7 +295,7 @@ export function openPasses({
     if (!whole)
       scan = withoutOtherSpellings(
         root,
-        await widen(place, scan, [...burst.keys(), ...inFlight], isBurstOver),
+        await widen(place, scan, [...burst.keys(), ...inFlight], isBurstOver, dirty.marked()),
       );
     if (scan.root === undefined) return rootless(scan);
 

@@ -200,6 +200,20 @@ describe("a file that is absent for a moment", () => {
     expect(titles(await plan(["copy.md", "b.md"]))).toEqual(["copy.md b.md"]);
   });
 
+  it("gives its row to a copy that is due before its own delete is", async () => {
+    write("copy.md", "text of b.md");
+    renameSync(join(root, "b.md"), join(base, "b.md"));
+    dirty.again("b.md", Date.now() + 100, Date.now());
+    expect(titles(await plan(["copy.md"]))).toEqual(["copy.md b.md"]);
+  });
+
+  it("leaves a new file alone whose size is the same and whose text is another", async () => {
+    write("new.md", "TEXT OF B.MD");
+    renameSync(join(root, "b.md"), join(base, "b.md"));
+    dirty.again("b.md", Date.now() + 100, Date.now());
+    expect(titles(await plan(["new.md"]))).toEqual(["new.md new"]);
+  });
+
   it("is deleted when no further file has gone for some time", async () => {
     aheadMs = 3000;
     expect((await plan(["a.md"])).deletions).toMatchObject([{ path: "a.md" }]);
