@@ -233,7 +233,8 @@ export function openSource(options: SourceOptions): SourceSync {
     const hasNews = (at: RelativePath): boolean => inHand.has(at) || dirty.isMarked(at, { asRetry: false });
     for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
       if (hasNews(at)) return true;
-    if (!dirty.isMarked(path)) return false;
+    // In one pass the time at which it is tried again is not on the agenda.
+    if (!dirty.isMarked(path) && !waits.wasParked(path)) return false;
     ledger.flush();
     return ledger.files.living(row.id, path)?.state === "parked";
   };

@@ -12,6 +12,8 @@ export interface Waits {
   /** The job has ended: what was not put aside waits no more. */
   end(path: RelativePath): void;
   endDelete(deletion: Deletion): void;
+  /** Whether a file was put aside when it was last worked on; it may be gone meanwhile. */
+  wasParked(path: RelativePath): boolean;
   /** Since when the oldest waits. `isParked`: whether a file that was put aside is so still; it may be gone meanwhile. */
   oldestMs(isParked: (path: RelativePath) => boolean): number | undefined;
 }
@@ -48,6 +50,7 @@ export function openWaits(): Waits {
       if (files.get(path)?.parked === false) files.delete(path);
     },
     endDelete: ({ id }) => void deletes.delete(id),
+    wasParked: (path) => files.get(path)?.parked === true,
     oldestMs: (isParked) => earliest(oldestFileMs(isParked), deletes.values().next().value),
   };
 }

@@ -32,3 +32,26 @@ it("a delete that a former process left follows the create of its file when that
   expect(texts()).toBe("two, what stays");
   await world.end();
 });
+
+it("one pass does not send the delete of a resource while the create of its file's next one is parked", async () => {
+  const world = await openWorld({ collections: true });
+  world.write("stays.txt", "what stays");
+  world.write("a.txt", "one");
+  await world.sync();
+  world.service.fault = ({ operation }) =>
+    operation === "delete" ? { kind: "answer", status: 400, body: "{}" } : undefined;
+  rmSync(join(world.root, "a.txt"));
+  await world.sync();
+
+  world.write("a.txt", "two");
+  world.service.fault = ({ operation }) =>
+    operation === "create" ? { kind: "answer", status: 500, body: "oops" } : undefined;
+  await world.sync();
+  const texts = (): string[] => world.service.live().map(({ content }) => String(content));
+  expect(texts().toSorted()).toEqual(["one", "what stays"]);
+
+  world.service.fault = () => undefined;
+  await world.sync();
+  expect(texts().toSorted()).toEqual(["two", "what stays"]);
+  await world.end();
+});
