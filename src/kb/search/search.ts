@@ -166,10 +166,11 @@ function candidates(
 
 const NO_WORDS = { matched: 0, strength: 0 };
 
-/** By descending score. */
+/** By descending score. Among equal mixes the stronger evidence goes first: their scores must not depend on which was stored first. */
 function scored(hits: readonly Candidate[]): Scored[] {
-  const scores = fallingScores(hits);
-  return hits.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
+  const ranking = hits.toSorted((a, b) => b.mix - a.mix || b.score - a.score || a.row - b.row);
+  const scores = fallingScores(ranking);
+  return ranking.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
 }
 
 /** Those that the request asks for, and those that are as good as the last of them: among these the ids decide. */

@@ -43,29 +43,33 @@ describe("search", () => {
     account = await store.ensureAccount("local");
     for (const { id: collectionId, tier } of await store.collections(account.id)) {
       scopes.set(tier, { accountId: account.id, collectionId, ownerId: "ann" });
-      for (const [at, content] of TEXTS.entries()) {
-        const vectors = tier === "fastest" ? undefined : await embedder.embed([content]);
-        await store.createResource(
-          {
-            accountId: account.id,
-            id: `${tier.length}${at}`.padStart(24, "0"),
-            tier,
-            ownerId: "ann",
-            origin: "content",
-            title: `Text ${at}`,
-            description: "",
-            url: null,
-            content,
-            settings: DEFAULT_SETTINGS,
-            createdAt: NOW,
-          },
-          { ...wordsOnly(content), vectors, fingerprint: vectors && embedder.fingerprint },
-        );
-      }
+      for (const [at, content] of TEXTS.entries()) await create(tier, `${tier.length}${at}`, content, "ann");
     }
   });
   afterAll(() => store.close());
 
+  const create = async (tier: Tier, id: string, content: string, ownerId: string): Promise<void> => {
+    const vectors = tier === "fastest" ? undefined : await embedder.embed([content]);
+    const texts = {
+      title: `Text ${id.slice(-1)}`,
+      description: "",
+      url: null,
+      content,
+      settings: DEFAULT_SETTINGS,
+    };
+    await store.createResource(
+      {
+        accountId: account.id,
+        id: id.padStart(24, "0"),
+        tier,
+        ownerId,
+        origin: "content",
+        ...texts,
+        createdAt: NOW,
+      },
+      { ...wordsOnly(content), vectors, fingerprint: vectors && embedder.fingerprint },
+    );
+  };
   const ask = (
     query: string,
     tier: Tier,
@@ -130,6 +134,28 @@ describe("search", () => {
     const { results } = await ask("text", "fastest", { topK: 6 });
     const equal = results.filter(({ score }) => score === results[0]?.score).map(({ id }) => id);
     expect(equal).toEqual(equal.toSorted());
+  });
+
+  it("gives chunks of one rank the same scores in whichever order they were stored", async () => {
+    // Equally long and equally rare here, so of one rank; but one of the words says less than the other anywhere.
+    const [rare, common] = ["An impeller hums.", "The people hums."];
+    const scoresOf = async (ownerId: string, texts: readonly string[]) => {
+      for (const [at, content] of texts.entries())
+        await create("fastest", `${ownerId}${at}`, content, ownerId);
+      const scope = { ...scopes.get("fastest"), ownerId } as Scope; // all of them have an owner
+      const asked = {
+        scope,
+        tier: "fastest" as const,
+        query: "impeller people",
+        topK: 5,
+        scoreMin: undefined,
+      };
+      const { results } = await search(store, undefined, asked);
+      return results.map(({ score, payload }) => [payload.content, score]);
+    };
+    const scores = await scoresOf("a1", [rare, common]);
+    expect(scores.map(([content]) => content)).toEqual([rare, common]);
+    expect(await scoresOf("b1", [common, rare])).toEqual(scores);
   });
 
   it("answers from words without a model", async () => {
