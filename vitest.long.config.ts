@@ -13,6 +13,7 @@ export const LONG_TESTS = [
   "test/kb/ingest/extract/{extract,hostile-pdf,ocr}.test.ts",
   "test/kb/http/partly-read.test.ts",
   "test/kb/http/public-address.test.ts",
+  "test/kb/oracle/long-oracle.test.ts",
   "test/kb/service/{model-change,kill,kill-model,kill-queues,stop}.test.ts",
   "test/lib/folder-lock.test.ts",
   "test/long/image-recall.test.ts",
