@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { Tier, WireInteger } from "./primitives.ts";
+import { answerOf } from "./answers.ts";
+import { Tier, Time, WireInteger } from "./primitives.ts";
 import { OWNER_CHARS_MAX } from "./resource.ts";
 import { TOP_K_DEFAULT } from "./search.ts";
 
@@ -53,27 +54,31 @@ const fields = {
 };
 
 /** Body of `POST /v1/agents`. */
-export const AgentBody = z.object({
-  /** Default: one is made. */
-  id: id.optional(),
-  name: fields.name,
-  systemPrompt: fields.systemPrompt.default(""),
-  model: fields.model.nullish(),
-  fallbackModel: fields.fallbackModel.nullish(),
-  temperature: fields.temperature.nullish(),
-  knowledge: fields.knowledge.default([]),
-});
+export const AgentBody = z
+  .object({
+    /** Default: one is made. */
+    id: id.optional(),
+    name: fields.name,
+    systemPrompt: fields.systemPrompt.default(""),
+    model: fields.model.nullish(),
+    fallbackModel: fields.fallbackModel.nullish(),
+    temperature: fields.temperature.nullish(),
+    knowledge: fields.knowledge.default([]),
+  })
+  .meta({ id: "AgentBody" });
 export type AgentBody = z.infer<typeof AgentBody>;
 
 /** Body of `PUT /v1/agents/<id>`: any subset; null takes a field back to its default. */
-export const AgentChangeBody = z.object({
-  name: fields.name.optional(),
-  systemPrompt: fields.systemPrompt.optional(),
-  model: fields.model.nullish(),
-  fallbackModel: fields.fallbackModel.nullish(),
-  temperature: fields.temperature.nullish(),
-  knowledge: fields.knowledge.optional(),
-});
+export const AgentChangeBody = z
+  .object({
+    name: fields.name.optional(),
+    systemPrompt: fields.systemPrompt.optional(),
+    model: fields.model.nullish(),
+    fallbackModel: fields.fallbackModel.nullish(),
+    temperature: fields.temperature.nullish(),
+    knowledge: fields.knowledge.optional(),
+  })
+  .meta({ id: "AgentChangeBody" });
 export type AgentChangeBody = z.infer<typeof AgentChangeBody>;
 
 /** An agent of the configuration: every account has it. */
@@ -93,29 +98,30 @@ export const AgentConfig = z.strictObject({
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 /** An agent as the service shows it. `origin` tells whether the API may change it. */
-export const AgentRecord = z.object({
-  _id: z.string(),
-  name: z.string(),
-  systemPrompt: z.string(),
-  model: z.string().nullable(),
-  fallbackModel: z.string().nullable(),
-  temperature: z.number().nullable(),
-  knowledge: z.array(
-    z.object({
-      tier: Tier,
-      owner: z.string().nullable(),
-      top_k: z.number(),
-      score: z.number().nullable(),
-    }),
-  ),
-  origin: z.enum(["built-in", "configuration", "api"]),
-  createdAt: z.string().nullable(),
-  updatedAt: z.string().nullable(),
-});
+export const AgentRecord = z
+  .object({
+    _id: z.string(),
+    name: z.string(),
+    systemPrompt: z.string(),
+    model: z.string().nullable(),
+    fallbackModel: z.string().nullable(),
+    temperature: z.number().nullable(),
+    knowledge: z.array(
+      z.object({
+        tier: Tier,
+        owner: z.string().nullable(),
+        top_k: z.int(),
+        score: z.number().nullable(),
+      }),
+    ),
+    origin: z.enum(["built-in", "configuration", "api"]),
+    createdAt: Time.nullable(),
+    updatedAt: Time.nullable(),
+  })
+  .meta({ id: "Agent" });
 export type AgentRecord = z.infer<typeof AgentRecord>;
 
-const answerOf = <T extends z.ZodType>(data: T) =>
-  z.object({ success: z.literal(true), message: z.string(), data });
-
-export const AgentAnswer = answerOf(AgentRecord);
-export const AgentsAnswer = answerOf(z.object({ agents: z.array(AgentRecord) }));
+export const AgentAnswer = answerOf(AgentRecord).meta({ id: "AgentAnswer" });
+export const AgentsAnswer = answerOf(z.object({ agents: z.array(AgentRecord) })).meta({
+  id: "AgentsAnswer",
+});

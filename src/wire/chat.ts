@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AGENT_ID_CHARS_MAX } from "./agent.ts";
+import { Count, Id } from "./primitives.ts";
 import { URL_CHARS_MAX } from "./resource.ts";
 
 /** Most bytes of images in one request, all together (the specification's 32 MB). */
@@ -44,113 +45,131 @@ const headers = z
   });
 
 /** Body of `POST /api/v2/model/chat/completion`. `stream`, `webhook` and `settings` are additions of ours and the original's. */
-export const ChatBody = z.object({
-  user: z.string().max(USER_CHARS_MAX).optional(),
-  agent_id: agentId,
-  thread_id: threadId.nullish(),
-  response_type: z.enum(["text", "json"]).default("text"),
-  variables: variables.optional(),
-  user_urls: z
-    .array(z.object({ type: z.literal("image"), url: z.string().min(1).max(URL_CHARS_MAX) }))
-    .max(IMAGES_MAX)
-    .default([]),
-  /** Answers as server-sent events. */
-  stream: z.boolean().default(false),
-  /** Answers 202 at once and delivers the result there. */
-  webhook: z
-    .object({
-      url: z.string().min(1).max(WEBHOOK_URL_CHARS_MAX),
-      secret: z.string().min(1).max(100).optional(),
-      headers: headers.optional(),
-    })
-    .optional(),
-  settings: z
-    .object({
-      response_format: z
-        .object({
-          type: z.string().max(100),
-          cred: z
-            .object({ url: z.string().min(1).max(WEBHOOK_URL_CHARS_MAX), headers: headers.optional() })
-            .optional(),
-        })
-        .optional(),
-    })
-    .optional(),
-});
+export const ChatBody = z
+  .object({
+    user: z.string().max(USER_CHARS_MAX).optional(),
+    agent_id: agentId,
+    thread_id: threadId.nullish(),
+    response_type: z.enum(["text", "json"]).default("text"),
+    variables: variables.optional(),
+    user_urls: z
+      .array(z.object({ type: z.literal("image"), url: z.string().min(1).max(URL_CHARS_MAX) }))
+      .max(IMAGES_MAX)
+      .default([]),
+    /** Answers as server-sent events. */
+    stream: z.boolean().default(false),
+    /** Answers 202 at once and delivers the result there. */
+    webhook: z
+      .object({
+        url: z.string().min(1).max(WEBHOOK_URL_CHARS_MAX),
+        secret: z.string().min(1).max(100).optional(),
+        headers: headers.optional(),
+      })
+      .optional(),
+    settings: z
+      .object({
+        response_format: z
+          .object({
+            type: z.string().max(100),
+            cred: z
+              .object({ url: z.string().min(1).max(WEBHOOK_URL_CHARS_MAX), headers: headers.optional() })
+              .optional(),
+          })
+          .optional(),
+      })
+      .optional(),
+  })
+  .meta({ id: "ChatBody" });
 export type ChatBody = z.infer<typeof ChatBody>;
 
 /** A passage that the answer uses. Offsets are UTF-16 units into the resource's content, end exclusive. */
-export const Citation = z.object({
-  type: z.literal("citation"),
-  /** The number by which the answer's text names it, as in `[2]`. */
-  number: z.number(),
-  resource_id: z.string(),
-  title: z.string(),
-  chunk_id: z.string(),
-  score: z.number(),
-  span: z.object({ start: z.number(), end: z.number(), text: z.string() }),
-});
+export const Citation = z
+  .object({
+    type: z.literal("citation"),
+    /** The number by which the answer's text names it, as in `[2]`. */
+    number: z.int().min(1),
+    resource_id: Id,
+    title: z.string(),
+    chunk_id: z.string(),
+    score: z.number(),
+    span: z.object({ start: Count, end: Count, text: z.string() }),
+  })
+  .meta({ id: "Citation" });
 export type Citation = z.infer<typeof Citation>;
 
 /** What an answer says of itself: what it cites, and what a person should know of how it was made. */
-export const Annotation = z.discriminatedUnion("type", [
-  Citation,
-  z.object({ type: z.literal("missing_variable"), name: z.string() }),
-  /** An image of the thread that the request's room did not suffice for, or that could not be read. */
-  z.object({ type: z.literal("image_left_out"), url: z.string(), reason: z.string() }),
-  /** Earlier messages of the thread that the model's window did not suffice for. */
-  z.object({ type: z.literal("messages_left_out"), count: z.number() }),
-  /** Passages found, but beyond the model's window. */
-  z.object({ type: z.literal("passages_left_out"), count: z.number() }),
-]);
+export const Annotation = z
+  .discriminatedUnion("type", [
+    Citation,
+    z.object({ type: z.literal("missing_variable"), name: z.string() }),
+    /** An image of the thread that the request's room did not suffice for, or that could not be read. */
+    z.object({ type: z.literal("image_left_out"), url: z.string(), reason: z.string() }),
+    /** Earlier messages of the thread that the model's window did not suffice for. */
+    z.object({ type: z.literal("messages_left_out"), count: Count }),
+    /** Passages found, but beyond the model's window. */
+    z.object({ type: z.literal("passages_left_out"), count: Count }),
+  ])
+  .meta({ id: "Annotation" });
 export type Annotation = z.infer<typeof Annotation>;
 
-export const Usage = z.object({
-  total_tokens: z.number(),
-  input_tokens: z.number(),
-  output_tokens: z.number(),
-  cached_tokens: z.number(),
-  cache_read_input_tokens: z.number(),
-  cache_creation_input_tokens: z.number(),
-  reasoning_tokens: z.number(),
-  cost: z.number(),
-});
+export const Usage = z
+  .object({
+    total_tokens: Count,
+    input_tokens: Count,
+    output_tokens: Count,
+    cached_tokens: Count,
+    cache_read_input_tokens: Count,
+    cache_creation_input_tokens: Count,
+    reasoning_tokens: Count,
+    cost: z.number().min(0),
+  })
+  .meta({ id: "Usage" });
 export type Usage = z.infer<typeof Usage>;
 
 export const FinishReason = z.enum(["completed", "truncated", "content_filter", "error"]);
 export type FinishReason = z.infer<typeof FinishReason>;
 
-export const ChatResponse = z.object({
-  data: z.object({
-    id: z.string(),
-    content: z.string(),
-    model: z.string(),
-    role: z.literal("assistant"),
-    finish_reason: FinishReason,
-    tools_data: z.record(z.string(), z.unknown()),
-    /** Addresses of the images that were looked at, those of the thread among them. */
-    images: z.array(z.string()),
-    annotations: z.array(Annotation),
-    fallback: z.boolean(),
-    firstAttemptError: z.string(),
-    message_id: z.string(),
-  }),
-  usage: Usage,
-});
+export const ChatResponse = z
+  .object({
+    data: z.object({
+      id: z.string(),
+      content: z.string(),
+      model: z.string(),
+      role: z.literal("assistant"),
+      finish_reason: FinishReason,
+      tools_data: z.record(z.string(), z.unknown()),
+      /** Addresses of the images that were looked at, those of the thread among them. */
+      images: z.array(z.string()),
+      annotations: z.array(Annotation),
+      fallback: z.boolean(),
+      firstAttemptError: z.string(),
+      message_id: z.string(),
+    }),
+    usage: Usage,
+  })
+  .meta({ id: "ChatResponse" });
 export type ChatResponse = z.infer<typeof ChatResponse>;
 
 /** Answer of the chat completion. */
-export const ChatAnswer = z.object({ success: z.literal(true), response: ChatResponse });
+export const ChatAnswer = z
+  .object({ success: z.literal(true), response: ChatResponse })
+  .meta({ id: "ChatAnswer" });
 export type ChatAnswer = z.infer<typeof ChatAnswer>;
 
 /** Answer where the result goes to a webhook. */
-export const ChatAccepted = z.object({
-  success: z.literal(true),
-  message: z.string(),
-  message_id: z.string(),
-  /** Whether the delivery will carry a signature (an addition): it does where the request has a secret. */
-  signed: z.boolean(),
-});
+export const ChatAccepted = z
+  .object({
+    success: z.literal(true),
+    message: z.string(),
+    message_id: z.string(),
+    /** Whether the delivery will carry a signature (an addition): it does where the request has a secret. */
+    signed: z.boolean(),
+  })
+  .meta({ id: "ChatAccepted" });
+
+/** The data of the event `delta` of a streamed answer. */
+export const ChatDelta = z.object({ content: z.string() }).meta({ id: "ChatDelta" });
+export type ChatDelta = z.infer<typeof ChatDelta>;
 export type ChatAccepted = z.infer<typeof ChatAccepted>;
 
 /** What is delivered to the webhook then. */

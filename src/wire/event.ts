@@ -1,7 +1,9 @@
 import { z } from "zod";
 
 /** Types of the events that registered endpoints hear of. */
-export const EventType = z.enum(["resource.chunked", "resource.error", "resource.deleted"]);
+export const EventType = z
+  .enum(["resource.chunked", "resource.error", "resource.deleted"])
+  .meta({ id: "EventType" });
 export type EventType = z.infer<typeof EventType>;
 
 /** The body of an event, after Standard Webhooks: what happened, when, and to what. The record itself is read by its id. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { WireInteger } from "./primitives.ts";
+import { answerOf } from "./answers.ts";
+import { Id, Time, WireInteger } from "./primitives.ts";
 
 /** Longest name of a key in characters. */
 export const KEY_NAME_CHARS_MAX = 200;
@@ -9,7 +10,7 @@ export const OVERLAP_SECONDS_DEFAULT = 24 * 60 * 60;
 export const OVERLAP_SECONDS_MAX = 30 * 24 * 60 * 60;
 
 /** What a key may do; `admin` has every scope. */
-export const Scope = z.enum(["read", "write", "chat", "admin"]);
+export const Scope = z.enum(["read", "write", "chat", "admin"]).meta({ id: "Scope" });
 export type Scope = z.infer<typeof Scope>;
 
 const name = z
@@ -29,53 +30,55 @@ const expiresAt = z.iso
   .nullable();
 
 /** Body of `POST /v1/keys` (an addition). `expiresAt` null or left out: never. */
-export const KeyBody = z.object({ name, scopes, expiresAt: expiresAt.optional() });
+export const KeyBody = z.object({ name, scopes, expiresAt: expiresAt.optional() }).meta({ id: "KeyBody" });
 export type KeyBody = z.infer<typeof KeyBody>;
 
 /** Body of `PUT /v1/keys/<id>` (an addition): any subset. */
-export const KeyChangeBody = z.object({
-  name: name.optional(),
-  scopes: scopes.optional(),
-  expiresAt: expiresAt.optional(),
-});
+export const KeyChangeBody = z
+  .object({
+    name: name.optional(),
+    scopes: scopes.optional(),
+    expiresAt: expiresAt.optional(),
+  })
+  .meta({ id: "KeyChangeBody" });
 export type KeyChangeBody = z.infer<typeof KeyChangeBody>;
 
 /** Body of `POST /v1/keys/<id>/rotate` (an addition). `expiresAt` left out: as long from now as the old key was made for. */
-export const RotateBody = z.object({
-  overlapSeconds: WireInteger.pipe(z.int().min(0).max(OVERLAP_SECONDS_MAX)).default(OVERLAP_SECONDS_DEFAULT),
-  expiresAt: expiresAt.optional(),
-});
+export const RotateBody = z
+  .object({
+    overlapSeconds: WireInteger.pipe(z.int().min(0).max(OVERLAP_SECONDS_MAX)).default(
+      OVERLAP_SECONDS_DEFAULT,
+    ),
+    expiresAt: expiresAt.optional(),
+  })
+  .meta({ id: "KeyRotateBody" });
 export type RotateBody = z.infer<typeof RotateBody>;
 
 /** A key as it is shown: never the key itself. */
-export const KeyRecordAnswer = z.object({
-  _id: z.string(),
-  name: z.string(),
-  hint: z.string(),
-  scopes: z.array(Scope),
-  createdAt: z.string(),
-  expiresAt: z.string().nullable(),
-  revokedAt: z.string().nullable(),
-  state: z.enum(["valid", "expired", "revoked"]),
-});
+export const KeyRecordAnswer = z
+  .object({
+    _id: Id,
+    name: z.string(),
+    hint: z.string(),
+    scopes: z.array(Scope),
+    createdAt: Time,
+    expiresAt: Time.nullable().describe("Null: never."),
+    revokedAt: Time.nullable(),
+    state: z.enum(["valid", "expired", "revoked"]),
+  })
+  .meta({ id: "Key" });
 export type KeyRecordAnswer = z.infer<typeof KeyRecordAnswer>;
 
 /** Answer of create and rotate: the only time the key itself is shown. `previous` is the rotated one. */
-export const NewKeyAnswer = z.object({
-  success: z.literal(true),
-  message: z.string(),
-  data: KeyRecordAnswer.extend({ key: z.string(), previous: KeyRecordAnswer.optional() }),
-});
+export const NewKeyAnswer = answerOf(
+  KeyRecordAnswer.extend({ key: z.string(), previous: KeyRecordAnswer.optional() }).meta({ id: "NewKey" }),
+).meta({ id: "NewKeyAnswer" });
 export type NewKeyAnswer = z.infer<typeof NewKeyAnswer>;
 
 /** Answer of change and revoke. */
-export const KeyAnswer = z.object({ success: z.literal(true), message: z.string(), data: KeyRecordAnswer });
+export const KeyAnswer = answerOf(KeyRecordAnswer).meta({ id: "KeyAnswer" });
 export type KeyAnswer = z.infer<typeof KeyAnswer>;
 
 /** Answer of `GET /v1/keys`: all of the account, oldest first. */
-export const KeysAnswer = z.object({
-  success: z.literal(true),
-  message: z.string(),
-  data: z.object({ keys: z.array(KeyRecordAnswer) }),
-});
+export const KeysAnswer = answerOf(z.object({ keys: z.array(KeyRecordAnswer) })).meta({ id: "KeysAnswer" });
 export type KeysAnswer = z.infer<typeof KeysAnswer>;

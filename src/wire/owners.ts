@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Tier, WireInteger } from "./primitives.ts";
+import { Count, Tier, WireInteger } from "./primitives.ts";
 
 /** Owners on a page where the caller names no number. */
 export const OWNERS_DEFAULT = 100;
@@ -18,13 +18,15 @@ export const OwnersQuery = z.object({
 export type OwnersQuery = z.infer<typeof OwnersQuery>;
 
 /** One owner's part of a collection: what a collection search looks through. */
-export const OwnerEntry = z.object({
-  ownerId: z.string(),
-  collectionId: z.string(),
-  details: Tier,
-  resources: z.number(),
-  chunks: z.number(),
-});
+export const OwnerEntry = z
+  .object({
+    ownerId: z.string(),
+    collectionId: z.string(),
+    details: Tier,
+    resources: Count,
+    chunks: Count,
+  })
+  .meta({ id: "Owner" });
 export type OwnerEntry = z.infer<typeof OwnerEntry>;
 
 /** Answer of `GET /api/rag/owners`: who has resources in the account's collections, by collection and then by owner. */

@@ -6,6 +6,21 @@ export const CHUNK_CHARS_MAX = 4000;
 export const CHUNK_CHARS_DEFAULT = 1000;
 export const OVERLAP_CHARS_DEFAULT = 100;
 
+/** Of resources, collections, keys and what else the service makes. */
+export const Id = z
+  .string()
+  .regex(/^[0-9a-f]{24}$/)
+  .meta({ id: "Id" });
+
+/** A time in an answer. */
+export const Time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ id: "Time", format: "date-time", description: "ISO 8601 in UTC with milliseconds." });
+
+/** How many there are of something. */
+export const Count = z.int().min(0);
+
 /** The chunking strategies, by their wire values. */
 export const Strategy = z.enum(["recursive", "semantic", "agentic"]);
 export type Strategy = z.infer<typeof Strategy>;

@@ -29,7 +29,9 @@ export const SettingsBody = z
   .object({
     strategy: Strategy.default("recursive"),
     chunkSize: chunkSize.default(CHUNK_CHARS_DEFAULT),
-    chunkOverlap: chunkOverlap.optional(),
+    chunkOverlap: chunkOverlap
+      .optional()
+      .describe(`Default: ${OVERLAP_CHARS_DEFAULT}, or a tenth of a small chunkSize.`),
   })
   .transform((settings) => ({
     ...settings,
@@ -52,19 +54,24 @@ const url = z.string().min(1).max(URL_CHARS_MAX);
 const content = z.string();
 
 /** The user's own data on a resource (an addition), for filters. */
-const metadata = z.unknown().transform(readMetadata);
+const metadata = z.unknown().transform(readMetadata).meta({
+  type: "object",
+  description: "The user's own data: strings, numbers, booleans, nulls, lists of those, such objects.",
+});
 
 /** Body of `POST /api/rag/resource`. Exactly one of `url` and `content`. */
-export const CreateBody = z.object({
-  title,
-  description,
-  settings: SettingsBody.optional(),
-  url: url.optional(),
-  content: content.optional(),
-  collection_details: Tier,
-  owner_id: z.string().min(1).max(OWNER_CHARS_MAX).optional(),
-  metadata: metadata.optional(),
-});
+export const CreateBody = z
+  .object({
+    title,
+    description,
+    settings: SettingsBody.optional().describe("Default: those of its fields."),
+    url: url.optional(),
+    content: content.optional(),
+    collection_details: Tier,
+    owner_id: z.string().min(1).max(OWNER_CHARS_MAX).optional().describe("Default: the account's own id."),
+    metadata: metadata.optional(),
+  })
+  .meta({ id: "CreateBody" });
 export type CreateBody = z.infer<typeof CreateBody>;
 
 /** Chunking settings to change; a field left out stays as it is. The overlap is checked against what comes of it. */
@@ -76,14 +83,16 @@ export const SettingsChange = z.object({
 export type SettingsChange = z.infer<typeof SettingsChange>;
 
 /** Body of `PUT /api/rag/resource/<doc_id>`: any subset. `settings` is an addition and chunks again. */
-export const UpdateBody = z.object({
-  title: title.optional(),
-  description: description.optional(),
-  url: url.optional(),
-  content: content.optional(),
-  settings: SettingsChange.optional(),
-  metadata: metadata.optional(),
-});
+export const UpdateBody = z
+  .object({
+    title: title.optional(),
+    description: description.optional(),
+    url: url.optional(),
+    content: content.optional(),
+    settings: SettingsChange.optional(),
+    metadata: metadata.optional(),
+  })
+  .meta({ id: "UpdateBody" });
 export type UpdateBody = z.infer<typeof UpdateBody>;
 
 /**
@@ -160,25 +169,3 @@ export const CollectionsAnswer = z.object({
   }),
 });
 export type CollectionsAnswer = z.infer<typeof CollectionsAnswer>;
-
-/** Answer of `GET /api/rag/resource/<id>/chunks` (an addition). Offsets are UTF-16 units into the content, end exclusive. */
-export const ChunksAnswer = z.object({
-  success: z.literal(true),
-  message: z.string(),
-  data: z.object({
-    resourceId: z.string(),
-    version: z.number(),
-    chunks: z.array(
-      z.object({
-        id: z.string(),
-        start: z.number(),
-        end: z.number(),
-        headings: z.array(z.string()),
-        content: z.string(),
-        before: z.string().optional(),
-        after: z.string().optional(),
-      }),
-    ),
-  }),
-});
-export type ChunksAnswer = z.infer<typeof ChunksAnswer>;

@@ -11,21 +11,27 @@ export const QUERY_CHARS_MAX = 8000;
  * Body of `POST /rag/query`: either `doc_id`, or `collection_id` with `owner_id`.
  * Which of them is needed or too much is decided by the operation, because the status codes differ (400, 422).
  */
-export const SearchBody = z.object({
-  query: z.string().trim().min(1).max(QUERY_CHARS_MAX),
-  doc_id: z.string().min(1).max(200).optional(),
-  collection_id: z.string().min(1).max(200).optional(),
-  /** Empty and null are a missing one. */
-  owner_id: z
-    .string()
-    .max(256)
-    .nullish()
-    .transform((ownerId) => ownerId || undefined),
-  score: z.number().min(0).max(1).optional(),
-  /** Conditions on the metadata of resources (an addition). */
-  filter: z.unknown().transform(readFilter).optional(),
-  top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
-});
+export const SearchBody = z
+  .object({
+    query: z.string().trim().min(1).max(QUERY_CHARS_MAX),
+    doc_id: z.string().min(1).max(200).optional(),
+    collection_id: z.string().min(1).max(200).optional(),
+    /** Empty and null are a missing one. */
+    owner_id: z
+      .string()
+      .max(256)
+      .nullish()
+      .transform((ownerId) => ownerId || undefined),
+    score: z.number().min(0).max(1).optional(),
+    /** Conditions on the metadata of resources (an addition). */
+    filter: z
+      .unknown()
+      .transform(readFilter)
+      .meta({ type: "object", description: "Conditions on metadata; docs/API.md has the forms." })
+      .optional(),
+    top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
+  })
+  .meta({ id: "SearchBody" });
 export type SearchBody = z.infer<typeof SearchBody>;
 
 /** One matching chunk. `score` in [0, 1]; `version` counts how often the resource was chunked, from 1. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EventType } from "./event.ts";
-import { WireInteger } from "./primitives.ts";
+import { answerOf } from "./answers.ts";
+import { Count, Id, Time, WireInteger } from "./primitives.ts";
 
 /** Longest address of an endpoint in characters. */
 const ENDPOINT_URL_CHARS_MAX = 2048;
@@ -20,29 +21,35 @@ const events = z.array(EventType).max(EventType.options.length);
 const secret = z.string().min(1).max(SECRET_CHARS_MAX);
 
 /** Body of `POST /v1/webhooks`. */
-export const EndpointBody = z.object({
-  url,
-  events: events.default([]),
-  description: description.default(""),
-  /** Default: one is made. */
-  secret: secret.optional(),
-});
+export const EndpointBody = z
+  .object({
+    url,
+    events: events.default([]),
+    description: description.default(""),
+    /** Default: one is made. */
+    secret: secret.optional(),
+  })
+  .meta({ id: "EndpointBody" });
 export type EndpointBody = z.infer<typeof EndpointBody>;
 
 /** Body of `PUT /v1/webhooks/<id>`: any subset. */
-export const EndpointChangeBody = z.object({
-  url: url.optional(),
-  events: events.optional(),
-  description: description.optional(),
-  enabled: z.boolean().optional(),
-});
+export const EndpointChangeBody = z
+  .object({
+    url: url.optional(),
+    events: events.optional(),
+    description: description.optional(),
+    enabled: z.boolean().optional(),
+  })
+  .meta({ id: "EndpointChangeBody" });
 export type EndpointChangeBody = z.infer<typeof EndpointChangeBody>;
 
 /** Body of `POST /v1/webhooks/<id>/rotate`; may be left out. */
-export const RotateSecretBody = z.object({
-  secret: secret.optional(),
-  overlapHours: WireInteger.pipe(z.int().min(0).max(OVERLAP_HOURS_MAX)).default(OVERLAP_HOURS_DEFAULT),
-});
+export const RotateSecretBody = z
+  .object({
+    secret: secret.optional(),
+    overlapHours: WireInteger.pipe(z.int().min(0).max(OVERLAP_HOURS_MAX)).default(OVERLAP_HOURS_DEFAULT),
+  })
+  .meta({ id: "SecretRotateBody" });
 export type RotateSecretBody = z.infer<typeof RotateSecretBody>;
 
 /** Query of `GET /v1/webhooks/dead`. */
@@ -57,69 +64,78 @@ export const DeadQuery = z.object({
 export type DeadQuery = z.infer<typeof DeadQuery>;
 
 /** Body of `POST /v1/webhooks/dead/replay`: one message, those of one endpoint, or all. */
-export const ReplayBody = z.object({
-  webhookId: z.string().min(1).max(100).optional(),
-  endpointId: z.string().min(1).max(100).optional(),
-});
+export const ReplayBody = z
+  .object({
+    webhookId: z.string().min(1).max(100).optional(),
+    endpointId: z.string().min(1).max(100).optional(),
+  })
+  .meta({ id: "ReplayBody" });
 export type ReplayBody = z.infer<typeof ReplayBody>;
 
 /** An endpoint as the service shows it: never with its secret. */
-export const EndpointRecord = z.object({
-  _id: z.string(),
-  url: z.string(),
-  events: z.array(z.string()),
-  description: z.string(),
-  enabled: z.boolean(),
-  createdAt: z.string(),
-  updatedAt: z.string(),
-  /** Messages that wait, and those that were given up. */
-  waiting: z.number(),
-  dead: z.number(),
-  deliveredAt: z.string().nullable(),
-  /** Why the last attempt failed. */
-  problem: z.string().nullable(),
-});
+export const EndpointRecord = z
+  .object({
+    _id: Id,
+    url: z.string(),
+    events: z.array(z.string()),
+    description: z.string(),
+    enabled: z.boolean(),
+    createdAt: Time,
+    updatedAt: Time,
+    /** Messages that wait, and those that were given up. */
+    waiting: Count,
+    dead: Count,
+    deliveredAt: Time.nullable(),
+    /** Why the last attempt failed. */
+    problem: z.string().nullable(),
+  })
+  .meta({ id: "Endpoint" });
 export type EndpointRecord = z.infer<typeof EndpointRecord>;
 
-const answerOf = <T extends z.ZodType>(data: T) =>
-  z.object({ success: z.literal(true), message: z.string(), data });
-
-export const EndpointAnswer = answerOf(EndpointRecord);
+export const EndpointAnswer = answerOf(EndpointRecord).meta({ id: "EndpointAnswer" });
 /** Answer of create and rotate: the only times the secret is seen. */
-export const NewEndpointAnswer = answerOf(EndpointRecord.extend({ secret: z.string() }));
-export const EndpointsAnswer = answerOf(z.object({ endpoints: z.array(EndpointRecord) }));
-export const TestAnswer = answerOf(z.object({ arrived: z.boolean(), problem: z.string().nullable() }));
+export const NewEndpointAnswer = answerOf(
+  EndpointRecord.extend({ secret: z.string() }).meta({ id: "NewEndpoint" }),
+).meta({ id: "NewEndpointAnswer" });
+export const EndpointsAnswer = answerOf(z.object({ endpoints: z.array(EndpointRecord) })).meta({
+  id: "EndpointsAnswer",
+});
+export const TestAnswer = answerOf(z.object({ arrived: z.boolean(), problem: z.string().nullable() })).meta({
+  id: "WebhookTestAnswer",
+});
 
 /** A message that was given up. */
-export const DeadRecord = z.object({
-  webhookId: z.string(),
-  /** Null where it went to an address of its own. */
-  endpointId: z.string().nullable(),
-  url: z.string(),
-  type: z.string(),
-  attempts: z.number(),
-  problem: z.string(),
-  createdAt: z.string(),
-});
+export const DeadRecord = z
+  .object({
+    webhookId: z.string(),
+    /** Null where it went to an address of its own. */
+    endpointId: z.string().nullable(),
+    url: z.string(),
+    type: z.string(),
+    attempts: Count,
+    problem: z.string(),
+    createdAt: Time,
+  })
+  .meta({ id: "DeadLetter" });
 export type DeadRecord = z.infer<typeof DeadRecord>;
 
 export const DeadAnswer = answerOf(
   z.object({ dead: z.array(DeadRecord), nextCursor: z.string().nullable() }),
-);
+).meta({ id: "DeadLettersAnswer" });
 export const ReplayAnswer = answerOf(
   z.object({
-    replayed: z.number(),
+    replayed: Count,
     /** Those that stay, for their endpoint is disabled; not there where there are none. */
-    disabled: z.number().optional(),
+    disabled: z.int().min(1).optional(),
   }),
-);
+).meta({ id: "ReplayAnswer" });
 
 /** Answer of `GET /v1/queues`: what waits for the key's account. */
 export const QueuesAnswer = answerOf(
   z.object({
-    ingest: z.object({ waiting: z.number(), oldestAt: z.string().nullable(), failed: z.number() }),
-    webhooks: z.object({ endpoints: z.number(), waiting: z.number(), dead: z.number() }),
+    ingest: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
+    webhooks: z.object({ endpoints: Count, waiting: Count, dead: Count }),
     /** Questions whose answers go to webhooks; `failed` of them since the service started. */
-    questions: z.object({ waiting: z.number(), oldestAt: z.string().nullable(), failed: z.number() }),
+    questions: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
   }),
-);
+).meta({ id: "QueuesAnswer" });

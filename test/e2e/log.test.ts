@@ -1,8 +1,17 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { request } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { kbsync, list, statusOf, stop, search, startProgram, temporaryFolder, until } from "./program.ts";
+import {
+  kbsync,
+  list,
+  search,
+  send,
+  startProgram,
+  statusOf,
+  stop,
+  temporaryFolder,
+  until,
+} from "./program.ts";
 
 const folder = temporaryFolder("log");
 const docs = join(folder.path, "docs");
@@ -39,15 +48,13 @@ beforeAll(async () => {
 
   const { collectionId, ownerId } = await statusOf(docs, stateDir);
   await search(running, { query: "bilbysecret", collection_id: collectionId ?? "", owner_id: ownerId });
-  const send = async (body: string, pauthkey: string): Promise<void> => {
-    const headers = { pauthkey, "content-type": "application/json" };
-    const answer = await request(`${url}/api/rag/resource`, { method: "POST", headers, body });
-    await answer.body.dump();
-    if (answer.statusCode < 400) throw new Error(`taken with ${answer.statusCode}: ${body}`);
+  const refused = async (body: string, keySent: string): Promise<void> => {
+    const { status } = await send(running, "POST", "/api/rag/resource", { body, key: keySent });
+    if (status < 400) throw new Error(`taken with ${status}: ${body}`);
   };
-  await send('{"title": "emusecret", "content": "emusecret" nonsense', key);
-  await send('{"title": {"emusecret": 1}, "content": ["emusecret"]}', key);
-  await send("{}", "kb_notakeyofthisservice");
+  await refused('{"title": "emusecret", "content": "emusecret" nonsense', key);
+  await refused('{"title": {"emusecret": 1}, "content": ["emusecret"]}', key);
+  await refused("{}", "kb_notakeyofthisservice");
 
   writeFileSync(join(docs, "note.md"), `# A note\n\nIt still holds the quokkasecret, and more.\n`);
   await kbsync(["wait", "--state-dir", stateDir]);

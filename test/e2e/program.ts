@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
-import { request } from "undici";
+import { FormData, request } from "undici";
 import { z } from "zod";
 import { ListAnswer, type ResourceRecord } from "../../src/wire/resource.ts";
 import { SearchAnswer } from "../../src/wire/search.ts";
+import { openAnswerCheck, typeOf } from "../kb/service/answer-check.ts";
+import type { CheckedAnswer, DeclaredApi } from "../kb/service/answer-check.ts";
 
 export const repositoryRoot = fileURLToPath(new URL("../..", import.meta.url));
 const program = join(repositoryRoot, "dist", "main.js");
@@ -125,10 +127,8 @@ export async function list(
   ownerId: string,
 ): Promise<ResourceRecord[]> {
   const query = new URLSearchParams({ collectionId, ownerId });
-  const answer = await request(`${running.url}/api/rag/resource/by-collection?${query.toString()}`, {
-    headers: { pauthkey: running.key },
-  });
-  return ListAnswer.parse(await answer.body.json()).data.resources;
+  const { json } = await send(running, "GET", `/api/rag/resource/by-collection?${query.toString()}`);
+  return ListAnswer.parse(json).data.resources;
 }
 
 /** Searches a collection. */
@@ -136,12 +136,48 @@ export async function search(
   running: Running,
   body: { query: string; collection_id?: string; owner_id?: string; doc_id?: string; top_k?: number },
 ): Promise<SearchAnswer> {
-  const answer = await request(`${running.url}/rag/query`, {
-    method: "POST",
-    headers: { pauthkey: running.key, "content-type": "application/json" },
-    body: JSON.stringify(body),
+  const { json } = await send(running, "POST", "/rag/query", { body: JSON.stringify(body) });
+  return SearchAnswer.parse(json);
+}
+
+/** What a test sends besides method and path: JSON text or a form, and by default the program's own key. */
+export interface SentToProgram {
+  readonly body?: string | FormData;
+  readonly key?: string;
+}
+
+/** Sends a request to a running program; its answer has to be as the program's own API document declares it. */
+export async function send(
+  { url, key }: Pick<Running, "url" | "key">,
+  method: "GET" | "POST" | "PUT" | "DELETE",
+  path: string,
+  { body, key: otherKey }: SentToProgram = {},
+): Promise<{ readonly status: number; readonly json: unknown }> {
+  const answer = await request(url + path, {
+    method,
+    headers: {
+      pauthkey: otherKey ?? key,
+      ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
+    },
+    ...(body === undefined ? {} : { body }),
   });
-  return SearchAnswer.parse(await answer.body.json());
+  const text = await answer.body.text();
+  const check = await checkOf(url);
+  check({ method, path, status: answer.statusCode, contentType: typeOf(answer.headers), text });
+  return { status: answer.statusCode, json: JSON.parse(text) };
+}
+
+const checks = new Map<string, Promise<(answer: CheckedAnswer) => void>>();
+
+/** The check by the document that the program serves. */
+function checkOf(url: string): Promise<(answer: CheckedAnswer) => void> {
+  const fetched =
+    checks.get(url) ??
+    request(`${url}/openapi.json`).then(async ({ body }) =>
+      openAnswerCheck((await body.json()) as DeclaredApi),
+    );
+  checks.set(url, fetched);
+  return fetched;
 }
 
 /** Polls until `look` gives something else than undefined or false; fails naming what did not come. */

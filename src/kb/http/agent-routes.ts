@@ -7,6 +7,7 @@ import type { Agent, Agents } from "../agents/agents.ts";
 import type { AgentKey } from "../store/chat.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
 import type { HttpParts, Operation } from "./operation.ts";
+import type { RouteDoc } from "./route-table.ts";
 import { readBody } from "./validate.ts";
 
 const TAG = "Agents";
@@ -16,7 +17,8 @@ const AGENT_BODY_BYTES_MAX = 256 * 1024;
 /** The agents of the caller's account (additions). */
 export function addAgentRoutes(server: FastifyInstance, parts: HttpParts, agents: Agents): void {
   const one = `${ROUTES.agents}/:id`;
-  const add = (operation: Operation): void => addOperation(server, parts, operation);
+  const add = <const A extends RouteDoc["answers"]>(operation: Operation<A>): void =>
+    addOperation(server, parts, operation);
 
   add({
     method: "GET",

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ChatAccepted, ChatAnswer, ChatBody } from "../../wire/chat.ts";
+import { ChatAccepted, ChatAnswer, ChatBody, ChatDelta } from "../../wire/chat.ts";
+import { Refused } from "../../wire/answers.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import type { Chat } from "../chat/chat.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
@@ -15,16 +16,15 @@ import type { RouteDoc } from "./route-table.ts";
 import { refusalAnswer } from "./status.ts";
 import { readBody } from "./validate.ts";
 
-const DOC: RouteDoc = {
+const DOC = {
   summary:
     "Asks an agent, with images or without; `stream` answers as server-sent events, a webhook later (202).",
   tag: "Chat",
   body: ChatBody,
-  events:
-    "With `stream`: events `delta` (`{content}`) and, last, `completed` (as the JSON answer) or `error` (a Failure).",
+  events: { delta: ChatDelta, completed: ChatAnswer, error: Refused },
   headers: { [IDEMPOTENCY_HEADER]: `${IDEMPOTENCY_DOC} Of questions whose answers go to a webhook.` },
   answers: { 200: ChatAnswer, 202: ChatAccepted },
-};
+} satisfies RouteDoc;
 
 /** Added to the answer where nothing will prove to the receiver who sent it. */
 const UNSIGNED = " It is not signed: send webhook.secret to have it signed.";
@@ -94,7 +94,10 @@ async function stream(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const events = openEventStream(reply, answerIdleMs);
-  const onText = (content: string): void => events.send("delta", { content });
+  const onText = (content: string): void => {
+    const delta: ChatDelta = { content };
+    events.send("delta", delta);
+  };
   try {
     const response = await chat.complete(accountId, body, { signal, onText });
     const answer: ChatAnswer = { success: true, response };

@@ -4,20 +4,28 @@ import type { LanguageState } from "../ingest/language-service.ts";
 import type { ModelState } from "../ingest/model.ts";
 import type { RerankerState } from "../search/reranker.ts";
 import type { ServiceState } from "./admission.ts";
+import { Tier } from "../../wire/primitives.ts";
 import { routeConfig, sendJson } from "./operation.ts";
+import type { DeepReadonly } from "./operation.ts";
 
 /** Answers without a key, in every state. */
 export const HEALTH_PATH = "/v1/health";
 
-const Answer = z.object({
-  success: z.literal(true),
-  status: z.enum(["starting", "ready", "draining", "damaged", "failing"]),
-  version: z.string(),
-  embedder: z.object({ state: z.string(), message: z.string() }),
-  reranker: z.object({ state: z.string(), message: z.string() }),
-  languageModel: z.object({ state: z.string(), message: z.string() }),
-  tiers: z.record(z.string(), z.string()),
-});
+const Answer = z
+  .object({
+    success: z.literal(true),
+    status: z.enum(["starting", "ready", "draining", "damaged", "failing"]),
+    version: z.string(),
+    embedder: z.object({
+      state: z.enum(["off", "idle", "loading", "ready", "failing", "unavailable"]),
+      message: z.string(),
+      hint: z.string().optional(),
+    }),
+    reranker: z.object({ state: z.enum(["off", "idle", "ready", "failing"]), message: z.string() }),
+    languageModel: z.object({ state: z.enum(["off", "ready", "failing"]), message: z.string() }),
+    tiers: z.record(Tier, z.string()).describe("What each tier does at present, in words."),
+  })
+  .meta({ id: "HealthAnswer" });
 
 /** What the service tells everybody about itself. */
 export interface Health {
@@ -34,7 +42,7 @@ export interface Health {
   /** The state of the language model, in words. */
   readonly languageModel: LanguageState;
   /** What each tier of `collection_details` does at present. */
-  readonly tiers: Readonly<Record<string, string>>;
+  readonly tiers: Readonly<Record<Tier, string>>;
 }
 
 /** `GET /v1/health`, an addition: whether the service runs, and which tiers work in full. */
@@ -44,7 +52,8 @@ export function addHealthRoute(server: FastifyInstance, health: () => Health): v
     tag: "Service",
     answers: { 200: Answer },
   };
-  server.get(HEALTH_PATH, { config: routeConfig("none", doc) }, async (_request, reply) =>
-    sendJson(reply, 200, JSON.stringify({ success: true, ...health() })),
-  );
+  server.get(HEALTH_PATH, { config: routeConfig("none", doc) }, async (_request, reply) => {
+    const answer: DeepReadonly<z.infer<typeof Answer>> = { success: true, ...health() };
+    return sendJson(reply, 200, JSON.stringify(answer));
+  });
 }

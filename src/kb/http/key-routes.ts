@@ -13,7 +13,7 @@ const TAG = "Keys";
 export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
   const { kb, keyring } = parts;
   const oneKey = `${ROUTES.keys}/:id`;
-  const shown = (record: KeyRecord): object => shownKey(record, kb.nowMs());
+  const shown = (record: KeyRecord) => shownKey(record, kb.nowMs());
 
   addOperation(server, parts, {
     method: "POST",

@@ -1,7 +1,7 @@
+import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
 import type { Listing } from "../resources/list.ts";
 import type { ChunkList } from "../resources/read.ts";
-import { deletedRecord, fullRecord } from "../resources/record.ts";
-import type { Resource } from "../store/store.ts";
+import { wholeRecord } from "../resources/record.ts";
 
 /** Text that goes to the socket at once: small enough to keep memory flat, large enough to keep writes few. */
 export const PART_CHARS = 64 * 1024;
@@ -13,7 +13,7 @@ export async function* listText(listing: Listing): AsyncGenerator<string> {
   for await (const resource of listing.resources) {
     text += separator;
     separator = ",";
-    for (const piece of recordText(resource)) {
+    for (const piece of contentLastText(wholeRecord(resource))) {
       text += piece;
       if (text.length < PART_CHARS) continue;
       yield text;
@@ -25,9 +25,9 @@ export async function* listText(listing: Listing): AsyncGenerator<string> {
 }
 
 /** The answer of one record, piece by piece. */
-export function* oneText(message: string, resource: Resource): Generator<string> {
+export function* oneText(message: string, record: LiveResource | DeletedResource): Generator<string> {
   yield `{"success":true,"message":${JSON.stringify(message)},"data":`;
-  yield* recordText(resource);
+  yield* contentLastText(record);
   yield "}";
 }
 
@@ -46,10 +46,6 @@ export function* chunksText(message: string, { chunks, ...rest }: ChunkList): Ge
     }
   }
   yield `${text}]}}`;
-}
-
-function recordText(resource: Resource): Generator<string> {
-  return contentLastText(resource.isDeleted ? deletedRecord(resource) : fullRecord(resource));
 }
 
 /** A thing as JSON, a long content in pieces: writing 32 MB of it at once would hold up everybody else. */

@@ -32,18 +32,21 @@ export function addMonitoringRoutes(
   statusNow: () => Health["status"],
   metrics: (() => Promise<MetricsText>) | undefined,
 ): void {
-  const docOf = (summary: string, status: string) => ({
+  const docOf = (summary: string, status: string, id: string) => ({
     summary,
     tag: "Service",
-    answers: { 200: z.object({ success: z.literal(true), status: z.literal(status) }) },
+    answers: {
+      200: z.object({ success: z.literal(true), status: z.literal(status) }).meta({ id }),
+    },
   });
-  const live = docOf("Whether the process answers at all.", "alive");
+  const live = docOf("Whether the process answers at all.", "alive", "LiveAnswer");
   server.get(LIVE_PATH, { config: routeConfig("none", live) }, async (_request, reply) =>
     sendJson(reply, 200, JSON.stringify({ success: true, status: "alive" })),
   );
   const ready = docOf(
     "Whether requests are taken; 503 while the service starts or shuts down, or its store is damaged or does not work.",
     "ready",
+    "ReadyAnswer",
   );
   server.get(READY_PATH, { config: routeConfig("none", ready) }, async (_request, reply) => {
     const state = statusNow();

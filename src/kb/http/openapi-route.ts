@@ -5,7 +5,16 @@ import { openApiDocument } from "./openapi.ts";
 import { routeConfig, sendJson } from "./operation.ts";
 import type { RouteTable } from "./route-table.ts";
 
-const Document = z.object({ openapi: z.string(), paths: z.record(z.string(), z.unknown()) });
+const AnyObject = z.record(z.string(), z.unknown());
+const Document = z
+  .object({
+    openapi: z.string(),
+    info: AnyObject,
+    servers: z.array(AnyObject),
+    paths: AnyObject,
+    components: AnyObject,
+  })
+  .meta({ id: "ApiDocument" });
 
 /** `GET /openapi.json`, an addition: this API for programs. It tells nothing that docs/API.md does not: no key. */
 export function addOpenApiRoute(server: FastifyInstance, table: RouteTable, version: () => string): void {

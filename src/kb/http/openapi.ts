@@ -1,5 +1,6 @@
+import assert from "node:assert/strict";
 import { z } from "zod";
-import { Failure } from "../../wire/failure.ts";
+import { Refused } from "../../wire/answers.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import type { Route, RouteDoc } from "./route-table.ts";
 
@@ -7,11 +8,13 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** The API as an OpenAPI 3.1 document: every route of the table, its schemas as the wire declares them. */
 export function openApiDocument(routes: readonly Route[], version: string): Json {
+  const schemas: Schemas = new Map();
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const path = (paths[pathOf(route.url)] ??= {});
-    path[route.method.toLowerCase()] = operation(route);
+    path[route.method.toLowerCase()] = operation(route, schemas);
   }
+  schemaOf(Refused, "output", schemas);
   return {
     openapi: "3.1.0",
     info: {
@@ -23,19 +26,22 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     paths,
     components: {
       securitySchemes: { key: { type: "apiKey", in: "header", name: KEY_HEADER } },
-      schemas: { Failure: schemaOf(Failure, "output") },
+      schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     },
   };
 }
+
+/** The named schemas of the document, filled while it is made. */
+type Schemas = Map<string, Json>;
 
 /** `/x/:id` as `/x/{id}`. */
 function pathOf(url: string): string {
   return url.replaceAll(/:([^/]+)/g, "{$1}");
 }
 
-function operation({ method, url, scope, doc }: Route): Json {
-  const parameters = [...pathParameters(url), ...queryParameters(doc), ...headerParameters(doc)];
-  const body = bodyOf(doc);
+function operation({ method, url, scope, doc }: Route, schemas: Schemas): Json {
+  const parameters = [...pathParameters(url), ...queryParameters(doc, schemas), ...headerParameters(doc)];
+  const body = bodyOf(doc, schemas);
   return {
     operationId: operationId(method, url),
     ...(doc === undefined ? {} : { summary: doc.summary, tags: [doc.tag] }),
@@ -44,7 +50,7 @@ function operation({ method, url, scope, doc }: Route): Json {
       : { security: [{ key: [] }], description: `The key needs the scope \`${scope}\`.`, "x-scope": scope }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: body } }),
-    responses: responsesOf(doc),
+    responses: responsesOf(doc, schemas),
   };
 }
 
@@ -63,10 +69,10 @@ function pathParameters(url: string): Json[] {
   }));
 }
 
-function queryParameters(doc: RouteDoc | undefined): Json[] {
+function queryParameters(doc: RouteDoc | undefined, schemas: Schemas): Json[] {
   if (doc?.query === undefined) return [];
   // A query is declared as an object of strings and integers: no wire schema nests one.
-  const { properties = {}, required = [] } = schemaOf(doc.query, "input") as {
+  const { properties = {}, required = [] } = schemaOf(doc.query, "input", schemas) as {
     properties?: Record<string, Json>;
     required?: readonly string[];
   };
@@ -88,57 +94,93 @@ function headerParameters(doc: RouteDoc | undefined): Json[] {
   }));
 }
 
-function bodyOf(doc: RouteDoc | undefined): Json | undefined {
-  if (doc?.body !== undefined) return { [mediaType(doc)]: { schema: schemaOf(doc.body, "input") } };
-  if (doc?.form !== undefined) return { "multipart/form-data": { schema: schemaOf(doc.form, "input") } };
+function bodyOf(doc: RouteDoc | undefined, schemas: Schemas): Json | undefined {
+  if (doc?.body !== undefined) return { [mediaType(doc)]: { schema: schemaOf(doc.body, "input", schemas) } };
+  if (doc?.form !== undefined)
+    return { "multipart/form-data": { schema: schemaOf(doc.form, "input", schemas) } };
   return undefined;
 }
 
-function responsesOf(doc: RouteDoc | undefined): Json {
+function responsesOf(doc: RouteDoc | undefined, schemas: Schemas): Json {
   const failure = {
     description: "Refused; `error.code` says why.",
-    content: { "application/json": { schema: { $ref: "#/components/schemas/Failure" } } },
+    content: { "application/json": { schema: { $ref: `${SCHEMAS}Failure` } } },
   };
-  const good = Object.entries(doc?.answers ?? {}).map(([status, answer]): [string, Json] => [
-    status,
-    { description: doc?.summary ?? "Done.", ...withEvents(contentOf(answer, mediaType(doc)), status, doc) },
-  ]);
+  const good = Object.entries(doc?.answers ?? {}).map(([status, answer]): [string, Json] => {
+    const content = {
+      ...contentOf(answer, mediaType(doc), schemas),
+      ...(status === "200" ? eventsOf(doc, schemas) : {}),
+    };
+    const description = doc?.summary ?? "Done.";
+    return [status, Object.keys(content).length === 0 ? { description } : { description, content }];
+  });
   return { ...Object.fromEntries(good), "4XX": failure, "5XX": failure };
 }
 
-/** What may also be answered in pieces. */
-function withEvents(answer: Json, status: string, doc: RouteDoc | undefined): Json {
-  if (doc?.events === undefined || status !== "200") return answer;
-  const events = { schema: { type: "string", description: doc.events } };
-  return { content: { ...(answer["content"] as Json), "text/event-stream": events } }; // made by contentOf
+/** What may also be answered in pieces. OpenAPI 3.1 has no words for the data of events. */
+function eventsOf(doc: RouteDoc | undefined, schemas: Schemas): Json {
+  if (doc?.events === undefined) return {};
+  const data = Object.entries(doc.events).map(([event, schema]) => [
+    event,
+    schemaOf(schema, "output", schemas),
+  ]);
+  const description = "Server-sent events; x-events has the JSON in the data of each.";
+  const events = { schema: { type: "string", description }, "x-events": Object.fromEntries(data) };
+  return { "text/event-stream": events };
 }
 
-function contentOf(answer: RouteDoc["answers"][number], type: string): Json {
+function contentOf(answer: RouteDoc["answers"][number], type: string, schemas: Schemas): Json {
   if (answer === "empty") return {};
-  if (answer === "file") return { content: { "*/*": { schema: { type: "string", format: "binary" } } } };
-  return { content: { [type]: { schema: schemaOf(answer, "output") } } };
+  if (answer === "file") return { "*/*": { schema: { type: "string", format: "binary" } } };
+  return { [type]: { schema: schemaOf(answer, "output", schemas) } };
 }
 
 function mediaType(doc: RouteDoc | undefined): string {
   return doc?.lines === true ? "application/x-ndjson" : "application/json";
 }
 
-/** The JSON Schema of what is sent (`input`) or answered (`output`). */
-function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+/** Where the document has its named schemas. */
+const SCHEMAS = "#/components/schemas/";
+
+/** The JSON Schema of what is sent (`input`) or answered (`output`). Those with an id are added to `schemas` and named. */
+function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Schemas): Json {
+  const {
+    $schema: _,
+    $defs = {},
+    ...json
+  } = z.toJSONSchema(schema, {
     io,
     // A transform has no schema of its own; what goes into it has.
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
-      // Answers may grow fields: that is no change of the contract.
-      if (io === "output") delete jsonSchema.additionalProperties;
+      // Answers may grow fields: that is no change of the contract. What the rest may be, where it is the user's, stays.
+      if (io === "output" && jsonSchema.additionalProperties === false) {
+        delete jsonSchema.additionalProperties;
+      }
+      // Left out of what has a transform behind it, though all of ours are of the form that is sent.
+      if (io === "input" && zodSchema instanceof z.ZodDefault)
+        jsonSchema.default = zodSchema.def.defaultValue;
       if (io === "input" && zodSchema instanceof z.ZodPipe) narrow(jsonSchema, zodSchema.out);
       // The bounds of what JavaScript counts exactly are no rule of ours.
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
   });
-  return json;
+  for (const [name, definition] of Object.entries($defs)) {
+    const named = pointed(definition);
+    const before = schemas.get(name);
+    if (before !== undefined) assert.deepEqual(before, named, `two schemas are named ${name}`);
+    schemas.set(name, named);
+  }
+  return pointed(json);
+}
+
+/** With its references leading to the named schemas of the document. */
+function pointed(schema: object): Json {
+  const text = JSON.stringify(schema, (key, value: unknown) =>
+    key === "$ref" && typeof value === "string" ? value.replace("#/$defs/", SCHEMAS) : value,
+  );
+  return JSON.parse(text) as Json; // an object, as above
 }
 
 /** An integer that may come as digits is bounded behind the change of form: the bounds belong to the number. */

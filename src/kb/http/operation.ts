@@ -8,6 +8,7 @@ import type {
   HTTPMethods,
 } from "fastify";
 import type { Logger } from "pino";
+import type { z } from "zod";
 import { IDEMPOTENCY_HEADER, KEY_HEADER } from "../../wire/routes.ts";
 import type { Asked } from "../resources/asked.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
@@ -51,18 +52,35 @@ declare module "fastify" {
 }
 
 /** What an operation answers: a JSON body, or a stream of JSON text. */
-export type Answer = (
-  | { readonly status: number; readonly body: object }
-  | { readonly status: number; readonly stream: Readable }
-) & {
+type Answer = (AnswerHead & { readonly status: number; readonly body: unknown }) | StreamedAnswer;
+
+/** Of what its stream says, nothing is checked by its type. */
+export interface StreamedAnswer extends AnswerHead {
+  readonly status: number;
+  readonly stream: Readable;
+}
+
+interface AnswerHead {
   /** Of what was read or written: a read that knows it is answered 304. */
   readonly etag?: string;
   readonly headers?: Readonly<Record<string, string>>;
-};
+}
+
+/** What a route may answer by what the API document says of it: for each status the body that is declared, or a stream. */
+export type DeclaredAnswer<A extends RouteDoc["answers"]> =
+  | StreamedAnswer
+  | {
+      [S in keyof A & number]: A[S] extends z.ZodType
+        ? AnswerHead & { readonly status: S; readonly body: DeepReadonly<z.infer<A[S]>> }
+        : never;
+    }[keyof A & number];
+
+/** A type with everything in it readonly. */
+export type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
 /** An answer in the specification's form. */
-export function answer(status: number, message: string, data: object): Answer {
-  return { status, body: { success: true, message, data } };
+export function answer<const S extends number, T extends object>(status: S, message: string, data: T) {
+  return { status, body: { success: true, message, data } } as const;
 }
 
 /** The id in the path of a route with the parameter `id`. */
@@ -70,29 +88,38 @@ export function idOf({ params }: FastifyRequest): string {
   return (params as { id: string }).id; // the routes that ask have this parameter
 }
 
-/** An operation of the specification, bound to a path. */
-export interface Operation {
+/** An operation of the specification, bound to a path. It answers what its `doc` declares. */
+export interface Operation<A extends RouteDoc["answers"] = RouteDoc["answers"]> {
   readonly method: HTTPMethods;
   readonly url: string;
   readonly scope: KeyScope;
-  /** What the API document says of it. A test asks each route for one. */
-  readonly doc?: RouteDoc;
+  /** What the API document says of it. */
+  readonly doc: RouteDoc & { readonly answers: A };
   /** Most bytes of a JSON body. */
   readonly bodyBytesMax?: number;
   /**
    * Makes `Idempotency-Key` honoured: answers once more from what was noted. Needs a JSON body, and that `handle` gives
    * the request it gets to the write it makes.
    */
-  again?(accountId: string, kept: KeptAnswer, share: AnswerShare): Promise<Answer>;
+  again?(accountId: string, kept: KeptAnswer, share: AnswerShare): Promise<DeclaredAnswer<A>>;
   /** `share`: where a long text of a stream is counted; a body is counted by itself. */
-  handle(request: FastifyRequest, accountId: string, asked: Asked, share: AnswerShare): Promise<Answer>;
+  handle(
+    request: FastifyRequest,
+    accountId: string,
+    asked: Asked,
+    share: AnswerShare,
+  ): Promise<DeclaredAnswer<A>>;
 }
 
 /** The content-type of every answer but a file. */
 export const JSON_TYPE = "application/json; charset=utf-8";
 
 /** Adds an operation: the key is checked before the body is read; whatever `handle` throws becomes the error answer. */
-export function addOperation(server: FastifyInstance, parts: HttpParts, operation: Operation): void {
+export function addOperation<const A extends RouteDoc["answers"]>(
+  server: FastifyInstance,
+  parts: HttpParts,
+  operation: Operation<A>,
+): void {
   server.route({
     method: operation.method,
     url: operation.url,

@@ -1,13 +1,16 @@
 import {
+  AllCollectionsAnswer,
   ChunksAnswer,
-  CollectionsAnswer,
-  CreateBody,
-  ListAnswer,
-  ListQuery,
-  ResourceAnswer,
-  UpdateBody,
-} from "../../wire/resource.ts";
-import { OwnersAnswer, OwnersQuery } from "../../wire/owners.ts";
+  CreateAnswer,
+  DeleteAnswer,
+  OwnersPageAnswer,
+  QueuedAnswer,
+  ReadAnswer,
+  ResourcesAnswer,
+  UpdateAnswer,
+} from "../../wire/answers.ts";
+import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
+import { OwnersQuery } from "../../wire/owners.ts";
 import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
 import type { RouteDoc } from "./route-table.ts";
@@ -28,32 +31,32 @@ export const RESOURCE_DOCS = {
     tag: TAG,
     body: CreateBody,
     headers: { ...IDEMPOTENCY, ...PREFER },
-    answers: { 201: ResourceAnswer, 202: ResourceAnswer },
+    answers: { 201: CreateAnswer, 202: QueuedAnswer },
   },
   update: {
     summary: "Changes a resource; readers see the old version until the new one is there as a whole.",
     tag: TAG,
     body: UpdateBody,
     headers: { ...IDEMPOTENCY, ...PREFER, ...IF_MATCH },
-    answers: { 200: ResourceAnswer, 202: ResourceAnswer },
+    answers: { 200: UpdateAnswer, 202: QueuedAnswer },
   },
   remove: {
     summary: "Deletes a resource; its record stays readable as deleted.",
     tag: TAG,
     headers: IF_MATCH,
-    answers: { 200: ResourceAnswer },
+    answers: { 200: DeleteAnswer },
   },
   list: {
     summary: "Lists one owner's resources of a collection.",
     tag: TAG,
     query: ListQuery,
-    answers: { 200: ListAnswer },
+    answers: { 200: ResourcesAnswer },
   },
   read: {
     summary: "One resource with its text.",
     tag: TAG,
     headers: IF_NONE_MATCH,
-    answers: { 200: ResourceAnswer, 304: "empty" },
+    answers: { 200: ReadAnswer, 304: "empty" },
   },
   chunks: {
     summary: "The chunks of a resource in text order.",
@@ -65,11 +68,11 @@ export const RESOURCE_DOCS = {
     summary: "Whose resources the account's collections hold, with their counts.",
     tag: TAG,
     query: OwnersQuery,
-    answers: { 200: OwnersAnswer },
+    answers: { 200: OwnersPageAnswer },
   },
   collections: {
     summary: "The three collections of the account.",
     tag: TAG,
-    answers: { 200: CollectionsAnswer },
+    answers: { 200: AllCollectionsAnswer },
   },
 } satisfies Record<string, RouteDoc>;

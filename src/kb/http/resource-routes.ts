@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
+import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
@@ -13,7 +14,7 @@ import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { listResources, textBytes } from "../resources/list.ts";
 import { isQuickCreate, isQuickUpdate } from "../resources/quick.ts";
 import { readAnyResource, readChunks, readCollections, readOwners, readResource } from "../resources/read.ts";
-import { createdRecord, deletedRecord, fullRecord, queuedRecord } from "../resources/record.ts";
+import { createdRecord, deletedRecord, liveRecord, queuedRecord, wholeRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
 import type { Resource } from "../store/store.ts";
@@ -22,13 +23,16 @@ import { asyncPreference, etagOf, preconditionOf } from "./conditions.ts";
 import { readKept } from "./idempotency.ts";
 import { chunksText, listText, oneText, PART_CHARS } from "./list-text.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
-import type { Answer, HttpParts } from "./operation.ts";
+import type { HttpParts } from "./operation.ts";
 import { RESOURCE_DOCS } from "./resource-docs.ts";
 import { readBody, readInput } from "./validate.ts";
 
 const UPDATED = "Resource updated successfully";
 /** The answer before the work, told by its status and by the record's `metadata.status`. */
-const QUEUED = { message: "Resource accepted; metadata.status tells when it is searchable", status: 202 };
+const QUEUED = {
+  message: "Resource accepted; metadata.status tells when it is searchable",
+  status: 202,
+} as const;
 /** Time for which an answer may be written without a look at what else there is to do. */
 const TURN_MS = 5;
 
@@ -36,31 +40,36 @@ const TURN_MS = 5;
 export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax: number): void {
   const { kb } = parts;
   const oneResource = `${ROUTES.resource}/:id`;
-  const created = (resource: Resource): Answer => ({
+  const created = (resource: Resource) => ({
     ...answer(201, "Resource created successfully", createdRecord(withReachableUrl(kb, resource))),
     etag: etagOf(resource),
   });
-  const queued = (resource: Resource): Answer => ({
+  const queued = (resource: Resource) => ({
     ...answer(QUEUED.status, QUEUED.message, queuedRecord(withReachableUrl(kb, resource))),
     etag: etagOf(resource),
     headers: { "preference-applied": "respond-async", location: `${ROUTES.resource}/${resource.id}` },
   });
-  const record = (message: string, resource: Resource, share: AnswerShare): Answer => {
+  const record = <T extends LiveResource | DeletedResource>(
+    message: string,
+    resource: Resource,
+    share: AnswerShare,
+    recordOf: (resource: Resource) => T,
+  ) => {
     share.keep(textBytes(resource));
-    return recordAnswer(message, withReachableUrl(kb, resource));
+    return recordAnswer(message, resource, recordOf(withReachableUrl(kb, resource)));
   };
   const isQuick = async (accountId: string, id: string, body: UpdateBody): Promise<boolean> => {
     const before = await kb.store.resource({ accountId, id });
     return before !== undefined && isQuickUpdate(before, body);
   };
-  const updated = (resource: Resource, share: AnswerShare): Answer => record(UPDATED, resource, share);
+  const updated = (resource: Resource, share: AnswerShare) => record(UPDATED, resource, share, liveRecord);
   /** The answer of the work where it is done by now; else the one before it, which also tells of work that failed. */
-  const later = (resource: Resource, done: (resource: Resource) => Answer): Answer =>
+  const later = <T>(resource: Resource, done: (resource: Resource) => T) =>
     resource.status === "chunked" ? done(resource) : queued(resource);
   /** The answer that came before, by its status. */
   const again =
-    (done: (resource: Resource, share: AnswerShare) => Answer) =>
-    async (accountId: string, noted: KeptAnswer, share: AnswerShare): Promise<Answer> => {
+    <T>(done: (resource: Resource, share: AnswerShare) => T) =>
+    async (accountId: string, noted: KeptAnswer, share: AnswerShare) => {
       const kept = readKept(noted);
       if (kept.kind === "answer") return { status: noted.status, stream: streamOf([kept.body]) };
       if (kept.kind === "file" || kept.kind === "question")
@@ -117,7 +126,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     handle: async (request, accountId, _asked, share) => {
       const expected = { ...preconditioned(request.headers), ...roomFor(share) };
       const resource = await removeResource(kb, accountId, idOf(request), expected);
-      return record("Resource deleted successfully", resource, share);
+      return record("Resource deleted successfully", resource, share, deletedRecord);
     },
   });
 
@@ -141,10 +150,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     handle: async (request, accountId, _asked, share) => {
       const resource = await readAnyResource(kb, accountId, idOf(request));
       share.take(textBytes(resource));
-      const message = "Resource fetched successfully";
-      if (!resource.isDeleted) return record(message, resource, share);
-      const deleted = deletedRecord(withReachableUrl(kb, resource));
-      return { ...answer(200, message, deleted), etag: etagOf(resource) };
+      return record("Resource fetched successfully", resource, share, wholeRecord);
     },
   });
 
@@ -195,11 +201,15 @@ function roomFor(share: AnswerShare): Asked {
 }
 
 /** The answer of a whole record, in pieces where its text is long. */
-function recordAnswer(message: string, resource: Resource): Answer {
+function recordAnswer<T extends LiveResource | DeletedResource>(
+  message: string,
+  resource: Resource,
+  record: T,
+) {
   const etag = etagOf(resource);
-  return resource.content.length <= PART_CHARS
-    ? { ...answer(200, message, fullRecord(resource)), etag }
-    : { status: 200, stream: streamOf(oneText(message, resource)), etag };
+  return record.content.length <= PART_CHARS
+    ? { ...answer(200, message, record), etag }
+    : { status: 200, stream: streamOf(oneText(message, record)), etag };
 }
 
 function streamOf(text: Iterable<string> | AsyncIterable<string>): Readable {

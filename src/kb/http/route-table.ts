@@ -16,8 +16,8 @@ export interface RouteDoc {
   readonly form?: z.ZodType;
   /** Body and answers are lines of JSON (`application/x-ndjson`), each as its schema says. */
   readonly lines?: boolean;
-  /** The good answer may come as server-sent events: what they are, in one sentence. */
-  readonly events?: string;
+  /** The good answer may come as server-sent events: the data of each, by its name. */
+  readonly events?: Readonly<Record<string, z.ZodType>>;
   /** Request headers besides the key, each with what it does. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The body of each good status; `file`: bytes of any type; `empty`: none. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { ROUTES } from "../../wire/routes.ts";
-import { SearchAnswer, SearchBody } from "../../wire/search.ts";
+import { FoundAnswer } from "../../wire/answers.ts";
+import { SearchBody } from "../../wire/search.ts";
 import { queryResources } from "../resources/query.ts";
 import { addOperation } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -19,12 +20,12 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
       summary: "Searches one resource, or one owner's part of a collection.",
       tag: "Search",
       body: SearchBody,
-      answers: { 200: SearchAnswer },
+      answers: { 200: FoundAnswer },
     },
     bodyBytesMax: SEARCH_BODY_BYTES_MAX,
     handle: async (request, accountId) => {
       const { text, results } = await queryResources(parts.kb, accountId, readBody(SearchBody, request.body));
-      return { status: 200, body: { success: true, text, results } };
+      return { status: 200, body: { success: true, text, results } } as const;
     },
   });
 }

@@ -102,10 +102,10 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
     const form = await receiveFile(parts, request, upload.fields);
     const { received, name, type, fields } = form;
 
-    const answer = (file: Pick<StoredFile, "token" | "name">): SentAnswer => ({
-      status: 200,
-      body: JSON.stringify({ success: true, file_url: kb.addresses.urlOf(file) }),
-    });
+    const answer = (file: Pick<StoredFile, "token" | "name">): SentAnswer => {
+      const body: UploadAnswer = { success: true, file_url: kb.addresses.urlOf(file) };
+      return { status: 200, body: JSON.stringify(body) };
+    };
     let isFirst = false;
     try {
       const keep = async (asked: Asked): Promise<SentAnswer> => {

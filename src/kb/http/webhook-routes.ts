@@ -29,6 +29,7 @@ import {
 import { replayDead, type Webhooks } from "../webhooks/webhooks.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
 import type { HttpParts, Operation } from "./operation.ts";
+import type { RouteDoc } from "./route-table.ts";
 import { readBody, readInput } from "./validate.ts";
 
 const TAG = "Webhooks";
@@ -43,7 +44,8 @@ export function addWebhookRoutes(
   const { store } = webhooks;
   const one = `${ROUTES.webhooks}/:id`;
   const dead = `${ROUTES.webhooks}/dead`;
-  const add = (operation: Operation): void => addOperation(server, parts, operation);
+  const add = <const A extends RouteDoc["answers"]>(operation: Operation<A>): void =>
+    addOperation(server, parts, operation);
 
   add({
     method: "POST",

@@ -1,54 +1,14 @@
-import type { Settings, Strategy } from "../../wire/primitives.ts";
+import type {
+  CreatedResource,
+  DeletedResource,
+  LiveResource,
+  QueuedResource,
+  ResourceMetadata,
+} from "../../wire/answers.ts";
 import type { Resource } from "../store/store.ts";
 
-/** A resource as create answers it: without `content`, and without `metadata` unless there is a warning. `url` is present on link and file resources. */
-export interface CreatedRecord {
-  readonly _id: string;
-  readonly title: string;
-  readonly description: string;
-  readonly collectionId: string;
-  readonly ownerId: string;
-  readonly url?: string;
-  readonly refreshedAt: string | null;
-  readonly isDeleted: boolean;
-  readonly settings: Settings;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly metadata?: RecordMetadata;
-}
-
-/** A resource as update, delete, list and get answer it. */
-export interface FullRecord extends CreatedRecord {
-  readonly content: string;
-  readonly metadata: RecordMetadata;
-}
-
-/** The service's own words on a resource beside the user's data, whose keys are other ones. */
-export interface RecordMetadata {
-  readonly status: string;
-  /** The code of the failure, where the status is `error`. */
-  readonly error?: string;
-  /** Why, where the status is `error`, and what can be done about it. */
-  readonly message?: string;
-  /** How the text was split, where another strategy than `recursive` was asked for. */
-  readonly strategyUsed?: Strategy;
-  /** What of the document the text does not hold, and why. */
-  readonly warning?: string;
-  readonly [key: string]: unknown;
-}
-
-/** A resource whose text is not there yet, or is not asked for. */
-export interface QueuedRecord extends CreatedRecord {
-  readonly metadata: RecordMetadata;
-}
-
-/** A deleted resource in the account's books. */
-export interface DeletedRecord extends FullRecord {
-  readonly deletedAt: string;
-}
-
 /** The record of the create answer. */
-export function createdRecord(resource: Resource): CreatedRecord {
+export function createdRecord(resource: Resource): CreatedResource {
   const { strategy, chunkSize, chunkOverlap } = resource.settings;
   return {
     _id: resource.id,
@@ -58,7 +18,7 @@ export function createdRecord(resource: Resource): CreatedRecord {
     ownerId: resource.ownerId,
     ...(resource.url === null ? {} : { url: resource.url }),
     refreshedAt: resource.refreshedAt,
-    isDeleted: resource.isDeleted,
+    isDeleted: false,
     settings: { strategy, chunkSize, chunkOverlap },
     createdAt: resource.createdAt,
     updatedAt: resource.updatedAt,
@@ -67,8 +27,13 @@ export function createdRecord(resource: Resource): CreatedRecord {
   };
 }
 
-/** The record of every other answer. */
-export function fullRecord(resource: Resource): FullRecord {
+/** The record of a resource with its text, live or deleted. */
+export function wholeRecord(resource: Resource): LiveResource | DeletedResource {
+  return resource.isDeleted ? deletedRecord(resource) : liveRecord(resource);
+}
+
+/** The record of a live resource with its text. */
+export function liveRecord(resource: Resource): LiveResource {
   return {
     ...createdRecord(resource),
     content: resource.content,
@@ -77,12 +42,12 @@ export function fullRecord(resource: Resource): FullRecord {
 }
 
 /** The record of a deleted resource: its delete was its last change. */
-export function deletedRecord(resource: Resource): DeletedRecord {
-  return { ...fullRecord(resource), deletedAt: resource.updatedAt };
+export function deletedRecord(resource: Resource): DeletedResource {
+  return { ...liveRecord(resource), isDeleted: true, deletedAt: resource.updatedAt };
 }
 
 /** The record of the answer that comes before the work. */
-export function queuedRecord(resource: Resource): QueuedRecord {
+export function queuedRecord(resource: Resource): QueuedResource {
   return { ...createdRecord(resource), metadata: metadataOf(resource) };
 }
 
@@ -94,7 +59,7 @@ function metadataOf({
   strategyUsed,
   warning,
   settings,
-}: Resource): RecordMetadata {
+}: Resource): ResourceMetadata {
   // `recursive` is always had: there is nothing to tell.
   const isTold = settings.strategy !== "recursive" && strategyUsed !== null;
   return {

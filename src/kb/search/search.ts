@@ -1,5 +1,5 @@
 import type { Tier } from "../../wire/primitives.ts";
-import type { SearchResult } from "../../wire/search.ts";
+import type { FoundResult } from "../../wire/answers.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import { queryWords } from "../lexical/word-match.ts";
 import type { Evidence, FoundChunk, LexicalHit, Scope, Store, VectorHit } from "../store/store.ts";
@@ -25,7 +25,7 @@ export interface SearchRequest {
 
 export interface SearchOutcome {
   /** By descending score, ties by id. */
-  readonly results: readonly SearchResult[];
+  readonly results: readonly FoundResult[];
   /** Contents of the results, joined by a blank line. */
   readonly text: string;
 }
@@ -196,7 +196,7 @@ async function queryVector(embedder: Embedder | undefined, query: string): Promi
   }
 }
 
-function resultOf(chunk: FoundChunk, score: number): SearchResult {
+function resultOf(chunk: FoundChunk, score: number): FoundResult {
   return {
     id: chunk.id,
     version: chunk.version,

@@ -10,6 +10,7 @@ import { request } from "undici";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
+import { typeOf } from "../service/answer-check.ts";
 
 let running: Running;
 beforeAll(async () => {
@@ -34,6 +35,13 @@ async function bulk(
     body: lines instanceof Readable ? lines : lines.map(text).join("\n"),
   });
   const body = await answer.body.text();
+  running.check({
+    method: "POST",
+    path: PATH,
+    status: answer.statusCode,
+    contentType: typeOf(answer.headers),
+    text: body,
+  });
   return {
     status: answer.statusCode,
     lines: body

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { chunksText, listText } from "../../../src/kb/http/list-text.ts";
-import { fullRecord } from "../../../src/kb/resources/record.ts";
+import { wholeRecord } from "../../../src/kb/resources/record.ts";
 import type { Resource } from "../../../src/kb/store/store.ts";
 
 function resource(content: string): Resource {
@@ -57,7 +57,7 @@ describe("listText", () => {
     expect(JSON.parse(pieces.join(""))).toEqual({
       success: true,
       message: "Resources fetched successfully",
-      data: { resources: resources.map(fullRecord), created: 0 },
+      data: { resources: resources.map(wholeRecord), created: 0 },
     });
   });
 });

@@ -14,7 +14,12 @@ afterAll(() => running.close());
 interface Declared {
   readonly operationId: string;
   readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: DeclaredSchema }>> }>
+  >;
 }
+
+type DeclaredSchema = object | { readonly anyOf: readonly object[] };
 
 const pathOf = (url: string): string => url.replaceAll(/:(\w+)/g, "{$1}");
 
@@ -62,11 +67,48 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  it("names the body of every answer, and what a record holds", () => {
+    const { paths, components } = answer.json;
+    for (const [path, operations] of Object.entries<Record<string, Declared>>(paths)) {
+      for (const [method, { responses }] of Object.entries(operations)) {
+        for (const [type, { schema }] of Object.values(responses).flatMap(({ content = {} }) =>
+          Object.entries(content),
+        )) {
+          if (type === "*/*" || type === "text/event-stream") continue;
+          const names = "anyOf" in schema ? schema.anyOf : [schema];
+          expect({ path, method, names }).toEqual({
+            path,
+            method,
+            names: names.map(() => ({ $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) })),
+          });
+        }
+      }
+    }
+    const { CreatedResource, DeletedResource, ResourceMetadata } = components.schemas;
+    expect(
+      Object.keys(CreatedResource.properties).filter((name) => !CreatedResource.required.includes(name)),
+    ).toEqual(["url", "metadata"]);
+    expect(DeletedResource.required).toContain("deletedAt");
+    expect(Object.keys(ResourceMetadata.properties)).toEqual([
+      "status",
+      "error",
+      "message",
+      "strategyUsed",
+      "warning",
+    ]);
+    expect(ResourceMetadata.additionalProperties).toEqual({ $ref: "#/components/schemas/MetadataValue" });
+  });
+
   it("tells scope and bounds", () => {
     const create = answer.json.paths["/api/rag/resource"].post;
     expect(create["x-scope"]).toBe("write");
-    const { settings, title } = create.requestBody.content["application/json"].schema.properties;
+    expect(create.requestBody.content["application/json"].schema).toEqual({
+      $ref: "#/components/schemas/CreateBody",
+    });
+    const { settings, title } = answer.json.components.schemas.CreateBody.properties;
     expect(title).toMatchObject({ type: "string", minLength: 1, maxLength: 2000 });
+    expect(settings.properties.strategy.default).toBe("recursive");
+    expect(settings.properties.chunkSize.default).toBe(1000);
     expect(settings.properties.chunkSize.anyOf).toContainEqual({
       type: "integer",
       minimum: 1,

@@ -229,6 +229,7 @@ describe("delete", () => {
         content: expect.stringContaining("Tides"),
         isDeleted: true,
         updatedAt: TIME,
+        deletedAt: TIME,
         metadata: { status: "chunked" },
       },
     });

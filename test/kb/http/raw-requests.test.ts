@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { assertRequestId, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
+import { typeOf } from "../service/answer-check.ts";
 
 let running: Running;
 beforeAll(async () => {
@@ -23,8 +24,12 @@ async function exchange(request: string): Promise<{ status: number; json: unknow
   const named = headers
     .map((each) => each.split(": "))
     .map(([name = "", value]) => [name.toLowerCase(), value]);
-  assertRequestId(request, Object.fromEntries(named));
-  return { status: Number(line.split(" ")[1]), json: JSON.parse(body) };
+  const answered = Object.fromEntries(named);
+  assertRequestId(request, answered);
+  const status = Number(line.split(" ")[1]);
+  const [, method = "GET", path = "/"] = /^(\S+) (\S+) HTTP/.exec(request) ?? [];
+  running.check({ method, path, status, contentType: typeOf(answered), text: body });
+  return { status, json: JSON.parse(body) };
 }
 
 describe("a request", () => {

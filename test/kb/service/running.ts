@@ -5,11 +5,14 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Agent, FormData, request } from "undici";
+import { openApiDocument } from "../../../src/kb/http/openapi.ts";
 import { openService } from "../../../src/kb/service.ts";
 import type { ServiceOptions } from "../../../src/kb/options.ts";
 import type { Service } from "../../../src/kb/service.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { KeyScope, Store } from "../../../src/kb/store/store.ts";
+import { openAnswerCheck, typeOf } from "./answer-check.ts";
+import type { CheckedAnswer, DeclaredApi } from "./answer-check.ts";
 
 /** What a test may say otherwise. */
 export interface RunningOptions extends Partial<Omit<ServiceOptions, "log" | "version">> {
@@ -48,6 +51,8 @@ export interface Running {
   /** Every line logged so far. */
   log(): string;
   issueKey(account: string, scopes?: readonly KeyScope[], expiresAt?: string | null): Promise<string>;
+  /** Checks the answer to a request that a test makes by itself; `send` does it. */
+  check(answer: CheckedAnswer): void;
   send(method: string, path: string, sent?: Sent): Promise<Answered>;
   close(): Promise<void>;
 }
@@ -88,8 +93,9 @@ export async function openRunning(options: RunningOptions = {}): Promise<Running
     key,
     issueKey,
     log: () => lines.join(""),
+    check: (answer) => checkOf(service)(answer),
     send: (method, path, sent = {}) =>
-      send(agent, method, path.startsWith("http") ? path : url + path, sent, key),
+      send(agent, method, path.startsWith("http") ? path : url + path, sent, key, checkOf(service)),
     close: async () => {
       await agent.destroy();
       await service.close();
@@ -104,6 +110,7 @@ async function send(
   url: string,
   sent: Sent,
   ownKey: string,
+  check: (answer: CheckedAnswer) => void,
 ): Promise<Answered> {
   const key = sent.key === undefined ? ownKey : sent.key;
   const { body, json } = bodyOf(sent.body);
@@ -119,8 +126,23 @@ async function send(
   });
   const text = await answer.body.text();
   assertRequestId(`${method} ${url}`, answer.headers);
+  check({ method, path: url, status: answer.statusCode, contentType: typeOf(answer.headers), text });
   return { status: answer.statusCode, headers: answer.headers, text, json: parsed(text) };
 }
+
+/** The check of a service's answers, compiled once for all services with the same operations. */
+function checkOf(service: Service): (answer: CheckedAnswer) => void {
+  const routes = service.routes();
+  const operations = routes.map(({ method, url }) => `${method} ${url}`).join();
+  const check =
+    // The document's types are wider: it is served as it is.
+    checks.get(operations) ??
+    openAnswerCheck(openApiDocument(routes, "0.0.0-test") as unknown as DeclaredApi);
+  checks.set(operations, check);
+  return check;
+}
+
+const checks = new Map<string, (answer: CheckedAnswer) => void>();
 
 /** Every answer names its request, whatever was asked and however it ended. */
 export function assertRequestId(asked: string, headers: Answered["headers"]): void {

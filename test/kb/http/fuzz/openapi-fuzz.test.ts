@@ -1,9 +1,7 @@
 import * as fc from "fast-check";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { z } from "zod";
-import type { Route } from "../../../../src/kb/http/route-table.ts";
-import { Failure } from "../../../../src/wire/failure.ts";
+import { typeOf } from "../../service/answer-check.ts";
 import { createBody, fileForm, openRunning } from "../../service/running.ts";
 import type { Running } from "../../service/running.ts";
 import { fuzzRequests, SMALL_GIF } from "./requests.ts";
@@ -64,7 +62,8 @@ function filled(text: string, pool = pools.resource): string {
 }
 
 async function expectNoFault(sent: FuzzRequest): Promise<void> {
-  const answer = await request(running.url + filled(sent.path, poolOf(sent.route)), {
+  const url = running.url + filled(sent.path, poolOf(sent.route));
+  const answer = await request(url, {
     dispatcher: agent,
     method: sent.method as "GET", // undici takes any method; its type lists the common ones
     headers: { pauthkey: key, ...mapped(sent.headers) },
@@ -75,40 +74,14 @@ async function expectNoFault(sent: FuzzRequest): Promise<void> {
   });
   const { statusCode: status } = answer;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
-  const type = answer.headers["content-type"];
-  expect(problemOf(sent, status, String(type), await answer.body.text())).toBeUndefined();
-}
-
-/** What is wrong with an answer: a fault, or a body that is not as the document says. */
-function problemOf(sent: FuzzRequest, status: number, type: string, text: string): string | undefined {
-  const isFault = status >= 500 && status !== 503;
-  if (isFault) return `status ${status}: ${text}`;
-  const isFile = sent.route.startsWith("/files/") && status < 300;
-  if (status === 304 || sent.method === "HEAD" || isFile) return undefined;
-  if (type.startsWith("text/event-stream")) return problemOfEvents(sent, text);
-  const isLines = routeOf(sent)?.doc?.lines === true && status < 300;
-  const expected = isLines ? "application/x-ndjson" : "application/json; charset=utf-8";
-  if (type !== expected) return `status ${status} of type ${type}`;
-  const declared = status < 300 ? routeOf(sent)?.doc?.answers[status] : Failure;
-  if (!(declared instanceof z.ZodType)) return `no answer ${status} is declared`;
-  for (const line of isLines ? text.split("\n").filter((one) => one !== "") : [text]) {
-    const json = JSON.parse(line);
-    if (status < 300) keepId(poolOf(sent.route), json.data?._id);
-    const { error } = declared.safeParse(json);
-    if (error !== undefined) return `an answer ${status} that is not as declared: ${error.message}: ${line}`;
+  const text = await answer.body.text();
+  expect(status >= 500 && status !== 503 ? text : undefined).toBeUndefined();
+  running.check({ method: sent.method, path: url, status, contentType: typeOf(answer.headers), text });
+  const type = typeOf(answer.headers);
+  if (status >= 300 || (type !== "application/json" && type !== "application/x-ndjson")) return;
+  for (const line of text.split("\n").filter((one) => one !== "")) {
+    keepId(poolOf(sent.route), JSON.parse(line).data?._id);
   }
-  return undefined;
-}
-
-/** Where the document says so an answer may come in pieces; it ends with the whole, or with why there is none. */
-function problemOfEvents(sent: FuzzRequest, text: string): string | undefined {
-  const doc = routeOf(sent)?.doc;
-  if (doc?.events === undefined) return "events where none are declared";
-  const [, name, data = ""] = /(?:^|\n\n)event: (completed|error)\ndata: (.*)\n\n$/.exec(text) ?? [];
-  const declared = name === "completed" ? doc.answers[200] : Failure;
-  if (name === undefined || !(declared instanceof z.ZodType)) return `events without an end: ${text}`;
-  const { error } = declared.safeParse(JSON.parse(data));
-  return error === undefined ? undefined : `a last event that is not as declared: ${error.message}: ${data}`;
 }
 
 function mapped(headers: Readonly<Record<string, string>>): Record<string, string> {
@@ -119,11 +92,6 @@ function keepId(pool: string[], id: unknown): void {
   if (typeof id !== "string" || pool.includes(id)) return;
   pool.push(id);
   if (pool.length > IDS_MAX) pool.shift();
-}
-
-function routeOf({ method, route }: FuzzRequest): Route | undefined {
-  const url = route.replaceAll(/\{(\w+)\}/g, ":$1");
-  return running.service.routes().find((one) => one.method === method && one.url === url);
 }
 
 it(

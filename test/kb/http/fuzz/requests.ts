@@ -14,6 +14,7 @@ interface Schema {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
+  readonly $ref?: string;
 }
 
 interface Parameter {
@@ -30,6 +31,7 @@ interface OperationDoc {
 /** The document, as served. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationDoc>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
 /** A request to send: the body as it goes out. */
@@ -46,8 +48,14 @@ export interface FuzzRequest {
 export const PLACEHOLDERS = ["@id0", "@id1", "@id2", "@collection", "@file", "@image", "@agent"] as const;
 
 /** Requests to every operation of a document: right ones, nearly right ones and wild ones. */
-export function fuzzRequests(document: ApiDocument): fc.Arbitrary<FuzzRequest> {
-  const operations = Object.entries(document.paths).flatMap(([route, methods]) =>
+export function fuzzRequests({ paths, components }: ApiDocument): fc.Arbitrary<FuzzRequest> {
+  // Each named schema is put where it is referred to: none of those that are sent refers to itself.
+  const text = JSON.stringify(paths, (key, value: Schema | null) => {
+    if (key === "responses") return undefined;
+    return value?.$ref === undefined ? value : components.schemas[value.$ref.replace(/^.*\//, "")];
+  });
+  const whole = JSON.parse(text) as ApiDocument["paths"]; // the same, without references
+  const operations = Object.entries(whole).flatMap(([route, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       // What takes the most in is tried the most.
       weight: operation.requestBody === undefined ? 1 : 3,
