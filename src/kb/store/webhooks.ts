@@ -18,8 +18,9 @@ export interface WebhookStore {
   /** Puts a message of whatever kind into the queue: for a registered endpoint, or for an address given with it. */
   addDelivery(delivery: NewDelivery): Promise<void>;
   /**
-   * Deliveries due by then, at most so many of one endpoint, oldest first, none of `underWay`. Those to addresses of their
-   * own count as of one endpoint together: `fullHosts` leaves out those for which there is no room.
+   * Deliveries due by then, at most so many of one endpoint, none of `underWay`: those that are tried again, then new ones, both
+   * oldest first. A clock that is set back delays no new one, and no other by more than `DELIVERY_WAIT_MS_MAX`. Those to
+   * addresses of their own count as of one endpoint together: `fullHosts` leaves out those for which there is no room.
    */
   dueDeliveries(query: DueQuery): Promise<readonly Delivery[]>;
   /** When the next delivery is due; undefined where none waits. */
@@ -112,6 +113,9 @@ export interface Delivery {
   readonly attempts: number;
   readonly createdMs: number;
 }
+
+/** Longest wait of a delivery for its next attempt: one that is due later was put off before the clock was set back. */
+export const DELIVERY_WAIT_MS_MAX = 24 * 60 * 60 * 1000;
 
 export interface DueQuery {
   readonly nowMs: number;

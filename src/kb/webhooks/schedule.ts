@@ -1,5 +1,7 @@
+import { DELIVERY_WAIT_MS_MAX } from "../store/webhooks.ts";
+
 /** A message is tried for so long, then it is a dead letter. */
-export const TRIED_FOR_MS = 24 * 60 * 60 * 1000;
+export const TRIED_FOR_MS = DELIVERY_WAIT_MS_MAX;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -334,6 +334,29 @@ export function retentionContract(fixture: StoreFixture): void {
       }),
     );
 
+    it("delays no new delivery for a clock that is set back, and no other by more than the longest wait", () =>
+      alone(async (store) => {
+        const message = { accountId: fixture.account.id, type: "chat", body: "{}", nowMs: NOW_MS };
+        await store.addEndpoint(endpoint("one"), 2);
+        const add = async (name: string): Promise<void> => {
+          const to = name.startsWith("own") ? { target } : { endpointId: "one" };
+          await store.addDelivery({ ...message, eventId: name, to });
+        };
+        const due = (nowMs: number) =>
+          store.dueDeliveries({ nowMs, perEndpoint: 5, underWay: [], fullHosts: [] });
+        const found = async (nowMs: number) => (await due(nowMs)).map(({ eventId }) => eventId);
+        for (const name of ["tried", "own tried"]) await add(name);
+        for (const { number } of await due(NOW_MS)) {
+          const dueMs = NOW_MS + DAY_MS;
+          await store.settleDelivery({ number, kind: "retry", dueMs, nowIso: NOW, problem: "slow" });
+        }
+        for (const name of ["new", "own new"]) await add(name);
+        // Once more its turn comes before those that were never tried.
+        expect(await found(NOW_MS)).toEqual(["new", "own new"]);
+        expect(await found(NOW_MS + DAY_MS)).toEqual(["tried", "new", "own tried", "own new"]);
+        expect(await found(NOW_MS - 1)).toEqual(["new", "tried", "own new", "own tried"]);
+      }));
+
     it("holds nothing of a change that is taken back", () =>
       alone(async (store) => {
         await store.addEndpoint(endpoint("one"), 2);

@@ -31,9 +31,10 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
     `SELECT 1 FROM webhook_delivery WHERE account_id = ? AND state = 'waiting' AND endpoint IS ?
      LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
   );
+  // Due whatever the clock says: it may be set back before the first attempt.
   const insert = db.prepare(`
     INSERT INTO webhook_delivery (account_id, endpoint, target, event_id, type, state, due_ms, created_ms, problem, body)
-    VALUES (@accountId, @endpoint, @target, @eventId, @type, @state, @nowMs, @nowMs, @problem, @body)`);
+    VALUES (@accountId, @endpoint, @target, @eventId, @type, @state, 0, @nowMs, @problem, @body)`);
   const trim = db.prepare(`
     DELETE FROM webhook_delivery WHERE account_id = @accountId AND state = 'dead' AND number <= (
       SELECT number FROM webhook_delivery WHERE account_id = @accountId AND state = 'dead'

@@ -38,7 +38,7 @@ import { prepareScopes, type Place } from "./scopes.ts";
 import { prepareSentenceReads } from "./sentence-reads.ts";
 import { prepareServingReads, type CompleteScope, type ServingReads } from "./serving.ts";
 import { prepareVectors } from "./vectors.ts";
-import { prepareWebhookReads, type WebhookReads } from "./webhook-reads.ts";
+import { dueRanges, prepareWebhookReads, type WebhookReads } from "./webhook-reads.ts";
 
 /** The reading side of a store file, each method over one consistent state. One argument each, for a worker to answer. */
 export type Searcher = {
@@ -248,13 +248,15 @@ export function openSearcher(path: string): Searcher {
     endpoints: read(webhooks.endpoints),
     dueDeliveries: async (query) => {
       const own: Delivery[] = [];
-      let isLast = false;
-      for (let page = 0; !isLast && own.length < query.perEndpoint; page += 1) {
-        // Thousands may stand behind a host that has no room: others are answered between.
-        if (page > 0) await setImmediate();
-        const { due, more } = dueOwn({ ...query, limit: query.perEndpoint - own.length, page });
-        own.push(...due);
-        isLast = !more;
+      for (const range of dueRanges(query.nowMs)) {
+        let isLast = false;
+        for (let page = 0; !isLast && own.length < query.perEndpoint; page += 1) {
+          // Thousands may stand behind a host that has no room: others are answered between.
+          if (page > 0) await setImmediate();
+          const { due, more } = dueOwn({ ...query, range, limit: query.perEndpoint - own.length, page });
+          own.push(...due);
+          isLast = !more;
+        }
       }
       return [...dueOfEndpoints(query), ...own];
     },

@@ -1,3 +1,4 @@
+import { DELIVERY_WAIT_MS_MAX } from "../webhooks.ts";
 import type { DeadDelivery, DeadQuery, Delivery, DeliveryFigures } from "../webhooks.ts";
 import type { DeliveryTarget, DueQuery, Endpoint, EndpointKey, SigningSecret } from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
@@ -26,8 +27,27 @@ const NONE: DeliveryFigures = { endpoints: 0, waiting: 0, dead: 0 };
 interface DueOwnQuery extends DueQuery {
   /** Most that are wanted. */
   readonly limit: number;
-  /** Pages that were looked at before. */
+  readonly range: DueRange;
+  /** Pages of the range that were looked at before. */
   readonly page: number;
+}
+
+/** Times at which deliveries are due, both ends included. */
+export interface DueRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * What is due by now, in the order of its turns: what is tried again; what is new, whose time is 0; and what is due later than any
+ * wait, because the clock was set back. Pure.
+ */
+export function dueRanges(nowMs: number): readonly DueRange[] {
+  return [
+    { from: 1, to: nowMs },
+    { from: 0, to: 0 },
+    { from: nowMs + DELIVERY_WAIT_MS_MAX + 1, to: Number.MAX_SAFE_INTEGER },
+  ];
 }
 
 interface OwnRow {
@@ -86,12 +106,13 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
       event_id, type, body, attempts, created_ms, webhook_delivery.problem,
       ${ENDPOINT_STATE} AS endpoint_state
     FROM webhook_delivery LEFT JOIN webhook_endpoint ON webhook_endpoint.number = webhook_delivery.endpoint`;
-  const selectDue = db.prepare<[number, number, string, number], DeliveryRow>(`${delivery}
-    WHERE endpoint = ? AND state = 'waiting' AND due_ms <= ?
+  const selectDue = db.prepare<[number, number, number, string, number], DeliveryRow>(`${delivery}
+    WHERE endpoint = ? AND state = 'waiting' AND due_ms BETWEEN ? AND ?
       AND webhook_delivery.number NOT IN (SELECT value FROM json_each(?))
     ORDER BY due_ms, webhook_delivery.number LIMIT ?`);
-  const selectOwn = db.prepare<[number, number], OwnRow>(`
-    SELECT number, target FROM webhook_delivery WHERE endpoint IS NULL AND state = 'waiting' AND due_ms <= ?
+  const selectOwn = db.prepare<[number, number, number], OwnRow>(`
+    SELECT number, target FROM webhook_delivery
+    WHERE endpoint IS NULL AND state = 'waiting' AND due_ms BETWEEN ? AND ?
     ORDER BY due_ms, number LIMIT ${OWN_PAGE} OFFSET ?`);
   const selectDelivery = db.prepare<[number], DeliveryRow>(`${delivery} WHERE webhook_delivery.number = ?`);
   const selectNext = db
@@ -120,13 +141,15 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
     endpoints: (accountId) => selectAll.all(accountId).map(endpointOf),
     dueOfEndpoints: ({ nowMs, perEndpoint, underWay }) => {
       const skipped = JSON.stringify(underWay);
-      return selectEndpoints
-        .all()
-        .flatMap((line) => selectDue.all(line, nowMs, skipped, perEndpoint))
-        .map(deliveryOf);
+      return selectEndpoints.all().flatMap((line) => {
+        const due: DeliveryRow[] = [];
+        for (const { from, to } of dueRanges(nowMs))
+          due.push(...selectDue.all(line, from, to, skipped, perEndpoint - due.length));
+        return due.map(deliveryOf);
+      });
     },
-    dueOwn: ({ nowMs, underWay, fullHosts, limit, page }) => {
-      const rows = selectOwn.all(nowMs, page * OWN_PAGE);
+    dueOwn: ({ range, underWay, fullHosts, limit, page }) => {
+      const rows = selectOwn.all(range.from, range.to, page * OWN_PAGE);
       const fitting = rows.filter(({ number, target }) => {
         if (underWay.includes(number)) return false;
         const { url } = JSON.parse(target) as DeliveryTarget; // written by this store from a target

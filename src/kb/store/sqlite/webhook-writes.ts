@@ -59,7 +59,7 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
     .prepare<[object], number>(`SELECT count(*) FROM webhook_delivery WHERE ${asked} AND ${isDisabled}`)
     .pluck();
   const replay = db.prepare(`
-    UPDATE webhook_delivery SET state = 'waiting', attempts = 0, due_ms = @nowMs, created_ms = @nowMs
+    UPDATE webhook_delivery SET state = 'waiting', attempts = 0, due_ms = 0, created_ms = @nowMs
     WHERE ${asked} AND (endpoint IS NULL OR NOT ${isDisabled})`);
 
   const rowOf = (endpoint: Omit<NewEndpoint, "nowIso">, nowIso: string): object => {
@@ -107,7 +107,7 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
       const { endpointState } = outcome;
       const isOutdated = endpointState !== undefined && endpointState !== row.state;
       if (outcome.kind !== "delivered" && isOutdated) {
-        retry.run(Date.parse(outcome.nowIso), null, number);
+        retry.run(0, null, number);
         return;
       }
       switch (outcome.kind) {
