@@ -1,6 +1,5 @@
 import { KbsyncError } from "../lib/failure.ts";
 import type { SearchResult } from "../wire/search.ts";
-import { steadyClock } from "./clock.ts";
 import { openPacer } from "./remote/pacer.ts";
 import { openRemote, type SearchQuery, type ServiceAddress } from "./remote/remote.ts";
 
@@ -18,16 +17,14 @@ export async function searchOnce(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<SearchResult[]> {
-  const now = steadyClock();
   const pacer = openPacer({
     widthMax: CONNECTIONS,
     patienceMs: () => PATIENCE_MS,
-    now,
     random: Math.random,
     onWidth: () => undefined,
     onTrouble: () => undefined,
   });
-  const remote = openRemote({ address, pacer, connections: CONNECTIONS, timeoutMs, now });
+  const remote = openRemote({ address, pacer, connections: CONNECTIONS, timeoutMs, now: Date.now });
   const ask = async (query: SearchQuery): Promise<readonly SearchResult[]> => {
     for (;;) {
       const reply = await remote.search(query, signal);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { steadyClock } from "../../src/sync/clock.ts";
-import { openPacer } from "../../src/sync/remote/pacer.ts";
 
 describe("the clock for waits", () => {
   it("follows the system's clock forward and is never set back", () => {
@@ -22,23 +21,5 @@ describe("the clock for waits", () => {
     wallMs -= 7_200_000;
     pass(250);
     expect(now()).toBe(4_600_750);
-  });
-
-  it("lets the gate open in its time when the system's clock is set back", async () => {
-    let setBackMs = 0;
-    const pacer = openPacer({
-      widthMax: 1,
-      patienceMs: () => Infinity,
-      now: steadyClock(() => Date.now() - setBackMs),
-      random: () => 0,
-      onWidth: () => undefined,
-      onTrouble: () => undefined,
-    });
-    const { signal } = new AbortController();
-    const ticket = await pacer.enter(signal);
-    pacer.failed(ticket, { kind: "later", acted: "no", blame: "service", reason: "busy" });
-    setBackMs = 3_600_000;
-    pacer.succeeded(await pacer.enter(signal));
-    expect(pacer.state()).toEqual({ kind: "open" });
   });
 });

@@ -8,7 +8,6 @@ import { openCollections } from "../actions/collections.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { observe } from "../actions/observe.ts";
 import { hashUpload } from "../adopt-uploads.ts";
-import { steadyClock } from "../clock.ts";
 import type { DaemonOptions } from "../daemon.ts";
 import { readDocument } from "../document/read.ts";
 import { openDrift, type AcknowledgedFile, type Drift } from "../ledger/drift.ts";
@@ -94,17 +93,15 @@ export async function proveAgreement(
 ): Promise<boolean | undefined> {
   const { stateDir, service, sources: watched, sync, signal } = options;
   if (!existsSync(ledgerFile(stateDir))) return undefined;
-  const now = steadyClock();
   const pacer = openPacer({
     widthMax: sync.concurrency,
     patienceMs: () => PATIENCE_MS,
-    now,
     random: Math.random,
     onWidth: () => undefined,
     onTrouble: () => undefined,
   });
   const timeoutMs = sync.requestTimeoutMs;
-  const remote = openRemote({ address: service, pacer, connections: 2, timeoutMs, now });
+  const remote = openRemote({ address: service, pacer, connections: 2, timeoutMs, now: Date.now });
   const db = openSqlite(ledgerFile(stateDir), { readonly: true });
   try {
     const rows = openSources(db);

@@ -111,7 +111,6 @@ function assemble(
   const pacer = openPacer({
     widthMax: sync.concurrency,
     patienceMs: () => patienceMs,
-    now,
     random: world.random,
     retryMs: timing.retryMs,
     onWidth: (width) => work.setWidth(width),

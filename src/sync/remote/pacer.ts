@@ -5,11 +5,12 @@ import type { Later } from "./answer.ts";
 /** The service does not answer, or not as it should. */
 interface Outage {
   readonly kind: "waiting";
+  /** The time of day of the next try. */
   readonly untilMs: number;
   readonly reason: string;
   /** What a person can do, where waiting alone does not end it. */
   readonly hint?: string | undefined;
-  /** When it is given up, by the same clock; undefined: never. */
+  /** The time of day at which it is given up; undefined: never. */
   readonly givesUpMs?: number;
 }
 
@@ -60,8 +61,13 @@ export interface PacerOptions {
   readonly widthMax: number;
   /** Give up when the service has not answered for so long. Infinity: never. */
   readonly patienceMs: () => number;
-  /** A clock that is never set back. */
-  readonly now: () => number;
+  /**
+   * A monotonic clock: setting the time of day must neither end nor prolong a wait. Time in which the machine is
+   * suspended does not count, as it does not for timers.
+   */
+  readonly elapsed?: () => number;
+  /** The time of day, for `state`. */
+  readonly timeOfDay?: () => number;
   readonly random: () => number;
   /** First wait after a failure. Default: `DELAY_MS_MIN`. */
   readonly retryMs?: number;
@@ -82,11 +88,13 @@ const REFUSALS_MEANT = 2;
 
 /** Opens the gate. */
 export function openPacer(options: PacerOptions): Pacer {
-  const { widthMax, patienceMs, now, random, retryMs, onWidth, onTrouble } = options;
+  const { widthMax, patienceMs, random, retryMs, onWidth, onTrouble } = options;
+  const { elapsed: now = () => performance.now(), timeOfDay = () => Date.now() } = options;
   let width = widthMax;
   let failures = 0;
   /** Refusals of the key, one after another. */
   let refusals = 0;
+  /** Its times are by the monotonic clock. */
   let state: PaceState = { kind: "open" };
   let failingSinceMs = 0;
   /** The last failure found nobody there. */
@@ -225,7 +233,12 @@ export function openPacer(options: PacerOptions): Pacer {
     },
     width: () => Math.max(1, Math.floor(width)),
     failures: () => failures,
-    state: () =>
-      state.kind !== "waiting" || givesUpMs() === Infinity ? state : { ...state, givesUpMs: givesUpMs() },
+    state: () => {
+      if (state.kind === "open") return state;
+      const toTimeOfDay = timeOfDay() - now();
+      const shown = { ...state, untilMs: state.untilMs + toTimeOfDay };
+      if (shown.kind !== "waiting" || givesUpMs() === Infinity) return shown;
+      return { ...shown, givesUpMs: givesUpMs() + toTimeOfDay };
+    },
   };
 }

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Later } from "../../../src/sync/remote/answer.ts";
 import { openPacer, outageWords, type Pacer } from "../../../src/sync/remote/pacer.ts";
 
@@ -18,7 +18,8 @@ beforeEach(() => {
   pacer = openPacer({
     widthMax: 8,
     patienceMs: () => Infinity,
-    now: () => nowMs,
+    elapsed: () => nowMs,
+    timeOfDay: () => nowMs,
     random: () => 0,
     onWidth: () => undefined,
     onTrouble: () => undefined,
@@ -107,7 +108,8 @@ describe("patience", () => {
     openPacer({
       widthMax: 8,
       patienceMs: () => 30_000,
-      now: () => nowMs,
+      elapsed: () => nowMs,
+      timeOfDay: () => nowMs,
       random: () => 0,
       onWidth: () => undefined,
       onTrouble: () => undefined,
@@ -157,7 +159,8 @@ describe("a refused key", () => {
     pacer = openPacer({
       widthMax: 8,
       patienceMs: () => 0,
-      now: () => nowMs,
+      elapsed: () => nowMs,
+      timeOfDay: () => nowMs,
       random: () => 0,
       onWidth: () => undefined,
       onTrouble: ({ code }) => told.push(code),
@@ -187,7 +190,8 @@ describe("a refused key", () => {
     const patient = openPacer({
       widthMax: 8,
       patienceMs: () => Infinity,
-      now: () => nowMs,
+      elapsed: () => nowMs,
+      timeOfDay: () => nowMs,
       random: () => 1,
       onWidth: () => undefined,
       onTrouble: ({ code }) => told.push(code),
@@ -216,7 +220,8 @@ describe("trouble", () => {
     gate = openPacer({
       widthMax: 8,
       patienceMs: () => Infinity,
-      now: () => nowMs,
+      elapsed: () => nowMs,
+      timeOfDay: () => nowMs,
       random: () => 0,
       onWidth: (width) => widths.push(width),
       onTrouble: ({ code, hint, message }) => reported.push({ code, hint, message }),
@@ -284,5 +289,42 @@ describe("trouble", () => {
     [{ reason: "No room.", hint: "Make room." }, "the service cannot work: No room. Make room"],
   ])("is put into words: %o", (outage, words) => {
     expect(outageWords(outage)).toBe(words);
+  });
+});
+
+describe("the time of day is set while the gate is closed", () => {
+  const HOUR_MS = 3_600_000;
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it.each([
+    { set: "forward", byMs: HOUR_MS },
+    { set: "back", byMs: -HOUR_MS },
+  ])("waits as long as the service asked when the clock is set $set", async ({ byMs }) => {
+    let elapsedMs = 0;
+    const gate = openPacer({
+      widthMax: 8,
+      patienceMs: () => Infinity,
+      elapsed: () => elapsedMs,
+      random: () => 0,
+      onWidth: () => undefined,
+      onTrouble: () => undefined,
+    });
+    gate.failed(await gate.enter(signal), failure({ retryAfterMs: 600_000 }));
+    vi.setSystemTime(Date.now() + byMs);
+    const abort = new AbortController();
+    let isIn = false;
+    const early = gate.enter(abort.signal).then(
+      () => (isIn = true),
+      () => undefined,
+    );
+    await new Promise(setImmediate);
+    expect(isIn).toBe(false);
+    expect(gate.state()).toMatchObject({ kind: "waiting", untilMs: Date.now() + 600_000 });
+    abort.abort();
+    await early;
+    elapsedMs = 600_000;
+    gate.succeeded(await gate.enter(signal));
+    expect(gate.state()).toEqual({ kind: "open" });
   });
 });

@@ -20,7 +20,6 @@ const open = (key = service.key): void => {
   pacer = openPacer({
     widthMax: 8,
     patienceMs: () => patienceMs,
-    now: Date.now,
     random: () => 0,
     onWidth: () => undefined,
     onTrouble: () => undefined,
