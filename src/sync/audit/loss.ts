@@ -63,7 +63,8 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   const { ledger, now } = context;
   let held = ledger.drift.loss(source) !== undefined;
   let suspected = false;
-  let gone: number[] = [];
+  ledger.flush();
+  let gone = ledger.drift.goneLately(source);
   let allowed: { readonly missing: NumberSet; untilMs: number } | undefined;
   let looks = 0;
   let nextMs = 0;
@@ -76,11 +77,15 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
     lookAt(nextMs);
     ledger.note(() => ledger.drift.setLoss(source, reason));
   };
+  const setGone = (timesMs: readonly number[]): void => {
+    gone = timesMs;
+    ledger.note(() => ledger.drift.setGoneLately(source, timesMs));
+  };
   const open = (): void => {
     held = false;
     suspected = false;
     looks = 0;
-    gone = [];
+    setGone([]);
     ledger.note(() => ledger.drift.setLoss(source, undefined));
   };
   const allow = (missing: NumberSet | undefined): void => {
@@ -120,9 +125,9 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
         allowed.untilMs = nowMs + ALLOWED_MS;
         return true;
       }
-      gone = gone.filter((atMs) => nowMs - atMs < GONE_MS);
-      if (gone.length < GONE_MAX) {
-        gone.push(nowMs);
+      const lately = gone.filter((atMs) => nowMs - atMs < GONE_MS);
+      if (lately.length < GONE_MAX) {
+        setGone([...lately, nowMs]);
         return true;
       }
       suspect();

@@ -58,6 +58,9 @@ export interface Drift {
   /** Why a source is held because of what the service lost; `agreed`: a person said to send it again (`Sources.approve`). */
   loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
   setLoss(source: number, reason: string | undefined): void;
+  /** When resources of a source turned out to be gone, since its list was last asked: a restart must not forget them. */
+  goneLately(source: number): readonly number[];
+  setGoneLately(source: number, timesMs: readonly number[]): void;
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
   unsearched(source: number): Unsearched;
@@ -82,6 +85,7 @@ export interface Drift {
   setAuditedMs(atMs: number): void;
 }
 
+const Times = z.array(z.number());
 const UnsearchedParts = z.object({ parts: z.array(z.string()), sinceMs: z.number() });
 /**
  * Parts of a source's folder that could not be read when its files were compared with the service's list, and when that
@@ -212,6 +216,14 @@ export function openDrift(db: Sqlite): Drift {
     setLoss: (source, reason) => {
       if (reason === undefined) clearLoss.run(source);
       else setLoss.run(source, reason);
+    },
+    goneLately: (source) => {
+      const text = meta.get(`gone ${source}`);
+      return text === undefined ? [] : Times.parse(JSON.parse(text));
+    },
+    setGoneLately: (source, timesMs) => {
+      if (timesMs.length === 0) removeMeta.run(`gone ${source}`);
+      else setMeta.run(`gone ${source}`, JSON.stringify(timesMs));
     },
     isAdopted: (source) => isAdopted.get(source) !== undefined,
     setAdopted: (source, adopted) => {

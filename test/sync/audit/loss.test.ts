@@ -78,6 +78,14 @@ describe("resources that turn out to be gone", () => {
     expect(guard.mayRemake(4)).toBe(true);
   });
 
+  it("count across restarts, until the list was asked", async () => {
+    expect([1, 2, 3].map((row) => open().mayRemake(row))).toEqual([true, true, true]);
+    const guard = open();
+    expect(guard.mayRemake(4)).toBe(false);
+    expect(await guard.ready()).toBe(true);
+    expect(open().mayRemake(4)).toBe(true);
+  });
+
   it("are made again without a question as long as they are single ones", () => {
     const guard = open();
     for (let row = 0; row < 30; row += 1) {
