@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { readStatus } from "../../src/sync/status.ts";
 import type { FakeOptions, FakeResource, Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, type World } from "./harness.ts";
@@ -8,8 +8,13 @@ import { openWorld, type World } from "./harness.ts";
 /** A ledger is lost, and the lists by which its source is adopted are stale or short in a way that nobody can notice. */
 
 let world: World;
-afterEach(() => world.end());
+afterEach(() => {
+  vi.useRealTimers();
+  return world.end();
+});
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const PDF = Buffer.from("%PDF-1.4 one page of it");
 
 /** Three files are in agreement, and the ledger is lost. Returns their resources. */
@@ -40,7 +45,7 @@ function adoptBy(shown: () => readonly FakeResource[]): void {
 }
 
 function listing(resources: readonly FakeResource[]): Fault {
-  const shown = resources.map((each) => ({ ...each, isDeleted: false, metadata: { status: "chunked" } }));
+  const shown = resources.map((each) => ({ metadata: { status: "chunked" }, ...each, isDeleted: false }));
   const data = { resources: shown, created: 0 };
   return { kind: "answer", status: 200, body: JSON.stringify({ success: true, message: "listed", data }) };
 }
@@ -131,6 +136,31 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
       { _id: a._id, content: "text a, changed" },
     ]);
     expect(agreement()).toMatchObject([{ halted: false, inAgreement: 1 }]);
+  });
+
+  it("a file gets back the resource that the service was still working on when the first create left", async () => {
+    // With a skew the service tells the time by the clock that is set below.
+    const [a] = await begin({ ...options, collections: false, skewMs: 1 });
+    if (a === undefined) throw new Error("no resource");
+    for (const path of ["b.txt", "c.pdf"]) rmSync(join(world.root, path));
+    for (const each of world.service.live()) if (each !== a) each.isDeleted = true;
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR_MS });
+    let creates = 0;
+    const atWork = { ...a, content: "", metadata: { status: "queued" } };
+    world.service.fault = ({ operation }) => {
+      if (operation === "create") creates += 1;
+      if (operation === "create" && creates === 1) return { kind: "lose-answer" };
+      // The adoption comes minutes after the first create.
+      if (operation === "create") vi.setSystemTime(Date.now() + 5 * MINUTE_MS);
+      if (operation !== "list" || world.service.count("delete") > 0) return undefined;
+      return listing(world.service.live().map((each) => (each === a ? atWork : each)));
+    };
+    await sync();
+    expect([creates, world.service.live().length]).toEqual([2, 2]);
+    // No create can come any more.
+    vi.setSystemTime(Date.now() + 2 * HOUR_MS);
+    await sync();
+    expect(idsOf(world.service.live())).toEqual([a._id]);
   });
 
   it("a file that was empty when its ledger was lost gets its resource back with its text", async () => {

@@ -125,10 +125,13 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       }),
     recheck: (source, { boundMs, seen }) =>
       turns.run("", async () => {
-        const { signal } = context;
+        const { signal, ledger } = context;
+        ledger.flush();
+        const bornMs = ledger.drift.forgottenMs() + (ledger.intents.clockOffset() ?? 0);
         const found = await sweep(placeOf(source), signal, {
           source: source.id,
           boundMs,
+          bornMs,
           seen: new Set(seen),
         });
         if (found === undefined) return false;

@@ -55,6 +55,11 @@ export interface Older {
 export interface Adopted {
   readonly source: number;
   readonly boundMs: number;
+  /**
+   * Since when this ledger makes resources, by the service's clock: where the list needs the first create's answer, that is
+   * before the adoption.
+   */
+  readonly bornMs: number;
   readonly seen: ReadonlySet<string>;
 }
 
@@ -89,10 +94,11 @@ export async function sweepPlace(
   ledger.flush();
   const started = drift.lastActivity();
   const settledMs = Date.now() - lagMs;
+  const youngMs = Math.min(adopted?.boundMs ?? Infinity, adopted?.bornMs ?? Infinity);
   let seen = openNumberSet();
   let altered = openNumberSet();
   let asStored = openNumberSet();
-  /** Rows whose resource was made since the source was adopted. */
+  /** Rows whose resource was made by this ledger. */
   let young = openNumberSet();
   let details = new Map<number, Pick<Drifted, "alterations" | "found">>();
   let unowned = gatherUnowned();
@@ -107,7 +113,7 @@ export async function sweepPlace(
       return;
     }
     seen.add(row.id);
-    if (adopted?.source === row.source && (resource.createdMs ?? 0) >= adopted.boundMs) young.add(row.id);
+    if (adopted?.source === row.source && (resource.createdMs ?? 0) >= youngMs) young.add(row.id);
     const alterations = alterationsOf(row, resource);
     if (alterations.length === 0) return;
     altered.add(row.id);
