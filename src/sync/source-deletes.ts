@@ -48,11 +48,15 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   /** Those whose file is back: they follow the create of its own resource. */
   const putOff = new Map<RelativePath, Deletion[]>();
 
-  /** A file that is written anew while its delete waits gets its own resource first, so that there is no time without one. */
+  /**
+   * A file that is written anew while its delete waits gets its own resource first, so that there is no time without one; so
+   * does one that took the name of the deleted file, where the service may not have what its row says.
+   */
   const isBack = ({ path, isSpare }: Deletion): boolean => {
     if (isSpare === true || !options.isAwaited(path)) return false;
     ledger.flush();
-    return typeof ledger.files.living(row.id, path)?.docId !== "string";
+    const living = ledger.files.living(row.id, path);
+    return typeof living?.docId !== "string" || living.state === "unsure";
   };
   const isPutOff = ({ id, path }: Pick<Deletion, "id" | "path">): boolean =>
     putOff.get(path)?.some((each) => each.id === id) === true;

@@ -129,6 +129,32 @@ it("a delete whose file is written anew while it waits is sent only when that fi
   expect([sent, ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([1, true, []]);
 });
 
+it("a delete whose name another file took is sent only when the service surely has what that file's row says", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => {
+    ledger.intents.delete(id, "a.txt", "doc");
+    ledger.files.insert(id, "moved", "unsure", OBSERVED);
+  });
+  let sent = 0;
+  const remote: Pick<Remote, "delete"> = {
+    delete: async (_docId, _signal, mayLeave) => {
+      if (mayLeave?.() === false)
+        return await Promise.resolve({ kind: "later", acted: "no", blame: "service", reason: "left" });
+      sent += 1;
+      return DONE;
+    },
+  };
+  const { deletes, run } = deletesOf(id, { isAwaited: () => true, remote });
+  deletes.beginLeft();
+  await run();
+  expect(sent).toBe(0);
+
+  await ledger.write(() => ledger.files.agree(ledger.files.living(id, "a.txt")?.id ?? 0, "moved", OBSERVED));
+  deletes.beginPutOff("a.txt");
+  await run();
+  expect(sent).toBe(1);
+});
+
 it("a delete is sent at once when its file got a resource just after it gave way to that file", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
