@@ -50,6 +50,12 @@ async function createOnce(
       source.doubt();
     } else ledger.intents.remove(id);
   };
+  const renewKey = async (): Promise<void> => {
+    const { id } = intent;
+    const key = randomUUID();
+    intent = { ...intent, key };
+    await ledger.write(() => ledger.intents.setKey(id, key));
+  };
 
   for (;;) {
     if (source.isStale(intent.path)) {
@@ -81,9 +87,7 @@ async function createOnce(
         // The service answers as it did under this key, and what it made then is deleted.
         if (!isRenewed && isPast(context, intent, reply.docId)) {
           isRenewed = true;
-          intent = { ...intent, key: randomUUID() };
-          const { id, key } = intent;
-          await ledger.write(() => ledger.intents.setKey(id, key));
+          await renewKey();
           continue;
         }
         finishCreate(context, source, departure, intent, reply);
@@ -105,9 +109,8 @@ async function createOnce(
         if (isOldUpload) {
           if (intent.attempts === 1) {
             // Under its key the upload would be answered with the address that it had.
-            intent = withFileUrl({ ...intent, key: randomUUID() }, undefined);
-            const { id, key } = intent;
-            await ledger.write(() => ledger.intents.setKey(id, key));
+            intent = withFileUrl(intent, undefined);
+            await renewKey();
             continue;
           }
           // An earlier attempt may act yet, and is known by that address alone: the doubt keeps it, and another intent is made.
@@ -131,6 +134,8 @@ async function createOnce(
           // Nothing to be seen, yet it may still appear: from here on an extra one is looked for.
           await ledger.write(() => ledger.intents.again(intent.id));
           intent = withAttempt(intent);
+          // Under its key the service would answer with what is gone, again and again.
+          if ("isGone" in reply) await renewKey();
         }
         if (await tries.isOver(reply)) {
           park(context, source, departure, reply, true, drop);
@@ -155,7 +160,8 @@ type CreateEnd =
       "warning" | "record"
     >)
   | { readonly kind: "failed"; readonly docId: string; readonly code: string; readonly message: string }
-  | Later;
+  /** `isGone`: the resource was taken, and is there no more. */
+  | (Later & { readonly isGone?: true });
 
 /** Waits for the end of a create that was answered before it. Until then its intent stays as it is. */
 async function endOf(
@@ -180,7 +186,13 @@ async function endOf(
     case "refused":
       return { ...end, kind: "failed", docId };
     case "gone":
-      return { kind: "later", acted: "maybe", blame: "request", reason: "it was deleted while it was read" };
+      return {
+        kind: "later",
+        acted: "maybe",
+        blame: "request",
+        reason: "it was deleted while it was read",
+        isGone: true,
+      };
     case "later":
       return { ...end, acted: "maybe" };
   }

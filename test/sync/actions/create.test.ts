@@ -209,6 +209,15 @@ describe("a create that is answered before the work on it", () => {
     await create({ create: [made("made", UNDER_WAY)], read: [shown({}, true)], settle: "adopted" });
     expect([sent.length, shop.reports]).toMatchObject([1, [{ action: "adopt" }]]);
   });
+
+  it("and is deleted meanwhile is sent again under another key, for under its own the service answers with what is gone", async () => {
+    await create({
+      create: [made("lost", UNDER_WAY), made("made", UNDER_WAY)],
+      read: [shown({}, true), shown({ status: "chunked" })],
+    });
+    expect(sent.map(({ key }) => key === "key")).toEqual([true, false]);
+    expect([rows(), open(), doubted]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
+  });
 });
 
 describe("a create without an answer", () => {
