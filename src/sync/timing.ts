@@ -24,6 +24,8 @@ export interface Timing {
    * again after these times; what is still said then is believed.
    */
   readonly goneAgainMs: readonly number[];
+  /** A resource made less than this ago may not be known everywhere: a 404 is believed only when it is said again after that. */
+  readonly knownAfterMs: number;
   /** A request that got no answer may be worked on still: the list is asked this long after it. */
   readonly gatherMs: number;
 }
@@ -35,5 +37,6 @@ export const TIMING: Timing = {
   listAgainMs: 1000,
   retryMs: DELAY_MS_MIN,
   goneAgainMs: [250, 1000],
+  knownAfterMs: 15_000,
   gatherMs: 250,
 };

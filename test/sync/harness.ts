@@ -8,7 +8,13 @@ import type { Timing } from "../../src/sync/timing.ts";
 import { openFakeService, type FakeOptions, type FakeService } from "../fakes/knowledge-service.ts";
 
 /** Waits for a service, as short as can be: its answers are the tests' own. */
-const BRISK: Partial<Timing> = { listAgainMs: 5, retryMs: 20, goneAgainMs: [5, 5], gatherMs: 5 };
+const BRISK: Partial<Timing> = {
+  listAgainMs: 5,
+  retryMs: 20,
+  goneAgainMs: [5, 5],
+  knownAfterMs: 0,
+  gatherMs: 5,
+};
 
 /**
  * For tests that delete single files while a daemon runs. Not for those that delete many: what the watcher reports of them

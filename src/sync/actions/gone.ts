@@ -13,13 +13,26 @@ export interface GoneCheck {
 
 /** Opens the check of one resource for one piece of work. Other files are sent while it waits. */
 export function openGoneCheck(
-  { remote, aside, signal, timing }: Pick<ActionContext, "remote" | "aside" | "signal" | "timing">,
+  {
+    ledger,
+    remote,
+    aside,
+    signal,
+    timing,
+  }: Pick<ActionContext, "ledger" | "remote" | "aside" | "signal" | "timing">,
   docId: string,
 ): GoneCheck {
   let answers = 0;
+  /** How long a replica may still not know the resource; undefined: it was made long ago, or before a clock that was set back. */
+  const unknownMs = (): number | undefined => {
+    ledger.flush();
+    const ageMs = Date.now() - (ledger.activity.madeMs(docId) ?? -Infinity);
+    return ageMs >= 0 && ageMs < timing.knownAfterMs ? timing.knownAfterMs - ageMs : undefined;
+  };
   return {
     judge: async () => {
-      const waitMs = timing.goneAgainMs[answers];
+      const isLast = answers === timing.goneAgainMs.length;
+      const waitMs = isLast ? unknownMs() : timing.goneAgainMs[answers];
       answers += 1;
       const record = await remote.read(docId, signal);
       // A 404 to this question says nothing: a service need not have such an address.

@@ -34,6 +34,8 @@ export interface ActivityLog {
   recent(limit: number): Activity[];
   /** Resources that were made for a source after a time, as far back as the record goes. */
   madeSince(source: number, atMs: number): string[];
+  /** When a resource was last made, as far back as the record goes. */
+  madeMs(docId: string): number | undefined;
   /** The newest entries of a file or of all below a folder, newest first; undefined is the whole source. */
   recentAt(source: number, below: RelativePath | undefined, limit: number): Activity[];
 }
@@ -65,6 +67,11 @@ export function openActivity(db: Sqlite): ActivityLog {
        WHERE source = ? AND at_ms > ? AND action = 'create' AND outcome = 'done' AND doc_id IS NOT NULL`,
     )
     .pluck();
+  const madeMs = db
+    .prepare<[string], number | null>(
+      `SELECT max(at_ms) FROM activity WHERE doc_id = ? AND action IN ('create', 'replace') AND outcome = 'done'`,
+    )
+    .pluck();
   let sincePrune = 0;
   return {
     add: ({ atMs, source, path, from, docId, action, outcome, durationMs, message }) => {
@@ -85,6 +92,7 @@ export function openActivity(db: Sqlite): ActivityLog {
       prune.run(ROWS_MAX);
     },
     madeSince: (source, atMs) => madeSince.all(source, atMs),
+    madeMs: (docId) => madeMs.get(docId) ?? undefined,
     recent: (limit) => recent.all(limit).map(activityOf),
     recentAt: (source, below, limit) => recentAt.all({ source, below: below ?? null, limit }).map(activityOf),
   };

@@ -116,6 +116,19 @@ describe("a delete", () => {
     expect([open(), asked]).toEqual([0, requests]);
   });
 
+  it.each([
+    ["a moment ago is sent once more when it is known everywhere", 5000, 4],
+    ["minutes ago is believed", 120_000, 3],
+    ["by a clock that was ahead is believed", -5000, 3],
+  ])("answered 404 for a resource made %s", async (_what, ageMs, deletes) => {
+    const intent = await deletion();
+    const made = { action: "create", outcome: "done", docId: "doc", durationMs: 1 } as const;
+    const where = { source: shop.source.id, path: "a.md", from: undefined, message: undefined };
+    await shop.write(() => shop.ledger.activity.add({ ...made, ...where, atMs: Date.now() - ageMs }));
+    expect(await send({ delete: [GONE] }, intent)).toBe("done");
+    expect(asked.filter((each) => each === "delete")).toHaveLength(deletes);
+  });
+
   it.each<[what: string, answers: Answers, outcome: string, message: RegExp]>([
     ["that the service refuses stays, with its words", { delete: [REFUSED] }, "refused", /^not this one$/],
     [
