@@ -62,6 +62,8 @@ export interface JudgeOptions {
   readonly owners: Owners;
   readonly chunkSize: () => number;
   readonly isDown: () => boolean;
+  /** Whether a write within one step of coarse file times leaves no trace. */
+  readonly hasCoarseTimes: boolean;
   /** Whether a resource that is there can be found by the list, now and at every time of this history. */
   readonly isListTrue: () => boolean;
   /** The resources that the daemon's ledger has for the files of a place. */
@@ -78,6 +80,11 @@ const UNTOLD_MS = 60 * 60_000;
 const AGREED_MS = 60_000;
 /** What leaves so long after a change was read after it. */
 const READ_AFTER_MS = 2000;
+/**
+ * With coarse file times a file that was read within a step of them is read again when that is over, and sent again where
+ * it was refused: which of its bytes the refusal was about is not known.
+ */
+const COARSE_STEP_MS = 3000;
 /** Requests within one second that no honest work needs: some for each of a hundred files. */
 const SECOND_REQUESTS_MAX = 400;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
@@ -342,7 +349,8 @@ export function openJudge(options: JudgeOptions): Judge {
       const { process } = request;
       if (request.operation === "create" && (status === 201 || status === 202)) told.add(idOf(text));
       // What was read before the last change says nothing of what is there now.
-      const isNews = request.begunMs - changedMs > READ_AFTER_MS;
+      const isNews =
+        request.begunMs - changedMs > READ_AFTER_MS + (options.hasCoarseTimes ? COARSE_STEP_MS : 0);
       if (status === 400 && isNews && KEPT_WHEN_REFUSED.has(request.operation)) refusals.add(wordOf(request));
       const before = quiet.get(process);
       const wish = headers["retry-after"];

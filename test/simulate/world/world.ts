@@ -90,6 +90,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     owners,
     chunkSize: () => runner.chunkSize(),
     isDown: () => network.isDown(),
+    hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
     isListTrue: () => isListTrue && knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place, owners),
     isOwned: (docId) => isOwned(stage.process, docId),
