@@ -27,6 +27,11 @@ export interface DirtySet {
   marked(): Iterable<RelativePath>;
   /** `asRetry: false` leaves out retries. */
   isMarked(path: RelativePath, which?: { readonly asRetry: false }): boolean;
+  /**
+   * Files that were written to and are not read before some seconds are over, since that goes on; those of the last `take`
+   * included. They are few.
+   */
+  heldBack(): Iterable<RelativePath>;
   /** Since when the oldest is marked that is no retry. */
   oldestMs(): number | undefined;
 }
@@ -79,6 +84,7 @@ export function openDirtySet(settleMs: number): DirtySet {
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
   /** Fresh files as they were when they were let through to be read. `appends`: how often one was larger than before. */
   let read = new Map<RelativePath, { sizeBytes: number; appends: number; lastMs: number }>();
+  const heldBack = new Set<RelativePath>();
   let forgetAbove = RECENT_MAX;
   let allAtMs: number | undefined;
   let allRetry = false;
@@ -140,14 +146,21 @@ export function openDirtySet(settleMs: number): DirtySet {
     if (read.size > forgetAbove) forgetOld(nowMs);
   };
 
+  /** Looks at a file later that must not be read now. */
+  const holdBack = (path: RelativePath, atMs: number, nowMs: number): void => {
+    if (isRetry(atMs, nowMs)) heldBack.add(path);
+    again(path, atMs, nowMs);
+  };
+
   /** A retry becomes a mark like any other. */
   const begin = (mark: Mark, nowMs: number): void => {
     mark.retry = false;
     mark.firstMs = nowMs;
     fresh += 1;
   };
+  const isRetry = (atMs: number, nowMs: number): boolean => atMs > nowMs + Math.max(settleMs, SOON_MS);
   const again = (path: RelativePath, atMs: number, nowMs: number): void => {
-    const retry = atMs > nowMs + Math.max(settleMs, SOON_MS);
+    const retry = isRetry(atMs, nowMs);
     const mark = marks.get(path);
     if (mark === undefined) {
       marks.set(path, { firstMs: nowMs, dueMs: atMs, retry });
@@ -174,6 +187,7 @@ export function openDirtySet(settleMs: number): DirtySet {
     },
     again,
     take: (nowMs) => {
+      for (const path of heldBack) if (!marks.has(path)) heldBack.delete(path);
       const all = allAtMs !== undefined && allAtMs <= nowMs;
       const paths: RelativePath[] = [];
       const forced = new Set<RelativePath>();
@@ -211,12 +225,13 @@ export function openDirtySet(settleMs: number): DirtySet {
       const heldUntilMs = heldBackMs(path, nowMs);
       if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
         restless.delete(path);
+        heldBack.delete(path);
         // One that rested long has come to its end for now.
         noteRead(entry, { nowMs, ageMs, goesOn: isAppended && !old && !seenLong });
         return true;
       }
       if (old || seenLong) {
-        again(path, heldUntilMs ?? nowMs, nowMs);
+        holdBack(path, heldUntilMs ?? nowMs, nowMs);
         return false;
       }
       // An appended file has a rest of its own, which ends soon after the last append.
@@ -224,7 +239,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       const sinceMs = same ? before.sinceMs : nowMs;
       restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs, lastMs: nowMs });
       const waitMs = ageMs >= 0 ? restMs - ageMs : restMs;
-      again(path, nowMs + Math.ceil(waitMs), nowMs);
+      holdBack(path, nowMs + Math.ceil(waitMs), nowMs);
       return false;
     },
     torn: remember,
@@ -240,6 +255,7 @@ export function openDirtySet(settleMs: number): DirtySet {
     },
     marked: () => marks.keys(),
     isMarked: (path, which) => (which === undefined ? marks.has(path) : marks.get(path)?.retry === false),
+    heldBack: () => heldBack,
     oldestMs: () => {
       let oldest: number | undefined;
       for (const { retry, firstMs } of marks.values())

@@ -5,7 +5,7 @@ import { openAdoption } from "./adopt.ts";
 import { openAgenda } from "./agenda.ts";
 import { openLossGuard, type Check, type LossGuard } from "./audit/loss.ts";
 import type { SyncConfig } from "../config/schema.ts";
-import { countedAs } from "./counted.ts";
+import { type Counted, countedAs } from "./counted.ts";
 import type { SourceRow } from "./ledger/sources.ts";
 import type { Deletion } from "./pass/deletes.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
@@ -262,6 +262,16 @@ export function openSource(options: SourceOptions): SourceSync {
       if (countedAs(ledger.files.living(row.id, path)?.state) !== "nothing") count += 1;
     return count;
   };
+  /** Files that are not read before some seconds are over, since they are written to all the time, by what their rows count as. */
+  const heldBack = (): Record<Counted, number> => {
+    const counts = { agreed: 0, trouble: 0, nothing: 0 };
+    // While it is paused they are among what the looks found.
+    if (pause.isPaused()) return counts;
+    for (const path of dirty.heldBack())
+      if (!underWay.has(path) && (dirty.isMarked(path) || inHand.has(path)))
+        counts[countedAs(ledger.files.living(row.id, path)?.state)] += 1;
+    return counts;
+  };
   const noteBacklog = (): void => {
     const { backlog, backlogAgreed } = self.activity();
     ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
@@ -412,11 +422,15 @@ export function openSource(options: SourceOptions): SourceSync {
       if (adoption.isPending()) lookAt(now());
       options.onChange();
     },
-    activity: () => ({
-      // While it is paused, what waits for the adoption is among what was counted.
-      backlog: underWay.size() - countedSince() + (pause.isPaused() ? pause.size() : adoption.waiting()),
-      backlogAgreed: underWay.agreed() + pause.agreed(),
-    }),
+    activity: () => {
+      const { agreed, nothing } = heldBack();
+      const size = underWay.size() - countedSince() + agreed + nothing;
+      return {
+        // While it is paused, what waits for the adoption is among what was counted.
+        backlog: size + (pause.isPaused() ? pause.size() : adoption.waiting()),
+        backlogAgreed: underWay.agreed() + pause.agreed() + agreed,
+      };
+    },
     guard,
     isBusy: (path) => underWay.has(path),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),

@@ -89,6 +89,28 @@ describe("the dirty set", () => {
     expect(read).toBeGreaterThanOrEqual(9);
   });
 
+  it("names a path as held back from when it is found written to all the time until it is read, or has gone", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 0; nowMs < 8; nowMs += 1) expect(dirty.rested(entry(nowMs), nowMs, false)).toBe(false);
+    expect([...dirty.heldBack()]).toEqual([]);
+    expect(dirty.rested(entry(0), 1000, false)).toBe(false);
+    expect([...dirty.heldBack()]).toEqual(["a"]);
+    dirty.mark("a", 1000);
+    expect(dirty.take(1100)?.paths).toEqual(["a"]);
+    expect([...dirty.heldBack()]).toEqual(["a"]);
+    expect(dirty.rested(entry(0), 1100, false)).toBe(false);
+    expect(dirty.take(CEILING_MS)?.paths).toEqual(["a"]);
+    expect(dirty.rested(entry(0), CEILING_MS, false)).toBe(true);
+    expect([...dirty.heldBack()]).toEqual([]);
+
+    for (let nowMs = 0; nowMs < 8; nowMs += 1) dirty.torn("a", 2 * CEILING_MS);
+    expect(dirty.rested(entry(0), 2 * CEILING_MS, false)).toBe(false);
+    // It was looked at and is gone: nobody marks it again.
+    dirty.take(3 * CEILING_MS);
+    dirty.take(3 * CEILING_MS);
+    expect([...dirty.heldBack()]).toEqual([]);
+  });
+
   it("looks at a path at once though it is written to all the time, for it may be gone", () => {
     const dirty = openDirtySet(100);
     for (let times = 0; times < 20; times += 1) dirty.torn("a", times);

@@ -1,8 +1,9 @@
-import { readdirSync, rmSync } from "node:fs";
+import { appendFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { readStatus, type SourceStatus } from "../../src/sync/status.ts";
-import { openWorld, type World } from "./harness.ts";
+import { openFollowed } from "./scenarios/followed.ts";
+import { openWorld, until, type World } from "./harness.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -47,4 +48,22 @@ it("says of no folder that all is in agreement when the next daemon ends before 
   const [source] = readStatus(world.stateDir, 0)?.sources ?? [];
   expect(source).toBeDefined();
   expect(source !== undefined && isAgreement(source)).toBe(false);
+});
+
+it("counts a growing file as waiting while its newest version is held back", async () => {
+  const { world: own, daemon, at, agrees, end } = await openFollowed({ "a.txt": "a", "log.txt": "one" });
+  const ofSource = (): SourceStatus | undefined => daemon.status().sources[0];
+  // The third growth in short order is held back, for five seconds at least.
+  for (let grown = 0; grown < 8 && ofSource()?.waiting === 0; grown += 1) {
+    const before = own.service.requests.length;
+    appendFileSync(at("log.txt"), " and more");
+    await until(() => own.service.requests.length > before || ofSource()?.waiting === 1);
+    await daemon.whenIdle();
+  }
+  expect(ofSource()).toMatchObject({ files: 2, inAgreement: 1, waiting: 1 });
+  // Another process reads the same a moment later.
+  await until(() => readStatus(own.stateDir, 0)?.sources[0]?.waiting === 1);
+  await agrees();
+  expect(ofSource()).toMatchObject({ files: 2, inAgreement: 2, waiting: 0 });
+  await end();
 });

@@ -27,8 +27,8 @@ export function askForStatus(world: World, { conditions, happenings }: History, 
   clock.at(statusEveryMs, { alive: true }, ask);
 }
 
-/** A file that is written to all the time is sent once a minute. */
-const UNNOTICED_MS = 65_000;
+/** A change is noticed so soon at the latest, and counted as waiting from then on. */
+const UNNOTICED_MS = 10_000;
 
 function saysAgreement({ idle, sources }: DaemonStatus): boolean {
   return (
