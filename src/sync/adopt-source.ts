@@ -20,6 +20,7 @@ import { followMoves, sameIdentity } from "./plan/moves.ts";
 import { reconcileInSteps } from "./plan/reconcile.ts";
 import type { Rules } from "./rules.ts";
 import { scanSource } from "./scan.ts";
+import { ASKED_AGAIN } from "./standstill.ts";
 
 /** What adopting a source needs to know of it. */
 export interface AdoptingSource {
@@ -256,11 +257,9 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   surplus: { count: 0, first: [] },
 };
 
-const UNCLEAR_LISTS =
-  "the service's lists of its documents differ from one moment to the next, so that files would be sent twice; it is asked again by itself";
+const UNCLEAR_LISTS = `the service's lists of its documents differ from one moment to the next, so that files would be sent twice; ${ASKED_AGAIN}`;
 
-const UNANSWERED =
-  "the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; it is asked again by itself";
+const UNANSWERED = `the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; ${ASKED_AGAIN}`;
 
 /** More resources than this that the adoption saw and left alone: nothing is then taken for what it did not see. */
 const SEEN_MAX = 10_000;

@@ -17,13 +17,7 @@ type Facts = Pick<SourceRow, "lost" | "halted" | "haltRoot" | "held" | "holdReas
 /** What waits for a person in a source, what weighs most first; empty while it goes on. Pure. */
 export function standstillsOf({ lost, halted, haltRoot, held, holdReason }: Facts): readonly Standstill[] {
   const found: Standstill[] = [];
-  if (lost !== null)
-    found.push({
-      kind: "lost",
-      reason: lost,
-      remedy:
-        "bring the service's data back and it goes on by itself, or `kbsync approve` sends again what is missing",
-    });
+  if (lost !== null) found.push({ kind: "lost", reason: lost, remedy: lossRemedy(lost) });
   if (halted !== null) found.push({ kind: "halted", reason: halted, remedy: haltRemedy(halted, haltRoot) });
   if (held > 0)
     found.push({
@@ -32,6 +26,15 @@ export function standstillsOf({ lost, halted, haltRoot, held, holdReason }: Fact
       remedy: "put the files back and nothing is lost, or `kbsync approve` deletes what is held",
     });
   return found;
+}
+
+/** Ends the reason of a source whose service is not to be believed yet: nothing is known to be lost. */
+export const ASKED_AGAIN = "it is asked again by itself";
+
+function lossRemedy(reason: string): string {
+  return reason.endsWith(ASKED_AGAIN)
+    ? "wait: it goes on by itself when the service's answers are clear, or `kbsync approve` sends the files by what it says now, which may leave some of them twice"
+    : "bring the service's data back and it goes on by itself, or `kbsync approve` sends again what is missing";
 }
 
 const NOT_SHOWN = " does not show it";

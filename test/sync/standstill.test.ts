@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { missingReason, standstillsOf } from "../../src/sync/standstill.ts";
+import { ASKED_AGAIN, missingReason, standstillsOf } from "../../src/sync/standstill.ts";
 
 const going = { lost: null, halted: null, haltRoot: undefined, held: 0, holdReason: null };
 
@@ -22,6 +22,12 @@ describe("what waits for a person", () => {
       { kind: "halted", reason: "no folder" },
       { kind: "held", reason: "too many", remedy: expect.stringContaining("kbsync approve") as string },
     ]);
+  });
+
+  it("is no loss to be mended where the service is only asked again", () => {
+    const [found] = standstillsOf({ ...going, lost: `the lists differ; ${ASKED_AGAIN}` });
+    expect(found?.remedy).toMatch(/^wait: .*goes on by itself.*`kbsync approve`/);
+    expect(found?.remedy).not.toContain("bring the service's data back");
   });
 
   it("has words for deletes held for a reason that is no longer known", () => {

@@ -236,7 +236,7 @@ export async function askTitle(
     const reply = await remote.update(docId, { title }, signal);
     if (reply.kind === "done") return "there";
     if (reply.kind === "gone") return "gone";
-    if (reply.kind === "refused") return "unanswered";
+    if (reply.kind === "refused" || reply.isPaused === true) return "unanswered";
     // The gate has waited. A service that fails on this one alone must not keep the audit for ever.
     if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return "unanswered";
   }

@@ -78,7 +78,7 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
 }
 
 const OVER: Readonly<Record<Standstill["kind"], string>> = {
-  lost: "the service has its resources again, or a person agreed: sending goes on",
+  lost: "the service has its resources again, or its answers are clear, or a person agreed: sending goes on",
   halted: "the folder is there again, or a person agreed: the source goes on",
   held: "no deletes are held any more",
 };

@@ -22,6 +22,8 @@ export interface Later {
   readonly unreached?: boolean;
   /** The service still works on an earlier request with the same key: it neither failed nor was lost. */
   readonly isUnderWay?: boolean;
+  /** Nothing was sent, since its source is paused: to ask again before that goes on is in vain. */
+  readonly isPaused?: boolean;
   /** What a person can do, in the service's words: given where waiting alone does not end the trouble. */
   readonly hint?: string | undefined;
   /** The service's wish. */

@@ -210,7 +210,7 @@ const Changed = z.object({
 
 /** Requests that change something at the service. What became of one may be asked whenever. */
 const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
-const HELD: Later = { kind: "later", acted: "no", blame: "service", reason: "paused" };
+const HELD: Later = { kind: "later", acted: "no", blame: "service", reason: "paused", isPaused: true };
 const GIVEN_UP: Later = { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" };
 
 /** Opens the connection to a service. Nothing is sent yet. */

@@ -4,8 +4,15 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openNumberSet, type NumberSet } from "../../../src/lib/number-set.ts";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import { type Check, driftWords, type LossGuard, openLossGuard } from "../../../src/sync/audit/loss.ts";
+import {
+  askTitle,
+  type Check,
+  driftWords,
+  type LossGuard,
+  openLossGuard,
+} from "../../../src/sync/audit/loss.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import type { Later } from "../../../src/sync/remote/answer.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -207,4 +214,34 @@ it.each([
   [{ kind: "altered", alterations: ["text", "address"] }, "its text and address were changed at the service"],
 ] as const)("%o is put into words", (drifted, words) => {
   expect(driftWords(drifted)).toBe(words);
+});
+
+describe("a resource that is asked after by its title", () => {
+  const later: Later = { kind: "later", acted: "no", blame: "service", reason: "not now" };
+  /** How often it is asked for it, and what that comes to, when the service answers like this, then that it has it. */
+  const ask = async (answers: readonly Later[]): Promise<readonly [string, number]> => {
+    let asked = 0;
+    const update = async (): Promise<unknown> =>
+      await Promise.resolve(answers[asked++] ?? { kind: "done", value: {} });
+    // Nothing else of it is used.
+    const context = { remote: { update } } as unknown as ActionContext;
+    const presence = await askTitle(context, { docId: "doc", title: "a title" }, abort.signal);
+    return [presence, asked];
+  };
+
+  it("is asked after once while its source is paused, for nothing is sent before that goes on", async () => {
+    expect(await ask(Array.from({ length: 9 }, () => ({ ...later, isPaused: true })))).toEqual([
+      "unanswered",
+      1,
+    ]);
+  });
+
+  it("is asked after again when the service as a whole did not answer, however often", async () => {
+    expect(await ask(Array.from({ length: 9 }, () => later))).toEqual(["there", 10]);
+  });
+
+  it("is given up when the service fails on it alone", async () => {
+    const alone: Later = { ...later, acted: "maybe", blame: "request" };
+    expect(await ask(Array.from({ length: 9 }, () => alone))).toEqual(["unanswered", 3]);
+  });
 });
