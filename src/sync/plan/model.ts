@@ -163,7 +163,6 @@ export interface Difference {
   }[];
   /** Files newly found to be left out; none of their rows has a resource. */
   readonly skipped: readonly (Skip & { readonly known?: KnownFile })[];
-  readonly unchanged: number;
   /** Entries of paths with work under way, which were left alone. */
   readonly leftAlone: readonly ScanEntry[];
   /** How many rows with a resource were left alone as well, and have no file, be it under another name. */

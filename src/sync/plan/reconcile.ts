@@ -60,7 +60,6 @@ export function* reconcileInSteps(
   const missing: KnownFile[] = [];
   const refused: Difference["refused"][number][] = [];
   const skipped: Difference["skipped"][number][] = [];
-  let unchanged = 0;
   const alone = new Set(leftAlone.map(({ path }) => path));
   const missingBusy: KnownFile[] = [];
 
@@ -90,8 +89,7 @@ export function* reconcileInSteps(
       continue;
     }
     entries.delete(row.path);
-    if (isSettled(row, entry, options)) unchanged += 1;
-    else changed.push({ entry, known: row });
+    if (!isSettled(row, entry, options)) changed.push({ entry, known: row });
   }
   // What is left in `entries` has no living row of its own, so a held row of that path takes it, whatever it holds now.
   const { back, restored, displaced } = placeHeld(heldHere, entries, options);
@@ -113,8 +111,7 @@ export function* reconcileInSteps(
     const reason = refusal?.reason ?? skip?.reason ?? "";
     // A resource is not deleted because this version no longer takes the kind: a person is told instead.
     if (refusal !== undefined || row.docId !== null) refused.push({ path: row.path, reason, known: row });
-    else if (skip !== undefined && isToldSkip(row, skip, options)) unchanged += 1;
-    else if (skip !== undefined) skipped.push({ ...skip, known: row });
+    else if (skip !== undefined && !isToldSkip(row, skip, options)) skipped.push({ ...skip, known: row });
   }
   const gone = stuckIds.size === 0 ? pairs.gone : pairs.gone.filter(({ id }) => !stuckIds.has(id));
   for (const refusal of refusals.values()) if (!busy(refusal.path)) refused.push(refusal);
@@ -140,7 +137,6 @@ export function* reconcileInSteps(
     forgotten: gone.filter((row) => row.docId === null),
     refused,
     skipped: yield* sortInSteps(skipped, byPath),
-    unchanged,
     leftAlone,
     missingBusy: missingBusy.length - renamedBusy,
     renamedBusy,
