@@ -317,6 +317,11 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "refusal-meant",
+    does: "a single 401 or 403 keeps everything from being sent for a minute",
+    patches: [patch("remote/pacer.ts", "? 0\n        : delayMs(", "? 60_000\n        : delayMs(")],
+  },
+  {
     name: "no-gate",
     does: "failures of the service do not close the gate",
     patches: [

@@ -14,6 +14,7 @@ import type { Owners } from "./expected.ts";
 import type { Judge } from "./judge.ts";
 import { Crash, type Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
+import { openRefusalWatch } from "./refusals.ts";
 import { API_URL, DB_URL, RESOURCES_URL, SERVICE_KEY } from "./service.ts";
 import type { Watching } from "./watcher.ts";
 
@@ -123,6 +124,8 @@ export function openRunner(options: RunnerOptions): Runner {
     startIn(restMs, wanted);
   };
 
+  const running = (): Daemon | undefined => (planned === undefined ? current?.daemon : undefined);
+  const watchRefusals = openRefusalWatch({ clock, network, judge, running });
   const optionsOf = (process: SimulatedProcess): DaemonOptions => ({
     stateDir: machine.stateDir(),
     service: { apiUrl: API_URL, dbUrl: DB_URL, resourcesUrl: RESOURCES_URL, pauthkey: SERVICE_KEY },
@@ -162,7 +165,10 @@ export function openRunner(options: RunnerOptions): Runner {
             judge().leaves(request);
             return network.pass(request);
           },
-          onDelivered: (request, answer) => judge().delivered(request, answer),
+          onDelivered: (request, answer) => {
+            watchRefusals(answer);
+            judge().delivered(request, answer);
+          },
         }),
     },
   });
@@ -228,7 +234,7 @@ export function openRunner(options: RunnerOptions): Runner {
       chunkSize = size;
     },
     chunkSize: () => chunkSizeNow,
-    running: () => (planned === undefined ? current?.daemon : undefined),
+    running,
   };
 }
 
