@@ -25,7 +25,7 @@ export const ALONE = [
   "test/sync/control/control.test.ts",
   "test/sync/document/{read,read-faults}.test.ts",
   "test/sync/pass/pass.test.ts",
-  "test/sync/watch/source-watch.test.ts",
+  "test/sync/watch/{source-watch,thread}.test.ts",
 ];
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
 import { follow, followFound, openPatience } from "../../../src/sync/actions/follow.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
@@ -82,6 +82,43 @@ describe("a resource that the service works on", () => {
   });
 });
 
+describe("a resource that is followed for long", () => {
+  /** Follows it by a clock that goes on by so much at each question. */
+  const followFor = async (stepMs: number, answers: readonly Reply<unknown>[]): Promise<unknown> => {
+    let nowMs = 0;
+    const context = contextOf(answers);
+    const { remote } = context;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+    const read: typeof remote.read = async (docId, reading) => {
+      nowMs += stepMs;
+      return await remote.read(docId, reading);
+    };
+    try {
+      return await follow({ ...context, remote: { ...remote, read } }, "a", never);
+    } finally {
+      clock.mockRestore();
+    }
+  };
+
+  it("is gone when nothing else was said for fifteen seconds", async () => {
+    expect(await followFor(5000, [GONE])).toEqual({ kind: "gone" });
+    expect(asked).toBe(4);
+  });
+
+  it("is gone by the time since it was last there", async () => {
+    const seen = [GONE, GONE, GONE, QUEUED, GONE, GONE, GONE, shown()];
+    expect(await followFor(5000, seen)).toMatchObject({ kind: "done" });
+  });
+
+  it("is left after 25 days", async () => {
+    expect(await followFor(24 * 3_600_000, [QUEUED])).toMatchObject({
+      kind: "later",
+      reason: "the service has worked on it for 624 hours",
+    });
+    expect(asked).toBe(26);
+  });
+});
+
 describe("a resource whose answer was lost", () => {
   it.each<[what: string, answers: Reply<unknown>[], end: unknown]>([
     ["is found as it is", [shown()], { kind: "done" }],
@@ -114,5 +151,20 @@ describe("patience with an earlier request of the same key", () => {
     expect(await waits({ isUnderWay: true, retryAfterMs: 1 })).toEqual([true, 1]);
     expect(await waits({})).toEqual([false, 0]);
     expect(await waits({ isUnderWay: false })).toEqual([false, 0]);
+  });
+
+  it("ends when the service works on it for longer than it may", async () => {
+    let nowMs = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+    const aside = async (): Promise<void> => await Promise.resolve();
+    const patience = openPatience({ aside, signal } as unknown as ActionContext);
+    const answer = async (): Promise<boolean> =>
+      await patience.wait({ ...later("request"), isUnderWay: true });
+    expect(await answer()).toBe(true);
+    nowMs = 6 * 3_600_000;
+    expect(await answer()).toBe(true);
+    nowMs += 1;
+    expect(await answer()).toBe(false);
+    clock.mockRestore();
   });
 });

@@ -3,6 +3,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -108,6 +109,19 @@ describe("making a ledger", () => {
     expect(readdirSync(folder).toSorted()).toEqual(["ledger.db", "ledger.mark"]);
     expect(readStatus(folder, 10)?.sources).toMatchObject([{ path: "/docs", inAgreement: 500 }]);
   });
+});
+
+it("a ledger that was made and closed leaves none of its files open", async () => {
+  const openFiles = (): string[] =>
+    readdirSync("/proc/self/fd").flatMap((fd) => {
+      try {
+        return [readlinkSync(`/proc/self/fd/${fd}`)];
+      } catch {
+        return []; // closed meanwhile
+      }
+    });
+  await writeLedger();
+  expect(openFiles().filter((path) => path.startsWith(folder))).toEqual([]);
 });
 
 describe("a ledger that is taken away from under a daemon", () => {

@@ -59,6 +59,17 @@ describe("links that are followed", () => {
     expect(new Set(scan.entries.map(({ ino }) => ino)).size).toBe(scan.entries.length);
   });
 
+  it("have a number of their own however deep they lie in a linked folder, which is watched as well", async () => {
+    addFiles(root, { "d/e/g/x.md": "x" });
+    link("f", "d");
+    const rules = follow();
+    const { entries } = await scanSource(root, rules);
+    const of = (path: string) => entries.find((entry) => entry.path === path);
+    expect(of("f/e/g/x.md")?.link?.real).toBe(join(root, "d/e/g/x.md"));
+    expect(of("f/e/g/x.md")?.ino).not.toBe(of("d/e/g/x.md")?.ino);
+    expect(of("f/e/g/x.md")?.ino).toBeDefined();
+  });
+
   it("keep their number when they are renamed or what they lead to is, and change it when they lead elsewhere", async () => {
     addFiles(root, { "a.md": "a", "b.md": "b", "d/x.md": "x" });
     link("l.md", "a.md");
