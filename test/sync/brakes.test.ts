@@ -271,6 +271,19 @@ describe("what is held", () => {
     ]);
   });
 
+  it("is joined by the last file of the folder, found missing by itself", async () => {
+    fill(2);
+    const { daemon, end } = await watch();
+    drop(0, 2);
+    await until(() => state(daemon)?.held === 2 && daemon.status().idle);
+    world.write("1.txt", "written again");
+    await until(() => state(daemon)?.held === 1 && daemon.status().idle);
+    drop(1, 2);
+    await until(() => state(daemon)?.held === 2 || deletes() > 0);
+    expect([state(daemon)?.holdReason, deletes()]).toEqual(["the folder was emptied", 0]);
+    await end();
+  });
+
   it("is sent when it comes back, if the service never had what it was when it went", async () => {
     fill(6, "d/");
     await sync();

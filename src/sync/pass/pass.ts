@@ -263,6 +263,10 @@ export function openPasses({
     return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
   };
 
+  /** How many files are missing, wherever they lie: a look at a part of the source sees no others that are held. */
+  const missingInAll = ({ gone, missingBusy }: Compared, { held }: SourceRow): number =>
+    deletes.missingWith(gone.filter(isNewlyGone)) + held + missingBusy;
+
   /** Where the last looks met something unreadable; undefined before the first look at the whole source. */
   let unreadable: ReadonlySet<RelativePath> | undefined;
   /** How many places are unreadable as of this scan: a part of the source that is open again counts no longer. */
@@ -306,7 +310,7 @@ export function openPasses({
     // One scan alone may miss a file that moves while it runs, and only a whole one shows that a folder was emptied, how
     // much of it another root holds, or that files in flight are gone rather than renamed.
     const mayBeEmpty = (): boolean =>
-      losesAll(deletes.missingWith(difference.gone) + difference.missingBusy, deletes.facts(before)) ||
+      losesAll(missingInAll(difference, before), deletes.facts(before)) ||
       (difference.missingBusy > 0 && mayHold(difference.gone, deletes.facts(before, difference))) ||
       !isSameRoot(scan.root, before.root);
     // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.

@@ -133,9 +133,8 @@ export function mayHold(
 ): boolean {
   const open = gone.filter(({ state }) => state !== "doomed");
   const added = open.filter(({ state }) => state !== "held").length;
-  const missing = open.length + facts.missingBusy;
-  const count = Math.max(missing, facts.heldBefore + added + facts.missingBusy);
-  return added > 0 && (losesAll(missing, facts) || losesAllBefore(open, facts) || isMass(count, facts));
+  const count = Math.max(open.length, facts.heldBefore + added) + facts.missingBusy;
+  return added > 0 && (losesAll(count, facts) || losesAllBefore(open, facts) || isMass(count, facts));
 }
 
 /**
