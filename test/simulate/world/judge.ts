@@ -200,6 +200,8 @@ export function openJudge(options: JudgeOptions): Judge {
     // What is to be cut in another way is sent anew, and by then nobody knows whether the old one is there.
     if (lost.get(placeIn(resource)) === chunkSizeOf(resource)) {
       remade += 1;
+      // One that the list does not show is made once more: it is the same file of those that were lost.
+      lost.delete(placeIn(resource));
       if (remade > REMADE_MAX + options.concurrency) {
         fail("refilled", `${remade} of the resources that the service lost were made again unasked`);
       }
