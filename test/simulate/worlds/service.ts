@@ -22,7 +22,7 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
     name: "normalising",
     does: "the service trims lines, composes Unicode and truncates titles",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history) => {
       const normalisation = {
         trims: random.chance(0.7),
