@@ -70,7 +70,7 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
     name: "wrong-lists",
     does: "lists answer 200 with a part of the resources, in another order, or as they were a minute ago",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const happenings: Happening[] = Array.from({ length: 1 + random.below(3) }, () => ({
         atMs: random.between(0, endMs),
