@@ -8,7 +8,7 @@ import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
 import { mixIn, RERANKED_DEPTH, RERANKER_SHARE, SENTENCE_SHARE, stretched, typical } from "./rerank.ts";
 import type { Reranker } from "./reranker.ts";
-import { fallingScores, scoreOf, type ScoredHit } from "./score.ts";
+import { movedMaxOf, scoreOf, shownScores, type ScoredHit } from "./score.ts";
 
 /** A question to the knowledge base. */
 export interface SearchRequest {
@@ -64,7 +64,8 @@ export async function search(
   const ranked = async (evidence: Evidence): Promise<Scored[]> => {
     const hits = candidates(evidence, total, limit);
     const order = isDeep ? await reranked(store, reranker, request, hits, vector) : hits;
-    return bestOf(scored(order), request);
+    // What puts hits in order once more depends on the chunks alone, and knows more than their own scores do.
+    return bestOf(scored(order, isDeep ? Infinity : movedMaxOf(evidence.scopeChunks)), request);
   };
 
   let wanted = await ranked(await store.evidence({ ...ask, withChunks: false }));
@@ -167,10 +168,10 @@ function candidates(
 const NO_WORDS = { matched: 0, strength: 0 };
 
 /** By descending score. Among equal mixes the stronger evidence goes first: their scores must not depend on which was stored first. */
-function scored(hits: readonly Candidate[]): Scored[] {
+function scored(hits: readonly Candidate[], movedMax: number): Scored[] {
   const ranking = hits.toSorted((a, b) => b.mix - a.mix || b.score - a.score || a.row - b.row);
-  const scores = fallingScores(ranking);
-  return ranking.map(({ row }, at) => ({ row, score: scores[at] ?? 0 }));
+  const scores = shownScores(ranking, movedMax);
+  return ranking.map(({ row }, at) => ({ row, score: scores[at] ?? 0 })).sort((a, b) => b.score - a.score);
 }
 
 /** Those that the request asks for, and those that are as good as the last of them: among these the ids decide. */

@@ -374,6 +374,8 @@ export interface EvidenceQuery {
 
 export interface Evidence {
   readonly lexical: LexicalHits;
+  /** Chunks of the owner's part of the collection, filtered out or not. */
+  readonly scopeChunks: number;
   /** Undefined where it was not asked for. */
   readonly nearest: readonly VectorHit[] | undefined;
   /** Cosines of hits by words that are not among the nearest; one without a vector is left out. */

@@ -148,23 +148,20 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
 /** Chunks that `high_accuracy` puts in order once more. */
 const JUDGED_MAX = 50;
 
+/** How far the ranking of a part of so many chunks may move a score. */
+export function movedMax(tier: Tier, chunks: number): number {
+  if (tier === "high_accuracy") return Infinity;
+  return 0.095 * Math.min(1, Math.max(0, Math.log10(chunks / 30) / 2));
+}
+
 /**
- * The scores of hits in the order in which they were answered: their own, made to fall by giving neighbours their mean, as the
- * formula of isotonic regression has it.
+ * The scores that are shown of hits in the order of their ranking: each own one moved towards the middle of the least before it
+ * and the most behind it.
  */
-export function fallingScores(own: readonly number[]): number[] {
-  const sums = [0];
-  for (const score of own) sums.push((sums.at(-1) ?? 0) + score);
-  const mean = (from: number, to: number): number =>
-    ((sums[to + 1] ?? 0) - (sums[from] ?? 0)) / (to + 1 - from);
-  return own.map((_, at) => {
-    let least = Infinity;
-    for (let from = 0; from <= at; from++) {
-      let most = -Infinity;
-      for (let to = at; to < own.length; to++) most = Math.max(most, mean(from, to));
-      least = Math.min(least, most);
-    }
-    return least;
+export function shownScores(own: readonly number[], most: number): number[] {
+  return own.map((score, at) => {
+    const falling = (Math.min(...own.slice(0, at + 1)) + Math.max(...own.slice(at))) / 2;
+    return score + Math.sign(falling - score) * Math.min(most, Math.abs(falling - score));
   });
 }
 
@@ -209,9 +206,9 @@ function ownScore(
   if (matched === 0 && (cosine ?? 0) <= 0.2) return 0;
   const coverage = total > 0 ? matched / total : 0;
   const about = total > 0 ? Math.log(1 + strength * Math.min(1, 6 / total)) : 0;
-  let logit = -3.78 + 1.39 * coverage + 2.35 * about;
-  if (cosine !== undefined) logit = -2.66 + 0.5 * logit + 5.02 * Math.max(0.2, cosine);
-  const score = 1 / (1 + Math.exp(-0.7 - logit));
+  let logit = -3.77 + 1.42 * coverage + 2.33 * about;
+  if (cosine !== undefined) logit = -2.49 + 0.53 * logit + 4.68 * Math.max(0.2, cosine);
+  const score = 1 / (1 + Math.exp(-0.67 - logit));
   return total > 0 ? score : 0.3 * score;
 }
 

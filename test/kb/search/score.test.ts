@@ -1,7 +1,7 @@
-import { array, assert, double, option, property, record } from "fast-check";
+import { array, assert, double, integer, option, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchOf, queryWords } from "../../../src/kb/lexical/word-match.ts";
-import { COSINE_NOISE, fallingScores, scoreOf } from "../../../src/kb/search/score.ts";
+import { COSINE_NOISE, movedMaxOf, scoreOf, shownScores } from "../../../src/kb/search/score.ts";
 
 const share = double({ min: 0, max: 1, noNaN: true });
 const cosine = double({ min: -1, max: 1, noNaN: true });
@@ -82,27 +82,64 @@ describe("the score of a chunk", () => {
   });
 });
 
-describe("fallingScores", () => {
+describe("shownScores", () => {
   const ranking = array(record({ mix: share, score: double({ min: 0.001, max: 1, noNaN: true }) }), {
     maxLength: 20,
   }).map((list) => list.toSorted((a, b) => b.mix - a.mix));
 
-  it("falls with the rank, within the hits' own scores, and keeps their mean", () => {
+  const MANY = 1_000_000;
+
+  it("moves no score by a tenth, and none in a small collection", () => {
     assert(
       property(ranking, (list) => {
-        const scores = fallingScores(list);
-        for (const [at, { mix }] of list.entries()) {
-          const [score = 0, next = 0] = scores.slice(at);
-          const isLast = at + 1 === list.length;
-          expect(isLast || (list[at + 1]?.mix === mix ? next <= score : next < score)).toBe(true);
+        const large = shownScores(list, movedMaxOf(MANY));
+        const small = shownScores(list, movedMaxOf(30));
+        for (const [at, { score }] of list.entries()) {
+          expect(small[at]).toBeCloseTo(score, 7);
+          expect(Math.abs((large[at] ?? 0) - (small[at] ?? 0))).toBeLessThan(0.1);
         }
-        const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-        expect(sum(scores)).toBeCloseTo(sum(list.map(({ score }) => score)), 6);
-        expect(Math.max(0, ...scores)).toBeLessThanOrEqual(
-          Math.max(0, ...list.map(({ score }) => score)) + 1e-9,
-        );
       }),
     );
+  });
+
+  it("moves scores further the larger the collection is", () => {
+    assert(
+      property(
+        ranking,
+        integer({ min: 0, max: 5000 }),
+        integer({ min: 0, max: 5000 }),
+        (list, one, other) => {
+          const moved = (chunks: number): number[] =>
+            shownScores(list, movedMaxOf(chunks)).map((shown, at) =>
+              Math.abs(shown - (list[at]?.score ?? 0)),
+            );
+          const most = moved(Math.max(one, other));
+          for (const [at, less] of moved(Math.min(one, other)).entries())
+            expect(less).toBeLessThanOrEqual((most[at] ?? 0) + 1e-6);
+        },
+      ),
+    );
+  });
+
+  it("falls with the rank where no own score rises by as much as it may move two", () => {
+    assert(
+      property(ranking, (list) => {
+        const near = list.map(({ mix, score }) => ({ mix, score: 0.4 + score * 0.18 }));
+        const scores = shownScores(near, movedMaxOf(MANY));
+        for (const [at, { mix }] of near.slice(0, -1).entries()) {
+          const [shown = 0, next = 1] = scores.slice(at);
+          expect(near[at + 1]?.mix === mix ? next <= shown : next < shown).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it("lets a hit of far more evidence than an earlier one go before it", () => {
+    const list = [
+      { mix: 2, score: 0.3 },
+      { mix: 1, score: 0.8 },
+    ];
+    expect(shownScores(list, movedMaxOf(MANY)).map((score) => score.toFixed(3))).toEqual(["0.395", "0.705"]);
   });
 
   it("is the hits' own where these fall by themselves", () => {
@@ -110,17 +147,7 @@ describe("fallingScores", () => {
       { mix: 2, score: 0.8 },
       { mix: 1, score: 0.3 },
     ];
-    expect(fallingScores(list)).toEqual([0.8, 0.3]);
-  });
-
-  it("gives neighbours in the wrong order the mean of both", () => {
-    const list = [
-      { mix: 3, score: 0.9 },
-      { mix: 2, score: 0.3 },
-      { mix: 1, score: 0.5 },
-    ];
-    const [best, second, third] = fallingScores(list);
-    expect([best, second?.toFixed(6), third?.toFixed(6)]).toEqual([0.9, "0.400000", "0.400000"]);
-    expect(second).toBeGreaterThan(third ?? 1);
+    expect(shownScores(list, movedMaxOf(MANY))[0]).toBe(0.8);
+    expect(shownScores(list, movedMaxOf(MANY))[1]).toBeCloseTo(0.3, 7);
   });
 });

@@ -126,7 +126,9 @@ describe("search", () => {
   it("gives a good answer a high score and a poor one a low score in each tier", async () => {
     for (const tier of ["fastest", "moderate"] as const) {
       expect((await ask("cat sleeps sofa", tier)).results[0]?.score).toBeGreaterThan(0.5);
-      expect((await ask("sofa quantum chromodynamics lecture", tier)).results[0]?.score).toBeLessThan(0.5);
+      const poor = (await ask("sofa quantum chromodynamics lecture", tier)).results;
+      const cat = poor.find(({ payload }) => payload.content === TEXTS[0]);
+      expect(cat?.score).toBeLessThan(0.5);
     }
   });
 

@@ -40,6 +40,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       expect((await fixture.store.evidence({ ...ask, withChunks: false })).chunks).toEqual([]);
       expect(await fixture.store.evidence({ ...ask, scope: await scope("nobody", "moderate") })).toEqual({
         lexical: { hits: [], ceiling: 0 },
+        scopeChunks: 0,
         nearest: [],
         others: [],
         nearestMatches: [],

@@ -147,7 +147,8 @@ export function openSearcher(path: string): Searcher {
     const nearestMatches = lexical.matches(place, query.lexical.query, onlyNear);
     const rows = query.withChunks ? [...hits, ...onlyNear] : [];
     const chunks = lookups.chunksByRow(place.range, rows);
-    return { lexical: words, nearest, others: others ?? [], nearestMatches, chunks };
+    const scopeChunks = place.chunks;
+    return { lexical: words, scopeChunks, nearest, others: others ?? [], nearestMatches, chunks };
   };
 
   /** Searches again and again, each time over one state, until all that the search needs is in memory; others are answered between. */
@@ -198,6 +199,7 @@ export function openSearcher(path: string): Searcher {
     evidence: inSlices(
       ({ nearest }: EvidenceQuery) => ({
         lexical: { hits: [], ceiling: 0 },
+        scopeChunks: 0,
         nearest: nearest && [],
         others: [],
         nearestMatches: [],
