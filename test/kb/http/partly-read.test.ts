@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { drawing } from "../ingest/extract/picture-fixture.ts";
 import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
@@ -57,3 +58,21 @@ it("tells of one that is taken in after the answer", SLOW, async () => {
   const { json } = await running.send("GET", `/api/rag/resource/${made.json.data._id}`);
   expect(json.data.metadata.warning).toContain("Page 3 was not read: 2 pages have no text layer");
 });
+
+it(
+  "takes a drawing in without what was recognised in it, says so, and finds it by none of it",
+  SLOW,
+  async () => {
+    const form = fileForm(await drawing().png().toBuffer(), "drawing.png");
+    const { file_url: url } = (await running.send("POST", "/image/processing/upload", { body: form })).json;
+    const body = createBody({ content: undefined, url, owner_id: "draughtsman" });
+    const made = await running.send("POST", "/api/rag/resource", { body });
+    expect(made.status).toBe(201);
+    const metadata = { status: "chunked", warning: expect.stringContaining("Page 1 was left out") };
+    expect(made.json.data.metadata).toEqual(metadata);
+    const { data } = (await running.send("GET", `/api/rag/resource/${made.json.data._id}`)).json;
+    expect(data).toMatchObject({ content: "", metadata });
+    const { data: found } = (await running.send("GET", `/api/rag/resource/${data._id}/chunks`)).json;
+    expect(found.chunks).toEqual([]);
+  },
+);

@@ -2,13 +2,13 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import { openPageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
 import type { MediaType } from "./media-type.ts";
-import { holdsText, ocrText } from "./ocr-layout.ts";
+import { holdsScraps, holdsText, ocrText, type OcrPage } from "./ocr-layout.ts";
 import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "./ocr.ts";
 import { openPdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
 import type { TextForm } from "./text-form.ts";
-import { unreadWords } from "./unread-words.ts";
+import { scrapsWords, unreadWords } from "./unread-words.ts";
 
 /** A file on disk and what `detectMediaType` found it to be. */
 export interface ExtractableFile {
@@ -117,20 +117,23 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     const texts = [...(await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0))];
     const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
     let unread: readonly UnreadPage[] = [];
+    let scraps: readonly number[] = [];
     if (pictures.length > 0 && ocr.pagesMax > 0) {
       const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
       const read = await whileWaiting(() => ocr.readPages(path, pictures, ask), heldChars);
       unread = read.unread;
+      scraps = scrapPages(read.pages);
       for (const page of read.pages) {
         if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
       }
     }
     const text = bounded(texts.filter((page) => page !== "").join(PAGE_BREAK), charsMax, path);
     const words = `${pictures.length} pages have no text layer`;
-    const warning = unreadWords(unread, { count: pictures.length, words });
-    if (text !== "") return { text, pages: texts.length, ...(warning !== undefined && { warning }) };
+    const warning = warningOf(scraps, unreadWords(unread, { count: pictures.length, words }));
+    if (text !== "") return { text, pages: texts.length, ...warning };
     const failure = failureOf({ unread });
     if (failure !== undefined) throw failure;
+    if (scraps.length > 0) return { text, pages: texts.length, ...warning };
     const looked = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
     const sought = ocr.pagesMax > 0 ? `, and none was recognised in ${looked}` : "";
     throw new KbsyncError(
@@ -162,13 +165,15 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant }), 0);
     const texts = read.pages.filter(({ lines }) => holdsText(lines)).map(ocrText);
     const count = read.pages.length + read.unread.length;
-    const warning = unreadWords(read.unread, { count, words: `it has ${count} pages` });
+    const scraps = scrapPages(read.pages);
+    const warning = warningOf(scraps, unreadWords(read.unread, { count, words: `it has ${count} pages` }));
     if (texts.length > 0) {
       const text = bounded(texts.join(PAGE_BREAK), charsMax, path);
-      return { text, pages: count, ...(warning !== undefined && { warning }) };
+      return { text, pages: count, ...warning };
     }
     const failure = failureOf(read);
     if (failure !== undefined) throw failure;
+    if (scraps.length > 0) return { text: "", pages: count, ...warning };
     throw new KbsyncError("no text was recognised in the image", {
       code: "image_without_text",
       subject: path,
@@ -229,6 +234,16 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       ocr.close();
     },
   };
+}
+
+/** Numbers of the pages of which only scraps were recognised. */
+function scrapPages(pages: readonly OcrPage[]): readonly number[] {
+  return pages.filter(({ lines }) => holdsScraps(lines)).map(({ page }) => page);
+}
+
+function warningOf(scraps: readonly number[], unread: string | undefined): { readonly warning?: string } {
+  const sentences = [scrapsWords(scraps), unread].filter((one) => one !== undefined);
+  return sentences.length === 0 ? {} : { warning: sentences.join(" ") };
 }
 
 /** A page is declared as one, or nothing is declared; and its bytes agree, for much that is named so is a template. */

@@ -28,6 +28,13 @@ export function unreadWords(
   return sentences.join(" ");
 }
 
+/** Says which pages were left out because what was recognised there is no text; undefined for none. */
+export function scrapsWords(pages: readonly number[]): string | undefined {
+  if (pages.length === 0) return undefined;
+  const were = pages.length === 1 ? "was" : "were";
+  return `${pagesWords(pages)} ${were} left out: what was recognised there is no text, perhaps a drawing, or a script of none of kb.ocr.languages.`;
+}
+
 function pagesWords(pages: readonly number[]): string {
   const runs: { first: number; last: number }[] = [];
   for (const page of pages) {

@@ -1,5 +1,10 @@
 import { expect, it } from "vitest";
-import { boxInPicture } from "../../../../src/kb/ingest/extract/ocr-layout.ts";
+import {
+  boxInPicture,
+  holdsScraps,
+  holdsText,
+  type OcrLine,
+} from "../../../../src/kb/ingest/extract/ocr-layout.ts";
 
 // A picture of 100 × 60 pixels, read at twice its size; a box at 10 to 30 across and 5 to 15 down.
 it.each([
@@ -10,4 +15,36 @@ it.each([
 ] as const)("a box read at a turn of %d degrees is one of the picture itself", (turned, size, box) => {
   const page = { ...size, turned, pictureWidthPx: 100, pictureHeightPx: 60 };
   expect(boxInPicture(page, box)).toEqual({ left: 10, top: 5, right: 30, bottom: 15 });
+});
+
+/** A line of words with one confidence. */
+function line(text: string, confidence: number): OcrLine {
+  const box = { left: 0, top: 0, right: 0, bottom: 0 };
+  const words = text.split(" ").map((word) => ({ text: word, confidence, box }));
+  return { text, confidence, box, words, startsParagraph: false };
+}
+
+it.each([
+  { name: "words read with confidence", lines: [line("The crane lifts", 0.9)], is: "text" },
+  { name: "numbers", lines: [line("1204 339", 0.8)], is: "text" },
+  {
+    name: "a few uncertain words among many certain",
+    lines: [line("The new crane", 0.9), line("xw", 0.2)],
+    is: "text",
+  },
+  { name: "words read without confidence", lines: [line("GAGE EEC URULLRE", 0.3)], is: "scraps" },
+  {
+    name: "one certain word among scraps",
+    lines: [line("Gargi", 0.9), line("wf Agel AR AER Bl", 0.3)],
+    is: "scraps",
+  },
+  { name: "single letters, however certain", lines: [line("A b C d E f", 0.95)], is: "scraps" },
+  { name: "signs without letters", lines: [line("| -- ° \\ _/ [] ()", 0.9)], is: "nothing" },
+  { name: "a speck", lines: [line("NN", 0.3)], is: "nothing" },
+  { name: "no lines", lines: [], is: "nothing" },
+])("what was read as $name is $is", ({ lines, is }) => {
+  expect({ text: holdsText(lines), scraps: holdsScraps(lines) }).toEqual({
+    text: is === "text",
+    scraps: is === "scraps",
+  });
 });

@@ -9,7 +9,7 @@ import { detectMediaType } from "../../../../src/kb/ingest/extract/media-type.ts
 import { ocrText } from "../../../../src/kb/ingest/extract/ocr-layout.ts";
 import { openOcr } from "../../../../src/kb/ingest/extract/ocr.ts";
 import { buildPdf, textPage } from "./pdf-fixture.ts";
-import { bitmap, bitmapHeader, MARGIN_PX, picture, scannedPage } from "./picture-fixture.ts";
+import { bitmap, bitmapHeader, drawing, MARGIN_PX, picture, scannedPage } from "./picture-fixture.ts";
 
 const samples = join(import.meta.dirname, "../../../../../shared/data/images");
 const LINES = ["Minutes of the harbour board", "", "The new crane lifts forty tons."];
@@ -181,6 +181,47 @@ describe("scanned PDFs", SLOW, () => {
     const [one, two] = await Promise.all([extractor.extractText(file), extractor.extractText(file)]);
     expect(two).toBe(one);
   });
+});
+
+describe("what is recognised in a drawing", SLOW, () => {
+  it("is no text of the document, which says so", async () => {
+    const { text, warning } = await extract(await drawing().png().toBuffer());
+    expect(text).toBe("");
+    expect(warning).toMatch(/^Page 1 was left out: .* no text/);
+  });
+
+  it("leaves the text of other pages as it is", async () => {
+    const pdf = buildPdf([await scannedPage(drawn), await scannedPage(drawing()), textPage(["typed"])]);
+    const { text, warning } = await extract(pdf);
+    expect(text).toBe(`${TEXT}\n\ntyped`);
+    expect(warning).toMatch(/^Page 2 was left out: /);
+  });
+
+  it.skipIf(!existsSync(samples)).each(["tesseract/hebrew.png", "tesseract/devatest.png"])(
+    "is as little as in a script that is not recognised: %s (skipped where ../shared/data/images is absent)",
+    async (name) => {
+      const { text, warning } = await extract(readFileSync(join(samples, name)));
+      expect(text).toBe("");
+      expect(warning).toContain("kb.ocr.languages");
+    },
+  );
+
+  it
+    .skipIf(!existsSync(samples))
+    .each([
+      "ocrmypdf/baiona_gray.png",
+      "ocrmypdf/typewriter.png",
+      "ocrmypdf/crom.png",
+      "tesseract/deslant.tif",
+      "tesseract/trainingital.tif",
+    ])(
+    "is not what words are taken for: %s (skipped where ../shared/data/images is absent)",
+    async (name) => {
+      const { text, warning } = await extract(readFileSync(join(samples, name)));
+      expect(text).toMatch(/\p{L}{4}/u);
+      expect(warning).toBeUndefined();
+    },
+  );
 });
 
 describe("pictures that are none, or too much", SLOW, () => {

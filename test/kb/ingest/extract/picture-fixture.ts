@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
+import { createCanvas } from "@napi-rs/canvas";
 import sharp, { type Sharp } from "sharp";
 import { openDrawnPdf } from "../../../../src/kb/ingest/extract/ocr-page-image.ts";
 import { buildPdf, type PageContent, textPage } from "./pdf-fixture.ts";
@@ -28,6 +29,34 @@ export async function picture(lines: readonly string[]): Promise<Sharp> {
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+/** Lines of strokes in all directions, as a script that nobody knows: of which a recogniser makes scraps of words. */
+export function drawing(): Sharp {
+  const canvas = createCanvas(1200, 900);
+  const context = canvas.getContext("2d");
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.lineWidth = 3;
+  let seed = 7;
+  const draw = (below: number): number => {
+    seed = (seed * 1_103_515_245 + 12_345) & 0x7f_ff_ff_ff;
+    return (seed / 0x7f_ff_ff_ff) * below;
+  };
+  for (let sign = 0; sign < 360; sign++) {
+    const left = 40 + (sign % 30) * 36;
+    const bottom = 60 + Math.floor(sign / 30) * 64;
+    context.beginPath();
+    for (let point = 0; point < 5; point++) {
+      const x = left + draw(24);
+      const y = bottom - draw(30);
+      if (point === 0 || point === 3) context.moveTo(x, y);
+      else context.lineTo(x, y);
+    }
+    context.stroke();
+  }
+  const raw = { width: canvas.width, height: canvas.height, channels: 4 } as const;
+  return sharp(Buffer.from(canvas.data()), { raw }).removeAlpha();
 }
 
 /** A page of a PDF that holds a picture and no text. */
