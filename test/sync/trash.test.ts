@@ -290,6 +290,24 @@ describe("an upload that is not given back as it was sent", () => {
   });
 });
 
+it.each([
+  ["upload", "a.pdf", "%PDF-1.4\nsome bytes"],
+  ["shortcut", "a.url", "[InternetShortcut]\nURL=https://example.com/\n"],
+])("an %s of which the ledger has no address is not kept, and says so", async (_, name, text) => {
+  world.write(name, text);
+  world.write("b.txt", "b");
+  await sync();
+  const ledger = new Database(ledgerFile(world.stateDir));
+  expect(ledger.prepare("UPDATE files SET file_url = NULL WHERE path = ?").run(name).changes).toBe(1);
+  ledger.close();
+  unlinkSync(path(name));
+  await sync();
+  expect(readStatus(world.stateDir, 10)?.troubled).toMatchObject([
+    { path: name, message: expect.stringContaining("its address is not known; 7 more tries") as string },
+  ]);
+  expect([world.service.live().length, kept(), trashFiles()]).toEqual([2, [], []]);
+});
+
 it("an upload under an address of another port is fetched from the service as it is reachable now", async () => {
   world.write("a.pdf", "%PDF-1.4\nsome bytes");
   world.write("b.txt", "b");
