@@ -451,6 +451,18 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [patch("watch/ground.ts", '${mountsAround(real).join(" ")}', "${mountsAround(real).length}")],
   },
   {
+    name: "held-back-uncounted",
+    does: "a file that is held back while it is written to all the time counts as one in agreement",
+    worlds: ["growing-files", "asked-for-status"],
+    patches: [
+      patch(
+        "source.ts",
+        "counts[countedAs(ledger.files.living(row.id, path)?.state)] += 1;",
+        "void countedAs;",
+      ),
+    ],
+  },
+  {
     name: "burst-unfinished",
     does: "deletes are sent before the burst that they belong to is over",
     patches: [

@@ -12,15 +12,29 @@ export function askForStatus(world: World, { conditions, happenings }: History, 
   if (statusEveryMs === undefined) return;
   const isKnowable = !happenings.some(isUnknowable);
   const spoilt = happenings.flatMap((each) => (each.kind === "spoil" ? [each.path] : []));
+  const isSpoilt = (path: string): boolean =>
+    spoilt.some((each) => path === each || path.startsWith(`${each}/`));
+  /** Since when a file's resource is another one than it should be, as far as it was asked for. */
+  let behindSince = new Map<string, { readonly sinceMs: number; readonly writtenMs: number | undefined }>();
   const ask = (): void => {
+    const nowMs = clock.nowMs();
+    const behind = judge.behind().filter(({ file }) => !isSpoilt(file.path));
+    behindSince = new Map(
+      behind.map(({ file, writtenMs }) => {
+        const before = behindSince.get(file.path);
+        // A file that changes all the time is behind since the first of the changes that were not sent.
+        const isSame = before !== undefined && before.writtenMs === writtenMs;
+        const sinceMs = isSame ? Math.min(before.sinceMs, file.changedMs) : file.changedMs;
+        return [file.path, { sinceMs, writtenMs }];
+      }),
+    );
     const daemon = runner.running();
     if (daemon !== undefined && isKnowable && disk.root() === "here" && saysAgreement(daemon.status())) {
-      const wrong = judge.wrong(
-        ({ path, changedMs }) =>
-          clock.nowMs() - changedMs > UNNOTICED_MS &&
-          !spoilt.some((each) => path === each || path.startsWith(`${each}/`)),
+      const wrong = behind.filter(
+        ({ file }) => nowMs - (behindSince.get(file.path)?.sinceMs ?? nowMs) > UNNOTICED_MS,
       );
-      if (wrong.length > 0) judge.fail("dishonest", `the status says that all agrees: ${wrong.join("; ")}`);
+      const words = wrong.map((each) => each.words).join("; ");
+      if (wrong.length > 0) judge.fail("dishonest", `the status says that all agrees: ${words}`);
     }
     if (clock.nowMs() < untilMs) clock.at(clock.nowMs() + statusEveryMs, { alive: true }, ask);
   };

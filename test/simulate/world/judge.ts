@@ -45,6 +45,12 @@ export interface Judge {
   differences(): readonly string[];
   /** What differs of the files that count, whatever else there is at the service. */
   wrong(isCounted: (file: Expected) => boolean): readonly string[];
+  /** Files that differ, each with what differs and when its resource was last written; undefined: it has none. */
+  behind(): readonly {
+    readonly file: Expected;
+    readonly words: string;
+    readonly writtenMs: number | undefined;
+  }[];
   /** Resources that no file has and that may stay, as `differences` saw them last: an audit may find and delete them. */
   leftovers(): number;
   requests(): number;
@@ -453,6 +459,11 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     wrong: (isCounted) =>
       [...paired().taken].flatMap(([file, only]) => (isCounted(file) ? wordsOf(file, only) : [])),
+    behind: () =>
+      [...paired().taken].flatMap(([file, only]) => {
+        const words = wordsOf(file, only).join(", ");
+        return words === "" ? [] : [{ file, words, writtenMs: only && service.writtenMs(only.id) }];
+      }),
     leftovers: () => leftovers,
     requests: () => requests,
     changes: () => changes,
