@@ -167,6 +167,25 @@ const cases: readonly Case[] = [
     },
   },
   {
+    name: "a file that the service did not answer for",
+    prepare: async () => {
+      // The answer to a first create tells the collection, whose list is then asked what became of another one.
+      world.write("first.md", "first");
+      await world.sync();
+      world.service.fault = ({ operation }) =>
+        operation === "create" ? { kind: "answer", status: 500, body: "oops" } : undefined;
+      world.write("a.md", "text");
+      await world.sync();
+    },
+    expected: {
+      ledger: { state: "parked", docId: null },
+      next: {
+        action: "create",
+        why: expect.stringMatching(/no resource of it; it was put aside, and is tried again/) as string,
+      },
+    },
+  },
+  {
     name: "a file that an ignore file leaves out",
     prepare: () => {
       world.write(".kbsyncignore", "*.md\n");

@@ -426,6 +426,11 @@ describe("what cannot be read is refused in words", () => {
     expect(await reasonOf("a.docx", bytes)).toMatch(/^(?:refused: its |skipped: there is no text)/);
   });
 
+  it("damaged: an OpenDocument file without a body", async () => {
+    const parts = { "content.xml": '<office:document-content xmlns:office="o"/>' };
+    expect(await reasonOf("a.odt", openDocument("text", "", { parts }))).toContain("it has no body");
+  });
+
   it("behind a password: ODT, and a book with copy protection", async () => {
     const encryption = { "META-INF/manifest.xml": "<m:encryption-data/>" };
     expect(await reasonOf("a.odt", openDocument("text", "", { parts: encryption }))).toContain(

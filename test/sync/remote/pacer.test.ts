@@ -74,6 +74,14 @@ describe("requests that left before the service asked to wait", () => {
     expect(pacer.state()).toMatchObject({ kind: "waiting", untilMs: 30_000 });
     expect(pacer.failures()).toBe(1);
   });
+
+  it("bring a wish for less than the shortest wait as half of that", async () => {
+    const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
+    pacer.failed(first, failure());
+    nowMs = 100;
+    pacer.failed(second, failure({ retryAfterMs: 10 }));
+    expect(pacer.state()).toMatchObject({ kind: "waiting", untilMs: 100 + 125 });
+  });
 });
 
 describe("the request that goes ahead", () => {

@@ -59,6 +59,15 @@ describe("links that are followed", () => {
     expect(new Set(scan.entries.map(({ ino }) => ino)).size).toBe(scan.entries.length);
   });
 
+  it("are unreadable, not gone, where the system cannot say what they lead to", async () => {
+    link("long.md", "x".repeat(256));
+    expect(await scanSource(root, follow())).toMatchObject({
+      entries: [],
+      skipped: [],
+      unreadable: [{ path: "long.md", code: "ENAMETOOLONG" }],
+    });
+  });
+
   it("have a number of their own however deep they lie in a linked folder, which is watched as well", async () => {
     addFiles(root, { "d/e/g/x.md": "x" });
     link("f", "d");
