@@ -1,0 +1,161 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { DEFAULT_LIMITS, RATE_DEFAULT } from "../../../src/kb/options.ts";
+import { DEFAULT_RETENTION } from "../../../src/kb/resources/housekeeping.ts";
+import { KEYS_MAX } from "../../../src/kb/resources/keys.ts";
+import { WAITING_MAX } from "../../../src/kb/resources/job-slots.ts";
+import { IMAGES_BYTES_MAX, IMAGES_MAX, USER_CHARS_MAX } from "../../../src/wire/chat.ts";
+
+const root = join(import.meta.dirname, "../../..");
+
+/** The number that a source gives a constant of its own: exported for nobody but a test, it would say less. */
+function constant(file: string, name: string): number {
+  const source = readFileSync(join(root, "src", file), "utf8");
+  const found = new RegExp(`^(?:export )?const ${name} = ([\\d_.* ]+);`, "m").exec(source);
+  if (found?.[1] === undefined) throw new Error(`src/${file} has no constant ${name} that is a number`);
+  const factors = found[1].replaceAll("_", "").split("*").map(Number);
+  return factors.reduce((product, factor) => product * factor, 1);
+}
+
+function perMinute(name: string): number {
+  const source = readFileSync(join(root, "src/kb/answering.ts"), "utf8");
+  return Number(new RegExp(`^const ${name}.*perMinute: (\\d+)`, "m").exec(source)?.[1]);
+}
+
+const count = (number: number): string => (number < 10_000 ? String(number) : number.toLocaleString("en-US"));
+const ofUnits =
+  (units: readonly (readonly [string, number])[]) =>
+  (amount: number): string => {
+    const [unit, size] = units.find(([, each]) => amount % each === 0) ?? ["", 1];
+    return `${count(amount / size)} ${unit}`;
+  };
+const bytes = ofUnits([
+  ["GB", 1024 ** 3],
+  ["MB", 1024 ** 2],
+  ["KB", 1024],
+]);
+const time = (ms: number): string =>
+  ofUnits([
+    ["hours", 3_600_000],
+    ["minutes", 60_000],
+    ["seconds", 1000],
+  ])(ms).replace(/^1 (\w+)s$/, "1 $1");
+
+const { contentBytes, requests, bodyBytes, answerBytes, ingests, requestMs } = DEFAULT_LIMITS;
+const lineBytes = contentBytes * constant("kb/http/server.ts", "ESCAPES_FACTOR");
+const timesFree = constant("lib/shares.ts", "TIMES_FREE");
+const documents = constant("kb/resources/job-slots.ts", "WIDTH");
+/** Of what one account alone may have of a shared thing. */
+const ofOne = (max: number): string => count(Math.floor((max * timesFree) / (timesFree + 1)));
+const smallBody = bytes(constant("kb/http/server.ts", "SMALL_BODY_BYTES"));
+const [questions, waiting, ofThread, byWebhook] = ["WIDTH", "LINE_MAX", "THREAD_LINE_MAX", "JOBS_MAX"].map(
+  (name) => count(constant("kb/chat/chat.ts", name)),
+);
+
+/** What each row of the table has to say, in its order. */
+const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
+  "text of a resource, uploaded file": [bytes(contentBytes)],
+  "body of a create or update": [bytes(lineBytes)],
+  "body of a question, of an agent": [
+    bytes(constant("kb/http/chat-routes.ts", "CHAT_BODY_BYTES_MAX")),
+    bytes(constant("kb/http/agent-routes.ts", "AGENT_BODY_BYTES_MAX")),
+  ],
+  "other JSON bodies": [smallBody],
+  "JSON values in a body": [
+    count(constant("kb/http/json-body.ts", "VALUES_MAX")),
+    count(constant("kb/http/json-body.ts", "LEVELS_MAX")),
+  ],
+  "requests under way at once": [
+    count(requests),
+    bytes(bodyBytes),
+    smallBody,
+    bytes(constant("kb/http/admission.ts", "SHORT_BYTES_MAX")),
+  ],
+  "share of one account": [],
+  "answers under way at once": [bytes(answerBytes), bytes(constant("kb/http/answer-room.ts", "SHORT_BYTES"))],
+  "creates, updates and uploads under way at once": [count(ingests)],
+  "links fetched at once": [
+    count(constant("kb/fetch/fetcher.ts", "FETCHES_MAX")),
+    count(constant("kb/fetch/fetcher.ts", "WAITING_MAX")),
+  ],
+  "time for a request to arrive": [
+    time(requestMs),
+    time(constant("kb/http/server.ts", "HEADERS_TIMEOUT_MS")),
+    time(constant("kb/http/server.ts", "SHORT_BODY_MS")),
+    time(constant("kb/http/bulk-routes.ts", "BULK_MS_MAX")),
+    time(requestMs),
+  ],
+  "time an answer waits for a client that does not read on": [time(DEFAULT_LIMITS.answerIdleMs)],
+  "requests of a key": [count(RATE_DEFAULT.perMinute)],
+  "valid keys of an account": [count(KEYS_MAX)],
+  "bulk create": [
+    bytes(constant("kb/http/bulk-routes.ts", "BODY_BYTES_MAX")),
+    bytes(lineBytes),
+    count(constant("kb/http/bulk-routes.ts", "WIDTH")),
+    bytes(constant("kb/http/bulk-routes.ts", "BYTES_UNDER_WAY")),
+    count(constant("kb/http/bulk-routes.ts", "BAD_LINES_MAX")),
+    count(constant("kb/http/admission.ts", "STREAMS_MAX")),
+  ],
+  connections: [
+    count(constant("kb/http/server.ts", "CONNECTIONS_MAX")),
+    count(DEFAULT_LIMITS.connectionsPerAddress),
+  ],
+  "documents that wait after their answer": [
+    count(constant("kb/resources/new-job.ts", "JOBS_MAX")),
+    bytes(constant("kb/resources/new-job.ts", "JOB_CHARS_MAX")),
+  ],
+  "documents taken in at once after their answer": [
+    count(documents),
+    count(WAITING_MAX),
+    ofOne(documents),
+    ofOne(WAITING_MAX),
+  ],
+  "webhook endpoints of an account": [count(constant("kb/webhooks/endpoints.ts", "ENDPOINTS_MAX"))],
+  "images of a question": [
+    bytes(IMAGES_BYTES_MAX),
+    count(IMAGES_MAX),
+    `${constant("kb/chat/image-reader.ts", "PIXELS_MAX") / 1_000_000} million`,
+    `${constant("kb/chat/images.ts", "FETCHES_TIMEOUT_MS") / 1000} s`,
+  ],
+  question: [count(USER_CHARS_MAX)],
+  variables: [
+    count(constant("wire/chat.ts", "VARIABLES_MAX")),
+    count(constant("wire/chat.ts", "VARIABLE_CHARS_MAX")),
+  ],
+  "questions answered at once": [questions, waiting, ofThread, byWebhook],
+  "a thread": [
+    count(constant("kb/store/sqlite/chat-writes.ts", "TURNS_MAX")),
+    count(constant("kb/store/sqlite/chat-writes.ts", "THREAD_IMAGES_MAX")),
+    `${DEFAULT_RETENTION.threadImageDays} days`,
+    count(DEFAULT_RETENTION.threadDays),
+  ],
+  "agents of an account": [count(constant("kb/agents/agents.ts", "AGENTS_MAX"))],
+  "questions a minute": [count(perMinute("AGENT_RATE")), count(perMinute("THREAD_RATE"))],
+};
+
+const AMOUNT = /\d(?:[\d,]*\d)?(?: (?:[KMG]B|million|days|hours|minutes?|seconds|s)\b)?/g;
+
+const [, table = ""] =
+  /^## Limits\n\n\| \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)/m.exec(
+    readFileSync(join(root, "docs/API.md"), "utf8"),
+  ) ?? [];
+const rows = [...table.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, name = "", text = ""]) => ({
+  name,
+  text,
+}));
+
+it("docs/API.md's table of limits has a row for each limit, and no other", () => {
+  expect(rows.map(({ name }) => name)).toEqual(Object.keys(LIMITS));
+});
+
+it.each(rows)("docs/API.md gives the limit of the code: $name", ({ name, text }) => {
+  // Numbers in code are statuses and names.
+  expect(text.replaceAll(/`[^`]*`/g, "").match(AMOUNT) ?? []).toEqual(LIMITS[name]);
+});
+
+it("docs/API.md gives the share of one account as it is", () => {
+  const { text = "" } = rows.find(({ name }) => name === "share of one account") ?? {};
+  expect(text).toContain("three times what is left free, which is three quarters of all");
+  expect(timesFree).toBe(3);
+});
