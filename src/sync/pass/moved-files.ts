@@ -24,8 +24,8 @@ export interface Place {
 /** Rows that change their path in one transaction: some 20 ms. */
 const MOVED_AT_ONCE = 10_000;
 
-/** Of paths that are marked, so many are asked for a file that has just gone: all those of one settle time but for a mass of changes. */
-const MARKED_MAX = 1000;
+/** Of paths that are marked, so many are asked for a file that has just gone: some 20 ms. */
+const MARKED_MAX = 5000;
 
 /** Files read between two turns of the loop. */
 const READ_AT_ONCE = 32;

@@ -60,6 +60,29 @@ describe("renames", () => {
   });
 });
 
+describe("copies", () => {
+  it.each([
+    ["copied as a whole, then removed", "cp -r old new && rm -r old"],
+    [
+      "moved file by file, as between file systems",
+      "cp -r --attributes-only old new; for f in old/*/*; do cp $f new/${f#old/}; rm $f; done",
+    ],
+  ])("of a folder %s keep every id", async (_, script) => {
+    // Longer than it takes on any machine: a copy that is sent before its original goes is a document of its own.
+    followed = await openFollowed(
+      { ...smallFiles(40, "old"), ...smallFiles(60, "other") },
+      { settleMs: 2000 },
+    );
+    const { agrees, ids, sent } = followed;
+    const before = ids();
+    await shell(script, followed.world.root);
+    await agrees();
+    const renamed = Object.entries(before).map(([path, id]) => [path.replace("old/", "new/"), id]);
+    expect(ids()).toEqual(Object.fromEntries(renamed));
+    expect(sent()).toEqual({ update: 40 });
+  });
+});
+
 describe("equal files", () => {
   it("are resources of their own: when one goes the other stays", async () => {
     followed = await openFollowed(
