@@ -63,9 +63,13 @@ describe("Idempotency-Key", () => {
       () => promise,
       async () => "again",
     );
+    let isDoneTwice = false;
     const second = idempotency.once(
       request,
-      async () => "twice",
+      async () => {
+        isDoneTwice = true;
+        return "twice";
+      },
       async () => "again",
     );
     await expect(second).rejects.toMatchObject({
@@ -81,6 +85,8 @@ describe("Idempotency-Key", () => {
         async () => "again",
       ),
     ).toBe("next");
+    // What was refused is not done behind the answer.
+    expect(isDoneTwice).toBe(false);
   });
 
   it("of a refused request may be used again", async () => {

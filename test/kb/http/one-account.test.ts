@@ -71,6 +71,32 @@ describe("what one account leaves open", () => {
     expect(running.log()).not.toContain("requests are refused");
   });
 
+  it.each([
+    ["that tells its length", "content-length: 12100", (body: string) => body],
+    [
+      "in chunks",
+      "transfer-encoding: chunked",
+      (body: string) => `${body.length.toString(16)}\r\n${body}\r\n`,
+    ],
+  ])("counts what arrived of a body %s until its sender leaves", async (_name, header, framed) => {
+    running = await openRunning({ limits: { bodyBytes: 16 * 1024 } });
+    const on = running;
+    const another = await on.issueKey("another");
+    const head = `content-type: application/json\r\n${header}`;
+    const socket = await sendHead(on, "/api/rag/resource", on.key, head);
+    socket.write(framed("x".repeat(12_000)));
+    const create = async (): Promise<number> =>
+      (
+        await on.send("POST", "/api/rag/resource", {
+          key: another,
+          body: createBody({ content: "word ".repeat(1600) }),
+        })
+      ).status;
+    await vi.waitFor(async () => expect(await create()).toBe(503), { timeout: 10_000 });
+    socket.destroy();
+    await vi.waitFor(async () => expect(await create()).toBe(201), { timeout: 10_000 });
+  });
+
   it("takes no more connections from one address than its share", async () => {
     running = await openRunning({ limits: { connectionsPerAddress: 3 } });
     const port = Number(new URL(running.url).port);

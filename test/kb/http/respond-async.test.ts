@@ -11,8 +11,11 @@ let held: Promise<void> | undefined;
 /** Jobs that do. */
 let waiting = 0;
 let diskIsFull = false;
+/** How far the service's clock is ahead. */
+let aheadMs = 0;
 beforeAll(async () => {
   running = await openRunning({
+    nowMs: () => Date.now() + aheadMs,
     wrapStore: (store) => ({
       ...store,
       beginJob: async (number) => {
@@ -191,6 +194,23 @@ describe("Prefer: respond-async", () => {
       content: "Later words.",
       metadata: { status: "chunked" },
     });
+  });
+
+  it("begins a change that was put off again by itself, when its time comes", async () => {
+    const { json } = await create({ content: "Patient words." });
+    const id = json.data._id;
+    await settled(id);
+    diskIsFull = true;
+    await update(id, { content: "Later words." });
+    await vi.waitFor(async () => {
+      const job = await running.store.jobOf({ accountId: await account(), id });
+      expect(job?.postponed).toBe(1);
+    }, WAIT);
+    diskIsFull = false;
+    aheadMs += 10 * 60 * 1000;
+    // Any job wakes the queue.
+    await create({ content: "Other words." });
+    expect((await settled(id)).json.data).toMatchObject({ content: "Later words." });
   });
 
   it("begins a change that was under way at an end of the process by itself, not for a later one", async () => {

@@ -382,6 +382,19 @@ describe("endpoints", () => {
     expect(message && signedBy(message, secrets)).toHaveLength(3);
   });
 
+  it("rotate their secret again without letting the first one sign for longer", async () => {
+    const { json } = await register({ secret: SECRET });
+    const rotate = async (overlapHours: number): Promise<string> => {
+      const path = `/v1/webhooks/${json.data._id}/rotate`;
+      return (await send("POST", path, { body: { overlapHours } })).json.data.secret;
+    };
+    const secrets = [SECRET, await rotate(1), await rotate(24)];
+    nowMs += 2 * HOUR_MS;
+    await create();
+    const [message] = await messages(1);
+    expect(signedBy(message as Received, secrets).toSorted()).toEqual(secrets.slice(1).toSorted());
+  });
+
   it("rotate their secret: both sign for the overlap, then the new one alone", async () => {
     const { json } = await register({ secret: SECRET });
     const rotated = await send("POST", `/v1/webhooks/${json.data._id}/rotate`, { body: { overlapHours: 2 } });

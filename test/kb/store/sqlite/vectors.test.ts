@@ -1,3 +1,7 @@
+import Database from "better-sqlite3";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import { dequantize, dotQuantized, quantize } from "../../../../src/kb/store/sqlite/quantized.ts";
@@ -161,4 +165,43 @@ describe("search by vector in a large scope", () => {
     expect(await ask()).toHaveLength(5);
     expect(await ask()).toHaveLength(5);
   });
+});
+
+it("a searcher that missed more changes than are noted reads the vectors anew", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "kbsync-vectors-"));
+  const path = join(folder, "kb.sqlite");
+  const store = await openSqliteStore({ path });
+  try {
+    const account = await store.ensureAccount("local");
+    const collection = (await store.collections(account.id)).find(({ tier }) => tier === "moderate");
+    const scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "ann" };
+    const create = async (id: string, vectors: readonly Float32Array[]): Promise<void> => {
+      const content = vectors.map((_, at) => `${id} ${at}`).join("\n\n");
+      const texts = { title: "Title", description: "", url: null, content, settings: DEFAULT_SETTINGS };
+      const key = { accountId: account.id, id: id.repeat(24), ownerId: "ann", createdAt: NOW };
+      await store.createResource(
+        { ...key, ...texts, tier: "moderate", origin: "content" },
+        { ...wordsOnly(content), vectors, fingerprint: "m" },
+      );
+    };
+    const nearest = async (vector: Float32Array): Promise<number> =>
+      (await store.nearest({ scope, vector, fingerprint: "m", limit: 1 }))[0]?.cosine ?? 0;
+    // More than are compared one by one.
+    await create(
+      "a",
+      Array.from({ length: 500 }, () => near(0)),
+    );
+    const wanted = unit(Array.from({ length: DIMENSIONS }, (_, at) => (at % 2 === 0 ? 1 : -1)));
+    expect(await nearest(wanted)).toBeLessThan(0.9);
+    await create("b", [wanted]);
+    const db = new Database(path);
+    db.exec(`
+      DELETE FROM vector_change;
+      INSERT INTO vector_change (scope, first_row, last_row) VALUES (-1, 0, 0), (-1, 0, 0)`);
+    db.close();
+    expect(await nearest(wanted)).toBeGreaterThan(0.99);
+  } finally {
+    await store.close();
+    await rm(folder, { recursive: true });
+  }
 });

@@ -4,13 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { openWriter, type Writer } from "../../../../src/kb/store/sqlite/writer.ts";
+import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
+import { wordsOnly } from "../store-fixture.ts";
 
 let folder: string;
 /** Statements that fail while they are in here. */
 const failing = new Set<string>();
+/** What SQLite does at a run of a statement, once: fail alone, or take the whole transaction back with it. */
+let once: { readonly sql: string; runsBefore: number; readonly isLost: boolean } | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-writer-"));
   failing.clear();
+  once = undefined;
   // Called with the database of each call.
   // oxlint-disable-next-line typescript/unbound-method
   const { prepare }: { prepare: (this: unknown, sql: string) => Database.Statement } = Database.prototype;
@@ -19,6 +24,11 @@ beforeEach(() => {
     const run = statement.run.bind(statement);
     statement.run = (...given) => {
       if (failing.has(sql)) throw Object.assign(new Error(`${sql} failed`), { code: "SQLITE_NOMEM" });
+      if (once?.sql === sql && once.runsBefore-- === 0) {
+        if (once.isLost) (this as Database.Database).exec("ROLLBACK");
+        once = undefined;
+        throw Object.assign(new Error(`${sql} failed`), { code: "SQLITE_IOERR" });
+      }
       return run(...given);
     };
     return statement;
@@ -45,6 +55,48 @@ it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT"])(
     failing.clear();
     expect(await account(writer, "mnop")).toBe("done");
     await writer.close();
+  },
+);
+
+/** Creates a document of one chunk for each paragraph. */
+async function create(writer: Writer, id: string, content: string): Promise<"done" | "failed"> {
+  const resource = { ...TEXTS, accountId: "f".repeat(24), id: id.repeat(24), content };
+  return writer.createResource({ resource, chunking: wordsOnly(content), alongside: undefined }).then(
+    () => "done" as const,
+    () => "failed" as const,
+  );
+}
+
+const TEXTS = {
+  tier: "fastest" as const,
+  ownerId: "ann",
+  origin: "content" as const,
+  title: "",
+  description: "",
+  url: null,
+  settings: DEFAULT_SETTINGS,
+  createdAt: "2026-01-01T00:00:00.000Z",
+};
+
+it.each([
+  ["its own changes", false, ["done", "failed", "done"]],
+  ["the whole transaction", true, ["failed", "failed", "done"]],
+] as const)(
+  "acknowledges and indexes what is written, and no more, when SQLite takes back %s",
+  async (_name, isLost, expected) => {
+    const path = join(folder, "kb.sqlite");
+    const writer = openWriter(path);
+    await writer.ensureAccount({ name: "local", ids: ["f", "a", "b", "c"].map((each) => each.repeat(24)) });
+    once = { sql: "RELEASE one", runsBefore: 1, isLost };
+    const contents = ["one\n\none more", "two\n\ntwo more\n\nand more", "three"];
+    const writes = contents.map((content, at) => create(writer, String(at), content));
+    expect(await Promise.all(writes)).toEqual(expected);
+    await writer.close();
+    const db = new Database(path);
+    const chunks = db.prepare("SELECT row FROM chunk ORDER BY row").pluck().all();
+    expect(db.prepare("SELECT rowid FROM chunk_index ORDER BY rowid").pluck().all()).toEqual(chunks);
+    expect(chunks).toHaveLength(isLost ? 1 : 3);
+    db.close();
   },
 );
 

@@ -1,0 +1,64 @@
+import { expect, it } from "vitest";
+import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { queryWords } from "../../../src/kb/lexical/word-match.ts";
+import { scoreOf } from "../../../src/kb/search/score.ts";
+import { search, type SearchedStore } from "../../../src/kb/search/search.ts";
+import type { FoundChunk } from "../../../src/kb/store/store.ts";
+
+const QUERY = "impeller";
+/** The only chunk that is near by meaning. By words it stands behind those that the mix takes. */
+const NEAR = 140;
+const COSINE = 0.9;
+const match = { matched: 1, strength: 0.9 };
+
+/** What the index of 150 chunks with the word says, the best first. */
+const store: SearchedStore = {
+  evidence: async ({ lexical }) => ({
+    lexical: {
+      hits: Array.from({ length: lexical.limit }, (_, row) => ({ row, bm25: 1000 - row, match })).slice(
+        0,
+        150,
+      ),
+      ceiling: 2000,
+    },
+    scopeChunks: 150,
+    nearest: [{ row: NEAR, cosine: COSINE }],
+    others: Array.from({ length: 100 }, (_, row) => ({ row, cosine: 0 })),
+    nearestMatches: lexical.limit > NEAR ? [] : [{ row: NEAR, match }],
+    chunks: [],
+  }),
+  chunksByRow: async (_scope, rows) =>
+    rows.map((row): FoundChunk => ({
+      row,
+      id: String(row).padStart(3, "0"),
+      text: `Chunk ${row}`,
+      start: 0,
+      end: 1,
+      headings: [],
+      resourceId: String(row),
+      title: "",
+      collectionId: "c",
+      ownerId: "ann",
+      version: 1,
+    })),
+  documentMatches: async () => [],
+  sentenceMatches: async () => [],
+};
+const embedder: Embedder = {
+  fingerprint: "one/1",
+  dimensions: 1,
+  tokensMax: 10,
+  embed: async (texts) => texts.map(() => Float32Array.of(1)),
+  close: async () => undefined,
+};
+
+it("high_accuracy counts the words of what is near however far down it stands by words, and takes no other from there", async () => {
+  const scope = { accountId: "a", collectionId: "c", ownerId: "ann" };
+  const asked = { scope, tier: "high_accuracy" as const, query: QUERY, topK: 100, scoreMin: undefined };
+  const { results } = await search(store, embedder, asked);
+  const ids = results.map(({ id }) => Number(id));
+  expect(ids.filter((row) => row >= 100)).toEqual([NEAR]);
+  const { total } = queryWords(QUERY);
+  expect(results[0]?.score).toBeCloseTo(scoreOf({ match, total, cosine: COSINE }), 6);
+  expect(ids[0]).toBe(NEAR);
+});
