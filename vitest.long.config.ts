@@ -7,18 +7,18 @@ import { RETRIES } from "./test/retries.ts";
  * killing services, the embedding model.
  */
 export const LONG_TESTS = [
-  "test/cli/{key,no-home,restore,up}.test.ts",
+  "test/cli/{journal,key,no-home,restore,up}.test.ts",
   "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
-  "test/kb/ingest/extract/{extract,hostile-pdf,ocr}.test.ts",
+  "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
   "test/kb/http/partly-read.test.ts",
   "test/kb/http/public-address.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
-  "test/kb/service/{model-change,kill,kill-model,kill-queues,stop}.test.ts",
+  "test/kb/service/{model,model-change,kill,kill-model,kill-queues,stop}.test.ts",
   "test/lib/folder-lock.test.ts",
   "test/long/image-recall.test.ts",
   "test/simulate/simulate.test.ts",
-  "test/sync/document/formats.test.ts",
+  "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/{adopt-crash,long-work,scenarios/writers}.test.ts",
 ];
 

@@ -167,27 +167,29 @@ describe("ignore files", () => {
       paths: fc.array(path, { minLength: 1, maxLength: 12 }),
     });
 
-    fc.assert(
-      fc.property(setting, ({ top, inner, folder, paths }) => {
-        const repository = makeTree({});
-        try {
+    const repository = makeTree({});
+    spawnSync("git", ["init", "-q"], { cwd: repository });
+    let runs = 0;
+    try {
+      fc.assert(
+        fc.property(setting, ({ top, inner, folder, paths }) => {
+          const root = join(repository, `run ${(runs += 1)}`);
           for (const ignoreFile of [".gitignore", ".kbsyncignore"]) {
-            writeFileSync(join(repository, ignoreFile), top.join("\n"));
-            mkdirSync(join(repository, folder), { recursive: true });
-            writeFileSync(join(repository, folder, ignoreFile), inner.join("\n"));
+            mkdirSync(join(root, folder), { recursive: true });
+            writeFileSync(join(root, ignoreFile), top.join("\n"));
+            writeFileSync(join(root, folder, ignoreFile), inner.join("\n"));
           }
-          spawnSync("git", ["init", "-q"], { cwd: repository });
           const { stdout } = spawnSync(
             "git",
             ["-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "-z", "--stdin"],
             {
-              cwd: repository,
+              cwd: root,
               input: paths.join("\0"),
               encoding: "utf8",
             },
           );
           const ignored = new Set(stdout.split("\0").filter((text) => text !== ""));
-          const rules = openRules(sourceAt(repository));
+          const rules = openRules(sourceAt(root));
           // Paths that are folders in the tree are asked for as folders by git, so as folders here.
           const folders = new Set(folder.split("/").map((_, at, parts) => parts.slice(0, at + 1).join("/")));
           for (const each of paths) {
@@ -197,12 +199,12 @@ describe("ignore files", () => {
               wanted: !ignored.has(each),
             });
           }
-        } finally {
-          removeTree(repository);
-        }
-      }),
-      { numRuns: 60 },
-    );
+        }),
+        { numRuns: 60 },
+      );
+    } finally {
+      removeTree(repository);
+    }
   });
 });
 
