@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openCappedPool, type AskOptions } from "../../../lib/capped/pool.ts";
@@ -8,7 +7,7 @@ import { siblingModule } from "../../../lib/sibling.ts";
 import type { MediaType } from "./media-type.ts";
 import type { OcrData, OcrFailure, OcrPart, OcrRequest } from "./ocr-child.ts";
 import { ocrError } from "./ocr-error.ts";
-import { pdfCpuMs } from "./pdf-budget.ts";
+import { bytesOfFile, pdfCpuMs } from "./pdf-budget.ts";
 import type { OcrPage } from "./ocr-layout.ts";
 
 /** How text in pictures is recognised; each has a default. */
@@ -169,11 +168,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
       return read;
     },
     readPages: async (path, pages, given) => {
-      // What cannot be opened is told by the child.
-      const bytes = await stat(path).then(
-        ({ size }) => size,
-        () => 0,
-      );
+      const bytes = await bytesOfFile(path);
       return await readEach({ ...ask, path, bytes, mediaType: "application/pdf" }, pages, given);
     },
     close: () => pool.close(),

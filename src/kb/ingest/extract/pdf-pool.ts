@@ -1,4 +1,3 @@
-import { stat } from "node:fs/promises";
 import {
   openCappedPool,
   type AskOptions,
@@ -6,7 +5,7 @@ import {
   type CappedPoolOptions,
 } from "../../../lib/capped/pool.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
-import { pdfCpuMs } from "./pdf-budget.ts";
+import { bytesOfFile, pdfCpuMs } from "./pdf-budget.ts";
 import type { PdfFailure, PdfPart, PdfRequest } from "./pdf-child.ts";
 import { pdfError } from "./pdf-error.ts";
 
@@ -30,11 +29,7 @@ export function openPdfPool(options: CappedPoolOptions): PdfPool {
   );
   return {
     extract: async (request, ask) => {
-      // What cannot be opened is told by the child.
-      const bytes = await stat(request.path).then(
-        ({ size }) => size,
-        () => 0,
-      );
+      const bytes = await bytesOfFile(request.path);
       return (await pool.ask({ ...request, bytes }, ask)).flat();
     },
     close: () => pool.close(),
