@@ -11,6 +11,8 @@ const WORDS_MEAN = 150;
 export interface QueryWords {
   /** Terms in order of first appearance, at most `LOOKED_UP_MAX`. */
   readonly terms: readonly string[];
+  /** Of each term: the factor of its occurrences in the query. */
+  readonly factors: readonly number[];
   /** Of each term: its weight (common-words.ts) times the factor of its occurrences; 0 for a function word. */
   readonly weights: readonly number[];
   readonly total: number;
@@ -28,8 +30,9 @@ export interface WordMatch {
 export function queryWords(query: string): QueryWords {
   const { terms: all, counts } = analyze(query);
   const terms = all.slice(0, LOOKED_UP_MAX);
-  const weights = terms.map((term, at) => queryFactor(counts[at] ?? 0) * termWeight(term));
-  return { terms, weights, total: weights.reduce((sum, weight) => sum + weight, 0) };
+  const factors = terms.map((_, at) => queryFactor(counts[at] ?? 0));
+  const weights = terms.map((term, at) => (factors[at] ?? 0) * termWeight(term));
+  return { terms, factors, weights, total: weights.reduce((sum, weight) => sum + weight, 0) };
 }
 
 /** Weighs what a chunk of `words` words holds; `counts` are the occurrences of each of the terms in it. Pure. */

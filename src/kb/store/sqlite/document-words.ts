@@ -1,5 +1,6 @@
 import { countTerms } from "../../lexical/analyzer.ts";
 import { documentScores, type WholeDocument } from "../../lexical/documents.ts";
+import { queryWords } from "../../lexical/word-match.ts";
 import type { DocumentMatch } from "../documents.ts";
 import type { Connection } from "./connection.ts";
 import { indexedText } from "./parts.ts";
@@ -49,7 +50,7 @@ export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): Do
   }
 
   return (place, query, rows) => {
-    const terms = queryTerms(place, query);
+    const terms = queryTerms(place, queryWords(query));
     if (terms === undefined) return undefined;
     const known = knownTerms(terms);
     const names = known.map(({ term }) => term);

@@ -1,6 +1,6 @@
 import { countTerms } from "../../lexical/analyzer.ts";
 import { K1, saturation } from "../../lexical/bm25.ts";
-import { matchOf, queryWords } from "../../lexical/word-match.ts";
+import { matchOf, type QueryWords } from "../../lexical/word-match.ts";
 import type { LexicalHit, LexicalHits, RowMatch } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { prepareEstimate } from "./estimate.ts";
@@ -25,9 +25,9 @@ const ESTIMATE_ERROR = 1.25;
 /** Searches by words over one connection. */
 export interface Lexical {
   /** Chunks of a place by the words of a query, best first; undefined: to be called again. */
-  search(place: Place, query: string, limit: number): LexicalHits | undefined;
+  search(place: Place, words: QueryWords, limit: number): LexicalHits | undefined;
   /** What these chunks of the place hold of the query's words; rows that are gone are left out. */
-  matches(place: Place, query: string, rows: readonly number[]): RowMatch[];
+  matches(place: Place, words: QueryWords, rows: readonly number[]): RowMatch[];
 }
 
 /**
@@ -46,19 +46,17 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     .raw();
   const estimate = prepareEstimate(postings);
 
-  const matches: Lexical["matches"] = ({ range }, query, rows) => {
-    const asked = queryWords(query);
-    return rows.flatMap((row) => {
+  const matches: Lexical["matches"] = ({ range }, asked, rows) =>
+    rows.flatMap((row) => {
       const found = row < range.first || row > range.last ? undefined : selectText.get(row);
       if (found === undefined) return [];
       const [title, headings, text, words] = found;
       const counts = countTerms(indexedText(title, headings, text), asked.terms);
       return { row, match: matchOf(asked.weights, counts, words) };
     });
-  };
 
-  const search: Lexical["search"] = (place, query, limit) => {
-    const terms = queryTerms(place, query);
+  const search: Lexical["search"] = (place, asked, limit) => {
+    const terms = queryTerms(place, asked);
     if (terms === undefined) return undefined;
     const known = knownTerms(terms);
     if (known.length === 0) return { hits: [], ceiling: 0 };
@@ -67,7 +65,6 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     const candidates = estimate(place, known, scoredMax);
     if (candidates === undefined) return undefined;
     const total = terms.reduce((sum, { weight }) => sum + weight, 0);
-    const asked = queryWords(query);
     const mean = place.words / place.chunks;
     const counted = known.map(({ term, weight }) => ({ at: asked.terms.indexOf(term), weight }));
     const best = new BestHits(limit);

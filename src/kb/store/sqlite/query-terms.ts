@@ -1,6 +1,5 @@
-import { analyze } from "../../lexical/analyzer.ts";
-import { idf, IDF_MIN, queryFactor } from "../../lexical/bm25.ts";
-import { LOOKED_UP_MAX } from "../../lexical/word-match.ts";
+import { idf, IDF_MIN } from "../../lexical/bm25.ts";
+import type { QueryWords } from "../../lexical/word-match.ts";
 import { prepareBroadWords } from "./broad-words.ts";
 import type { Connection } from "./connection.ts";
 import type { Postings } from "./postings.ts";
@@ -22,22 +21,19 @@ export interface QueryTerm {
 }
 
 /** The words of a query that count, by falling weight; undefined where a list is still to be read (postings.ts). */
-export type QueryTerms = (place: Place, query: string) => readonly QueryTerm[] | undefined;
+export type QueryTerms = (place: Place, words: QueryWords) => readonly QueryTerm[] | undefined;
 
 /** Prepares looking up the words of queries. */
 export function prepareQueryTerms(db: Connection, postings: Postings): QueryTerms {
   const broadWords = prepareBroadWords(db);
-  return (place, query) => {
-    const asked = analyze(query);
+  return (place, asked) => {
     const broad = broadWords(place);
-    const lists = asked.terms
-      .slice(0, LOOKED_UP_MAX)
-      .map((term) => (broad.has(term) ? "broad" : postings.of(place, term)));
+    const lists = asked.terms.map((term) => (broad.has(term) ? "broad" : postings.of(place, term)));
     if (lists.includes(undefined)) return undefined;
     return lists
       .map((list, at) => {
         const rows = list === "broad" ? undefined : list;
-        const factor = queryFactor(asked.counts[at] ?? 0);
+        const factor = asked.factors[at] ?? 0;
         const weight = factor * (rows === undefined ? IDF_MIN : idf(rows.length, place.chunks));
         return { term: asked.terms[at] ?? "", factor, weight, rows };
       })

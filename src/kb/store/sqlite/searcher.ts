@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
+import { queryWords } from "../../lexical/word-match.ts";
 import type { DocumentMatch, DocumentQuery } from "../documents.ts";
 import type { OwnerCounts, OwnersQuery } from "../owners.ts";
 import type { RowsQuery, SentenceMatch } from "../sentences.ts";
@@ -121,7 +122,7 @@ export function openSearcher(path: string): Searcher {
     return place === undefined ? [] : lookups.chunksByRow(place.range, rows);
   };
   const byWords = (place: Place, { query, limit }: EvidenceQuery["lexical"]): LexicalHits | undefined =>
-    lexical.search(place, query, limit);
+    lexical.search(place, queryWords(query), limit);
   const byVector = (
     place: Place,
     { fingerprint, vector, limit }: NonNullable<EvidenceQuery["nearest"]>,
@@ -130,7 +131,8 @@ export function openSearcher(path: string): Searcher {
   const evidence = (place: Place, query: EvidenceQuery, isLast: boolean): Evidence | undefined => {
     const nearest = query.nearest && byVector(place, query.nearest, isLast);
     if (query.nearest !== undefined && nearest === undefined) return undefined;
-    const words = byWords(place, query.lexical);
+    const asked = queryWords(query.lexical.query);
+    const words = lexical.search(place, asked, query.lexical.limit);
     if (words === undefined) return undefined;
     const near = new Set(nearest?.map(({ row }) => row));
     const hits = new Set(words.hits.map(({ row }) => row));
@@ -144,7 +146,7 @@ export function openSearcher(path: string): Searcher {
         first.filter((row) => !near.has(row)),
       );
     const onlyNear = [...near].filter((row) => !hits.has(row));
-    const nearestMatches = lexical.matches(place, query.lexical.query, onlyNear);
+    const nearestMatches = lexical.matches(place, asked, onlyNear);
     const rows = query.withChunks ? [...hits, ...onlyNear] : [];
     const chunks = lookups.chunksByRow(place.range, rows);
     const scopeChunks = place.chunks;
