@@ -1,3 +1,5 @@
+import { oneLine } from "../../lib/one-line.ts";
+
 /** A chunk and where it stands. */
 export interface ChunkContext {
   /** Of its document. */
@@ -40,7 +42,7 @@ export function modelFingerprint(embedder: string): string {
  */
 export function embeddingText({ title, headings, text }: ChunkContext): string {
   const lines: string[] = [];
-  for (const line of [title, ...headings].map((words) => words.replaceAll(/\s+/g, " ").trim())) {
+  for (const line of [title, ...headings].map(oneLine)) {
     if (line !== "" && line !== lines.at(-1) && !beginsWith(text, line)) lines.push(line);
   }
   const [first = "", ...rest] = lines;

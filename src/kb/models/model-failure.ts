@@ -1,3 +1,4 @@
+import { oneLine } from "../../lib/one-line.ts";
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { ModelUsage } from "./chat-model.ts";
@@ -173,6 +174,6 @@ function connectionWords(error: unknown): string | undefined {
 }
 
 function cut(words: string): string {
-  const line = words.replaceAll(/\s+/g, " ").trim();
+  const line = oneLine(words);
   return line.length <= WORDS_CHARS_MAX ? line : `${line.slice(0, WORDS_CHARS_MAX)}…`;
 }

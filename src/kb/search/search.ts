@@ -1,3 +1,4 @@
+import { oneLine } from "../../lib/one-line.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { FoundResult } from "../../wire/answers.ts";
 import type { Embedder } from "../embed/embedder.ts";
@@ -209,7 +210,7 @@ function resultOf(chunk: FoundChunk, score: number): FoundResult {
       ownerId: chunk.ownerId,
       title: chunk.title,
       headings: [...chunk.headings],
-      path: [chunk.title, ...chunk.headings].map((part) => part.replaceAll(/\s+/g, " ").trim()).join(" > "),
+      path: [chunk.title, ...chunk.headings].map(oneLine).join(" > "),
       ...(chunk.before !== undefined && { before: chunk.before }),
       ...(chunk.after !== undefined && { after: chunk.after }),
     },

@@ -1,3 +1,4 @@
+import { oneLine } from "../one-line.ts";
 import { namesColumns } from "./column-names.ts";
 
 /** Rows without the head that make a table; two lines with a comma each are a coincidence. */
@@ -83,8 +84,4 @@ function quotedCell(text: string, start: number): [string, number] {
     end += 2;
   }
   return [text.slice(start + 1, end).replaceAll('""', '"'), end + 1];
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

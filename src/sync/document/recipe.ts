@@ -1,3 +1,4 @@
+import { oneLine } from "../../lib/one-line.ts";
 import { DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX } from "../../wire/resource.ts";
 import type { DocumentKind, Recipe, RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules.ts";
@@ -45,10 +46,6 @@ export function composeRecipe(
     kind,
     extractorVersion,
   };
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }
 
 /** Cut to at most `charsMax` UTF-16 units, never through a character. */

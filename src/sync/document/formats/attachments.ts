@@ -3,7 +3,7 @@ import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 import { containerOf, kindOfName, mediaTypeOf } from "../kinds.ts";
 import { decodeText } from "../text.ts";
 import type { Container, Reading } from "./conversion.ts";
-import { oneLine } from "./office-package.ts";
+import { oneLine } from "../../../lib/one-line.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
 /** A file that came with a mail. */

@@ -1,6 +1,7 @@
 import type { MarkupElement } from "../../../lib/markup/tree.ts";
 import type { Archive } from "./archive.ts";
-import { oneLine, parsePart, relationsOf } from "./office-package.ts";
+import { oneLine } from "../../../lib/one-line.ts";
+import { parsePart, relationsOf } from "./office-package.ts";
 
 /** A section has up to six headers and footers; most sections share theirs. */
 const PARTS_MAX = 200;

@@ -2,7 +2,7 @@ import PostalMime, { type Address, type Attachment } from "postal-mime";
 import { htmlToMarkdown } from "../../../lib/markup/html-markdown.ts";
 import type { MailAttachment } from "./attachments.ts";
 import type { Reading } from "./conversion.ts";
-import { oneLine } from "./office-package.ts";
+import { oneLine } from "../../../lib/one-line.ts";
 
 /** Most recipients that are named. */
 const NAMED_MAX = 100;

@@ -1,3 +1,4 @@
+import { oneLine } from "../../../lib/one-line.ts";
 import { posix } from "node:path";
 import {
   type MarkupElement,
@@ -60,9 +61,4 @@ export async function relationsOf(archive: Archive, part: string): Promise<Relat
     }
   }
   return { byId, byType, all };
-}
-
-/** White space within becomes single blanks. */
-export function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -8,7 +8,8 @@ import {
 } from "../../../lib/markup/tree.ts";
 import type { Archive } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
-import { oneLine, parsePart, requirePart } from "./office-package.ts";
+import { oneLine } from "../../../lib/one-line.ts";
+import { parsePart, requirePart } from "./office-package.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
 /** Rows and cells that stand for many alike; a sheet's end is a million empty ones. */

@@ -9,7 +9,8 @@ import {
 } from "../../../lib/markup/tree.ts";
 import type { Archive } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
-import { oneLine, packageTitle, parsePart, relationsOf, requirePart } from "./office-package.ts";
+import { oneLine } from "../../../lib/one-line.ts";
+import { packageTitle, parsePart, relationsOf, requirePart } from "./office-package.ts";
 
 /** A talk of a day has some hundred slides. */
 const SLIDES_MAX = 2000;
