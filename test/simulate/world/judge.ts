@@ -70,8 +70,10 @@ export interface JudgeOptions {
   readonly isDown: () => boolean;
   /** Whether a write within one step of coarse file times leaves no trace. */
   readonly hasCoarseTimes: boolean;
-  /** Whether a resource that is there can be found by the list, now and at every time of this history. */
-  readonly isListTrue: () => boolean;
+  /** Whether a resource that is there can be found by the list, at every time of this history. */
+  readonly isListTrue: boolean;
+  /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
+  readonly knowsCollection: () => boolean;
   /** The resources that the daemon's ledger has for the files of a place. */
   readonly ownedBy: (place: string) => readonly string[];
   /** Whether the daemon's ledger has something to do with a resource. */
@@ -120,6 +122,8 @@ export function openJudge(options: JudgeOptions): Judge {
   let downMinute = { sinceMs: -1, count: 0, first: true };
   /** By process: nothing that begins later may leave before. */
   const quiet = new Map<number, { readonly sinceMs: number; readonly untilMs: number }>();
+  /** By process: when an answer first gave it the id of a collection. */
+  const learnedMs = new Map<number, number>();
   /** Versions of the growing file that this process sent since it began to grow. */
   let growth = { sinceMs: 0, texts: new Set<string>() };
   let grewMs = 0;
@@ -212,7 +216,9 @@ export function openJudge(options: JudgeOptions): Judge {
         fail("refilled", `${remade} of the resources that the service lost were made again unasked`);
       }
     }
-    if (resource.late || !options.isListTrue() || forgotten > 0) return;
+    if (resource.late || !options.isListTrue || !options.knowsCollection() || forgotten > 0) return;
+    // Of two sources each may send its first file before an answer to either tells the collection's id.
+    if (begunMs < (learnedMs.get(resource.process) ?? -Infinity) + READ_AFTER_MS) return;
     const listedMs = service.listedMs(resource.process) ?? Infinity;
     // A request that was on its way when its process died may be acted on after the next process has looked at the list.
     const cameAfterList = (each: Resource): boolean =>
@@ -355,7 +361,10 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     delivered: (request, { status, headers, text }) => {
       const { process } = request;
-      if (request.operation === "create" && (status === 201 || status === 202)) told.add(idOf(text));
+      if (request.operation === "create" && (status === 201 || status === 202)) {
+        told.add(idOf(text));
+        if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
+      }
       // What was read before the last change says nothing of what is there now.
       const isNews =
         request.begunMs - changedMs > READ_AFTER_MS + (options.hasCoarseTimes ? COARSE_STEP_MS : 0);

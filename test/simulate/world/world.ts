@@ -91,7 +91,8 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     chunkSize: () => runner.chunkSize(),
     isDown: () => network.isDown(),
     hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
-    isListTrue: () => isListTrue && knowsCollection(stage.process),
+    isListTrue,
+    knowsCollection: () => knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place, owners),
     isOwned: (docId) => isOwned(stage.process, docId),
   });
