@@ -62,15 +62,17 @@ export async function sendChange(
       uploaded.kind === "done"
         ? await remote.update(docId, changeOf(departure, full, uploaded.value), context.signal, key)
         : uploaded;
-    const reply =
-      answer.kind === "done" && answer.value.isUnderWay
-        ? await follow(context, docId, () => source.isStale(path))
-        : answer;
+    const isFollowed = answer.kind === "done" && answer.value.isUnderWay;
+    const reply = isFollowed ? await follow(context, docId, () => source.isStale(path)) : answer;
     switch (reply.kind) {
       case "done": {
         const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
+        const { atMs, ...form } = storedOf(reply.value.record, observed);
+        // An earlier update without an answer may have acted after this one: then it is no form of what was sent.
+        const isForm = !isFollowed || row.state !== "unsure";
+        const stored = { ...(atMs !== undefined && { atMs }), ...(isForm && form) };
         ledger.note(() => {
-          ledger.files.agree(row.id, docId, { ...observed, fileUrl }, storedOf(reply.value.record, observed));
+          ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored);
           // Another title leaves the text as it is.
           if (full) ledger.files.warn(docId, reply.value.warning);
           if (departure.mayBeThere) ledger.intents.forgetFound(docId);

@@ -137,6 +137,22 @@ describe("a change that is acknowledged", () => {
   });
 });
 
+it.each([
+  ["is taken for the service's form of what was sent", "agreed", digestOf("older text")],
+  ["is no form of what was sent where an update before it may have acted late", "unsure", null],
+] as const)(
+  "another text that is found when the service's work on a change is over %s",
+  async (_what, before, stored) => {
+    const record = { ...RECORD, content: "older text", isDeleted: false, metadata: { status: "chunked" } };
+    await change(
+      { update: [done({ isUnderWay: true })], read: [{ kind: "done", value: record }] },
+      { state: before },
+    );
+    shop.ledger.flush();
+    expect(shop.ledger.drift.byDoc("doc")).toMatchObject({ state: "agreed", storedDigest: stored });
+  },
+);
+
 describe("a change that is not sent", () => {
   it("because something happened to its file leaves the row unsure", async () => {
     stale = true;
