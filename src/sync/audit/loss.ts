@@ -99,7 +99,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   const compare = async (): Promise<boolean> => {
     ledger.flush();
     const agreed = ledger.drift.loss(source)?.agreed === true;
-    if (ledger.drift.isDistrusted(source) || isUnadopted(ledger, source)) {
+    if (isUnadopted(ledger, source)) {
       // The adoption judges rows of an old ledger, and held the source of a new one: it asks the list itself and reads the person's word.
       held = false;
       suspected = false;

@@ -175,6 +175,21 @@ describe("a source that lost most of its resources", () => {
   });
 });
 
+it("a source whose old ledger found another folder is filled again when a person agrees to its loss", async () => {
+  // Its rows were compared with the list then, its files were not.
+  await ledger.write(() => {
+    ledger.drift.distrust(source);
+    ledger.drift.setAdopted(source, false);
+    ledger.drift.setUnsearched(source, { parts: [""], sinceMs: nowMs });
+  });
+  const guard = open();
+  guard.hold("most are gone");
+  found = listed("most are gone", 1, 2, 3, 4, 5);
+  await ledger.write(() => ledger.sources.approve(source));
+  expect(await guard.ready()).toBe(true);
+  expect([reason(), refills]).toEqual([undefined, 1]);
+});
+
 describe("a list that cannot be had", () => {
   it("is asked for again later by a daemon, which reports it", async () => {
     const guard = open();
