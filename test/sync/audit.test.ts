@@ -277,6 +277,19 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.count("create")).toBe(created);
   });
 
+  it("is known as such by what was made again before it was noticed, too", async () => {
+    writeFiles(8);
+    await world.sync();
+    forgetAll();
+    for (let n = 1; n <= 3; n += 1) world.write(`${n}.txt`, `changed ${n}`);
+    for (let n = 1; n <= 4; n += 1) world.write(`new ${n}.txt`, `new ${n}`);
+    await world.sync();
+    const { sources } = await audit({ repair: true });
+    expect(sources[0]).toMatchObject({ resources: 12, missing: 5 });
+    expect(sources[0]?.lost).toContain("has lost 8 of 12 resources");
+    expect(world.service.live()).toHaveLength(7);
+  });
+
   it("is not filled again unasked, when every file is to be sent again", async () => {
     writeFiles(150);
     await world.sync();

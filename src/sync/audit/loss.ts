@@ -125,7 +125,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
         allowed.untilMs = nowMs + ALLOWED_MS;
         return true;
       }
-      const lately = gone.filter((atMs) => nowMs - atMs < GONE_MS);
+      const lately = latelyOf(gone, nowMs);
       if (lately.length < GONE_MAX) {
         setGone([...lately, nowMs]);
         return true;
@@ -155,6 +155,10 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   };
 }
 
+function latelyOf(goneMs: readonly number[], nowMs: number): readonly number[] {
+  return goneMs.filter((atMs) => nowMs - atMs < GONE_MS);
+}
+
 /** Whether the files of a source have looked for no resources yet. */
 function isUnadopted({ drift }: ActionContext["ledger"], source: number): boolean {
   return !drift.isAdopted(source) && drift.unsearched(source).parts.length === 0;
@@ -170,7 +174,8 @@ const SAMPLE_MIXED = 50;
 /**
  * Judges what a sweep found of one source. A list may lag, or name another collection than before, so some of the
  * missing are asked for by their id first: a title that they have already is sent to them, which changes nothing and is
- * the only question after one resource that every service answers. Of all as many count as missing as of these are gone.
+ * the only question after one resource that every service answers. Of all as many count as missing as of these are gone,
+ * and with them those that were found gone lately and made again.
  */
 export async function judgeLoss(
   context: ActionContext,
@@ -179,7 +184,12 @@ export async function judgeLoss(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const counts = sweep.counts.get(source);
-  if (counts === undefined || lossReason(counts) === undefined) return undefined;
+  if (counts === undefined || counts.missing + counts.altered === 0) return undefined;
+  context.ledger.flush();
+  const remade = latelyOf(context.ledger.drift.goneLately(source), context.now()).length;
+  const reasonFor = (missing: number): string | undefined =>
+    lossReason({ ...counts, missing: missing === 0 ? 0 : missing + remade });
+  if (reasonFor(counts.missing) === undefined) return undefined;
   const judge = async (size: number): Promise<{ readonly gone: number; readonly asked: number }> => {
     const sample = await sampleOf(sweep, source, counts.missing, size);
     let gone = 0;
@@ -191,7 +201,7 @@ export async function judgeLoss(
   const isMixed = first.gone > 0 && first.gone < first.asked;
   const { gone, asked } = isMixed ? await judge(SAMPLE_MIXED) : first;
   const missing = asked === 0 ? counts.missing : Math.round((counts.missing * gone) / asked);
-  return lossReason({ ...counts, missing });
+  return reasonFor(missing);
 }
 
 /** Some of a source's missing resources, evenly from first to last. */
