@@ -368,7 +368,8 @@ export function openJudge(options: JudgeOptions): Judge {
       // What was read before the last change says nothing of what is there now.
       const isNews =
         request.begunMs - changedMs > READ_AFTER_MS + (options.hasCoarseTimes ? COARSE_STEP_MS : 0);
-      if (status === 400 && isNews && KEPT_WHEN_REFUSED.has(request.operation)) refusals.add(wordOf(request));
+      if (status === 400 && isNews && KEPT_WHEN_REFUSED.has(request.operation) && !isQuestion(request))
+        refusals.add(wordOf(request));
       const before = quiet.get(process);
       const wish = headers["retry-after"];
       if (wish === undefined || (status !== 429 && status !== 503)) return;
@@ -481,6 +482,11 @@ export function openJudge(options: JudgeOptions): Judge {
 
 function chunkSizeOf({ settings }: Resource): number {
   return (settings as { chunkSize: number }).chunkSize;
+}
+
+/** A resource is asked after by sending it the title that it has: that sends nothing of a file. */
+function isQuestion({ operation, body }: SentRequest): boolean {
+  return operation === "update" && /^{"title":"(?:[^"\\]|\\.)*"}$/.test(body.toString());
 }
 
 /** The id in a create's answer; empty in one that is cut or forged. */
