@@ -87,13 +87,14 @@ export function openSettler({
   /** As it was when the intents of former processes were written: our clock may have been set since. */
   const offsetBeforeMs = ledger.intents.clockOffset() ?? (hasOpen(context, source.id) ? 0 : undefined);
   let notedOffsetMs = offsetBeforeMs;
-  /** The service's clock minus ours, the least that may hold: what is too old for one of the two may be ours all the same. */
-  const clockOffset = (nowMs: number): number => {
+  /** The service's clock minus ours, the least and the most that may hold: what is too old by one of them may be ours all the same. */
+  const clockOffsets = (nowMs: number): readonly [leastMs: number, mostMs: number] => {
     if (Math.abs(nowMs - (notedOffsetMs ?? Infinity)) > CLOCK_NOTE_MS) {
       notedOffsetMs = nowMs;
       ledger.note(() => ledger.intents.setClockOffset(nowMs));
     }
-    return Math.min(nowMs, offsetBeforeMs ?? nowMs);
+    const beforeMs = offsetBeforeMs ?? nowMs;
+    return [Math.min(nowMs, beforeMs), Math.max(nowMs, beforeMs)];
   };
 
   /**
@@ -190,7 +191,10 @@ export function openSettler({
       };
       const reply = await remote.list({ collectionId, ownerId }, see, context.signal);
       ledger.flush();
-      if (reply.kind === "done") return settling.finish(clockOffset(reply.value.clockOffsetMs), changesTexts);
+      if (reply.kind === "done") {
+        const [leastMs, mostMs] = clockOffsets(reply.value.clockOffsetMs);
+        return settling.finish(leastMs, changesTexts, mostMs);
+      }
       if (reply.kind === "gone" && !collections.isConfigured(tier)) {
         // A collection that the service does not know any more holds nothing, unless it has another id by now.
         if ((await collections.renew(tier, context.signal)) === collectionId) return settling.finish(0);

@@ -179,7 +179,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "clock-trusted",
     does: "times of intents are compared by the clock as it is now, though it may have been set",
-    patches: [patch("recover.ts", "return Math.min(nowMs, offsetBeforeMs ?? nowMs);", "return nowMs;")],
+    patches: [patch("recover.ts", "const beforeMs = offsetBeforeMs ?? nowMs;", "const beforeMs = nowMs;")],
   },
   {
     name: "delete-unreadable",

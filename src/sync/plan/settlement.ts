@@ -73,8 +73,11 @@ export interface Settling {
   /** Whether a resource may be one of ours, so that its digest is worth computing. */
   interested(resource: { readonly url: string | undefined; readonly title: string }): boolean;
   see(resource: ListedResource): void;
-  /** `changesTexts`: the service is known to store texts in a form of its own, so that another text may be ours. */
-  finish(clockOffsetMs: number, changesTexts?: boolean): Settlement;
+  /**
+   * `changesTexts`: the service is known to store texts in a form of its own, so that another text may be ours.
+   * `clockOffsetMs` is the service's clock minus ours, the least that may hold; `mostOffsetMs` the most, by default the same.
+   */
+  finish(clockOffsetMs: number, changesTexts?: boolean, mostOffsetMs?: number): Settlement;
 }
 
 /**
@@ -83,7 +86,8 @@ export interface Settling {
  * deleted. A resource is ours when its upload address is (nobody else knows it), or when it was made after the intent, its
  * title may be what the service made of ours, and the text (for a link: the address) is equal. The description alone counts
  * where the list shows no text, or the service stores texts in a form of its own: otherwise another text is somebody
- * else's, who may use our titles and descriptions. No more resources are taken than attempts were made.
+ * else's, who may use our titles and descriptions. One that was made after the intent only if our clock was another then
+ * must have our description. No more resources are taken than attempts were made.
  */
 export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, keyOf);
@@ -119,13 +123,19 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
       counted.add(resource.docId);
       seen.set(key, [...(seen.get(key) ?? []), resource]);
     },
-    finish: (clockOffsetMs, changesTexts = false) => {
+    finish: (clockOffsetMs, changesTexts = false, mostOffsetMs = clockOffsetMs) => {
       const adopted: Adoption[] = [];
       const extra: Adoption[] = [];
       const queued: number[] = [];
       const absent: number[] = [];
       for (const [key, group] of groups) {
-        const earliest = Math.min(...group.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
+        const sinceMs = Math.min(...group.map(({ atMs }) => atMs)) - CLOCK_SLACK_MS;
+        const isYoung = (resource: ListedResource): boolean => {
+          const { createdMs = Infinity } = resource;
+          if (createdMs >= sinceMs + mostOffsetMs) return true;
+          const isOurs = group.some((create) => isSameDescription(create, resource));
+          return isOurs && createdMs >= sinceMs + clockOffsetMs;
+        };
         const unique = group[0]?.unique === true;
         const all = (seen.get(key) ?? []).filter(
           (resource) =>
@@ -136,7 +146,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
         );
         const candidates = all
           .filter(({ docId }) => !isTaken(docId))
-          .filter(({ createdMs }) => unique || createdMs === undefined || createdMs >= earliest)
+          .filter((resource) => unique || isYoung(resource))
           .sort(byAge);
         settleGroup(group, candidates, all, { adopted, extra, queued, absent });
       }

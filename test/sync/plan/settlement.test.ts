@@ -36,10 +36,11 @@ function settle(
   owned: string[] = [],
   offsetMs = 0,
   changesTexts = false,
+  mostOffsetMs = offsetMs,
 ): Settlement {
   const settling = startSettling(creates, (docId) => owned.includes(docId));
   for (const resource of list) if (settling.interested(resource)) settling.see(resource);
-  return settling.finish(offsetMs, changesTexts);
+  return settling.finish(offsetMs, changesTexts, mostOffsetMs);
 }
 
 describe("settling creates by the list", () => {
@@ -238,5 +239,20 @@ describe("settling creates by the list", () => {
     },
   ])("$name", ({ creates, list, owned, offsetMs, changesTexts, expected }) => {
     expect(settle(creates, list, owned, offsetMs, changesTexts)).toMatchObject(expected);
+  });
+
+  // An hour ahead of ours now; when the create left it may have been the same.
+  it.each<[what: string, more: Partial<ListedResource>, adopted: string[]]>([
+    ["is ours with our description", {}, ["x"]],
+    ["is somebody's with another description", { label: "other" }, []],
+    [
+      "is ours with another description if it is young by both",
+      { label: "other", createdMs: 3_701_000 },
+      ["x"],
+    ],
+    ["is somebody's if it is old by both", { createdMs: 90_000 }, []],
+  ])("a resource that is young by one of two clocks %s", (_what, more, adopted) => {
+    const found = settle([create(1)], [listed("x", more)], [], 0, false, 3_600_000);
+    expect(found.adopted.map(({ docId }) => docId)).toEqual(adopted);
   });
 });
