@@ -10,7 +10,7 @@ export interface SourceDeletes {
   begin(deletions: readonly Deletion[]): void;
   /** Begins with those that a process, or a pause, left undone. */
   beginLeft(): void;
-  /** Begins with those that the service would not do and whose time has come; the others' time is set. */
+  /** Begins with those that the service would not do, or denied, and whose time has come; the others' time is set. */
   beginDue(): void;
   /**
    * A job of the path has ended, its file's or a delete's, or a pass when no path is given: begins with those whose file is
@@ -44,7 +44,8 @@ export interface SourceDeletesOptions {
 export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes {
   const { row, context, source, underWay, once, wakeAt } = options;
   const { ledger, now } = context;
-  const refused = openRefusedDeletes();
+  const { deletedAgainMs } = context.timing;
+  const refused = openRefusedDeletes(deletedAgainMs);
   /** Those whose file is back: they follow the create of its own resource. */
   const putOff = new Map<RelativePath, Deletion[]>();
 
@@ -81,9 +82,18 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
     send: async (deletion) => {
       // Its intent is in the ledger: the look that going on begins with sends it.
       if (options.isHeld()) return;
-      const end = await sendDelete(context, source, deletion, () => isBack(deletion));
+      const denials = refused.denials(deletion.id);
+      const end = await sendDelete(context, source, deletion, {
+        isBack: () => isBack(deletion),
+        believes: once || denials >= deletedAgainMs.length,
+        wasDenied: denials > 0,
+      });
       if (end === "refused") {
         if (!once) wakeAt(refused.add(deletion, now()));
+        return;
+      }
+      if (end === "denied") {
+        wakeAt(refused.addDenied(deletion, now()));
         return;
       }
       refused.remove(deletion.id);

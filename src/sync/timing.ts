@@ -26,6 +26,11 @@ export interface Timing {
   readonly goneAgainMs: readonly number[];
   /** A resource made less than this ago may not be known everywhere: a 404 is believed only when it is said again after that. */
   readonly knownAfterMs: number;
+  /**
+   * A delete that ended by such words alone is sent once more after each of these times, in the background: nothing else
+   * finds a resource that was denied falsely, and a service may do that for minutes.
+   */
+  readonly deletedAgainMs: readonly number[];
   /** A request that got no answer may be worked on still: the list is asked this long after it. */
   readonly gatherMs: number;
 }
@@ -38,5 +43,6 @@ export const TIMING: Timing = {
   retryMs: DELAY_MS_MIN,
   goneAgainMs: [250, 1000],
   knownAfterMs: 15_000,
+  deletedAgainMs: [60_000, 300_000],
   gatherMs: 250,
 };

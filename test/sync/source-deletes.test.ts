@@ -8,6 +8,7 @@ import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
 import type { Deletion } from "../../src/sync/pass/deletes.ts";
 import type { Remote } from "../../src/sync/remote/remote.ts";
 import { openSourceDeletes, type SourceDeletes } from "../../src/sync/source-deletes.ts";
+import { TIMING } from "../../src/sync/timing.ts";
 import { openUnderWay } from "../../src/sync/under-way.ts";
 
 let dir: string;
@@ -44,10 +45,12 @@ function deletesOf(
   id: number,
   {
     isAwaited = () => false,
+    now = Date.now,
     remote = { delete: async () => await Promise.resolve(DONE) },
   }: Partial<{
     isAwaited: (path: string) => boolean;
-    remote: Pick<Remote, "delete">;
+    now: () => number;
+    remote: Partial<Remote>;
   }> = {},
 ): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
   const pushed: Deletion[] = [];
@@ -57,7 +60,9 @@ function deletesOf(
     ledger,
     remote,
     signal,
-    now: Date.now,
+    aside: async () => {},
+    now,
+    timing: TIMING,
     report: () => undefined,
   } as unknown as ActionContext;
   const deletes = openSourceDeletes({
@@ -174,6 +179,30 @@ it("a delete is sent at once when its file got a resource just after it gave way
   expect(looks).toEqual([]);
   expect(pushed).toHaveLength(1);
   await run();
+  ledger.flush();
+  expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
+});
+
+it("a resource that the service denies falsely for minutes is deleted in the end", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  const times: number[] = [];
+  let nowMs = 0;
+  const remote: Partial<Remote> = {
+    delete: async () => {
+      times.push(nowMs);
+      return await Promise.resolve(nowMs < 200_000 ? { kind: "gone" } : DONE);
+    },
+    read: async () => await Promise.resolve({ kind: "gone" }),
+  };
+  const { deletes, run } = deletesOf(id, { remote, now: () => nowMs });
+  for (; nowMs <= 600_000; nowMs += 30_000) {
+    // A whole look begins with no delete whose time has not come.
+    deletes.beginLeft();
+    deletes.beginDue();
+    await run();
+  }
+  expect([...new Set(times)]).toEqual([0, 60_000, 360_000]);
   ledger.flush();
   expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
 });

@@ -89,7 +89,7 @@ export async function sendChange(
           key = randomUUID();
           continue;
         }
-        if (word !== "gone") {
+        if (word !== "gone" && word !== "deleted") {
           park(context, source, departure, word, sure);
           return;
         }

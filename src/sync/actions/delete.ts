@@ -7,20 +7,27 @@ import { countTries } from "./trouble.ts";
 
 /**
  * How a delete ended. `refused`: the service will not do it, or the text could not be kept; the intent stays, with its
- * words, and is to be sent again later. `left`: it must not leave now, because the source is paused or the file is back;
- * the intent stays as it was.
+ * words, and is to be sent again later. `denied`: the service says that there is no such resource, which is not believed
+ * yet; the intent stays as it was, and is to be sent again later. `left`: it must not leave now, because the source is
+ * paused or the file is back; the intent stays as it was.
  */
-export type DeleteEnd = "done" | "refused" | "left";
+export type DeleteEnd = "done" | "refused" | "denied" | "left";
 
-/**
- * Deletes a resource whose intent is in the ledger. One that is gone already is as good. `isBack` is asked right before
- * each attempt leaves: whether the file is there again.
- */
+export interface DeleteOptions {
+  /** Asked right before each attempt leaves: whether the file is there again. Default: it is not. */
+  readonly isBack?: () => boolean;
+  /** Whether the end is believed when the service says only that there is no such resource. Default: it is. */
+  readonly believes?: boolean;
+  /** The service said before that there is no such resource, and that was reported as the end. Default: it did not. */
+  readonly wasDenied?: boolean;
+}
+
+/** Deletes a resource whose intent is in the ledger. One that is gone already is as good. */
 export async function sendDelete(
   context: ActionContext,
   source: Pick<ActionSource, "id" | "root"> & Partial<Pick<ActionSource, "isPaused">>,
   intent: Deletion,
-  isBack: () => boolean = () => false,
+  { isBack = () => false, believes = true, wasDenied = false }: DeleteOptions = {},
 ): Promise<DeleteEnd> {
   const { ledger, remote } = context;
   const startedMs = context.now();
@@ -43,14 +50,20 @@ export async function sendDelete(
     const answer = await remote.delete(intent.docId, context.signal, () => !isBack());
     const word = answer.kind === "gone" ? await gone.judge() : undefined;
     if (word === "again") continue;
-    const reply = word === undefined || word === "gone" ? answer : word;
+    const reply = word === undefined || typeof word === "string" ? answer : word;
     if (reply.kind === "done" || reply.kind === "gone") {
-      ledger.note(() => ledger.intents.deleted(intent.id, intent.docId));
+      const isDenied = word === "gone" && !believes;
+      ledger.note(() => {
+        if (isDenied) ledger.intents.refuse(intent.id, null);
+        else ledger.intents.deleted(intent.id, intent.docId);
+      });
+      // Nothing new, unless it was there after all.
+      if (wasDenied && reply.kind === "gone") return isDenied ? "denied" : "done";
       // After a restart the row says it. The file's own delete would be news of a file that is still there.
       const isSpare = intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
       const action = isSpare ? "discard" : "delete";
       tell(context, source, look, action, startedMs, intent.docId, "done", kept.message);
-      return "done";
+      return isDenied ? "denied" : "done";
     }
     if (reply.kind === "refused" || word !== undefined || (await tries.isOver(reply))) {
       const message = reply.kind === "refused" ? reply.message : reply.reason;

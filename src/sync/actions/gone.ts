@@ -5,10 +5,10 @@ import type { ActionContext } from "./context.ts";
 /** Whether a resource is gone of which a request was told so. */
 export interface GoneCheck {
   /**
-   * To be called at each 404 to the same request. `again`: it may be false, send the request again. A `Later`: the service
-   * says that the resource exists, and does not let it be changed.
+   * To be called at each 404 to the same request. `again`: it may be false, send the request again. `deleted`: its own record
+   * says so, too. A `Later`: the service says that the resource exists, and does not let it be changed.
    */
-  judge(): Promise<"gone" | "again" | Later>;
+  judge(): Promise<"gone" | "deleted" | "again" | Later>;
 }
 
 /** Opens the check of one resource for one piece of work. Other files are sent while it waits. */
@@ -37,7 +37,7 @@ export function openGoneCheck(
       const record = await remote.read(docId, signal);
       // A 404 to this question says nothing: a service need not have such an address.
       const isThere = record.kind === "done" && !record.value.isDeleted;
-      if (record.kind === "done" && !isThere) return "gone";
+      if (record.kind === "done" && !isThere) return "deleted";
       if (waitMs === undefined) return isThere ? CONTRADICTION : "gone";
       await aside(() => sleep(waitMs, undefined, { signal }));
       return "again";

@@ -66,7 +66,8 @@ export interface Intents {
   /** What is to be kept of a resource before it is deleted; undefined: nothing. */
   keepOf(id: number): Keep | undefined;
   setKeepTries(id: number, tries: number): void;
-  refuse(id: number, message: string): void;
+  /** The service would not do it, with its words; null: it is no longer refused. */
+  refuse(id: number, message: string | null): void;
   remove(id: number): void;
   /** The delete is done: its resource becomes a tombstone. */
   deleted(id: number, docId: string): void;

@@ -125,7 +125,7 @@ export interface Unowned {
   show(row: Acknowledged & { readonly docId: string }): void;
   /**
    * Resources that a former ledger may have made of a row's file, oldest first: equal to the row's own and made before
-   * `boundMs`. Of uploads, those of its title and description, whose bytes must tell.
+   * `boundMs`, and not deleted by this ledger. Of uploads, those of its title and description, whose bytes must tell.
    */
   olderThan(row: Acknowledged & { readonly docId: string }, boundMs: number): readonly AuditedResource[];
   /**
@@ -158,7 +158,10 @@ const FOREIGN_NAMED = 20;
 
 /** Starts to gather. */
 export function gatherUnowned(): Unowned {
-  const remembered = new Map<string, { resource: AuditedResource; claim?: Claim; by?: string }>();
+  const remembered = new Map<
+    string,
+    { readonly resource: AuditedResource; readonly isDeleted: boolean; claim?: Claim; by?: string }
+  >();
   const byAddress = new Map<string, string[]>();
   const byText = new Map<string, string[]>();
   const uploads = new Map<string, string[]>();
@@ -173,7 +176,7 @@ export function gatherUnowned(): Unowned {
     for (const docId of docIds ?? []) {
       const found = remembered.get(docId);
       if (found !== undefined && found.claim !== "upload")
-        remembered.set(docId, { resource: found.resource, claim: how, by });
+        remembered.set(docId, { ...found, claim: how, by });
     }
   };
 
@@ -185,7 +188,7 @@ export function gatherUnowned(): Unowned {
         beyond += 1;
         return;
       }
-      remembered.set(docId, { resource, ...(isDeleted && { claim: "deleted" as const }) });
+      remembered.set(docId, { resource, isDeleted, ...(isDeleted && { claim: "deleted" as const }) });
       if (url !== undefined) push(byAddress, spelledAddress(url) ?? "", docId);
       push(byText, sameness(resource.label, url, resource.digest), docId);
       if (url !== undefined) push(uploads, resource.label, docId);
@@ -203,7 +206,10 @@ export function gatherUnowned(): Unowned {
           ? found(uploads, [row.label, row.storedLabel ?? row.label])
           : found(byText, samenessesOf(row));
       return docIds
-        .flatMap((docId) => remembered.get(docId)?.resource ?? [])
+        .flatMap((docId) => {
+          const each = remembered.get(docId);
+          return each === undefined || each.isDeleted ? [] : each.resource;
+        })
         .filter(({ createdMs = Infinity }) => createdMs < boundMs)
         .toSorted((a, b) => (a.createdMs ?? 0) - (b.createdMs ?? 0));
     },

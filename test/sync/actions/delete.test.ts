@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DeleteEnd, sendDelete } from "../../../src/sync/actions/delete.ts";
+import { type DeleteEnd, type DeleteOptions, sendDelete } from "../../../src/sync/actions/delete.ts";
 import type { Deletion } from "../../../src/sync/pass/deletes.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 import type { Kept } from "../../../src/sync/trash/trash.ts";
@@ -33,7 +33,7 @@ interface Answers {
 }
 
 /** Sends the delete of `a.md` against a service that answers so, the last answer again and again. */
-async function send(answers: Answers, intent: Deletion): Promise<DeleteEnd> {
+async function send(answers: Answers, intent: Deletion, options?: DeleteOptions): Promise<DeleteEnd> {
   const next = <T>(name: string, of: readonly T[]): T => {
     const count = asked.filter((each) => each === name).length;
     asked.push(name);
@@ -52,7 +52,8 @@ async function send(answers: Answers, intent: Deletion): Promise<DeleteEnd> {
     keep: async () => await Promise.resolve(next("keep", answers.keep ?? [])),
   };
   shop.ledger.flush();
-  return await sendDelete(shop.context({ remote, trash, aside: async () => {} }), shop.source, intent);
+  const context = shop.context({ remote, trash, aside: async () => {} });
+  return await sendDelete(context, shop.source, intent, options);
 }
 
 /** The intent of a delete, with what is to be kept `tries` times. */
@@ -149,6 +150,26 @@ describe("a delete", () => {
     expect(shop.reports).toMatchObject([
       { action: "delete", outcome, message: expect.stringMatching(message) as string },
     ]);
+  });
+
+  it("that 404s alone end stays open where these are not believed yet, and is reported as done once", async () => {
+    const intent = await deletion();
+    const gone = { delete: [GONE] };
+    expect(await send({ delete: [REFUSED] }, intent)).toBe("refused");
+    expect(await send(gone, intent, { believes: false })).toBe("denied");
+    expect([open(), refused(), shop.ledger.intents.isDeleted("doc")]).toEqual([1, 0, true]);
+    expect(await send(gone, intent, { believes: false, wasDenied: true })).toBe("denied");
+    expect(await send(gone, intent, { wasDenied: true })).toBe("done");
+    expect([open(), shop.ledger.intents.isDeleted("doc")]).toEqual([0, true]);
+    expect(shop.reports.map(({ outcome }) => outcome)).toEqual(["refused", "done"]);
+  });
+
+  it.each<[what: string, answers: Answers]>([
+    ["done", {}],
+    ["the resource's own record", { delete: [GONE], read: { kind: "done", value: { isDeleted: true } } }],
+  ])("that ends by %s is believed at once", async (_what, answers) => {
+    expect(await send(answers, await deletion(), { believes: false })).toBe("done");
+    expect(open()).toBe(0);
   });
 
   it("in a pause is neither sent nor given up", async () => {

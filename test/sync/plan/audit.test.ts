@@ -256,4 +256,13 @@ describe("resources that no row owns", () => {
       }),
     );
   });
+
+  it("are no older resources of a file if this ledger deleted them, whatever else claims them", () => {
+    const gathered = gatherUnowned();
+    gathered.add(listed({ docId: "deleted" }), true);
+    gathered.add(listed({ docId: "older" }), false);
+    gathered.show({ ...row(), docId: "row" });
+    const older = gathered.olderThan({ ...row(), docId: "row" }, 2000);
+    expect(older.map(({ docId }) => docId)).toEqual(["older"]);
+  });
 });
