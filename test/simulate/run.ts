@@ -110,13 +110,14 @@ function askForQuick({ clock, judge }: World, { conditions }: History): void {
 
 /** Folder and service come to agree within a bounded time, with a person's help where it is asked for, and stay so. */
 async function agree(world: World, history: History): Promise<void> {
-  const { clock, runner, judge } = world;
+  const { clock, network, runner, judge } = world;
   const overMs = clock.nowMs();
   let agreed = false;
   for (const lookMs of LOOKS_AFTER_MS) {
     await help(world, history);
     await pass(world, overMs + lookMs);
-    agreed = judge.differences().length === 0 && runner.running()?.status().idle === true;
+    const isQuiet = network.isQuiet() && runner.running()?.status().idle === true;
+    agreed = judge.differences().length === 0 && isQuiet;
     if (agreed || judge.failure() !== undefined) break;
   }
   if (!agreed) {

@@ -220,7 +220,8 @@ export function openJudge(options: JudgeOptions): Judge {
     // Of two sources each may send its first file before an answer to either tells the collection's id.
     if (begunMs < (learnedMs.get(resource.process) ?? -Infinity) + READ_AFTER_MS) return;
     const listedMs = service.listedMs(resource.process) ?? Infinity;
-    // A request that was on its way when its process died may be acted on after the next process has looked at the list.
+    // A request that was on its way when its process died may be acted on after the next process has settled by a list what
+    // it left; lists for another purpose are no second question. The create is in doubt then, and the extra one goes.
     const cameAfterList = (each: Resource): boolean =>
       each.process !== resource.process && service.writtenMs(each.id) > listedMs;
     const twin = ours().find(

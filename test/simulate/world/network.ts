@@ -18,6 +18,8 @@ export interface Network {
   pass(request: SentRequest): Passage;
   /** Whether nobody listens. */
   isDown(): boolean;
+  /** Whether the service works on no request, nor will act on one late: only then nothing more comes of those that were given up. */
+  isQuiet(): boolean;
   /** Faults that a request met so far. */
   met(): number;
 }
@@ -50,6 +52,7 @@ export function openNetwork({
   let expected: Fault[] = [];
   let storms: Storm[] = [];
   let met = 0;
+  let working = 0;
   const wayMs = (): number => random.between(1, slowMs);
   const isDown = (): boolean => storms.some(({ storm }) => storm === "down");
 
@@ -125,7 +128,9 @@ export function openNetwork({
     }
     if (fault?.kind === "acts-late") {
       tell(() => `${words()}: breaks, will act in ${Math.round(fault.amount)} ms`);
+      working += 1;
       clock.at(clock.nowMs() + fault.amount, { alive: true }, () => {
+        working -= 1;
         const { status } = service.serve(request, { late: true });
         tell(() => `${words()}: acts late, ${status}`);
       });
@@ -152,7 +157,9 @@ export function openNetwork({
     }
     tell(() => `${words()}: worked on for ${Math.round(workMs)} ms`);
     let worked: Answer | undefined;
+    working += 1;
     clock.at(clock.nowMs() + workMs, { alive: true }, () => {
+      working -= 1;
       worked = act(true);
     });
     const later = (): Answer => worked ?? service.answer(500, "not done yet");
@@ -211,6 +218,7 @@ export function openNetwork({
       return { refused: false, outMs: wayMs(), arrive: () => arrive(request, fault) };
     },
     isDown,
+    isQuiet: () => working === 0,
     met: () => met,
   };
 }

@@ -92,7 +92,7 @@ export interface Service {
   writtenMs(id: string): number;
   /** When a resource was made. */
   madeMs(id: string): number;
-  /** When a process was last shown the list; undefined if it never was. */
+  /** When a process was first shown the list; undefined if it never was. */
   listedMs(process: number): number | undefined;
 }
 
@@ -329,7 +329,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   };
 
   const list = ({ query, process }: SentRequest, wrong: Manner["list"]): Answer => {
-    listed.set(process, clock.nowMs());
+    if (!listed.has(process)) listed.set(process, clock.nowMs());
     if (conditions.strictList && (query.has("limit") || query.has("cursor"))) {
       return refuse(400, "unknown parameter");
     }
