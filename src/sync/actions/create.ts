@@ -107,16 +107,8 @@ async function createOnce(
       case "refused": {
         // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
         if (isOldUpload) {
-          if (intent.attempts === 1) {
-            // Under its key the upload would be answered with the address that it had.
-            intent = withFileUrl(intent, undefined);
-            await renewKey();
-            continue;
-          }
-          // An earlier attempt may act yet, and is known by that address alone: the doubt keeps it, and another intent is made.
-          ledger.note(drop);
-          source.lookAgain(intent.path);
-          return;
+          intent = await withFreshUpload(context, source, intent);
+          continue;
         }
         const trouble = reply.kind === "gone" ? { code: "gone", message: "not found" } : reply;
         refuse(context, source, departure, trouble, true, drop);
@@ -200,6 +192,29 @@ async function endOf(
 
 function withFileUrl(intent: CreateIntent, fileUrl: string | undefined): CreateIntent {
   return { ...intent, observed: { ...intent.observed, fileUrl } };
+}
+
+/** The intent under which a file is uploaded once more, whose address is refused. */
+async function withFreshUpload(
+  { ledger, now }: ActionContext,
+  source: ActionSource,
+  intent: CreateIntent,
+): Promise<CreateIntent> {
+  // Under its key the upload would be answered with the address that it had.
+  const fresh = withFileUrl({ ...intent, key: randomUUID() }, undefined);
+  if (intent.attempts === 1) {
+    await ledger.write(() => ledger.intents.setKey(fresh.id, fresh.key));
+    return fresh;
+  }
+  // An earlier attempt may act yet, and is known by that address alone: the doubt keeps it.
+  const atMs = now();
+  let { id } = intent;
+  await ledger.write(() => {
+    ledger.intents.doubt(intent.id, null);
+    id = ledger.intents.create(source.id, fresh.key, atMs, fresh.observed);
+  });
+  source.doubt();
+  return { ...fresh, id, atMs, attempts: 1 };
 }
 
 function withAttempt(intent: CreateIntent): CreateIntent {

@@ -319,10 +319,18 @@ describe("the create of an uploaded file", () => {
     expect([uploads, sent.map(({ body }) => body)]).toEqual([1, [{ url: "old" }, { url: "upload 1" }]]);
   });
 
-  it("with an old address that an earlier attempt may act on is left to the doubt", async () => {
+  it("with an old address that an earlier attempt may act on is left to the doubt, and another is made", async () => {
+    await create({ isFile: true, fileUrl: "old", create: [REFUSED, made()], attempts: 2 });
+    expect([uploads, sent.map(({ body }) => body)]).toEqual([1, [{ url: "old" }, { url: "upload 1" }]]);
+    expect(new Set(sent.map(({ key }) => key)).size).toBe(2);
+    expect([rows(), open(), doubted]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
+    const [doubt] = shop.ledger.intents.doubts(shop.source.id);
+    expect(doubt?.observed.fileUrl).toBe("old");
+  });
+
+  it("whose old and fresh addresses are refused failed, and is not sent a third time", async () => {
     await create({ isFile: true, fileUrl: "old", create: [REFUSED], attempts: 2 });
-    expect([uploads, open(), doubted, shop.looks]).toEqual([0, ["doubt 2"], 1, ["a.md"]]);
-    expect(shop.state("a.md")).toBeUndefined();
+    expect([uploads, sent.length, shop.state("a.md"), open()]).toEqual([1, 2, "failed", ["doubt 2"]]);
   });
 
   it("whose fresh address is refused failed", async () => {
