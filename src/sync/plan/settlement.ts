@@ -179,6 +179,9 @@ function settleGroup(
   const attempts = group.reduce((sum, create) => sum + create.attempts, 0);
   const byId = group.toSorted((a, b) => a.id - b.id);
   const owner = byId.find(({ answered }) => answered) ?? byId[0];
+  /** Of creates with one title and text the description tells whose it is. */
+  const describing = (resource: ListedResource): OpenCreate | undefined =>
+    byId.find((create) => isSameDescription(create, resource));
   // One whose text is not ours is a second one only if the first was stored just so.
   const isSecond = (resource: ListedResource): boolean =>
     owner !== undefined &&
@@ -189,12 +192,20 @@ function settleGroup(
           docId !== resource.docId && label === resource.label && digest === resource.digest,
       ));
   const unexplained = Math.max(0, attempts - adoptedHere - answeredHere);
-  const surplus = candidates.filter(isSecond).slice(0, unexplained);
+  const isDescribed = (resource: ListedResource): number => Number(describing(resource) !== undefined);
+  // The sort is stable: by age among those that are alike in this.
+  const surplus = candidates
+    .filter(isSecond)
+    .sort((a, b) => isDescribed(b) - isDescribed(a))
+    .slice(0, unexplained);
   const isOpen = ({ isQueued, isTextHidden }: ListedResource): boolean =>
     isQueued === true && isTextHidden === true;
   if (surplus.length < unexplained && candidates.some((each) => isOpen(each) && !surplus.includes(each)))
     out.queued.push(...byId.map(({ id }) => id));
-  if (owner !== undefined) out.extra.push(...surplus.map((resource) => adoptionOf(owner, resource)));
+  for (const resource of surplus) {
+    const create = describing(resource) ?? owner;
+    if (create !== undefined) out.extra.push(adoptionOf(create, resource));
+  }
 }
 
 function isExact(create: OpenCreate, resource: ListedResource): boolean {

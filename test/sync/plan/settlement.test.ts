@@ -221,6 +221,22 @@ describe("settling creates by the list", () => {
       },
     },
     {
+      name: "an extra of two equal files is that of the one whose description it has",
+      creates: [
+        create(1, { attempts: 2, answered: true, label: "one" }),
+        create(2, { attempts: 2, answered: true, label: "two" }),
+      ],
+      list: [listed("o", { label: "one" }), listed("x", { label: "two" }), listed("t", { label: "two" })],
+      owned: ["o", "t"],
+      expected: { extra: [{ id: 2, docId: "x", exact: true, described: true, label: "two" }] },
+    },
+    {
+      name: "an extra with a description of ours comes before an older one of somebody else's",
+      creates: [create(1, { attempts: 2, answered: true })],
+      list: [listed("s", { label: "by hand" }), listed("x", { createdMs: 102_000 })],
+      expected: { extra: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }] },
+    },
+    {
       name: "one attempt leaves no extra: the other is somebody's",
       creates: [create(1)],
       list: [listed("x"), listed("y")],
