@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Chunking } from "../../../src/kb/store/store.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";
@@ -84,6 +85,40 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.removeUnusedFile("unused", FAR)).toBe(true);
         expect(await store.file("unused")).toBeUndefined();
         expect(await store.file("used")).toBeDefined();
+      }));
+  });
+
+  describe("a change of a resource", () => {
+    it("lets the file go that its text came from before, and keeps the one it comes from now", () =>
+      alone(async (store) => {
+        for (const token of ["before", "now"]) await store.addFile(file(token));
+        const { id } = await create("one", { fileToken: "before", origin: "file" });
+        await store.updateResource({ ...at(id), nowIso: LATER, title: "Other" }, undefined);
+        expect(await store.unusedFiles(FAR, 10)).toEqual(["now"]);
+        await store.updateResource({ ...at(id), nowIso: LATER, fileToken: "now" }, undefined);
+        // It was in use until then.
+        expect(await store.unusedFiles(LATER, 10)).toEqual([]);
+        expect(await store.unusedFiles(FAR, 10)).toEqual(["before"]);
+      }));
+
+    it("keeps the warning about a text that stays, and has that of a new one", () =>
+      alone(async (store) => {
+        const warning = "Two pages hold no text.";
+        const { id } = await create("one", {}, { ...wordsOnly("one"), warning });
+        const after = async (change: object, chunking?: Chunking) =>
+          (await store.updateResource({ ...at(id), nowIso: LATER, ...change }, chunking))?.warning;
+        expect(await after({ title: "Other" })).toBe(warning);
+        expect(await after({ content: "two" }, { ...wordsOnly("two"), warning: "None." })).toBe("None.");
+        expect(await after({ content: "three" }, wordsOnly("three"))).toBeNull();
+      }));
+
+    it("that completes a create leaves it as never refreshed, any other is a refresh", () =>
+      alone(async (store) => {
+        const { id } = await create("one");
+        const after = async (change: object) =>
+          (await store.updateResource({ ...at(id), nowIso: LATER, ...change }, undefined))?.refreshedAt;
+        expect(await after({ completesCreate: true })).toBeNull();
+        expect(await after({ title: "Other" })).toBe(LATER);
       }));
   });
 
