@@ -23,6 +23,8 @@ export interface Judge {
   changed(path?: string): void;
   /** A process starts. */
   started(): void;
+  /** The time of day is set. */
+  clockSet(): void;
   /**
    * Many files of `before` were removed in one go: their resources stay until a person agrees. 0: nothing is left of the
    * folder, so that not one of them may go.
@@ -129,7 +131,7 @@ export function openJudge(options: JudgeOptions): Judge {
   let grewMs = 0;
   let minute = { sinceMs: 0, looks: 0, first: true };
   let refusals = new Set<string>();
-  /** Refused requests that were sent by a second source, too. */
+  /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
   /** When something changed that may make a refused request a new one. */
   let changedMs = -1;
@@ -337,9 +339,11 @@ export function openJudge(options: JudgeOptions): Judge {
       const nowMs = clock.nowMs();
       requests += 1;
       if (CHANGES.has(operation)) changes += 1;
-      // Two sources of one owner send the same of equal files.
-      const isTwin = options.owners.second === options.owners.first && !excused.has(wordOf(request));
-      if (refusals.has(wordOf(request)) && isTwin) excused.add(wordOf(request));
+      // Two sources of one owner send the same of equal files; and what was read within a step of coarse times, however long
+      // before it was refused, is read again.
+      const isShared = options.owners.second === options.owners.first;
+      const mayRepeat = (isShared || options.hasCoarseTimes) && !excused.has(wordOf(request));
+      if (refusals.has(wordOf(request)) && mayRepeat) excused.add(wordOf(request));
       else if (refusals.has(wordOf(request))) {
         fail("refused-again", `${operation} is sent again as it was refused, and nothing has changed since`);
       }
@@ -392,6 +396,10 @@ export function openJudge(options: JudgeOptions): Judge {
     changed: (path) => {
       if (path === GROWING) noteGrowth();
       changed();
+    },
+    // How a file grew is remembered for some minutes of the day: to be found out once more costs two versions of it.
+    clockSet: () => {
+      growth = { sinceMs: 0, texts: new Set() };
     },
     started: () => {
       isBlank = false;

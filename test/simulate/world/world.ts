@@ -206,6 +206,7 @@ export function happen(world: World, happening: Happening): void {
     }
     case "clock":
       clock.setWall(happening.byMs);
+      judge.clockSet();
       break;
     case "crash":
       runner.crash(happening.effects, happening.kept, happening.restMs, happening.next);
