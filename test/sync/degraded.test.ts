@@ -9,6 +9,7 @@ const fake = vi.hoisted(() => ({
   reason: undefined as string | undefined,
   options: undefined as unknown,
   fails: false,
+  renewals: 0,
 }));
 vi.mock("../../src/sync/watch.ts", () => ({
   watchSource: async (options: unknown) => {
@@ -16,7 +17,7 @@ vi.mock("../../src/sync/watch.ts", () => ({
     fake.options = options;
     return {
       degraded: () => fake.reason,
-      renew: () => undefined,
+      renew: () => void (fake.renewals += 1),
       close: async () => undefined,
     };
   },
@@ -27,9 +28,11 @@ let world: World;
 beforeEach(async () => {
   fake.reason = undefined;
   fake.fails = false;
+  fake.renewals = 0;
   world = await openWorld({ collections: true });
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await world.end();
 });
 
@@ -53,6 +56,30 @@ it("what goes unseen is told to other processes, as long as it lasts", async () 
   stop.abort();
   await ended;
   expect(told()).toBeNull();
+});
+
+it("a folder of which some changes go unseen is scanned often from then on, and watched anew when that finds any", async () => {
+  const real = globalThis.setTimeout;
+  // Fifteen seconds, and what chance adds or takes away, pass in no time.
+  const shorter = (ms = 0): number => (ms > 11_000 && ms < 19_000 ? 10 : ms);
+  vi.spyOn(globalThis, "setTimeout").mockImplementation((run: () => void, ms?: number) =>
+    real(run, shorter(ms)),
+  );
+  const daemon = world.daemon();
+  const stop = new AbortController();
+  const ended = daemon.run({ signal: stop.signal });
+  world.write("a.txt", "seen");
+  options().onDirty("a.txt");
+  await until(() => world.service.live().length === 1);
+  await daemon.whenIdle();
+  expect(fake.renewals).toBe(0);
+  fake.reason = "the system's limit of watches is reached";
+  options().onError(new KbsyncError(fake.reason, { code: "watch_limit" }));
+  world.write("b.txt", "unseen");
+  await until(() => world.service.live().length === 2);
+  await until(() => fake.renewals > 0);
+  stop.abort();
+  await ended;
 });
 
 it("a watcher that cannot be started ends the daemon and leaves the state folder free", async () => {

@@ -109,6 +109,19 @@ describe("with a service that cannot be searched", () => {
     expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
   });
 
+  it("compares each list with the one before it, not with the first", async () => {
+    let lists = 0;
+    // The first leaves out three, the second and the third one: then the service shows all of them.
+    world.service.fault = ({ operation }) => {
+      const shown = [3, 5, 5][lists];
+      if (operation !== "list") return undefined;
+      lists += 1;
+      return shown === undefined ? undefined : listing(world.service.live().slice(0, shown));
+    };
+    await world.sync();
+    expect(lists).toBe(3);
+  });
+
   it("asks without a limit whether the service cut the list off at it", async () => {
     cutOff(5, ({ query }) => query.has("limit"));
     await world.sync();

@@ -24,6 +24,9 @@ const done = (value: Record<string, unknown> = {}) =>
 let shop: Workshop;
 let row: number;
 let sent: ResourceChange[];
+/** Keys of the updates, and of the uploads. */
+let keys: (string | undefined)[];
+let uploadKeys: string[];
 let uploads: number;
 let stale: boolean;
 let remakes: boolean;
@@ -31,6 +34,8 @@ beforeEach(async () => {
   shop = openWorkshop();
   row = await shop.add("a.md", "agreed");
   sent = [];
+  keys = [];
+  uploadKeys = [];
   uploads = 0;
   stale = false;
   remakes = true;
@@ -84,12 +89,14 @@ async function change(
     return await Promise.resolve(answer ?? GONE);
   };
   const remote = {
-    upload: async () => {
+    upload: async (_file: unknown, key: string) => {
+      uploadKeys.push(key);
       const of = answers.upload ?? [];
       return await Promise.resolve(of[Math.min(uploads++, of.length - 1)]);
     },
-    update: async (_docId: string, given: ResourceChange) => {
+    update: async (_docId: string, given: ResourceChange, _signal: AbortSignal, key?: string) => {
       sent.push(given);
+      keys.push(key);
       return await next("update");
     },
     read: async () => await next("read"),
@@ -193,6 +200,8 @@ describe("a change of a resource that is said to be gone", () => {
   it("is sent again, and done, where that was false", async () => {
     await change({ update: [GONE, done()], read: [{ kind: "done", value: { isDeleted: false } }] });
     expect([sent.length, shop.state("a.md")]).toEqual([2, "agreed"]);
+    // Under the first key some services would refuse it again.
+    expect(new Set(keys).size).toBe(2);
   });
 
   it("is parked where the service shows the resource all the time", async () => {
@@ -262,12 +271,15 @@ describe("a change of an uploaded file", () => {
   it("uploads its bytes once, however often the address is sent", async () => {
     await change({ upload: at("new", "newer"), update: [later(), later(), done()] });
     expect([uploads, sent.map(({ url }) => url)]).toEqual([1, ["new", "new", "new"]]);
+    expect(new Set(keys).size).toBe(1);
   });
 
   it("uploads its bytes once more when an address that was sent before is refused", async () => {
     await change({ upload: at("new", "newer"), update: [later(), REFUSED, done()] });
     expect([uploads, sent.map(({ url }) => url)]).toEqual([2, ["new", "new", "newer"]]);
     expect(shop.get(row)?.fileUrl).toBe("newer");
+    expect([keys[0] === keys[1], keys[1] === keys[2]]).toEqual([true, false]);
+    expect(new Set(uploadKeys).size).toBe(2);
   });
 
   it("that changes while it is uploaded is looked at again", async () => {
