@@ -169,6 +169,26 @@ describe("an answer that never comes leaves one resource a file", () => {
     await world.end();
   });
 
+  it("however many of them, one after another", async () => {
+    const world = await openWorld({ collections: true });
+    for (const name of ["a.txt", "b.txt", "c.txt"]) world.write(name, `text ${name}`);
+    world.service.fault = ({ operation }) => (operation === "create" ? { kind: "lose-answer" } : undefined);
+    await world.sync({ settings: { concurrency: 1 } });
+    expect([world.service.resources.size, world.service.count("create")]).toEqual([3, 3]);
+    await world.end();
+  });
+
+  it("when that resource replaces another one, which is deleted in the same pass", async () => {
+    const world = await openWorld({ collections: true });
+    world.write("a.txt", "text a");
+    await world.sync();
+    world.service.fault = ({ operation }) => (operation === "create" ? { kind: "lose-answer" } : undefined);
+    await world.sync({ sources: [world.source({ settings: { chunkSize: 500 } })] });
+    expect(world.service.live()).toMatchObject([{ title: "a.txt", settings: { chunkSize: 500 } }]);
+    expect(world.service.count("create")).toBe(2);
+    await world.end();
+  });
+
   it("when the collection's id is unknown and just that answer is lost", async () => {
     const world = await openWorld();
     world.write("a.txt", "text a");
