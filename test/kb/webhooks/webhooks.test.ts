@@ -420,6 +420,11 @@ describe("endpoints", () => {
     expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });
   });
 
+  it("are sent to without the part of an address that no server gets", async () => {
+    const { json } = await register({ url: `${receiver.url}/hook?a=1#part` });
+    expect(json.data.url).toBe(`${receiver.url}/hook?a=1`);
+  });
+
   it("are at most twenty of an account", async () => {
     const answers = [];
     for (let at = 0; at < 21; at++) answers.push((await register()).status);
