@@ -83,7 +83,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adopt-by-title",
     does: "a resource of the same title is adopted, whatever it holds and however old it is",
     patches: [
-      patch("plan/settlement.ts", "createdMs === undefined || createdMs >= earliest", "earliest !== 0"),
+      patch(
+        "plan/settlement.ts",
+        "createdMs >= sinceMs + mostOffsetMs",
+        "createdMs !== sinceMs + mostOffsetMs",
+      ),
       patch("recover.ts", 'digest: url === undefined ? digestOf(record.content ?? "") : "",', 'digest: "",'),
       patch("recover.ts", "digest: observed.digest,", 'digest: digestOf("") === "" ? "x" : "",'),
     ],
