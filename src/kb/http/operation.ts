@@ -152,7 +152,7 @@ export function addOperation<const A extends RouteDoc["answers"]>(
   });
 }
 
-/** What tells requests under one Idempotency-Key apart, on a route with a JSON body. */
+/** Hash that distinguishes requests with the same Idempotency-Key, on a route with a JSON body. */
 export function requestSha256({ method, url, bodySha256 }: FastifyRequest): string {
   return hash("sha256", `${method} ${url} ${bodySha256}`, "hex");
 }
