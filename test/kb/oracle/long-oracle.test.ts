@@ -13,5 +13,7 @@ describe("a search after many changes side by side", () => {
     async (seed) => {
       await expect(runHistory(seed, { workers: 6, steps: 100, queries: 25 })).resolves.toBeUndefined();
     },
+    // Half a minute on a machine at rest.
+    600_000,
   );
 });
