@@ -198,6 +198,17 @@ describe("a source that leaves the configuration", () => {
     expect(world.service.live()[0]?.content).toBe("b/1.txt");
   });
 
+  it("loses its resources when a person agrees by its token alone, and by no word without one", async () => {
+    await sync([at("b")]);
+    expect(approveHeld(world.stateDir, undefined)).toEqual([]);
+    const token = removed()?.[0]?.approvalToken ?? "";
+    expect(approveHeld(world.stateDir, undefined, token)).toMatchObject([
+      { source: join(base, "a"), held: 3 },
+    ]);
+    await sync([at("b")]);
+    expect(live()).toEqual(["owner 1.txt"]);
+  });
+
   it("is told by a dry run when its end is agreed to, and not before", async () => {
     await sync([at("b")]);
     const plan = async (sources: readonly WatchedSource[]): Promise<string[] | undefined> => {
