@@ -14,7 +14,7 @@ import { inSlices } from "./pass/slices.ts";
 import { isWithin, matchFiles, unsearchedParts, uploadGroups, type Match } from "./plan/adoption.ts";
 import { alterationsOf, lossReason, type AuditedResource } from "./plan/audit.ts";
 import { isSameRoot } from "./plan/brakes.ts";
-import { sameShape } from "./plan/decide.ts";
+import { hasSettings, sameShape } from "./plan/decide.ts";
 import type { KnownFile, RelativePath, Scan, ScanEntry } from "./plan/model.ts";
 import { followMoves, sameIdentity } from "./plan/moves.ts";
 import { reconcileInSteps } from "./plan/reconcile.ts";
@@ -159,7 +159,7 @@ export async function adoptSource(
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
   const hashes = await hashUploads(context, uploadGroups(candidates, found.unowned, hostsFile), signal);
   const matched = matchFiles(candidates, found.unowned, hashes, {
-    fits: hasSettings,
+    fits,
     isBorne: (label) => borne.has(label),
     // A former ledger made what it made before this one began or was put back, and before the resource that a row has by now.
     isTooYoung: ({ path }, { createdMs }) =>
@@ -516,13 +516,11 @@ function question(
 
 /** Whether nothing is to be sent. Other chunk settings can only be given to a new resource, which the next look makes. */
 function isEqualMatch({ exact, file, resource }: Match<Candidate, Adoptable>): boolean {
-  return exact && resource.isUnfinished !== true && hasSettings(file, resource);
+  return exact && resource.isUnfinished !== true && fits(file, resource);
 }
 
-function hasSettings(file: Candidate, resource: Adoptable): boolean {
-  const { strategy, chunkSize, chunkOverlap } = file.observed.shape.settings;
-  const has = { strategy, chunkSize, chunkOverlap, ...resource.settings };
-  return has.strategy === strategy && has.chunkSize === chunkSize && has.chunkOverlap === chunkOverlap;
+function fits({ observed }: Candidate, { settings }: Adoptable): boolean {
+  return hasSettings(observed.shape, settings);
 }
 
 function withAddress(observed: Observed, url: string | undefined): Observed {

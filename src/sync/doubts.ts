@@ -1,8 +1,9 @@
-import { acknowledgeCreate } from "./actions/acknowledge.ts";
+import { acknowledgeCreate, withSettings } from "./actions/acknowledge.ts";
 import { storedAs } from "./actions/observe.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
 import { askTitle } from "./audit/loss.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
+import type { RelativePath } from "./plan/model.ts";
 import type { Adoption, Settlement } from "./plan/settlement.ts";
 
 /**
@@ -31,6 +32,8 @@ export interface DoubtsOptions {
   readonly isRemoval: boolean;
   /** Whether the files of the source still look for their resources: one that seems too many may be theirs. */
   readonly isAdopting: () => boolean;
+  /** Whether a file is being read or sent. */
+  readonly isBusy: (path: RelativePath) => boolean;
   /** A clock that nobody sets. */
   readonly elapsedMs: () => number;
   /** What the list shows of creates; undefined if the service does not tell the collection's id. */
@@ -57,7 +60,7 @@ const LOOK_MS = 30_000;
 
 /** Opens the doubts of a source. */
 export function openDoubts(options: DoubtsOptions): Doubts {
-  const { context, source, stopped, once, isRemoval, isAdopting, elapsedMs, compare } = options;
+  const { context, source, stopped, once, isRemoval, isAdopting, isBusy, elapsedMs, compare } = options;
   const { ledger, remote } = context;
   let timer: NodeJS.Timeout | undefined;
   let waitMs = WAIT_MS;
@@ -100,6 +103,9 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     await ledger.write(() => {
       const row = ledger.files.get(id);
       if (row?.docId !== docId) return;
+      // What is on its way is about to answer. To plan it anew would send it under another key, again and again where the
+      // service takes longer than the time between two questions.
+      if (row.state === "unsure" && isBusy(row.path)) return;
       if (row.state === "agreed") ledger.files.setState(id, "unsure");
       path = row.path;
     });
@@ -136,10 +142,12 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     return true;
   };
 
-  const adopt = async (doubt: CreateIntent, { docId, exact, label, warning }: Adoption): Promise<void> => {
+  const adopt = async (doubt: CreateIntent, found: Adoption): Promise<void> => {
+    const { docId, exact, label, settings, warning } = found;
     await ledger.write(() => {
       if (!isOpen(doubt)) return;
-      const left = acknowledgeCreate(ledger, doubt, docId, exact, storedAs(label, doubt.observed));
+      const create = withSettings(doubt, settings);
+      const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, doubt.observed));
       if (left === "taken") return;
       ledger.files.warn(docId, warning);
       if (left !== undefined) source.deleteLater(left);

@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { acknowledgeCreate } from "./actions/acknowledge.ts";
+import { acknowledgeCreate, withSettings } from "./actions/acknowledge.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
 import { labelOf, storedAs } from "./actions/observe.ts";
-import { isUnfinished } from "./audit/list.ts";
+import { isUnfinished, settingsOf } from "./audit/list.ts";
 import { digestOf } from "./document/digest.ts";
 import { openDoubts, twinKey } from "./doubts.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { isAsStored } from "./plan/audit.ts";
 import { sameShape } from "./plan/decide.ts";
+import type { RelativePath } from "./plan/model.ts";
 import { delayMs } from "./plan/retry.ts";
 import { startSettling, type OpenCreate, type Settlement } from "./plan/settlement.ts";
 import { warningOf } from "./remote/remote.ts";
@@ -41,6 +42,8 @@ export interface SettlerOptions {
   readonly onWarning: (error: Error) => void;
   /** Whether the files of the source still look for their resources: one that seems too many may be theirs. Default: no. */
   readonly isAdopting?: () => boolean;
+  /** Whether a file is being read or sent. Default: none is. */
+  readonly isBusy?: (path: RelativePath) => boolean;
   /** The source left the configuration, and all that it has goes. Default: no. */
   readonly isRemoval?: boolean;
   /** A clock that nobody sets. Default: that of the timers. */
@@ -73,6 +76,7 @@ export function openSettler({
   once,
   onWarning,
   isAdopting = () => false,
+  isBusy = () => false,
   isRemoval = false,
   elapsedMs = () => performance.now(),
 }: SettlerOptions): Settler {
@@ -183,6 +187,7 @@ export function openSettler({
           digest: url === undefined ? digestOf(record.content ?? "") : "",
           label: labelOf(record.title, record.description),
           labelUnder: (title) => labelOf(title, record.description),
+          settings: settingsOf(record),
           isTextHidden: url === undefined && (record.content ?? "") === "",
           isUnfinished: isUnfinished(record),
           isQueued: record.metadata?.status === "queued",
@@ -230,7 +235,7 @@ export function openSettler({
     const byId = new Map(creates.map((create) => [create.id, create]));
     const adopted = new Set<number>();
     await ledger.write(() => {
-      for (const { id, docId, exact, label, warning } of settlement.adopted) {
+      for (const { id, docId, exact, label, settings, warning } of settlement.adopted) {
         const intent = byId.get(id);
         if (intent === undefined) continue;
         const kept = resourceOf(intent);
@@ -241,7 +246,8 @@ export function openSettler({
           if (!once) doubts.checkIn(INEXACT_MS);
           continue;
         }
-        const left = acknowledgeCreate(ledger, intent, docId, exact, storedAs(label, intent.observed));
+        const create = withSettings(intent, settings);
+        const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, intent.observed));
         if (left === "taken") continue;
         adopted.add(id);
         ledger.files.warn(docId, warning);
@@ -295,6 +301,7 @@ export function openSettler({
     once,
     isRemoval,
     isAdopting,
+    isBusy,
     elapsedMs,
     compare: (creates) => compare(creates, true),
   });
@@ -365,5 +372,6 @@ function openCreateOf(intent: CreateIntent): OpenCreate {
     title: observed.title,
     digest: observed.digest,
     label: observed.label,
+    settings: observed.shape.settings,
   };
 }

@@ -216,6 +216,7 @@ export function openSource(options: SourceOptions): SourceSync {
     once,
     onWarning: options.onWarning,
     isAdopting: () => adoption.isSeeking(),
+    isBusy: (path) => underWay.has(path),
   });
   const passes = openPasses({
     source,

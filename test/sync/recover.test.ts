@@ -66,16 +66,19 @@ function settlerOf(
     shows = true,
     createdMs = () => Date.now(),
     isAdopting = () => false,
+    isBusy = () => false,
     asked = [],
     read = () => ({ kind: "gone" }),
     update = () => ({ kind: "gone" }),
     description = "d",
+    listed = {},
     following = [],
   }: {
     readonly elapsedMs?: () => number;
     readonly shows?: boolean;
     readonly createdMs?: () => number;
     readonly isAdopting?: () => boolean;
+    readonly isBusy?: () => boolean;
     /** What comes of the first questions for the collection's id. */
     readonly asked?: AskedId[];
     /** Resources of creates that the service took and still works on. */
@@ -86,6 +89,7 @@ function settlerOf(
     readonly update?: () => Reply<Taken>;
     /** Of the resource that the list shows. */
     readonly description?: string;
+    readonly listed?: Partial<ResourceRecord>;
   } = {},
 ): { settler: Settler; deletions: Deletion[]; warnings: string[]; looks: string[] } {
   const deletions: Deletion[] = [];
@@ -97,7 +101,7 @@ function settlerOf(
     list: async (_, onResource) => {
       const reply = await list();
       if (reply.kind === "done" && shows)
-        onResource({ ...record, description, createdAt: new Date(createdMs()).toISOString() });
+        onResource({ ...record, ...listed, description, createdAt: new Date(createdMs()).toISOString() });
       return await Promise.resolve(reply);
     },
   };
@@ -125,6 +129,7 @@ function settlerOf(
     once,
     onWarning,
     isAdopting,
+    isBusy,
     ...clock,
   });
   return { settler, deletions, warnings, looks };
@@ -184,6 +189,16 @@ describe("an extra resource that a create may have made", () => {
     expect(await settler.checkDoubts()).toBe(false);
     settler.stop();
     expect(deletions).toMatchObject([{ docId: "doc" }]);
+  });
+
+  it("lets an update finish whose answer says that the file's own exists", async () => {
+    const id = await doubtOf();
+    await ledger.write(() => ledger.files.setState(1, "unsure"));
+    const { settler, looks } = settlerOf(id, done, false, { isBusy: () => true });
+    expect([await settler.checkDoubts(), await settler.checkDoubts()]).toEqual([true, true]);
+    settler.stop();
+    // Another look would give it up, and send it under another key to a service that still works on it.
+    expect(looks).toEqual([]);
   });
 
   it("stays for good where nothing can say that the file's own exists", async () => {
@@ -338,6 +353,19 @@ describe("a create that was cut off", () => {
     settler.stop();
     expect(deletions).toEqual([]);
     expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "adopted", state: "agreed" });
+  });
+
+  it("gives its file a resource of other chunk settings as one that is to be replaced", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => ledger.intents.create(id, "key", Date.now() - 1000, observed()));
+    const listed = { settings: { strategy: "recursive", chunkSize: 20, chunkOverlap: 2 } };
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler, looks } = settlerOf(id, list, true, { listed });
+    await settler.recover();
+    settler.stop();
+    const row = ledger.files.get(ledger.files.living(id, "a.txt")?.id ?? 0);
+    expect(row).toMatchObject({ docId: "doc", state: "unsure", shape: listed });
+    expect(looks).toEqual(["a.txt"]);
   });
 
   it("is not settled by an equal resource that is older than it", async () => {

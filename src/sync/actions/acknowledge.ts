@@ -1,3 +1,4 @@
+import type { Settings } from "../../wire/primitives.ts";
 import type { Stored } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -37,4 +38,14 @@ export function acknowledgeCreate(
   if (intent.attempts > 1 || !exact) ledger.intents.doubt(intent.id, docId);
   else ledger.intents.remove(intent.id);
   return left;
+}
+
+/** A create whose resource was found with other settings than it was sent with: its file is to get another resource. */
+export function withSettings(intent: CreateIntent, settings: Partial<Settings> | undefined): CreateIntent {
+  const { observed } = intent;
+  const { shape } = observed;
+  return {
+    ...intent,
+    observed: { ...observed, shape: { ...shape, settings: { ...shape.settings, ...settings } } },
+  };
 }

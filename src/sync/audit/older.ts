@@ -2,6 +2,7 @@ import type { ActionContext } from "../actions/context.ts";
 import { hashUpload } from "../adopt-uploads.ts";
 import type { Observed } from "../ledger/files.ts";
 import type { AuditedResource } from "../plan/audit.ts";
+import { hasSettings } from "../plan/decide.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { SourceSync } from "../source.ts";
 import { askPresence } from "./loss.ts";
@@ -64,13 +65,13 @@ async function exchange(
       ...(updatedMs !== undefined && { atMs: updatedMs }),
     });
     // With other chunk settings it is replaced by a new resource.
-    if (!hasSettings(now, settings)) ledger.files.setState(now.id, "unsure");
+    if (!hasSettings(now.shape, settings)) ledger.files.setState(now.id, "unsure");
   });
   if (left === undefined) return false;
   const { path } = left;
   tellAudit(context, source, path, docId, `the file had it before; ${left.docId}, made since, is deleted`);
   source.deleteLater(left);
-  if (!hasSettings(before, settings)) source.hint(path);
+  if (!hasSettings(before.shape, settings)) source.hint(path);
   return true;
 }
 
@@ -88,10 +89,4 @@ function observedOf(row: LedgerFile, { url, settings }: AuditedResource): Observ
     shape: { ...shape, settings: { ...shape.settings, ...settings } },
     fileUrl: url ?? fileUrl ?? undefined,
   };
-}
-
-function hasSettings({ shape }: LedgerFile, found: AuditedResource["settings"]): boolean {
-  const { strategy, chunkSize, chunkOverlap } = shape.settings;
-  const has = { strategy, chunkSize, chunkOverlap, ...found };
-  return has.strategy === strategy && has.chunkSize === chunkSize && has.chunkOverlap === chunkOverlap;
 }

@@ -1,3 +1,4 @@
+import type { Settings } from "../../wire/primitives.ts";
 import type { ActionKind, LedgerFile, Shape } from "./model.ts";
 
 /** A file as it was read, as far as deciding needs. */
@@ -44,12 +45,15 @@ function contentDiffers(read: ReadFacts, row: LedgerFile): boolean {
 
 /** Whether a resource of one shape can become one of the other by an update. */
 export function sameShape(a: Shape, b: Shape): boolean {
+  return a.kind === b.kind && a.tier === b.tier && a.ownerId === b.ownerId && hasSettings(a, b.settings);
+}
+
+/** Whether settings are those of a shape, as far as they are known: a service may leave them out of its list. */
+export function hasSettings({ settings }: Pick<Shape, "settings">, found: Partial<Settings> = {}): boolean {
+  const { strategy, chunkSize, chunkOverlap } = { ...settings, ...found };
   return (
-    a.kind === b.kind &&
-    a.tier === b.tier &&
-    a.ownerId === b.ownerId &&
-    a.settings.strategy === b.settings.strategy &&
-    a.settings.chunkSize === b.settings.chunkSize &&
-    a.settings.chunkOverlap === b.settings.chunkOverlap
+    strategy === settings.strategy &&
+    chunkSize === settings.chunkSize &&
+    chunkOverlap === settings.chunkOverlap
   );
 }

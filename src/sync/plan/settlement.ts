@@ -1,4 +1,6 @@
+import type { Settings } from "../../wire/primitives.ts";
 import { spelledAddress } from "./address.ts";
+import { hasSettings } from "./decide.ts";
 import { indexTitles } from "./resemblance.ts";
 
 /** Settling creates whose answer never came: which resources of the collection are theirs. Pure. */
@@ -20,6 +22,7 @@ export interface OpenCreate {
   readonly digest: string;
   /** Stands for title and description together. */
   readonly label: string;
+  readonly settings: Settings;
 }
 
 /** A resource of the list, reduced to what is compared. */
@@ -32,6 +35,8 @@ export interface ListedResource {
   readonly label: string;
   /** The label that it would have under another title: equal where the description is. Default: its own. */
   readonly labelUnder?: (title: string) => string;
+  /** As far as the list shows them. Default: not at all. */
+  readonly settings?: Partial<Settings>;
   /** The list does not show its text. Default: it does. */
   readonly isTextHidden?: boolean;
   /** The service has not taken in its text, or not yet. Default: it has. */
@@ -51,6 +56,8 @@ export interface Adoption {
   readonly described: boolean;
   /** Title and description as the list shows them. */
   readonly label: string;
+  /** Other settings than those that were sent: those of an attempt from before they were changed. */
+  readonly settings?: Partial<Settings> | undefined;
   /** What of its document the service could not read. */
   readonly warning?: string | undefined;
 }
@@ -210,6 +217,7 @@ function settleGroup(
 
 function isExact(create: OpenCreate, resource: ListedResource): boolean {
   if (resource.isUnfinished === true || !isSameDescription(create, resource)) return false;
+  if (!hasSettings(create, resource.settings)) return false;
   if (resource.label === create.label) return create.unique || isSameText(create, resource);
   const isSameTitle = indexTitles([create], ({ title }) => title).find(resource.title).length > 0;
   return isSameTitle && (create.unique || isSameText(create, resource));
@@ -233,10 +241,18 @@ function isSameDescription(create: OpenCreate, { label, labelUnder = () => label
 }
 
 function adoptionOf(create: OpenCreate, resource: ListedResource): Adoption {
-  const { docId, label, warning } = resource;
+  const { docId, label, settings, warning } = resource;
   const exact = isExact(create, resource);
   const described = create.unique || isSameDescription(create, resource);
-  return { id: create.id, docId, exact, described, label, ...(warning !== undefined && { warning }) };
+  return {
+    id: create.id,
+    docId,
+    exact,
+    described,
+    label,
+    ...(!hasSettings(create, settings) && { settings }),
+    ...(warning !== undefined && { warning }),
+  };
 }
 
 function keyOf(create: OpenCreate): string {

@@ -28,6 +28,7 @@ import {
 } from "../../../src/sync/plan/settlement.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
 import { CEILING_MS, openDirtySet } from "../../../src/sync/settle.ts";
+import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 
 /** The laws of what is pure, each with a sentence that says what would break without it. */
 
@@ -545,6 +546,7 @@ describe("laws of the brakes", () => {
 });
 
 describe("laws of settling creates", () => {
+  const settings = [DEFAULT_SETTINGS, { ...DEFAULT_SETTINGS, chunkSize: 500 }];
   const creates = fc
     .array(
       fc.record({
@@ -555,6 +557,7 @@ describe("laws of settling creates", () => {
         title: fc.constantFrom("t", "u"),
         digest: fc.constantFrom("d", "e"),
         label: fc.constantFrom("l", "m"),
+        settings: fc.constantFrom(...settings),
       }),
       { maxLength: 5 },
     )
@@ -574,6 +577,7 @@ describe("laws of settling creates", () => {
         title: fc.constantFrom("t", "u"),
         digest: fc.constantFrom("d", "e"),
         label: fc.constantFrom("l", "m"),
+        settings: fc.constantFrom({}, ...settings),
         owned: fc.boolean(),
       }),
       { maxLength: 8 },

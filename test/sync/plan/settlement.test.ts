@@ -6,6 +6,8 @@ import {
   type Settlement,
 } from "../../../src/sync/plan/settlement.ts";
 
+const SETTINGS = { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 } as const;
+
 const create = (id: number, more: Partial<OpenCreate> = {}): OpenCreate => ({
   id,
   atMs: 100_000,
@@ -16,6 +18,7 @@ const create = (id: number, more: Partial<OpenCreate> = {}): OpenCreate => ({
   title: "t",
   digest: "d",
   label: "l",
+  settings: SETTINGS,
   ...more,
 });
 const upload = (id: number, url: string | undefined, more: Partial<OpenCreate> = {}): OpenCreate =>
@@ -251,6 +254,26 @@ describe("settling creates by the list", () => {
         adopted: [],
         extra: [{ id: 1, docId: "y", exact: true, described: true, label: "l" }],
         absent: [],
+      },
+    },
+    {
+      name: "a resource of other chunk settings is not just what was sent",
+      creates: [create(1, { settings: { ...SETTINGS, chunkSize: 500 } })],
+      list: [listed("x", { settings: SETTINGS })],
+      expected: {
+        adopted: [{ id: 1, docId: "x", exact: false, described: true, label: "l", settings: SETTINGS }],
+      },
+    },
+    {
+      name: "of two resources the one with the settings that were sent is taken",
+      creates: [create(1, { attempts: 2, settings: { ...SETTINGS, chunkSize: 500 } })],
+      list: [
+        listed("x", { settings: { chunkSize: 1000 } }),
+        listed("y", { createdMs: 102_000, settings: { chunkSize: 500 } }),
+      ],
+      expected: {
+        adopted: [{ id: 1, docId: "y", exact: true, described: true, label: "l" }],
+        extra: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }],
       },
     },
   ])("$name", ({ creates, list, owned, offsetMs, changesTexts, expected }) => {
