@@ -1,5 +1,7 @@
 import type { Clock } from "../virtual/clock.ts";
 import { GROWING, SECRET } from "../worlds/folder.ts";
+import { SECOND } from "../history.ts";
+import { SECOND_ROOT, SOURCE_ROOT } from "./disk.ts";
 import { bodyOf, placeOf, type Expectations, type Expected, type Owners } from "./expected.ts";
 import type { Answer, Resource, SentRequest, Service } from "./service.ts";
 
@@ -161,6 +163,13 @@ export function openJudge(options: JudgeOptions): Judge {
   /** How many files at a place have had a resource: another one that has none yet loses none. */
   const countServed = (place: string): number =>
     Math.max(acknowledged.get(place)?.size ?? 0, options.ownedBy(place).length);
+  /** Whether one of the files that are at a place now has ever had a resource. */
+  const isServed = (place: string): boolean =>
+    options.ownedBy(place).length > 0 ||
+    expectations.all().some((file) => {
+      const root = file.path.startsWith(SECOND) ? SECOND_ROOT : SOURCE_ROOT;
+      return file.place === place && acknowledged.get(place)?.has(root) === true;
+    });
 
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -189,6 +198,8 @@ export function openJudge(options: JudgeOptions): Judge {
     if (resource.late && expectations.bodyAt(place) === undefined) return;
     // Of two sources that share an owner one has an empty file there, which is no document; the other's resource may go.
     if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
+    // Of two sources that share an owner only the other one's file ever had a resource there: this was it.
+    if (options.owners.second === options.owners.first && !isServed(place)) return;
     // A resource that was made and changed before the file came was another file's of that name.
     // A person agreed to the end of what was held; a file that could not be looked at then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
