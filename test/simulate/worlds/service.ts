@@ -89,7 +89,7 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
     name: "slow-work",
     does: "the service works on a few documents at a time, each for longer than a request may take",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) => {
       const { requestTimeoutMs } = history.conditions;
       const isAsync = random.chance(0.4);
