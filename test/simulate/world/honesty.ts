@@ -14,11 +14,20 @@ export function askForStatus(world: World, { conditions, happenings }: History, 
   const spoilt = happenings.flatMap((each) => (each.kind === "spoil" ? [each.path] : []));
   const isSpoilt = (path: string): boolean =>
     spoilt.some((each) => path === each || path.startsWith(`${each}/`));
+  /** Nobody can see a file whose disk is away, or hidden by another one; it is found when that has ended. */
+  const isAway = (path: string): boolean =>
+    happenings.some(
+      (each) =>
+        each.kind === "mount" &&
+        (each.folder === "" || path.startsWith(`${each.folder}/`)) &&
+        each.atMs <= clock.nowMs() &&
+        clock.nowMs() <= each.atMs + each.forMs + UNNOTICED_MS,
+    );
   /** Since when a file's resource is another one than it should be, as far as it was asked for. */
   let behindSince = new Map<string, { readonly sinceMs: number; readonly writtenMs: number | undefined }>();
   const ask = (): void => {
     const nowMs = clock.nowMs();
-    const behind = judge.behind().filter(({ file }) => !isSpoilt(file.path));
+    const behind = judge.behind().filter(({ file }) => !isSpoilt(file.path) && !isAway(file.path));
     behindSince = new Map(
       behind.map(({ file, writtenMs }) => {
         const before = behindSince.get(file.path);
