@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate, withSettings } from "./actions/acknowledge.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
 import { labelOf, storedAs } from "./actions/observe.ts";
-import { isUnfinished, settingsOf } from "./audit/list.ts";
+import { isUnfinished, openMissingCheck, settingsOf } from "./audit/list.ts";
 import { digestOf } from "./document/digest.ts";
 import { openDoubts, twinKey } from "./doubts.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
@@ -149,6 +149,7 @@ export function openSettler({
     areDoubts: boolean,
   ): Promise<Settlement | undefined> => {
     let unclearTries = 0;
+    const missing = openMissingCheck(context, tier, context.signal);
     for (let failures = 1; ; failures += 1) {
       stopped.throwIfAborted();
       const asked = await collections.ask(tier, context.signal);
@@ -201,8 +202,7 @@ export function openSettler({
         return settling.finish(leastMs, changesTexts, mostMs);
       }
       if (reply.kind === "gone" && !collections.isConfigured(tier)) {
-        // A collection that the service does not know any more holds nothing, unless it has another id by now.
-        if ((await collections.renew(tier, context.signal)) === collectionId) return settling.finish(0);
+        if ((await missing.judge(collectionId)) === "missing") return settling.finish(0);
         continue;
       }
       // Nothing may be sent before this is known, so it is asked for as long as it takes; the gate waits after a `later`.

@@ -173,23 +173,23 @@ describe("ignore files", () => {
     try {
       fc.assert(
         fc.property(setting, ({ top, inner, folder, paths }) => {
-          const root = join(repository, `run ${(runs += 1)}`);
+          const folderOfRun = join(repository, `run ${(runs += 1)}`);
           for (const ignoreFile of [".gitignore", ".kbsyncignore"]) {
-            mkdirSync(join(root, folder), { recursive: true });
-            writeFileSync(join(root, ignoreFile), top.join("\n"));
-            writeFileSync(join(root, folder, ignoreFile), inner.join("\n"));
+            mkdirSync(join(folderOfRun, folder), { recursive: true });
+            writeFileSync(join(folderOfRun, ignoreFile), top.join("\n"));
+            writeFileSync(join(folderOfRun, folder, ignoreFile), inner.join("\n"));
           }
           const { stdout } = spawnSync(
             "git",
             ["-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "-z", "--stdin"],
             {
-              cwd: root,
+              cwd: folderOfRun,
               input: paths.join("\0"),
               encoding: "utf8",
             },
           );
           const ignored = new Set(stdout.split("\0").filter((text) => text !== ""));
-          const rules = openRules(sourceAt(root));
+          const rules = openRules(sourceAt(folderOfRun));
           // Paths that are folders in the tree are asked for as folders by git, so as folders here.
           const folders = new Set(folder.split("/").map((_, at, parts) => parts.slice(0, at + 1).join("/")));
           for (const each of paths) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
-import { Strategy, type Settings } from "../../wire/primitives.ts";
+import { Strategy, type Settings, type Tier } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { labelsOf } from "../actions/observe.ts";
@@ -19,13 +19,13 @@ export const LIST_LAG_MS = 120_000;
  * does not know any more holds nothing. Throws `list_refused`, and what the gate throws.
  */
 export async function listPlace(
-  context: Pick<ActionContext, "collections" | "remote" | "random" | "signal">,
+  context: Pick<ActionContext, "collections" | "remote" | "random" | "signal" | "timing">,
   { tier, ownerId, isUnlimited = false }: DriftPlace & { readonly isUnlimited?: boolean },
   begin: () => (resource: ResourceRecord) => void,
   signal: AbortSignal = context.signal,
 ): Promise<ListEnd | undefined> {
   const { collections, remote } = context;
-  let renewed = false;
+  const missing = openMissingCheck(context, tier, signal);
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted();
     const asked = await collections.ask(tier, signal);
@@ -44,16 +44,11 @@ export async function listPlace(
     switch (reply.kind) {
       case "done":
         return reply.value;
-      case "gone": {
-        // A service that was reset has another id for the collection, and may tell it.
-        if (!renewed && (await collections.renew(tier, signal)) !== collectionId) {
-          renewed = true;
-          continue;
-        }
+      case "gone":
+        if ((await missing.judge(collectionId)) === "again") continue;
         // But one that a person names is there: either the name or the service is a wrong one.
         if (collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
         return { clockOffsetMs: 0, isPaged: false };
-      }
       case "refused":
         throw listRefused(collectionId, reply.message);
       case "later":
@@ -61,6 +56,40 @@ export async function listPlace(
         if (failures > 1) await sleep(delayMs(failures, undefined, context.random()), undefined, { signal });
     }
   }
+}
+
+/** What a 404 to a list means; opened for one list of a collection. */
+export interface MissingCheck {
+  /** To be asked after each 404. `again`: a wait is over, or the collection has another id by now. */
+  judge(collectionId: string): Promise<"again" | "missing">;
+}
+
+/**
+ * A service that was reset has another id for the collection, and may tell it. One that does not know it any more holds
+ * nothing of it. But a 404 may come from a replica, or from a service that starts, and all files would be sent anew: it is believed
+ * when it has been said again for half a minute.
+ */
+export function openMissingCheck(
+  { collections, timing }: Pick<ActionContext, "collections" | "timing">,
+  tier: Tier,
+  signal: AbortSignal,
+): MissingCheck {
+  const waitsMs = [...timing.goneAgainMs, timing.knownAfterMs, timing.knownAfterMs];
+  let answers = 0;
+  let isRenewed = false;
+  return {
+    judge: async (collectionId) => {
+      if ((await collections.renew(tier, signal)) !== collectionId && !isRenewed) {
+        isRenewed = true;
+        return "again";
+      }
+      const waitMs = waitsMs[answers];
+      answers += 1;
+      if (waitMs === undefined) return "missing";
+      await sleep(waitMs, undefined, { signal });
+      return "again";
+    },
+  };
 }
 
 /** A resource of the list, reduced to what is compared. */

@@ -21,6 +21,7 @@ import { openPacer } from "../remote/pacer.ts";
 import { openRemote } from "../remote/remote.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules.ts";
 import { scanSource } from "../scan.ts";
+import { TIMING } from "../timing.ts";
 import { auditedOf, LIST_LAG_MS, listPlace } from "./list.ts";
 
 /** One file, as it is in three places. */
@@ -113,7 +114,7 @@ export async function proveAgreement(
     );
     const kept = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
     const collections = openCollections(kept, remote, configured);
-    const context = { remote, collections, random: Math.random, signal };
+    const context = { remote, collections, random: Math.random, signal, timing: TIMING };
     let agrees = true;
     for (const source of watched) {
       const row = rows.peek(source.absolutePath, source.ownerId, source.collection);
@@ -134,7 +135,7 @@ export async function proveAgreement(
   }
 }
 
-type ProofContext = Pick<ActionContext, "remote" | "collections" | "random" | "signal">;
+type ProofContext = Pick<ActionContext, "remote" | "collections" | "random" | "signal" | "timing">;
 
 interface Proving {
   readonly id: number;

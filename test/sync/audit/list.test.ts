@@ -49,6 +49,7 @@ async function list(
       },
     },
     random: () => 0,
+    timing: { goneAgainMs: [1, 1], knownAfterMs: 1 },
     signal: new AbortController().signal,
   } as unknown as ActionContext; // What listing uses.
   let seen: string[] = [];
@@ -95,9 +96,17 @@ describe("a place of the service", () => {
   it("that the service does not know any more, under whatever id, holds nothing", async () => {
     expect(await list({ lists: [{ kind: "gone" }], records: [] })).toMatchObject({
       end: { clockOffsetMs: 0, isPaged: false },
-      asked: ["c1"],
+      asked: Array.from({ length: 5 }, () => "c1"),
     });
-    expect((await list({ lists: [{ kind: "gone" }], renewed: "c2" })).asked).toEqual(["c1", "c1"]);
+    expect((await list({ lists: [{ kind: "gone" }], renewed: "c2" })).asked).toHaveLength(6);
+  });
+
+  it("is listed though 404s came first", async () => {
+    const gone: Reply<ListEnd> = { kind: "gone" };
+    expect(await list({ lists: [gone, gone, gone, gone, DONE] })).toMatchObject({
+      end: { clockOffsetMs: 5 },
+      seen: ["a"],
+    });
   });
 
   it.each<[string, Service]>([
