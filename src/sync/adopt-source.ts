@@ -273,7 +273,9 @@ function recheckOf(
 ): Recheck {
   const isOver = left.length > SEEN_MAX;
   // What the service was still working on could not be compared.
-  const seen = left.filter(({ isUnfinished }) => isUnfinished !== true).map(({ docId }) => docId);
+  const seen = left
+    .filter(({ isUnfinished }) => isUnfinished !== true)
+    .map(({ docId, updatedMs }) => ({ docId, updatedMs }));
   return {
     boundMs: isOver ? 0 : startedMs + clockOffsetMs,
     seen: isOver ? [] : seen,

@@ -132,7 +132,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
           source: source.id,
           boundMs,
           bornMs,
-          seen: new Set(seen),
+          seen: new Map(seen.map(({ docId, updatedMs }) => [docId, updatedMs])),
         });
         if (found === undefined) return false;
         const report = openReport();

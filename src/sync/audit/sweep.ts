@@ -60,7 +60,8 @@ export interface Adopted {
    * before the adoption.
    */
   readonly bornMs: number;
-  readonly seen: ReadonlySet<string>;
+  /** Resources that the adoption saw and left alone, and when they were last updated as far as its list knew. */
+  readonly seen: ReadonlyMap<string, number | undefined>;
 }
 
 export interface SweepOptions {
@@ -193,7 +194,12 @@ function olderOf(
   { boundMs, seen }: Adopted,
 ): readonly AuditedResource[] {
   const untilMs = Math.min(boundMs + CLOCK_SLACK_MS, row.storedMs ?? Infinity);
-  return unowned.olderThan(row, untilMs).filter(({ docId }) => !seen.has(docId));
+  return unowned.olderThan(row, untilMs).filter(({ docId, updatedMs }) => {
+    if (!seen.has(docId)) return true;
+    // Updated before the adoption, whose list did not show that yet.
+    const seenMs = seen.get(docId);
+    return seenMs !== undefined && updatedMs !== undefined && updatedMs !== seenMs && updatedMs < boundMs;
+  });
 }
 
 function counted(

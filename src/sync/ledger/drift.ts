@@ -100,17 +100,23 @@ export const NOTHING_UNSEARCHED: Unsearched = { parts: [], sinceMs: 0 };
 
 const RecheckRecord = z.object({
   boundMs: z.number(),
-  seen: z.array(z.string()),
+  seen: z.array(z.object({ docId: z.string(), updatedMs: z.number().optional() })),
   sinceMs: z.number(),
   looks: z.number(),
   clean: z.number(),
 });
+/** A resource as a list showed it, which may be behind. */
+export interface SeenResource {
+  readonly docId: string;
+  readonly updatedMs?: number | undefined;
+}
+
 /** A source was adopted by lists that may have been stale or short, so it is compared again when they have caught up. */
 export interface Recheck {
   /** When the source was adopted, by the service's clock: what is older was made under a former ledger, or by others. */
   readonly boundMs: number;
-  /** Resources that the adoption saw and left alone. */
-  readonly seen: readonly string[];
+  /** Resources that the adoption saw and left alone, as its list showed them. */
+  readonly seen: readonly SeenResource[];
   /** When the source was last compared, by our clock. */
   readonly sinceMs: number;
   /** Comparisons since the adoption, and how many of the last ones found nothing. */
