@@ -50,9 +50,12 @@ describe.skipIf(why !== undefined)(
       expect(unit()["StatusText"]).toContain(
         "/srv/absent halted: the folder is missing, or kbsync.service does not show it",
       );
-      const lines = warnings()
-        .split("\n")
-        .filter((line) => line.includes("/srv/"));
+      const linesOf = (): string[] =>
+        warnings()
+          .split("\n")
+          .filter((line) => line.includes("/srv/"));
+      // The journal may be behind the status.
+      const lines = await until("three warnings", () => (linesOf().length >= 3 ? linesOf() : undefined));
       expect(lines).toHaveLength(3);
       expect(lines.join("\n")).toContain("check the folder's owner and mode");
       expect(lines.join("\n")).toContain("`systemctl restart kbsync.service` lets the unit see it");
