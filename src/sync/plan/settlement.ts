@@ -169,9 +169,13 @@ function settleGroup(
   out: { adopted: Adoption[]; extra: Adoption[]; queued: number[]; absent: number[] },
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
+  const sentAgain = group.filter((create) => create.answered && create.attempts > 1);
+  /** What has the description of an equal create that was sent again is most likely a second one of that. */
+  const isOther = (create: OpenCreate, resource: ListedResource): boolean =>
+    !isSameDescription(create, resource) && sentAgain.some((each) => isSameDescription(each, resource));
   const take = (create: OpenCreate, exact: boolean): boolean => {
     const fits = exact ? isExact : isLike;
-    const index = candidates.findIndex((resource) => fits(create, resource));
+    const index = candidates.findIndex((resource) => fits(create, resource) && !isOther(create, resource));
     const [resource] = index === -1 ? [] : candidates.splice(index, 1);
     if (resource !== undefined) out.adopted.push(adoptionOf(create, resource));
     return resource !== undefined;

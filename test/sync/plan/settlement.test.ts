@@ -234,6 +234,13 @@ describe("settling creates by the list", () => {
       expected: { extra: [{ id: 2, docId: "x", exact: true, described: true, label: "two" }] },
     },
     {
+      name: "an open create takes no extra of an equal file that was answered, and has its description",
+      creates: [create(1, { label: "one" }), create(2, { attempts: 2, answered: true, label: "two" })],
+      list: [listed("o", { label: "two" }), listed("x", { label: "two" })],
+      owned: ["o"],
+      expected: { absent: [1], extra: [{ id: 2, docId: "x", exact: true, described: true, label: "two" }] },
+    },
+    {
       name: "an extra with a description of ours comes before an older one of somebody else's",
       creates: [create(1, { attempts: 2, answered: true })],
       list: [listed("s", { label: "by hand" }), listed("x", { createdMs: 102_000 })],
