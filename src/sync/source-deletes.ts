@@ -32,7 +32,7 @@ export interface SourceDeletesOptions {
   readonly once: boolean;
   /** Whether nothing may be sent. */
   readonly isHeld: () => boolean;
-  /** Whether a path has a file that is to be read or sent, which may bring it a resource. */
+  /** Whether the file at a path is still to be read or sent, and so may get a resource. */
   readonly isAwaited: (path: RelativePath) => boolean;
   /** Puts them into the queue, after everything else. */
   readonly push: (deletions: readonly Deletion[]) => void;
@@ -97,8 +97,8 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
         return;
       }
       refused.remove(deletion.id);
-      // One that a pause left is begun again with all that is left. The file may have its own resource by now: then it is
-      // begun again as soon as this job has ended.
+      // After a pause, `beginLeft` starts what was left. Otherwise the file was back; if it has got its own resource in the
+      // meantime, the delete starts again as soon as this job has ended.
       if (end === "left" && !options.isHeld())
         putOff.set(deletion.path, [...(putOff.get(deletion.path) ?? []), deletion]);
     },

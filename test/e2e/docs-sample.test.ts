@@ -17,6 +17,7 @@ import {
   type Running,
   search,
   startUp,
+  agreed,
   statusOf,
   stop,
   temporaryFolder,
@@ -40,10 +41,7 @@ describe.skipIf(!present)("a folder of real documents", () => {
     cpSync(sample, docs, { recursive: true });
     rmSync(join(docs, "SHA256SUMS"));
     running = await startUp(["up", docs, "--port", "0"], state.path);
-    const status = await until("the first sync", async () => {
-      const now = await statusOf(docs, state.path);
-      return now.files > 0 && now.inAgreement === now.files && now.waiting === 0 && now;
-    });
+    const status = await agreed(docs, state.path);
     collectionId = status.collectionId ?? "";
     ({ ownerId } = status);
   });

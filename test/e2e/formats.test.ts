@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { UploadAnswer } from "../../src/wire/upload.ts";
 import { CollectionsAnswer, ResourceAnswer } from "../../src/wire/resource.ts";
 import { docx, relations, wordParagraph } from "../sync/document/office-fixture.ts";
-import { search, send, startUp, statusOf, stop, temporaryFolder, until } from "./program.ts";
+import { agreed, search, send, startUp, stop, temporaryFolder } from "./program.ts";
 import type { Running } from "./program.ts";
 
 /** A document of each form, with words that stand in it alone: those to be found, and those that are no text. */
@@ -121,10 +121,7 @@ let ownerId: string;
 beforeAll(async () => {
   for (const { name, bytes } of SENT) writeFileSync(join(folder.path, name), bytes);
   running = await startUp(["up", folder.path, "--port", "0"], state.path);
-  const status = await until("agreement", async () => {
-    const now = await statusOf(folder.path, state.path);
-    return now.files === SENT.length && now.inAgreement === now.files && now.waiting === 0 && now;
-  });
+  const status = await agreed(folder.path, state.path, SENT.length);
   collectionId = status.collectionId ?? "";
   ({ ownerId } = status);
 });

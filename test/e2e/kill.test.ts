@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { list, startUp, statusOf, stop, temporaryFolder, until } from "./program.ts";
+import { agreed, list, startUp, statusOf, stop, temporaryFolder, until } from "./program.ts";
 
 const FILES = 1500;
 
@@ -30,10 +30,7 @@ it("makes one resource a file through kill -9 in the middle of the first sync", 
   expect(interrupted, "kills that came in the middle of the sync").toBeGreaterThan(0);
 
   const running = await startUp(["up", folder.path, "--port", "0"], state.path);
-  const status = await until("agreement", async () => {
-    const now = await statusOf(folder.path, state.path);
-    return now.files === FILES && now.inAgreement === FILES && now.waiting === 0 && now;
-  });
+  const status = await agreed(folder.path, state.path, FILES);
   const resources = await list(running, status.collectionId ?? "", status.ownerId);
   expect(resources.length).toBe(FILES);
   expect(new Set(resources.map(({ _id }) => _id)).size).toBe(FILES);

@@ -120,6 +120,15 @@ export async function statusOf(folder: string, stateDir: string): Promise<Source
   return source;
 }
 
+/** Waits until all files of a folder are in agreement: so many, or any but none. */
+export async function agreed(folder: string, stateDir: string, files?: number): Promise<SourceLine> {
+  return until("agreement", async () => {
+    const now = await statusOf(folder, stateDir);
+    const isCounted = files === undefined ? now.files > 0 : now.files === files;
+    return isCounted && now.inAgreement === now.files && now.waiting === 0 && now;
+  });
+}
+
 /** The live resources of a collection and owner, as the service lists them. */
 export async function list(
   running: Running,

@@ -18,7 +18,7 @@ import type { RouteDoc } from "./route-table.ts";
 const TAG = "Resources";
 const PREFER = {
   prefer:
-    "respond-async: 202 at once; metadata.status tells when the text is searchable. With wait=N beside it, what is done within N seconds is answered as usual.",
+    "respond-async: 202 at once; metadata.status shows when the text is searchable. With wait=N beside it, what is done within N seconds is answered as usual.",
 };
 const IF_MATCH = { "if-match": "ETag of the state the change is meant for; 412 when it is another one." };
 const IF_NONE_MATCH = { "if-none-match": "ETags known; 304 when it is one of them." };

@@ -30,7 +30,7 @@ import { readBody, readInput } from "./validate.ts";
 const UPDATED = "Resource updated successfully";
 /** The answer before the work, told by its status and by the record's `metadata.status`. */
 const QUEUED = {
-  message: "Resource accepted; metadata.status tells when it is searchable",
+  message: "Resource accepted; metadata.status shows when it is searchable",
   status: 202,
 } as const;
 /** Time for which an answer may be written without a look at what else there is to do. */

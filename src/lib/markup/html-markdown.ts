@@ -1,6 +1,7 @@
 import { toMarkdown } from "./markdown.ts";
 import { readablePart } from "./readable-part.ts";
 import { type MarkupElement, elementsBelow, firstBelow, parseMarkup, textOf } from "./tree.ts";
+import { oneLine } from "../one-line.ts";
 
 /** What a page says. */
 export interface HtmlReading {
@@ -57,8 +58,4 @@ function sharedTitle(document: MarkupElement): string | undefined {
     if (attributes["property"] === "og:title" && words !== "") return words;
   }
   return undefined;
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -1,5 +1,6 @@
 import { tableToMarkdown } from "./table.ts";
 import { type MarkupElement, type MarkupNode, childrenNamed, elementsBelow, textOf } from "./tree.ts";
+import { oneLine } from "../one-line.ts";
 
 /** Elements that stand in a line of text; every other one begins a block. */
 const INLINE = new Set(
@@ -84,7 +85,7 @@ function blocksOfElement(element: MarkupElement, context: Context): string[] {
     case "h4":
     case "h5":
     case "h6": {
-      const words = inline(children, context).replaceAll(/\s+/g, " ").trim();
+      const words = oneLine(inline(children, context));
       return words === "" ? [] : [`${"#".repeat(Number(name[1]))} ${words}`];
     }
     case "ul":
@@ -237,7 +238,7 @@ function wrap(mark: string, text: string): string {
 }
 
 function inlineCode(text: string): string {
-  const words = text.replaceAll(/\s+/g, " ").trim();
+  const words = oneLine(text);
   if (words === "") return text === "" ? "" : " ";
   return words.includes("`") ? `\`\` ${words} \`\`` : `\`${words}\``;
 }
@@ -256,7 +257,7 @@ function link(text: string, href: string | undefined, context: Context): string 
 }
 
 function image({ src, alt }: MarkupElement["attributes"], context: Context): string {
-  const words = (alt ?? "").replaceAll(/\s+/g, " ").trim();
+  const words = oneLine(alt ?? "");
   if (words === "") return "";
   const address = addressOf(src, context);
   return address === undefined ? words : `![${words.replaceAll(/[[\]]/g, "\\$&")}](${address})`;

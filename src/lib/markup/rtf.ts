@@ -1,4 +1,5 @@
 import { TextDecoder } from "node:util";
+import { oneLine } from "../one-line.ts";
 
 /** Deeper groups occur in no document of a word processor. */
 const DEPTH_MAX = 1000;
@@ -189,7 +190,7 @@ function openWriter(): Writer {
       else if (name === "par" || name === "sect" || name === "page") endParagraph();
       else if (name === "cell" || name === "nestcell") {
         flush();
-        cells.push(paragraph.replaceAll(/\s+/g, " ").trim().replaceAll("|", "\\|"));
+        cells.push(oneLine(paragraph).replaceAll("|", "\\|"));
         paragraph = "";
       } else if (name === "row" || name === "nestrow") endRow();
     },

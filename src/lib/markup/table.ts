@@ -1,3 +1,5 @@
+import { oneLine } from "../one-line.ts";
+
 /** More columns than this are cut: a table is for reading. */
 export const COLUMNS_MAX = 256;
 
@@ -20,5 +22,5 @@ export function tableToMarkdown(rows: readonly (readonly string[])[]): string {
 }
 
 function cellText(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim().replaceAll("|", "\\|");
+  return oneLine(text).replaceAll("|", "\\|");
 }

@@ -6,10 +6,11 @@ import { tell } from "./prepare.ts";
 import { countTries } from "./trouble.ts";
 
 /**
- * How a delete ended. `refused`: the service will not do it, or the text could not be kept; the intent stays, with its
- * words, and is to be sent again later. `denied`: the service says that there is no such resource, which is not believed
- * yet; the intent stays as it was, and is to be sent again later. `left`: it must not leave now, because the source is
- * paused or the file is back; the intent stays as it was.
+ * How a delete ended. In all cases but `done` the intent stays in the ledger.
+ *
+ * - `refused`: the service refuses it, or the text could not be saved to the trash; the reason is noted, and it is sent again later.
+ * - `denied`: the service answers that there is no such resource; to be sure, it is sent again later.
+ * - `left`: nothing was sent, because the source is paused or the file is back.
  */
 export type DeleteEnd = "done" | "refused" | "denied" | "left";
 

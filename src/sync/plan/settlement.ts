@@ -190,7 +190,7 @@ function settleGroup(
   const attempts = group.reduce((sum, create) => sum + create.attempts, 0);
   const byId = group.toSorted((a, b) => a.id - b.id);
   const owner = byId.find(({ answered }) => answered) ?? byId[0];
-  /** Of creates with one title and text the description tells whose it is. */
+  /** Creates of the group have the same title and text: the description decides which of them a resource belongs to. */
   const describing = (resource: ListedResource): OpenCreate | undefined =>
     byId.find((create) => isSameDescription(create, resource));
   // One whose text is not ours is a second one only if the first was stored just so.

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseRetryAfter } from "../plan/retry.ts";
+import { oneLine } from "../../lib/one-line.ts";
 
 /** What became of a request, as far as the sync needs to tell answers apart. */
 export type Reply<T> =
@@ -145,6 +146,6 @@ function withoutContent(text: string): string {
 }
 
 function clip(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
+  const line = oneLine(text);
   return line.length <= WORDS_CHARS_MAX ? line : `${line.slice(0, WORDS_CHARS_MAX)}…`;
 }

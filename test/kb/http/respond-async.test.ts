@@ -177,43 +177,8 @@ describe("Prefer: respond-async", () => {
     expect(after.json.data.ingest.failed).toBe(before.json.data.ingest.failed + 1);
   });
 
-  it("waits for room on the disk, and tries again", async () => {
-    const { json } = await create({ content: "Patient words." });
-    const id = json.data._id;
-    await settled(id);
-    diskIsFull = true;
-    await update(id, { content: "Later words." });
-    await vi.waitFor(async () => {
-      const job = await running.store.jobOf({ accountId: await account(), id });
-      expect(job?.postponed).toBe(1);
-    }, WAIT);
-    diskIsFull = false;
-    // A change that must come behind does what waits first.
-    expect((await update(id, { title: "Now" }, {})).json.data).toMatchObject({
-      title: "Now",
-      content: "Later words.",
-      metadata: { status: "chunked" },
-    });
-  });
-
-  it("begins a change that was put off again by itself, when its time comes", async () => {
-    const { json } = await create({ content: "Patient words." });
-    const id = json.data._id;
-    await settled(id);
-    diskIsFull = true;
-    await update(id, { content: "Later words." });
-    await vi.waitFor(async () => {
-      const job = await running.store.jobOf({ accountId: await account(), id });
-      expect(job?.postponed).toBe(1);
-    }, WAIT);
-    diskIsFull = false;
-    aheadMs += 10 * 60 * 1000;
-    // Any job wakes the queue.
-    await create({ content: "Other words." });
-    expect((await settled(id)).json.data).toMatchObject({ content: "Later words." });
-  });
-
-  it("begins a change that was under way at an end of the process by itself, not for a later one", async () => {
+  /** A resource whose update waits since the disk is full, and goes on being so. */
+  const postponed = async () => {
     const { json } = await create({ content: "Patient words." });
     const id = json.data._id;
     await settled(id);
@@ -224,6 +189,31 @@ describe("Prefer: respond-async", () => {
       expect(found?.postponed).toBe(1);
       return found;
     }, WAIT);
+    return { id, job };
+  };
+
+  it("waits for room on the disk, and tries again", async () => {
+    const { id } = await postponed();
+    diskIsFull = false;
+    // A change that must come behind does what waits first.
+    expect((await update(id, { title: "Now" }, {})).json.data).toMatchObject({
+      title: "Now",
+      content: "Later words.",
+      metadata: { status: "chunked" },
+    });
+  });
+
+  it("begins a change that was put off again by itself, when its time comes", async () => {
+    const { id } = await postponed();
+    diskIsFull = false;
+    aheadMs += 10 * 60 * 1000;
+    // Any job wakes the queue.
+    await create({ content: "Other words." });
+    expect((await settled(id)).json.data).toMatchObject({ content: "Later words." });
+  });
+
+  it("begins a change that was under way at an end of the process by itself, not for a later one", async () => {
+    const { id, job } = await postponed();
     await running.store.beginJob(job?.number ?? 0);
     diskIsFull = false;
     const later = await update(id, { title: "Now" }, {});
