@@ -101,7 +101,10 @@ export async function listFound(
   const listed = await listPlace(context, { tier, ownerId, isUnlimited }, begin, signal);
   if (listed === undefined) return undefined;
   // Creates come next: should the clock be set before one of them is settled, their times mean something still.
-  ledger.note(() => ledger.intents.setClockOffset(listed.clockOffsetMs));
+  ledger.note(() => {
+    ledger.intents.setClockOffset(listed.clockOffsetMs);
+    ledger.drift.noteForgottenOffset(listed.clockOffsetMs);
+  });
   ledger.flush();
   const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
   // The first time, nothing of this source is on its way; what a former process left is for its files to find.
@@ -116,7 +119,7 @@ export async function listFound(
     shown: found.unowned,
     isPaged: listed.isPaged,
     clockOffsetMs: listed.clockOffsetMs,
-    forgottenMs: ledger.drift.forgottenMs() + listed.clockOffsetMs + CLOCK_SLACK_MS,
+    forgottenMs: ledger.drift.forgottenMs(listed.clockOffsetMs) + CLOCK_SLACK_MS,
   };
 }
 

@@ -126,6 +126,11 @@ function assemble(
     step,
     onRequest: options.observer?.request,
     onMoved: () => void (moves.asked += 1),
+    onClock: (offsetMs) =>
+      ledger.note(() => {
+        ledger.drift.noteForgottenOffset(offsetMs);
+        if (ledger.intents.clockOffset() === undefined) ledger.intents.setClockOffset(offsetMs);
+      }),
     isHeld: (signal) => held.get(signal)?.() === true,
     connect: world.connect,
   });

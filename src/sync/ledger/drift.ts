@@ -78,9 +78,14 @@ export interface Drift {
   /** Whether the rows of a source are those of an old ledger, until it is adopted again. */
   isDistrusted(source: number): boolean;
   bornMs(): number;
-  /** Until when a ledger that this one knows nothing of may have made resources: this one began then, or turned out to be old. */
-  forgottenMs(): number;
+  /**
+   * Until when a ledger that this one knows nothing of may have made resources, by the service's clock: this one began then,
+   * or turned out to be old. `offsetMs` is that clock minus ours as it is now, which counts where no answer told it earlier.
+   */
+  forgottenMs(offsetMs: number): number;
   setForgottenMs(atMs: number): void;
+  /** An answer tells the service's clock minus ours. The first one since `setForgottenMs` counts: our clock may be set later. */
+  noteForgottenOffset(offsetMs: number): void;
   auditedMs(): number | undefined;
   setAuditedMs(atMs: number): void;
 }
@@ -197,6 +202,7 @@ export function openDrift(db: Sqlite): Drift {
   const bornMs = (): number => Number(meta.get("born_ms") ?? 0);
   const setForgottenMs = (atMs: number): void => {
     setMeta.run("forgotten_ms", String(Math.floor(atMs)));
+    removeMeta.run("forgotten_offset_ms");
   };
 
   return {
@@ -259,8 +265,13 @@ export function openDrift(db: Sqlite): Drift {
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
     bornMs,
-    forgottenMs: () => Math.max(bornMs(), Number(meta.get("forgotten_ms") ?? 0)),
+    forgottenMs: (offsetMs) =>
+      Math.max(bornMs(), Number(meta.get("forgotten_ms") ?? 0)) +
+      Number(meta.get("forgotten_offset_ms") ?? offsetMs),
     setForgottenMs,
+    noteForgottenOffset: (offsetMs) => {
+      if (meta.get("forgotten_offset_ms") === undefined) setMeta.run("forgotten_offset_ms", String(offsetMs));
+    },
     auditedMs: () => {
       const text = meta.get("audited_ms");
       return text === undefined ? undefined : Number(text);

@@ -75,8 +75,8 @@ export interface Intents {
   isDeleted(docId: string): boolean;
   creates(source: number): CreateIntent[];
   /**
-   * The service's clock minus ours when a list told it last, or the least since a create was left open; undefined: none
-   * has.
+   * The service's clock minus ours when a list told it last, or the first answer of all, or the least since a create was left
+   * open; undefined: none has.
    */
   clockOffset(): number | undefined;
   setClockOffset(ms: number): void;

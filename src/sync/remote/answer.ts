@@ -50,6 +50,12 @@ const STORE_DAMAGED = "store_damaged";
 /** Longest piece of a foreign answer that is repeated to a person. */
 const WORDS_CHARS_MAX = 500;
 
+/** The service's clock minus ours, by the `Date` of an answer; undefined where it has none. */
+export function clockOffsetOf(answer: Pick<RawAnswer, "headers">, nowMs: number): number | undefined {
+  const dateMs = Date.parse(header(answer, "date") ?? "");
+  return Number.isNaN(dateMs) ? undefined : dateMs - nowMs;
+}
+
 /**
  * Reads an answer. Pure. Says `done` only for `success: true` in the right shape; a 200 with `success: false` is a
  * refusal, and what is no JSON (a proxy's page, half an answer) tells nothing about whether the service acted.

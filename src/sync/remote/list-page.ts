@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import { type Later, readAnswer, type Reply } from "./answer.ts";
+import { clockOffsetOf, type Later, readAnswer, type Reply } from "./answer.ts";
 import { splitList } from "./list-stream.ts";
 
 /** Where lists are asked for. */
@@ -60,9 +60,7 @@ export async function readPage(
   const nextCursor = reply.value.data.nextCursor || undefined;
   if (nextCursor !== undefined && nextCursor === query.get("cursor"))
     return unexpected("a page of the list is followed by itself");
-  const dateMs = Date.parse(String(answer.headers["date"] ?? ""));
-  const clockOffsetMs = Number.isNaN(dateMs) ? 0 : dateMs - now();
-  return { kind: "done", value: { nextCursor, clockOffsetMs } };
+  return { kind: "done", value: { nextCursor, clockOffsetMs: clockOffsetOf(head, now()) ?? 0 } };
 }
 
 /** An answer that no service gives. */

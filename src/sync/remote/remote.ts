@@ -9,7 +9,15 @@ import { UploadAnswer } from "../../wire/upload.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
 import type { FilePlace } from "../document/place.ts";
 import { outcomeOf, type DaemonObserver } from "../observer.ts";
-import { header, readAnswer, withKey, type Later, type RawAnswer, type Reply } from "./answer.ts";
+import {
+  clockOffsetOf,
+  header,
+  readAnswer,
+  withKey,
+  type Later,
+  type RawAnswer,
+  type Reply,
+} from "./answer.ts";
 import { download, fileAddress, type Sink } from "./download.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
 import { readPage, unexpected } from "./list-page.ts";
@@ -146,6 +154,8 @@ export interface RemoteOptions {
    * a service that takes long over a document is no daemon that hangs.
    */
   readonly onMoved?: () => void;
+  /** Told by the first answer with a time what the service's clock is minus ours. */
+  readonly onClock?: (offsetMs: number) => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
 }
@@ -224,6 +234,7 @@ export function openRemote({
   step,
   onRequest,
   onMoved = () => undefined,
+  onClock = () => undefined,
   connect = connectPool,
 }: RemoteOptions): Remote {
   const told = step ?? (() => undefined);
@@ -295,11 +306,20 @@ export function openRemote({
     return reply;
   };
 
-  const send = (
+  let isClockKnown = false;
+  const send = async (
     to: { pool: Dispatcher; prefix: string },
     { path, ...request }: ExchangeRequest,
     signal: AbortSignal,
-  ): Promise<RawAnswer> => exchange(to.pool, { ...request, path: to.prefix + path }, signal);
+  ): Promise<RawAnswer> => {
+    const answer = await exchange(to.pool, { ...request, path: to.prefix + path }, signal);
+    const offsetMs = isClockKnown ? undefined : clockOffsetOf(answer, now());
+    if (offsetMs !== undefined) {
+      isClockKnown = true;
+      onClock(offsetMs);
+    }
+    return answer;
+  };
 
   return {
     create: (resource, key, signal) =>

@@ -68,6 +68,20 @@ describe("the ledger", () => {
     ledger.close();
   });
 
+  it("keeps its beginning by the service's clock, as the first answer told it, though its own clock is set later", () => {
+    openLedger(dir, "s", { now: () => 1000 }).close();
+    const ledger = openLedger(dir, "s");
+    expect(ledger.drift.forgottenMs(5000)).toBe(6000);
+    ledger.note(() => ledger.drift.noteForgottenOffset(200));
+    ledger.note(() => ledger.drift.noteForgottenOffset(5000));
+    ledger.flush();
+    expect(ledger.drift.forgottenMs(5000)).toBe(1200);
+    ledger.note(() => ledger.drift.distrustAll(3000));
+    ledger.flush();
+    expect(ledger.drift.forgottenMs(5000)).toBe(8000);
+    ledger.close();
+  });
+
   it("gives back what was written, after it was closed and opened again", async () => {
     const first = openLedger(dir, "s");
     const source = withSource(first);
