@@ -281,7 +281,7 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent anew. */
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
-    if (stray.process > forgotten) return false;
+    if (stray.process > forgotten) return isMistaken(stray);
     // Made after the loss by a request from before it: no ledger ever knew of it.
     if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
     const sinceMs = expectations.thereSinceMs(placeIn(stray)) ?? Infinity;
@@ -290,6 +290,21 @@ export function openJudge(options: JudgeOptions): Judge {
       isSame(each, stray) && JSON.stringify(each.settings) === JSON.stringify(stray.settings);
     return sinceMs >= forgottenMs || !kept.some((each) => each.process > forgotten && isDouble(each));
   };
+  /**
+   * A create of a later process got no answer, and before it was acted on, the lost ledger's create of the same file was: the
+   * list then shows one resource for one attempt, and nobody can tell that it is not this attempt's.
+   */
+  const isMistaken = (stray: Resource): boolean =>
+    !told.has(stray.id) &&
+    service
+      .resources()
+      .filter(({ foreign, process }) => !foreign && process <= forgotten)
+      .some(
+        ({ id }) =>
+          service.madeMs(id) > forgottenMs &&
+          service.madeMs(id) < service.madeMs(stray.id) &&
+          service.versionsOf(id).some((each) => isSame(each, stray)),
+      );
   const strayWords = (strays: readonly Resource[], kept: readonly Resource[]): string[] =>
     strays
       .filter((stray) => !isForgiven(stray, kept))

@@ -92,6 +92,8 @@ export interface Service {
   writtenMs(id: string): number;
   /** When a resource was made. */
   madeMs(id: string): number;
+  /** A resource as it was made, and after each change. */
+  versionsOf(id: string): readonly Resource[];
   /** When a process was first shown the list; undefined if it never was. */
   listedMs(process: number): number | undefined;
 }
@@ -482,6 +484,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     uploadOf: (url) => uploads.get(url)?.hash,
     writtenMs: (id) => versions.get(id)?.at(-1)?.atMs ?? 0,
     madeMs: (id) => versions.get(id)?.[0]?.atMs ?? 0,
+    versionsOf: (id) => (versions.get(id) ?? []).map(({ resource }) => resource),
     listedMs: (process) => listed.get(process),
   };
   return service;
