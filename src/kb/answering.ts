@@ -94,8 +94,8 @@ export function openAnswering(parts: AnsweringParts): Answering {
     allowsHost: parts.allowsHost,
     takeTurn: (accountId, agentId, threadId) => {
       // The narrower one first: what a thread is refused, its agent does not pay for.
-      if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, kb.nowMs());
-      agentRate.take(`${accountId}/${agentId}`, kb.nowMs());
+      if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, kb.steadyMs());
+      agentRate.take(`${accountId}/${agentId}`, kb.steadyMs());
     },
   });
   const jobs = openChatJobs({

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { listenFailure } from "../lib/listen-failure.ts";
 import { isExposed, reachedAt } from "../lib/loopback.ts";
 import { addressRules } from "../lib/public-address.ts";
+import { steadyClock } from "../lib/steady-clock.ts";
 import { openTurns } from "../lib/turns.ts";
 import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
 import { noticeChatJobs } from "./chat/job-runner.ts";
@@ -95,9 +96,10 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   };
   const host = options.host ?? "127.0.0.1";
   const nowMs = options.nowMs ?? Date.now;
+  const steadyMs = steadyClock(nowMs);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const admission = openAdmission(limits);
-  const model = openModel(options.openEmbedder, nowMs, {
+  const model = openModel(options.openEmbedder, steadyMs, {
     onReady: (fingerprint) => {
       log.info({ fingerprint }, "the embedding model is ready");
       backfill.wake();
@@ -108,13 +110,13 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     options.reranker &&
     openReranker({
       ...options.reranker,
-      nowMs,
+      nowMs: steadyMs,
       onChange: (problem) => {
         if (problem === undefined) log.info("the reranker works again");
         else log.warn({ err: problem }, "the reranker fails, high_accuracy reranks by sentences");
       },
     });
-  const serving = openServing(model, options.store, options.openEarlierEmbedder, nowMs);
+  const serving = openServing(model, options.store, options.openEarlierEmbedder, steadyMs);
   const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
   const endpoint = options.languageModel && {
     chat: openOpenAiModel({ ...options.languageModel, timeoutMs }),
@@ -125,7 +127,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     }),
   };
   const language =
-    endpoint && openLanguageService(openTextModel(endpoint.chat, endpoint.model), nowMs, endpoint.watch);
+    endpoint && openLanguageService(openTextModel(endpoint.chat, endpoint.model), steadyMs, endpoint.watch);
   const backfill = openBackfill({
     store: options.store,
     model: () => model.get(),
@@ -185,6 +187,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     },
     isEnding: () => admission.state() === "draining",
     nowMs,
+    steadyMs,
     ...(observer && { onSearched: (tier, seconds) => observer.search(tier, seconds) }),
   };
   const jobs = openJobRunner(kb, fail("the queue of documents stands still, tries again"));
@@ -192,6 +195,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const webhooks = openWebhooks({
     store,
     nowMs,
+    steadyMs,
     connect: guardedConnector(reachable, options.resolveHost),
     allowsHost: (name) => reachable.mayAllow(name),
     turns: kb.turns,
@@ -242,8 +246,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     {
       kb,
       keyring: openKeyring(store, nowMs, {
-        take: (sha256, atMs) => {
-          if (!isUnrated(sha256)) limiter.take(sha256, atMs);
+        take: (sha256) => {
+          if (!isUnrated(sha256)) limiter.take(sha256, steadyMs());
         },
       }),
       idempotency: openIdempotency(store, nowMs),

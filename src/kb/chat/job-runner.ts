@@ -96,7 +96,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
       const { tries, spared } = putOff.get(job.number) ?? NEVER;
       const delayMs = Math.min(FULL_MS_MAX, FULL_MS * 2 ** tries);
       if (![...putOff.values()].some((each) => each.tries > 0)) onFull(error);
-      putOff.set(job.number, { tries: tries + 1, dueMs: kb.nowMs() + delayMs, spared });
+      putOff.set(job.number, { tries: tries + 1, dueMs: kb.steadyMs() + delayMs, spared });
     }
   };
   /** Throws what the store and a full disk throw. */
@@ -181,7 +181,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   /** Ends early with the close. */
   const rest = (): Promise<void> => sleep(BUSY_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const look = async (): Promise<void> => {
-    const nowMs = kb.nowMs();
+    const nowMs = kb.steadyMs();
     const waiting = [...putOff].filter(([, { dueMs }]) => dueMs > nowMs);
     /** Those that have to wait for one beside which they may not be begun. */
     const apart: number[] = [];

@@ -31,7 +31,7 @@ export function openKeyring(
   nowMs: () => number,
   rate: RateLimiter = openRateLimiter(undefined),
 ): Keyring {
-  const remembered = new Map<string, { readonly record: KeyRecord; readonly untilMs: number }>();
+  const remembered = new Map<string, { readonly record: KeyRecord; readonly sinceMs: number }>();
   let generation = 0;
 
   const find = async (sha256: string, scope: KeyScope): Promise<KeyRecord> => {
@@ -40,8 +40,13 @@ export function openKeyring(
     if (record === undefined || !sameHash(record.sha256, sha256)) throw unknown();
     if (remembered.size >= REMEMBERED_KEYS_MAX) remembered.clear();
     // What was read before a change must not be remembered beyond it.
-    if (generation === before) remembered.set(sha256, { record, untilMs: nowMs() + REMEMBERED_MS });
+    if (generation === before) remembered.set(sha256, { record, sinceMs: nowMs() });
     return admitted(record, scope);
+  };
+  /** Not before a clock was set back: it would be remembered until that reads as late again. */
+  const isRecent = (sinceMs: number): boolean => {
+    const ageMs = nowMs() - sinceMs;
+    return ageMs >= 0 && ageMs < REMEMBERED_MS;
   };
   const admitted = (record: KeyRecord, scope: KeyScope): KeyRecord => {
     const now = nowMs();
@@ -60,7 +65,7 @@ export function openKeyring(
       if (typeof header !== "string" || header.length > KEY_CHARS_MAX) throw unknown();
       const sha256 = hashKey(header);
       const known = remembered.get(sha256);
-      if (known !== undefined && known.untilMs > nowMs()) return admitted(known.record, scope);
+      if (known !== undefined && isRecent(known.sinceMs)) return admitted(known.record, scope);
       return find(sha256, scope);
     },
     forget: () => {

@@ -42,7 +42,7 @@ export function openJobLine(): JobLine {
   const push = (job: QueuedJob): void => lineOf(job.begun > 0).push(path(job), job);
   const ripen = (nowMs: number): void => {
     for (const [key, job] of later) {
-      // A job that is due later than any wait was put off before the clock was set back.
+      // A job that is due later than any wait was put off by an earlier run, and the clock set back since.
       if (job.dueMs > nowMs && job.dueMs <= nowMs + POSTPONED_MS_MAX) continue;
       later.delete(key);
       push(job);

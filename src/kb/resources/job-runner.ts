@@ -115,11 +115,11 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       lastRead = read.at(-1)?.number ?? lastRead;
       if (read.length < READ_MAX) break;
     }
-    line.ripen(kb.nowMs());
+    line.ripen(kb.steadyMs());
     beginAll();
     const dueMs = line.dueMs();
     // The end of each job looks again as well.
-    if (dueMs !== undefined && !closed) watch.sleep(dueMs - kb.nowMs());
+    if (dueMs !== undefined && !closed) watch.sleep(dueMs - kb.steadyMs());
   };
   const watch = openQueueWatch({ look, onProblem });
 

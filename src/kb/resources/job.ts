@@ -81,7 +81,7 @@ async function complete(kb: KnowledgeBase, at: ResourceKey, job: Job): Promise<"
       const delayMs = Math.min(POSTPONED_MS_MAX, POSTPONED_MS * 2 ** job.postponed);
       await kb.store.postponeJob(
         job.number,
-        kb.nowMs() + Math.max(delayMs, Math.min(POSTPONED_MS_MAX, retryAfterSeconds * 1000)),
+        kb.steadyMs() + Math.max(delayMs, Math.min(POSTPONED_MS_MAX, retryAfterSeconds * 1000)),
       );
       return "postponed";
     }

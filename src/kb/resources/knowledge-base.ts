@@ -49,6 +49,8 @@ export interface KnowledgeBase {
   /** For a job of the queue: runs what it waits in. */
   readonly whileWaiting?: WhileWaiting;
   readonly nowMs: () => number;
+  /** A clock that is never set back, for waits. */
+  readonly steadyMs: () => number;
   /** Hears how long each search took that was answered. */
   readonly onSearched?: (tier: Tier, seconds: number) => void;
 }

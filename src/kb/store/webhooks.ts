@@ -19,10 +19,15 @@ export interface WebhookStore {
   addDelivery(delivery: NewDelivery): Promise<void>;
   /**
    * Deliveries due by then, at most so many of one endpoint, none of `underWay`: those that are tried again, then new ones, both
-   * oldest first. A clock that is set back delays no new one, and no other by more than `DELIVERY_WAIT_MS_MAX`. Those to
-   * addresses of their own count as of one endpoint together: `fullHosts` leaves out those for which there is no room.
+   * oldest first. New ones are due whatever the clock says. Those to addresses of their own count as of one endpoint together:
+   * `fullHosts` leaves out those for which there is no room.
    */
   dueDeliveries(query: DueQuery): Promise<readonly Delivery[]>;
+  /**
+   * Makes due what is to wait longer than it can have been meant to, which the clock says after it was set back: after the first,
+   * second, … attempt at most so long, the last for all further.
+   */
+  limitDeliveryWaits(nowMs: number, longestMs: readonly number[]): Promise<void>;
   /** When the next delivery is due; undefined where none waits. */
   nextDeliveryMs(): Promise<number | undefined>;
   /** What came of an attempt. Settling one that is gone does nothing. */
@@ -113,9 +118,6 @@ export interface Delivery {
   readonly attempts: number;
   readonly createdMs: number;
 }
-
-/** Longest wait of a delivery for its next attempt: one that is due later was put off before the clock was set back. */
-export const DELIVERY_WAIT_MS_MAX = 24 * 60 * 60 * 1000;
 
 export interface DueQuery {
   readonly nowMs: number;

@@ -2,7 +2,7 @@ import { openQueueWatch } from "../../lib/queue-watch.ts";
 import type { Store } from "../store/store.ts";
 import type { Delivery, DeliveryOutcome } from "../store/webhooks.ts";
 import { openFortunes, type Turn } from "./fortunes.ts";
-import { nextAttemptMs } from "./schedule.ts";
+import { longestWaitsMs, nextWaitMs } from "./schedule.ts";
 import { sendDelivery } from "./send.ts";
 import type { Attempt, SendParts } from "./send.ts";
 
@@ -25,7 +25,9 @@ export interface Courier {
 
 /** What a courier is opened with. */
 export interface CourierParts extends SendParts {
-  readonly store: Pick<Store, "dueDeliveries" | "nextDeliveryMs" | "settleDelivery">;
+  readonly store: Pick<Store, "dueDeliveries" | "limitDeliveryWaits" | "nextDeliveryMs" | "settleDelivery">;
+  /** A clock that is never set back. */
+  readonly steadyMs: () => number;
   /** In [0, 1), for the spread of waits. */
   readonly chance: () => number;
   readonly report: (report: CourierReport) => void;
@@ -46,11 +48,12 @@ export interface CourierReport {
 
 /** Opens the courier; it does nothing before `wake`. The dispatcher belongs to the caller. */
 export function openCourier(parts: CourierParts): Courier {
-  const { store, nowMs } = parts;
+  const { store, nowMs, steadyMs } = parts;
   const stop = new AbortController();
   const { signal } = stop;
   const fortunes = openFortunes();
   const running = new Map<number, { readonly line: string; readonly work: Promise<void> }>();
+  let isLimited = false;
 
   const carry = async (delivery: Delivery): Promise<void> => {
     const attempt: Attempt = delivery.enabled
@@ -58,7 +61,7 @@ export function openCourier(parts: CourierParts): Courier {
       : { kind: "gone", problem: "the endpoint is disabled" };
     // Broken off by the close: nobody knows whether it arrived, so it is sent again.
     if (signal.aborted) return;
-    const outcome = outcomeOf(delivery, attempt, nowMs(), parts.chance());
+    const outcome = outcomeOf(delivery, attempt, { nowMs: nowMs(), steadyMs: steadyMs() }, parts.chance());
     const line = lineOf(delivery);
     const problem = outcome.kind === "delivered" ? undefined : outcome.problem;
     parts.report({ delivery, line, problem, turn: fortunes.note(line, outcome.kind) });
@@ -80,7 +83,7 @@ export function openCourier(parts: CourierParts): Courier {
     for (const { line } of running.values()) busy.set(line, (busy.get(line) ?? 0) + 1);
     const fullHosts = [...busy].flatMap(([line, count]) => (count < PER_ENDPOINT_MAX ? [] : [line]));
     const underWay = [...running.keys()];
-    const query = { nowMs: nowMs(), perEndpoint: PER_ENDPOINT_MAX, underWay, fullHosts };
+    const query = { nowMs: steadyMs(), perEndpoint: PER_ENDPOINT_MAX, underWay, fullHosts };
     const due = await store.dueDeliveries(query);
     let begun = false;
     for (const delivery of due) {
@@ -95,11 +98,15 @@ export function openCourier(parts: CourierParts): Courier {
     return begun;
   };
   const look = async (): Promise<void> => {
+    // The times of an earlier run: the clock may have been set back since.
+    if (!isLimited) await store.limitDeliveryWaits(steadyMs(), longestWaitsMs());
+    isLimited = true;
     // Again while something was begun: what stood behind messages of a host that is now full comes to light.
     while (await startDue()) if (signal.aborted || running.size >= ATTEMPTS_MAX) return;
     const nextMs = await store.nextDeliveryMs();
     // What is due and found no room is looked for when an attempt ends.
-    if (nextMs !== undefined && (nextMs > nowMs() || running.size === 0)) watch.sleep(nextMs - nowMs());
+    const waitMs = (nextMs ?? Infinity) - steadyMs();
+    if (waitMs < Infinity && (waitMs > 0 || running.size === 0)) watch.sleep(waitMs);
   };
   const watch = openQueueWatch({ look, onProblem: parts.onProblem });
 
@@ -123,7 +130,7 @@ function lineOf({ endpointId, target }: Delivery): string {
 export function outcomeOf(
   delivery: Delivery,
   attempt: Attempt,
-  nowMs: number,
+  { nowMs, steadyMs }: { readonly nowMs: number; readonly steadyMs: number },
   chance: number,
 ): DeliveryOutcome {
   const { number, createdMs, endpointState } = delivery;
@@ -137,10 +144,10 @@ export function outcomeOf(
       const { problem } = attempt;
       const attempts = delivery.attempts + 1;
       const askedMs = attempt.retryAfterMs;
-      const dueMs = nextAttemptMs({ attempts, createdMs, nowMs, askedMs, chance });
-      return dueMs === undefined
+      const waitMs = nextWaitMs({ attempts, createdMs, nowMs, askedMs, chance });
+      return waitMs === undefined
         ? { ...common, kind: "dead", problem, disable: false }
-        : { ...common, kind: "retry", dueMs, problem };
+        : { ...common, kind: "retry", dueMs: steadyMs + waitMs, problem };
     }
   }
 }

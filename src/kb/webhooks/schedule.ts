@@ -1,7 +1,5 @@
-import { DELIVERY_WAIT_MS_MAX } from "../store/webhooks.ts";
-
 /** A message is tried for so long, then it is a dead letter. */
-export const TRIED_FOR_MS = DELIVERY_WAIT_MS_MAX;
+export const TRIED_FOR_MS = 24 * 60 * 60 * 1000;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -20,6 +18,9 @@ const DELAYS_MS: readonly number[] = [
   6 * HOUR_MS,
 ];
 
+/** The longest waits after the first, second, … failed attempt, where the receiver asks for none; the last stands for all further. */
+export const longestWaitsMs = (): readonly number[] => DELAYS_MS.map((delay) => delay * (1 + JITTER));
+
 /** Share by which a wait is made shorter or longer, so that what failed together does not come back together. */
 const JITTER = 0.1;
 
@@ -36,15 +37,16 @@ export interface Attempted {
   readonly chance: number;
 }
 
-/** When to try again: after a growing wait, or a longer one the receiver asked for. Undefined: no more. Pure. */
-export function nextAttemptMs(attempted: Attempted): number | undefined {
+/** How long to wait for the next attempt: ever longer, or as long as the receiver asked for. Undefined: no more. Pure. */
+export function nextWaitMs(attempted: Attempted): number | undefined {
   const { attempts, createdMs, nowMs, askedMs, chance } = attempted;
   const delay = DELAYS_MS[Math.min(attempts, DELAYS_MS.length) - 1] ?? 0;
   const spread = delay * (1 + JITTER * (2 * chance - 1));
-  const lastMs = createdMs + TRIED_FOR_MS;
-  if (nowMs >= lastMs) return undefined;
+  // A clock that was set back since makes it longer.
+  const leftMs = Math.min(TRIED_FOR_MS, createdMs + TRIED_FOR_MS - nowMs);
+  if (leftMs <= 0) return undefined;
   // The last attempt is at the end of the time, not a whole wait before it.
-  return Math.min(lastMs, Math.round(nowMs + Math.max(spread, askedMs ?? 0)));
+  return Math.min(leftMs, Math.round(Math.max(spread, askedMs ?? 0)));
 }
 
 /** The wait of a `Retry-After` header, in seconds or as a date; undefined for anything else. */

@@ -30,6 +30,8 @@ export interface WebhookOptions extends EndpointParts {
   readonly connect: buildConnector.connector;
   /** Sent as `user-agent`. */
   readonly agent: string;
+  /** A clock that is never set back. */
+  readonly steadyMs: () => number;
   /** In [0, 1). */
   readonly chance: () => number;
   readonly report: (report: CourierReport) => void;

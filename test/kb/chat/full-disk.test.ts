@@ -95,6 +95,19 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
     }
   });
 
+  it("is asked again in time, whatever the clock is set back to meanwhile", async () => {
+    const { running, disk, told, later } = await openFull("/set-back", { takesBack: true });
+    try {
+      await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);
+      disk.isFull = false;
+      await later(-2 * HOUR_MS);
+      await later(LONGEST_MS);
+      await vi.waitFor(() => expect(told()).toMatchObject([{ success: true }]), WAIT);
+    } finally {
+      await running.close();
+    }
+  });
+
   it("for a day is told as failed, in the words of an answer at once", async () => {
     const { running, told, later } = await openFull("/day", { takesBack: true });
     try {

@@ -93,6 +93,18 @@ describe("a revoked key", () => {
     expect((await running.send("DELETE", `/v1/keys/${_id}`, { key })).json.error.code).toBe("key_unknown");
   });
 
+  it("is refused within seconds where another process revoked it, also by a clock that is set back", async () => {
+    const { _id, key } = await make();
+    const account = (await running.store.accounts()).find(({ name }) => name === "local")?.id ?? "";
+    expect(await statusOf(key)).toBe(200);
+    nowMs += HOUR_MS;
+    expect(await statusOf(key)).toBe(200);
+    const revokedAt = new Date(nowMs).toISOString();
+    await running.store.changeKey({ accountId: account, id: _id, revokedAt });
+    nowMs -= HOUR_MS;
+    expect(await statusOf(key)).toBe(401);
+  });
+
   it("stays revoked: it cannot be changed, rotated, revoked again, or registered anew", async () => {
     const { _id, key } = await make();
     await ask("DELETE", `/${_id}`);

@@ -57,6 +57,10 @@ describe("a service with a rate", () => {
     expect((await get(await running.issueKey("local"))).status).toBe(200);
     nowMs += 2000;
     expect((await get()).status).toBe(200);
+    nowMs -= 2 * 60 * 60 * 1000;
+    expect((await get()).status).toBe(429);
+    nowMs += 2000;
+    expect((await get()).status).toBe(200);
     await running.close();
   });
 

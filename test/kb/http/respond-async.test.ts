@@ -212,6 +212,16 @@ describe("Prefer: respond-async", () => {
     expect((await settled(id)).json.data).toMatchObject({ content: "Later words." });
   });
 
+  it("begins a change that was put off in time, whatever the clock is set back to meanwhile", async () => {
+    const { id } = await postponed();
+    diskIsFull = false;
+    aheadMs -= 5 * 60 * 1000;
+    await create({ content: "Wakes the queue." });
+    aheadMs += 2 * 60 * 1000;
+    await create({ content: "And again." });
+    expect((await settled(id)).json.data).toMatchObject({ content: "Later words." });
+  });
+
   it("begins a change that was under way at an end of the process by itself, not for a later one", async () => {
     const { id, job } = await postponed();
     await running.store.beginJob(job?.number ?? 0);

@@ -369,7 +369,7 @@ export function retentionContract(fixture: StoreFixture): void {
       }),
     );
 
-    it("delays no new delivery for a clock that is set back, and no other by more than the longest wait", () =>
+    it("gives what is tried again its turn before new ones, which are due whatever the clock says", () =>
       alone(async (store) => {
         const message = { accountId: fixture.account.id, type: "chat", body: "{}", nowMs: NOW_MS };
         await store.addEndpoint(endpoint("one"), 2);
@@ -386,10 +386,32 @@ export function retentionContract(fixture: StoreFixture): void {
           await store.settleDelivery({ number, kind: "retry", dueMs, nowIso: NOW, problem: "slow" });
         }
         for (const name of ["new", "own new"]) await add(name);
-        // Once more its turn comes before those that were never tried.
-        expect(await found(NOW_MS)).toEqual(["new", "own new"]);
+        expect(await found(NOW_MS - 9 * DAY_MS)).toEqual(["new", "own new"]);
         expect(await found(NOW_MS + DAY_MS)).toEqual(["tried", "new", "own tried", "own new"]);
-        expect(await found(NOW_MS - 1)).toEqual(["new", "tried", "own new", "own tried"]);
+      }));
+
+    it("makes due what waits longer than after so many attempts it can have been meant to", () =>
+      alone(async (store) => {
+        const message = { accountId: fixture.account.id, type: "chat", body: "{}", nowMs: NOW_MS };
+        const due = (nowMs: number) =>
+          store.dueDeliveries({ nowMs, perEndpoint: 9, underWay: [], fullHosts: [] });
+        const found = async (nowMs: number) => (await due(nowMs)).map(({ eventId }) => eventId);
+        const names = ["new", "once", "twice", "thrice"];
+        for (const eventId of names) await store.addDelivery({ ...message, eventId, to: { target } });
+        for (const attempts of [1, 2, 3])
+          for (const { number, eventId } of await due(NOW_MS)) {
+            const left = names.indexOf(eventId) - attempts;
+            const dueMs = left === 0 ? NOW_MS + 100 : NOW_MS;
+            const retry = { number, kind: "retry", dueMs, nowIso: NOW, problem: "slow" } as const;
+            if (left >= 0) await store.settleDelivery(retry);
+          }
+        expect(await found(NOW_MS)).toEqual(["new"]);
+        await store.limitDeliveryWaits(NOW_MS, [100, 200]);
+        expect(await found(NOW_MS)).toEqual(["new"]);
+        await store.limitDeliveryWaits(NOW_MS - 50, [100, 200]);
+        expect(await found(NOW_MS - 50)).toEqual(["once", "new"]);
+        await store.limitDeliveryWaits(NOW_MS - 200, [100, 200]);
+        expect(await found(NOW_MS - 200)).toEqual(["once", "twice", "thrice", "new"]);
       }));
 
     it("holds nothing of a change that is taken back", () =>

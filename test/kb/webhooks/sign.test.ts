@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextAttemptMs, retryAfterMs, TRIED_FOR_MS } from "../../../src/kb/webhooks/schedule.ts";
+import { nextWaitMs, retryAfterMs, TRIED_FOR_MS } from "../../../src/kb/webhooks/schedule.ts";
 import { isSecret, newSecret, signedHeaders } from "../../../src/kb/webhooks/sign.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -46,10 +46,10 @@ describe("the schedule", () => {
     const waits: number[] = [];
     for (let attempts = 1; ; attempts++) {
       const chance = (attempts * 0.37) % 1;
-      const next = nextAttemptMs({ attempts, createdMs, nowMs, askedMs: undefined, chance });
-      if (next === undefined) break;
-      waits.push(next - nowMs);
-      nowMs = next;
+      const wait = nextWaitMs({ attempts, createdMs, nowMs, askedMs: undefined, chance });
+      if (wait === undefined) break;
+      waits.push(wait);
+      nowMs += wait;
     }
     expect(nowMs).toBe(createdMs + TRIED_FOR_MS);
     expect(waits.length).toBeLessThan(15);
@@ -59,9 +59,15 @@ describe("the schedule", () => {
 
   it("waits as long as the receiver asks for, within the day", () => {
     const asked = { attempts: 1, createdMs: 0, nowMs: 0, chance: 0.5 };
-    expect(nextAttemptMs({ ...asked, askedMs: 3_600_000 })).toBe(3_600_000);
-    expect(nextAttemptMs({ ...asked, askedMs: 1 })).toBe(5000);
-    expect(nextAttemptMs({ ...asked, askedMs: 10 * TRIED_FOR_MS })).toBe(TRIED_FOR_MS);
+    expect(nextWaitMs({ ...asked, askedMs: 3_600_000 })).toBe(3_600_000);
+    expect(nextWaitMs({ ...asked, askedMs: 1 })).toBe(5000);
+    expect(nextWaitMs({ ...asked, askedMs: 10 * TRIED_FOR_MS })).toBe(TRIED_FOR_MS);
+  });
+
+  it("waits no longer for a clock that was set back since the message was written", () => {
+    const asked = { attempts: 1, createdMs: 0, nowMs: -2 * TRIED_FOR_MS, chance: 0.5 };
+    expect(nextWaitMs({ ...asked, askedMs: undefined })).toBe(5000);
+    expect(nextWaitMs({ ...asked, askedMs: 10 * TRIED_FOR_MS })).toBe(TRIED_FOR_MS);
   });
 
   it.each([

@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Agent } from "undici";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openTurns } from "../../../src/lib/turns.ts";
@@ -110,6 +113,46 @@ describe("deliveries", () => {
     expect(new Set(got.map(({ id }) => id)).size).toBe(1);
     expect(new Set(got.map(({ headers }) => headers["webhook-timestamp"])).size).toBe(got.length);
     for (const each of got) expect(signedBy(each, [json.data.secret])).toHaveLength(1);
+  });
+
+  it("that fail are not late for a clock that is set back", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const { json } = await register();
+    await create();
+    await messages(1);
+    await vi.waitFor(async () => expect((await endpoint())["problem"]).toContain("500"), WAIT);
+    await send("PUT", `/v1/webhooks/${json.data._id}`, { body: { events: ["resource.error"] } });
+    for (const waitMs of [6_000, 40_000]) {
+      const before = receiver.messages.length;
+      nowMs -= 2 * HOUR_MS;
+      await wake();
+      nowMs += waitMs;
+      await wake();
+      await messages(before + 1);
+      await vi.waitFor(async () => expect((await endpoint())["waiting"]).toBe(1), WAIT);
+    }
+  });
+
+  it("that fail are not late for a clock that was set back while the service was stopped", async () => {
+    const stateDir = await mkdtemp(join(tmpdir(), "kbsync-webhooks-"));
+    const open = (): Promise<Running> =>
+      openRunning({ stateDir, nowMs: () => nowMs, webhookAllow: ["127.0.0.1", "localhost"] });
+    try {
+      receiver.answer = () => ({ status: 500 });
+      const before = await open();
+      const body = { url: `${receiver.url}/hook` };
+      await before.send("POST", "/v1/webhooks", { key: await before.issueKey("local", ["admin"]), body });
+      await before.send("POST", "/api/rag/resource", { body: createBody() });
+      await messages(1);
+      await vi.waitFor(async () => expect(await before.store.nextDeliveryMs()).toBeGreaterThan(0), WAIT);
+      await before.close();
+      nowMs -= 2 * HOUR_MS;
+      const after = await open();
+      await messages(2);
+      await after.close();
+    } finally {
+      await rm(stateDir, { recursive: true });
+    }
   });
 
   it("that fail for a day are dead letters, listed and replayed", async () => {
@@ -285,12 +328,14 @@ describe("what is told of deliveries", () => {
     const courier = openCourier({
       store: {
         dueDeliveries: () => Promise.reject(gone),
+        limitDeliveryWaits: () => Promise.reject(gone),
         nextDeliveryMs: () => Promise.reject(gone),
         settleDelivery: () => Promise.reject(gone),
       },
       dispatcher: new Agent(),
       agent: "test",
       nowMs: () => nowMs,
+      steadyMs: () => nowMs,
       chance: () => 0,
       report: () => undefined,
       onProblem: (error) => problems.push(error),

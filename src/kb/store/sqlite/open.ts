@@ -117,6 +117,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     dueDeliveries: (query) => reader.call("dueDeliveries", query),
     nextDeliveryMs: () => here(() => webhooks.nextDeliveryMs()),
     settleDelivery: (outcome) => writer.call("settleDelivery", outcome),
+    limitDeliveryWaits: (nowMs, longestMs) => writer.call("limitDeliveryWaits", { nowMs, longestMs }),
     deadDeliveries: (query) => reader.call("deadDeliveries", query),
     replayDeliveries: (query) => writer.call("replayDeliveries", query),
     deliveryFigures: (accountId) => reader.call("deliveryFigures", accountId),

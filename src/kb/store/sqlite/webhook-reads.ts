@@ -1,4 +1,3 @@
-import { DELIVERY_WAIT_MS_MAX } from "../webhooks.ts";
 import type { DeadDelivery, DeadQuery, Delivery, DeliveryFigures } from "../webhooks.ts";
 import type { DeliveryTarget, DueQuery, Endpoint, EndpointKey, SigningSecret } from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
@@ -39,14 +38,12 @@ export interface DueRange {
 }
 
 /**
- * What is due by now, in the order of its turns: what is tried again; what is new, whose time is 0; and what is due later than any
- * wait, because the clock was set back. Pure.
+ * What is due by now, in the order of its turns: what is tried again, and what is new, whose time is 0. Pure.
  */
 export function dueRanges(nowMs: number): readonly DueRange[] {
   return [
     { from: 1, to: nowMs },
     { from: 0, to: 0 },
-    { from: nowMs + DELIVERY_WAIT_MS_MAX + 1, to: Number.MAX_SAFE_INTEGER },
   ];
 }
 

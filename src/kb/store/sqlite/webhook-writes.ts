@@ -12,6 +12,7 @@ export type WebhookWrites = {
   removeEndpoint(at: EndpointKey): boolean;
   addDelivery(delivery: NewDelivery): void;
   settleDelivery(outcome: DeliveryOutcome): void;
+  limitDeliveryWaits(argument: { readonly nowMs: number; readonly longestMs: readonly number[] }): void;
   replayDeliveries(query: ReplayQuery): Replayed;
 };
 
@@ -42,6 +43,9 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
   const retry = db.prepare(
     "UPDATE webhook_delivery SET attempts = attempts + 1, due_ms = ?, problem = ? WHERE number = ?",
   );
+  const limit = db.prepare(`
+    UPDATE webhook_delivery SET due_ms = @nowMs
+    WHERE state = 'waiting' AND due_ms > @nowMs + json_extract(@longestMs, '$[' || CAST(max(1, min(attempts, @waits)) - 1 AS INTEGER) || ']')`);
   const bury = db.prepare(
     "UPDATE webhook_delivery SET attempts = attempts + 1, state = 'dead', problem = ? WHERE number = ?",
   );
@@ -129,6 +133,9 @@ export function prepareWebhookWrites(db: Connection): WebhookWrites {
           queue.trimDead(row.account_id);
           break;
       }
+    },
+    limitDeliveryWaits: ({ nowMs, longestMs }) => {
+      limit.run({ nowMs, longestMs: JSON.stringify(longestMs), waits: longestMs.length });
     },
     replayDeliveries: ({ accountId, eventId, endpointId, nowMs }) => {
       const endpoint = endpointId === undefined ? undefined : selectNumber.get(endpointId, accountId);
