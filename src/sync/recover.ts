@@ -150,6 +150,7 @@ export function openSettler({
   ): Promise<Settlement | undefined> => {
     let unclearTries = 0;
     const missing = openMissingCheck(context, tier, context.signal);
+    let isWarned = false;
     for (let failures = 1; ; failures += 1) {
       stopped.throwIfAborted();
       const asked = await collections.ask(tier, context.signal);
@@ -202,14 +203,16 @@ export function openSettler({
         return settling.finish(leastMs, changesTexts, mostMs);
       }
       if (reply.kind === "gone" && !collections.isConfigured(tier)) {
-        if ((await missing.judge(collectionId)) === "missing") return settling.finish(0);
-        continue;
+        const word = await missing.judge(collectionId);
+        if (word === "missing") return settling.finish(0);
+        if (word === "again") continue;
       }
       // Nothing may be sent before this is known, so it is asked for as long as it takes; the gate waits after a `later`.
       if (reply.kind === "later") continue;
       const error = listRefused(collectionId, reply.kind === "gone" ? "not found" : reply.message);
       if (once) throw error;
-      if (failures === 1) onWarning(error);
+      if (!isWarned) onWarning(error);
+      isWarned = true;
       await sleep(delayMs(failures, undefined, context.random(), timing.retryMs), undefined, {
         signal: stopped,
       });

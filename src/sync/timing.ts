@@ -24,6 +24,8 @@ export interface Timing {
    * again after these times; what is still said then is believed.
    */
   readonly goneAgainMs: readonly number[];
+  /** The same of a collection's list. To believe it makes all files anew, so the question is asked more often. */
+  readonly missingAgainMs: readonly number[];
   /** A resource made less than this ago may not be known everywhere: a 404 is believed only when it is said again after that. */
   readonly knownAfterMs: number;
   /**
@@ -42,6 +44,7 @@ export const TIMING: Timing = {
   listAgainMs: 1000,
   retryMs: DELAY_MS_MIN,
   goneAgainMs: [250, 1000],
+  missingAgainMs: [250, 500, 1000, 2000, 4000, 8000, 15_000],
   knownAfterMs: 15_000,
   deletedAgainMs: [60_000, 300_000],
   gatherMs: 250,

@@ -12,6 +12,7 @@ const BRISK: Partial<Timing> = {
   listAgainMs: 5,
   retryMs: 20,
   goneAgainMs: [5, 5],
+  missingAgainMs: [5, 5],
   knownAfterMs: 0,
   gatherMs: 5,
 };

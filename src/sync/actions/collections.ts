@@ -13,8 +13,8 @@ export interface Collections {
   learn(tier: Tier, collectionId: string): void;
   /** Asks the service for the ids, where it can tell them. */
   ask(tier: Tier, signal: AbortSignal): Promise<AskedId>;
-  /** Asks again although an id is known, for the service does not know it any more. The id to go on with. */
-  renew(tier: Tier, signal: AbortSignal): Promise<string | undefined>;
+  /** Asks again although an id is known, for the service does not know it any more. */
+  renew(tier: Tier, signal: AbortSignal): Promise<RenewedId>;
   /** Whether the configuration gives the id, so that the service need not know it any better. */
   isConfigured(tier: Tier): boolean;
   /** The listener is told of a tier whose id is another one than before: the service was reset, or restored. */
@@ -31,6 +31,14 @@ export type AskedId =
       /** The service does not tell it; or what answered may not be the service; or nobody answered. */
       readonly why: "untold" | "unclear" | "unanswered";
     };
+
+/** What came of asking for an id once more. */
+export interface RenewedId {
+  /** The id to go on with. */
+  readonly id: string | undefined;
+  /** The service itself gave this id just now: it has such a collection. */
+  readonly isNamed: boolean;
+}
 
 /** A service that does not tell the ids may be exchanged for one that does. */
 const UNTOLD_AGAIN_MS = 600_000;
@@ -70,7 +78,10 @@ export function openCollections(
     else ledger.write(note).catch(() => undefined);
     if (before !== undefined && before !== collectionId) for (const listener of listeners) listener(tier);
   };
-  const fetch = async (signal: AbortSignal): Promise<"told" | "untold" | "unclear" | "unanswered"> => {
+  /** The tiers that the service names; or why it names none. */
+  const fetch = async (
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<Tier, string> | "untold" | "unclear" | "unanswered"> => {
     const reply = await remote.collections(signal);
     // A gateway may refuse an address that it does not know as it refuses a key.
     if (reply.kind === "later" && reply.blame !== "key") return "unanswered";
@@ -81,7 +92,7 @@ export function openCollections(
       return found;
     }
     for (const [each, collectionId] of found) learn(each, collectionId);
-    return "told";
+    return found;
   };
   const ask = async (tier: Tier, signal: AbortSignal): Promise<AskedId> => {
     const before = id(tier);
@@ -91,7 +102,7 @@ export function openCollections(
     const came = await fetch(signal);
     const told = id(tier);
     if (told !== undefined) return { id: told };
-    return { id: undefined, why: came === "told" ? "untold" : came };
+    return { id: undefined, why: typeof came === "string" ? came : "untold" };
   };
 
   return {
@@ -99,8 +110,8 @@ export function openCollections(
     learn,
     ask,
     renew: async (tier, signal) => {
-      await fetch(signal);
-      return id(tier);
+      const came = await fetch(signal);
+      return { id: id(tier), isNamed: typeof came !== "string" && came.has(tier) };
     },
     isConfigured: (tier) => configured.has(tier),
     onMoved: (listener) => {

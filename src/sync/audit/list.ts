@@ -44,11 +44,13 @@ export async function listPlace(
     switch (reply.kind) {
       case "done":
         return reply.value;
-      case "gone":
-        if ((await missing.judge(collectionId)) === "again") continue;
+      case "gone": {
+        const word = await missing.judge(collectionId);
+        if (word === "again") continue;
         // But one that a person names is there: either the name or the service is a wrong one.
-        if (collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
+        if (word === "denied" || collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
         return { clockOffsetMs: 0, isPaged: false };
+      }
       case "refused":
         throw listRefused(collectionId, reply.message);
       case "later":
@@ -60,32 +62,35 @@ export async function listPlace(
 
 /** What a 404 to a list means; opened for one list of a collection. */
 export interface MissingCheck {
-  /** To be asked after each 404. `again`: a wait is over, or the collection has another id by now. */
-  judge(collectionId: string): Promise<"again" | "missing">;
+  /**
+   * To be asked after each 404. `again`: a wait is over, or the collection has another id by now. `denied`: the service
+   * does not list a collection that it names itself.
+   */
+  judge(collectionId: string): Promise<"again" | "missing" | "denied">;
 }
 
 /**
  * A service that was reset has another id for the collection, and may tell it. One that does not know it any more holds
- * nothing of it. But a 404 may come from a replica, or from a service that starts, and all files would be sent anew: it is believed
- * when it has been said again for half a minute.
+ * nothing of it. But a 404 may come from a replica, or from a service that starts, and all files would be sent anew: it is
+ * believed when it has been said again and again for half a minute, and never of a collection that the service names.
  */
 export function openMissingCheck(
   { collections, timing }: Pick<ActionContext, "collections" | "timing">,
   tier: Tier,
   signal: AbortSignal,
 ): MissingCheck {
-  const waitsMs = [...timing.goneAgainMs, timing.knownAfterMs, timing.knownAfterMs];
   let answers = 0;
   let isRenewed = false;
   return {
     judge: async (collectionId) => {
-      if ((await collections.renew(tier, signal)) !== collectionId && !isRenewed) {
+      const { id, isNamed } = await collections.renew(tier, signal);
+      if (id !== collectionId && !isRenewed) {
         isRenewed = true;
         return "again";
       }
-      const waitMs = waitsMs[answers];
+      const waitMs = timing.missingAgainMs[answers];
       answers += 1;
-      if (waitMs === undefined) return "missing";
+      if (waitMs === undefined) return isNamed && id === collectionId ? "denied" : "missing";
       await sleep(waitMs, undefined, { signal });
       return "again";
     },

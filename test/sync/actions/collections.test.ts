@@ -115,10 +115,12 @@ describe("a collection's id", () => {
     stored.set("fastest", "c1");
     reply = named(["fastest", "c2"]);
     const collections = open();
-    expect(await collections.renew("fastest", signal)).toBe("c2");
+    expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: true });
     expect([questions, moved]).toEqual([1, ["fastest"]]);
-    reply = later("service");
-    expect(await collections.renew("fastest", signal)).toBe("c2");
+    for (const nothing of [later("service"), named(["moderate", "c3"])]) {
+      reply = nothing;
+      expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: false });
+    }
   });
 
   it("that the service has not among others is untold", async () => {

@@ -25,6 +25,8 @@ interface Service {
   readonly lists: readonly Reply<ListEnd>[];
   readonly records?: readonly ResourceRecord[];
   readonly renewed?: string;
+  /** Default: the service does not name its collections. */
+  readonly isNamed?: boolean;
   readonly isConfigured?: boolean;
 }
 
@@ -32,13 +34,14 @@ interface Service {
 async function list(
   service: Service,
 ): Promise<{ end: ListEnd | undefined; seen: string[]; asked: string[] }> {
-  const { ids = [{ id: "c1" }], lists, records = [record()], renewed = "c1", isConfigured = false } = service;
+  const { ids = [{ id: "c1" }], lists, records = [record()], renewed = "c1" } = service;
+  const { isNamed = false, isConfigured = false } = service;
   const asked: string[] = [];
   let questions = 0;
   const context = {
     collections: {
       ask: async () => await Promise.resolve(ids[Math.min(questions++, ids.length - 1)]),
-      renew: async () => await Promise.resolve(renewed),
+      renew: async () => await Promise.resolve({ id: renewed, isNamed }),
       isConfigured: () => isConfigured,
     },
     remote: {
@@ -49,7 +52,7 @@ async function list(
       },
     },
     random: () => 0,
-    timing: { goneAgainMs: [1, 1], knownAfterMs: 1 },
+    timing: { missingAgainMs: [1, 1, 1, 1] },
     signal: new AbortController().signal,
   } as unknown as ActionContext; // What listing uses.
   let seen: string[] = [];
@@ -111,6 +114,7 @@ describe("a place of the service", () => {
 
   it.each<[string, Service]>([
     ["that a person names and the service does not know", { lists: [{ kind: "gone" }], isConfigured: true }],
+    ["that the service names and does not list", { lists: [{ kind: "gone" }], isNamed: true }],
     ["that the service refuses to list", { lists: [{ kind: "refused", code: "c", message: "no" }] }],
   ])("%s is an error", async (_what, service) => {
     await expect(list(service)).rejects.toMatchObject({ code: "list_refused", subject: "c1" });
