@@ -148,10 +148,15 @@ async function help(world: World, { happenings }: History): Promise<void> {
 
 /** Running again sends nothing. */
 async function rest(world: World, { conditions }: History): Promise<void> {
-  const { clock, runner, judge } = world;
+  const { clock, runner, judge, expectations } = world;
   runner.stop(1000, "run");
   // Changed settings make it replace every resource first, and creates of that may be in doubt.
-  const worksMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / conditions.concurrency);
+  const { concurrency, slow } = conditions;
+  const addressedMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / concurrency);
+  const slowMs = slow
+    ? slow.eachMs * Math.ceil(expectations.all().length / Math.min(concurrency, slow.atOnce))
+    : 0;
+  const worksMs = addressedMs + slowMs;
   await pass(world, clock.nowMs() + STAY_MS + worksMs);
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
