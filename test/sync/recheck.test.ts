@@ -136,6 +136,29 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     expect(world.service.count("delete")).toBe(0);
   });
 
+  it("a file gets back the older resource though it could not be read when the lists came", async () => {
+    // Without the collections' ids the first create leaves before any list: that of the shortest file.
+    world = await openWorld({ ...options, collections: false });
+    world.write("part/a.txt", "a");
+    world.write("b.txt", "text b");
+    await world.sync();
+    const before = world.service.live();
+    loseLedger();
+    // So large an ignore file is not read, and nothing below it is looked at.
+    const ignoreFile = "part/.kbsyncignore";
+    world.service.fault = ({ operation }) => {
+      if (operation === "create") world.write(ignoreFile, "#".repeat(2 * 1024 * 1024));
+      return undefined;
+    };
+    await world.sync();
+    expect(world.service.live()).toHaveLength(3);
+    world.service.fault = () => undefined;
+    rmSync(join(world.root, ignoreFile));
+    await sync();
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+    expect(agreement()).toMatchObject([{ halted: false, inAgreement: 2 }]);
+  });
+
   it("a file gets back the older resource though the service answers for it only later", async () => {
     const [a] = await begin({ ...options, collections: false });
     if (a === undefined) throw new Error("no resource");
