@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { recoverLedger, type RecoverReport } from "../sync/adopt-ledger.ts";
+import { recoverLedger, type RecoverReport } from "../sync/daemon.ts";
 import { printJson } from "./ask.ts";
 import { daemonOptions, reachService } from "./compose.ts";
 import type { Context } from "./context.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Retried } from "../sync/daemon/operations.ts";
+import type { Retried } from "../sync/offline.ts";
 import { retryFiles } from "../sync/offline.ts";
 import { absolute, nothingSynced, openOperator, printJson } from "./ask.ts";
 import type { Context } from "./context.ts";

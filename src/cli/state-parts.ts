@@ -5,7 +5,7 @@ import { knownUploads } from "../kb/store/sqlite/known-uploads.ts";
 import { checkLedger } from "../sync/ledger/check.ts";
 import { ledgerFile } from "../sync/ledger/ledger.ts";
 import { knownTexts } from "../sync/ledger/restored.ts";
-import { trashFolder } from "../sync/trash/kept-file.ts";
+import { trashFolder } from "../sync/ledger/trash.ts";
 import type { StateFolder } from "./state-folder.ts";
 
 /** The store's database in the folder of the embedded service. */

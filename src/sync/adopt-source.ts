@@ -5,7 +5,7 @@ import { observe, topicOf } from "./actions/observe.ts";
 import { listFound, listTwice, type Adoptable, type Found } from "./adopt-list.ts";
 import { findOmission } from "./adopt-search.ts";
 import { hashUpload, hashUploads, type SizedFile } from "./adopt-uploads.ts";
-import { askPresence } from "./audit/loss.ts";
+import { askPresence } from "./audit/presence.ts";
 import { readDocument } from "./document/read.ts";
 import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearched } from "./ledger/drift.ts";
 import type { Observed } from "./ledger/files.ts";

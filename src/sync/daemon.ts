@@ -1,3 +1,6 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
 import { adoptSource, type AdoptReport } from "./adopt-source.ts";
@@ -13,14 +16,17 @@ import { rulesKeyOf } from "./pass/pass.ts";
 import { openTelling, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
+import { asideName, copyLedger, setAsideDamaged } from "./ledger/damaged.ts";
 import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
-import type { DaemonFigures } from "./observer.ts";
+import { ledgerFile } from "./ledger/ledger.ts";
+import type { DaemonFigures } from "./daemon/status.ts";
 import type { PlannedAction } from "./preview.ts";
 import type { PaceState } from "./remote/pacer.ts";
 import type { SkippedFile, TroubledFile } from "./status.ts";
 import { earliest } from "./waits.ts";
 
-export type { DaemonActivity, DaemonOptions, World } from "./daemon/options.ts";
+export type { DaemonOptions, World } from "./daemon/options.ts";
+export type { DaemonActivity } from "./ledger/activity.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
 
 /** One look at a part of a daemon's work. */
@@ -249,4 +255,58 @@ export function openDaemon(options: DaemonOptions): Daemon {
     },
   };
   return daemon;
+}
+
+/** What rebuilding a ledger came to. */
+export interface RecoverReport {
+  /** Where the damaged ledger was put; null when it was sound, or there was none. */
+  readonly setAside: string | null;
+  readonly sources: readonly AdoptReport[];
+  /** What the next sync will send. */
+  readonly planned: readonly PlannedAction[];
+}
+
+export interface RecoverOptions {
+  /** Works on a copy and leaves all as it is. */
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly nowMs?: () => number;
+}
+
+/**
+ * Rebuilds the ledger of a state folder from what the service has: one that is lost, damaged or from an old backup. A
+ * damaged one is kept beside under another name. Files get the resources that are theirs; nothing is sent but lists, and
+ * downloads of uploaded files whose bytes must tell. The next sync sends what differs. May be broken off at any point and
+ * done again. Throws `state_locked` while a daemon works there, `list_refused`, and what `openDaemon` throws.
+ */
+export async function recoverLedger(
+  options: DaemonOptions,
+  { dryRun = false, signal, nowMs = () => Date.now() }: RecoverOptions = {},
+): Promise<RecoverReport> {
+  if (!dryRun) {
+    const setAside = existsSync(options.stateDir) ? setAsideDamaged(options.stateDir, nowMs()) : undefined;
+    return { setAside: setAside ?? null, ...(await adoptAll(options, signal)) };
+  }
+  const copy = mkdtempSync(join(tmpdir(), "kbsync-recover-"));
+  try {
+    const isDamaged = copyLedger(options.stateDir, copy);
+    const came = await adoptAll({ ...options, stateDir: copy }, signal);
+    return { setAside: isDamaged ? asideName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+async function adoptAll(
+  options: DaemonOptions,
+  signal: AbortSignal | undefined,
+): Promise<Pick<RecoverReport, "sources" | "planned">> {
+  const daemon = openDaemon(options);
+  try {
+    const sources = await daemon.adopt(signal === undefined ? {} : { signal });
+    const { planned } = await daemon.syncOnce({ dryRun: true, ...(signal !== undefined && { signal }) });
+    return { sources, planned: planned ?? [] };
+  } finally {
+    await daemon.close();
+  }
 }

@@ -1,7 +1,7 @@
 import { acknowledgeCreate, withSettings } from "./actions/acknowledge.ts";
 import { storedAs } from "./actions/observe.ts";
 import type { ActionContext, ActionSource } from "./actions/context.ts";
-import { askTitle } from "./audit/loss.ts";
+import { askTitle } from "./audit/presence.ts";
 import type { CreateIntent } from "./ledger/intents.ts";
 import type { RelativePath } from "./plan/model.ts";
 import type { Adoption, Settlement } from "./plan/settlement.ts";

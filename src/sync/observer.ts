@@ -1,5 +1,4 @@
 import type { Later, Reply } from "./remote/answer.ts";
-import type { DaemonStatus } from "./daemon/status.ts";
 
 /**
  * What came of a request: `done`; `refused` and `gone` are the service's word on one document; the others are no usable
@@ -13,20 +12,6 @@ export interface DaemonObserver {
   readonly request: (request: string, outcome: RequestOutcome, seconds: number) => void;
   /** A source, by its number in the ledger, was compared with the ledger as a whole. */
   rescanned(source: number, seconds: number): void;
-}
-
-/** Where the daemon stands, as of now. */
-export interface DaemonFigures {
-  readonly status: DaemonStatus;
-  /**
-   * For how long the oldest change waits that was noticed and is not acknowledged; 0 where none does. What a person must
-   * decide (held deletes, a paused or halted source) does not count, nor what the service refuses.
-   */
-  readonly oldestWaitingSeconds: number;
-  /** Requests that may be on their way side by side: as many as configured, fewer while the service asks for it. */
-  readonly concurrency: number;
-  /** Whether every source was compared with the ledger once, so that all that is to be done is known. */
-  readonly planned: boolean;
 }
 
 /** What came of a request, as it is counted. */

@@ -1,11 +1,15 @@
 import { existsSync } from "node:fs";
 import { lockFolder } from "../lib/folder-lock.ts";
-import type { Retried } from "./daemon/operations.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "./ledger/open.ts";
-import { openOperator } from "./ledger/operator.ts";
+import { openOperator, type TriedAgain } from "./ledger/operator.ts";
 import { openSources, type SourceRow } from "./ledger/sources.ts";
 import { belowRoot, outsideSources, unknownSource } from "./source-path.ts";
+
+/** What is tried again of a source. */
+export interface Retried extends TriedAgain {
+  readonly source: string;
+}
 
 /**
  * Changes the ledger of a state folder on which no daemon works, in one transaction. Undefined: there is no ledger yet.

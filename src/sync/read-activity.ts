@@ -1,11 +1,17 @@
 import { existsSync } from "node:fs";
-import type { DaemonActivity } from "./daemon/options.ts";
-import type { LogQuery } from "./daemon/operations.ts";
+import type { DaemonActivity } from "./ledger/activity.ts";
 import { openActivity, type Activity } from "./ledger/activity.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import { openSqlite } from "./ledger/open.ts";
 import { openSources } from "./ledger/sources.ts";
 import { belowRoot, outsideSources } from "./source-path.ts";
+
+/** Which activity is asked for. */
+export interface LogQuery {
+  readonly limit: number;
+  /** Absolute path of a file or folder; default everything. */
+  readonly path?: string | undefined;
+}
 
 /**
  * What was done lately, oldest first, from the ledger alone. Undefined: there is no ledger yet. Throws

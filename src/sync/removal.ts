@@ -1,7 +1,7 @@
 import { sendDelete } from "./actions/delete.ts";
 import type { ActionContext } from "./actions/context.ts";
 import type { SourceRow } from "./ledger/sources.ts";
-import type { Deletion } from "./pass/deletes.ts";
+import type { Deletion } from "./ledger/intents.ts";
 import { parkMs } from "./plan/retry.ts";
 import type { WorkQueue } from "./queue.ts";
 import { openSettler } from "./recover.ts";

@@ -1,4 +1,5 @@
 import type { RelativePath, ScanEntry } from "./plan/model.ts";
+import { CEILING_MS } from "./timing.ts";
 
 /** Paths to be looked at, each once it has rested. Nothing here reads a clock: the time comes in. */
 export interface DirtySet {
@@ -43,8 +44,6 @@ export interface Due {
   readonly forced: ReadonlySet<RelativePath>;
 }
 
-/** A file that is written to without a pause is read this often all the same, and not more often. */
-export const CEILING_MS = 60_000;
 /** A file that was found unrested or torn this often within the ceiling time counts as written to without a pause. */
 const BURST = 8;
 

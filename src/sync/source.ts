@@ -7,7 +7,7 @@ import { openLossGuard, type Check, type LossGuard } from "./audit/loss.ts";
 import type { SyncConfig } from "../config/schema.ts";
 import { type Counted, countedAs } from "./counted.ts";
 import type { SourceRow } from "./ledger/sources.ts";
-import type { Deletion } from "./pass/deletes.ts";
+import type { Deletion } from "./ledger/intents.ts";
 import { openPasses, rulesKeyOf, type Passes } from "./pass/pass.ts";
 import type { Look, RelativePath, ScanEntry } from "./plan/model.ts";
 import type { Send, WorkQueue } from "./queue.ts";

@@ -49,3 +49,6 @@ export const TIMING: Timing = {
   deletedAgainMs: [60_000, 300_000],
   gatherMs: 250,
 };
+
+/** A file that is written to without a pause is read this often all the same, and not more often. */
+export const CEILING_MS = 60_000;

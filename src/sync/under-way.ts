@@ -1,5 +1,5 @@
 import { type Counted, countedAs } from "./counted.ts";
-import type { Deletion } from "./pass/deletes.ts";
+import type { Deletion } from "./ledger/intents.ts";
 import type { Look, RelativePath, ScanEntry } from "./plan/model.ts";
 import { sameIdentity } from "./plan/moves.ts";
 import { STEP_ITEMS, type Steps } from "./plan/steps.ts";

@@ -1,4 +1,4 @@
-import type { Deletion } from "./pass/deletes.ts";
+import type { Deletion } from "./ledger/intents.ts";
 import type { Look, RelativePath } from "./plan/model.ts";
 import type { Outcome } from "./ledger/activity.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { recoverLedger, type RecoverReport } from "../../src/sync/adopt-ledger.ts";
+import { recoverLedger, type RecoverReport } from "../../src/sync/daemon.ts";
 import { approveHeld } from "../../src/sync/approve.ts";
 import { readStatus } from "../../src/sync/status.ts";
 import type { DaemonOptions } from "../../src/sync/daemon.ts";

@@ -8,7 +8,7 @@ import { labelOf } from "../../src/sync/actions/observe.ts";
 import { digestOf } from "../../src/sync/document/digest.ts";
 import type { Observed } from "../../src/sync/ledger/files.ts";
 import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
-import type { Deletion } from "../../src/sync/pass/deletes.ts";
+import type { Deletion } from "../../src/sync/ledger/intents.ts";
 import { openSettler, type Settler } from "../../src/sync/recover.ts";
 import type { Reply } from "../../src/sync/remote/answer.ts";
 import type { ListEnd, Remote, Taken } from "../../src/sync/remote/remote.ts";

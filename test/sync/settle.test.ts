@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { CEILING_MS, EMPTY_MS, openDirtySet } from "../../src/sync/settle.ts";
+import { EMPTY_MS, openDirtySet } from "../../src/sync/settle.ts";
+import { CEILING_MS } from "../../src/sync/timing.ts";
 
 const entry = (
   mtimeMs: number,

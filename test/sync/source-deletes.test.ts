@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ActionContext, ActionSource } from "../../src/sync/actions/context.ts";
 import type { Observed } from "../../src/sync/ledger/files.ts";
 import { openLedger, type Ledger } from "../../src/sync/ledger/ledger.ts";
-import type { Deletion } from "../../src/sync/pass/deletes.ts";
+import type { Deletion } from "../../src/sync/ledger/intents.ts";
 import type { Remote } from "../../src/sync/remote/remote.ts";
 import { openSourceDeletes, type SourceDeletes } from "../../src/sync/source-deletes.ts";
 import { TIMING } from "../../src/sync/timing.ts";

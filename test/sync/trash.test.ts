@@ -15,7 +15,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigFile } from "../../src/config/schema.ts";
-import { recoverLedger } from "../../src/sync/adopt-ledger.ts";
+import { recoverLedger } from "../../src/sync/daemon.ts";
 import { ledgerFile, openLedger } from "../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../src/sync/status.ts";
 import { openTrash } from "../../src/sync/trash/trash.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Deletion } from "../../src/sync/pass/deletes.ts";
+import type { Deletion } from "../../src/sync/ledger/intents.ts";
 import type { Look } from "../../src/sync/plan/model.ts";
 import { earliest, openWaits } from "../../src/sync/waits.ts";
 

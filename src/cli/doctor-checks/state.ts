@@ -6,7 +6,7 @@ import { isThere } from "../../lib/is-there.ts";
 import { isOpenToOthers } from "../../lib/private-path.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
-import { trashFolder } from "../../sync/trash/kept-file.ts";
+import { trashFolder } from "../../sync/ledger/trash.ts";
 import { thousands } from "../progress.ts";
 import { storeFile, uploadsFolder } from "../state-parts.ts";
 import type { Check, Checked } from "./check.ts";

@@ -1,4 +1,4 @@
-import type { Deletion } from "../pass/deletes.ts";
+import type { Deletion } from "../ledger/intents.ts";
 import { keepBefore } from "./keep.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { openGoneCheck } from "./gone.ts";

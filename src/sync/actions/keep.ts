@@ -1,4 +1,4 @@
-import type { Deletion } from "../pass/deletes.ts";
+import type { Deletion } from "../ledger/intents.ts";
 import type { Reply } from "../remote/answer.ts";
 import type { Trash } from "../trash/trash.ts";
 import type { ActionContext, ActionSource } from "./context.ts";

@@ -3,6 +3,7 @@ import type { AcknowledgedFile } from "../ledger/drift.ts";
 import type { NumberSet } from "../../lib/number-set.ts";
 import { lossReason } from "../plan/audit.ts";
 import { parkMs } from "../plan/retry.ts";
+import { askTitle } from "./presence.ts";
 import type { Drifted, Sweep } from "./sweep.ts";
 
 /**
@@ -164,9 +165,6 @@ function isUnadopted({ drift }: ActionContext["ledger"], source: number): boolea
   return !drift.isAdopted(source) && drift.unsearched(source).parts.length === 0;
 }
 
-/** Failed questions after one resource before the service is taken to fail on it alone. */
-const ASK_TRIES = 3;
-
 /** Resources asked for by their id before most are taken for lost; more where the answers differ. */
 const SAMPLE = 5;
 const SAMPLE_MIXED = 50;
@@ -220,36 +218,6 @@ async function sampleOf(
     index += 1;
   }
   return sample;
-}
-
-/** What the service says of one resource. `unanswered`: neither that it has it nor that it has not. */
-export type Presence = "there" | "gone" | "unanswered";
-
-/** Asks after a resource: by its own record where the service shows one, else by a change that changes nothing. */
-export async function askPresence(
-  context: ActionContext,
-  resource: Pick<AcknowledgedFile, "docId" | "title">,
-  signal: AbortSignal,
-): Promise<Presence> {
-  const reply = await context.remote.read(resource.docId, signal);
-  if (reply.kind === "done") return reply.value.isDeleted ? "gone" : "there";
-  return askTitle(context, resource, signal);
-}
-
-/** Asks after a resource by sending it the title that it has already. */
-export async function askTitle(
-  { remote }: ActionContext,
-  { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,
-  signal: AbortSignal,
-): Promise<Presence> {
-  for (let tries = 1; ;) {
-    const reply = await remote.update(docId, { title }, signal);
-    if (reply.kind === "done") return "there";
-    if (reply.kind === "gone") return "gone";
-    if (reply.kind === "refused" || reply.isPaused === true) return "unanswered";
-    // The gate has waited. A service that fails on this one alone must not keep the audit for ever.
-    if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return "unanswered";
-  }
 }
 
 /** Why a row's file is sent again, in words. */

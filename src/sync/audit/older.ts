@@ -5,7 +5,7 @@ import type { AuditedResource } from "../plan/audit.ts";
 import { hasSettings } from "../plan/decide.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { SourceSync } from "../source.ts";
-import { askPresence } from "./loss.ts";
+import { askPresence } from "./presence.ts";
 import { tellAudit } from "./repair.ts";
 import type { Older } from "./sweep.ts";
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { SyncConfig } from "../../config/schema.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
@@ -8,7 +9,6 @@ import { openCollections } from "../actions/collections.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { observe } from "../actions/observe.ts";
 import { hashUpload } from "../adopt-uploads.ts";
-import type { DaemonOptions } from "../daemon.ts";
 import { readDocument } from "../document/read.ts";
 import { openDrift, type AcknowledgedFile, type Drift } from "../ledger/drift.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
@@ -18,7 +18,7 @@ import { rulesKeyOf } from "../pass/pass.ts";
 import { alterationsOf, type AuditedResource } from "../plan/audit.ts";
 import type { ScanEntry } from "../plan/model.ts";
 import { openPacer } from "../remote/pacer.ts";
-import { openRemote } from "../remote/remote.ts";
+import { openRemote, type ServiceAddress } from "../remote/remote.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules.ts";
 import { scanSource } from "../scan.ts";
 import { TIMING } from "../timing.ts";
@@ -71,7 +71,11 @@ export interface ProofReader {
   end(sums: ProofSums): void;
 }
 
-export interface ProofOptions extends Pick<DaemonOptions, "stateDir" | "service" | "sources" | "sync"> {
+export interface ProofOptions {
+  readonly stateDir: string;
+  readonly service: ServiceAddress & { readonly listLagMs?: number };
+  readonly sources: readonly WatchedSource[];
+  readonly sync: SyncConfig;
   readonly signal: AbortSignal;
 }
 

@@ -1,24 +1,13 @@
 import { agreeable, approvalsOf, type Approval } from "../approve.ts";
 import type { Activity } from "../ledger/activity.ts";
-import type { TriedAgain } from "../ledger/operator.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { belowRoot, outsideSources, unknownSource } from "../source-path.ts";
 import type { SourceSync } from "../source.ts";
-import type { DaemonActivity } from "./options.ts";
+import type { DaemonActivity } from "../ledger/activity.ts";
+import type { Retried } from "../offline.ts";
+import type { LogQuery } from "../read-activity.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
-
-/** What is tried again of a source. */
-export interface Retried extends TriedAgain {
-  readonly source: string;
-}
-
-/** Which activity is asked for. */
-export interface LogQuery {
-  readonly limit: number;
-  /** Absolute path of a file or folder; default everything. */
-  readonly path?: string | undefined;
-}
 
 /**
  * What a person may ask of a running daemon. `folder` is a source's folder, default all of them; one that is none

@@ -1,6 +1,6 @@
 import type { SyncConfig } from "../../config/schema.ts";
 import { type DocumentReader, openThreadReader } from "../document/reader.ts";
-import type { Activity } from "../ledger/activity.ts";
+import type { DaemonActivity } from "../ledger/activity.ts";
 import type { DaemonObserver } from "../observer.ts";
 import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
 import type { WatchedSource } from "../rules.ts";
@@ -62,6 +62,3 @@ export const REAL_WORLD: World = {
   openReader: openThreadReader,
   random: Math.random,
 };
-
-/** An activity with the source's folder in place of its number. */
-export type DaemonActivity = Omit<Activity, "source"> & { readonly source: string };

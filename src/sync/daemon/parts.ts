@@ -13,7 +13,8 @@ import { TIMING } from "../timing.ts";
 import { openTrash } from "../trash/trash.ts";
 import { openWork, type Work } from "../work.ts";
 import { beginLife, type Life } from "./life.ts";
-import { REAL_WORLD, type DaemonActivity, type DaemonOptions, type World } from "./options.ts";
+import { REAL_WORLD, type DaemonOptions, type World } from "./options.ts";
+import type { DaemonActivity } from "../ledger/activity.ts";
 
 /** What a daemon is made of, beside its sources. */
 export interface Parts {

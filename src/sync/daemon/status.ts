@@ -18,6 +18,20 @@ export interface DaemonStatus {
   readonly idle: boolean;
 }
 
+/** How the daemon fares, for whoever measures it. */
+export interface DaemonFigures {
+  readonly status: DaemonStatus;
+  /**
+   * For how long the oldest change waits that was noticed and is not acknowledged; 0 where none does. What a person must
+   * decide (held deletes, a paused or halted source) does not count, nor what the service refuses.
+   */
+  readonly oldestWaitingSeconds: number;
+  /** Requests that may be on their way side by side: as many as configured, fewer while the service asks for it. */
+  readonly concurrency: number;
+  /** Whether every source was compared with the ledger once, so that all that is to be done is known. */
+  readonly planned: boolean;
+}
+
 /** What is told of a daemon: to who asks, and through the ledger to other processes. */
 export interface Telling {
   status(): DaemonStatus;

@@ -1,5 +1,7 @@
-import type { Container } from "./formats/conversion.ts";
 import { beginsBinary } from "./text.ts";
+
+/** How a file's bytes say that its text has to be taken out of them; a zip archive is asked further. */
+export type Container = "zip" | "mail" | "html" | "csv" | "tsv" | "subtitles" | "notebook" | "rtf";
 
 /** What a file's name says of how it becomes a resource, before a byte is read. */
 export type NamedKind =

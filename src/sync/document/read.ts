@@ -7,7 +7,7 @@ import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules.ts";
 import { refusalBySize } from "./bounds.ts";
 import { digestOf, fingerprint } from "./digest.ts";
-import type { Container } from "./formats/conversion.ts";
+import type { Container } from "./kinds.ts";
 import { CHARS_MAX, convertDocument } from "./formats/convert.ts";
 import type { SentText } from "./json-text.ts";
 import { containerOf, isOle, kindOfName, mediaTypeOf, type NamedKind } from "./kinds.ts";

@@ -22,6 +22,9 @@ export interface Activity {
   readonly message: string | undefined;
 }
 
+/** An activity with the source's folder in place of its number. */
+export type DaemonActivity = Omit<Activity, "source"> & { readonly source: string };
+
 /** The newest entries are kept, about this many: some days of an ordinary folder, a megabyte or two. */
 const ROWS_MAX = 10_000;
 const PRUNE_EVERY = 1000;

@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { versionOf } from "../../lib/upgrade.ts";
-import { trashFolder } from "../trash/kept-file.ts";
+import { trashFolder } from "./trash.ts";
 import { ledgerFile } from "./ledger.ts";
 import { ledgerFailure, openSqlite, type Sqlite } from "./open.ts";
 import { MIGRATIONS } from "./schema.ts";

@@ -24,6 +24,15 @@ export interface DeleteIntent {
   readonly docId: string;
 }
 
+/** A resource that is to be deleted; its intent is in the ledger. */
+export interface Deletion {
+  readonly id: number;
+  readonly path: RelativePath;
+  readonly docId: string;
+  /** The file is there: this resource is an extra one, or what another one replaced, or what a failed create left. */
+  readonly isSpare?: boolean;
+}
+
 /** A deleted file whose text is to be kept before its resource goes. */
 export interface Keep {
   /** How often it may still fail before the resource goes all the same. */

@@ -1,5 +1,11 @@
+import { join } from "node:path";
 import type { DocumentKind, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
+
+/** Folder of the kept texts in a state folder. */
+export function trashFolder(stateDir: string): string {
+  return join(stateDir, "trash");
+}
 
 /** The text of a deleted file, kept. */
 export interface KeptFile {

@@ -1,18 +1,10 @@
 import type { SyncConfig } from "../../config/schema.ts";
+import type { Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
 import type { KnownFile, RelativePath, RootIdentity } from "../plan/model.ts";
 import type { Timing } from "../timing.ts";
-
-/** A resource that is to be deleted; its intent is in the ledger. */
-export interface Deletion {
-  readonly id: number;
-  readonly path: RelativePath;
-  readonly docId: string;
-  /** The file is there: this resource is an extra one, or what another one replaced, or what a failed create left. */
-  readonly isSpare?: boolean;
-}
 
 /** What keeps deletes waiting, and what counts them. */
 export interface Deletes {

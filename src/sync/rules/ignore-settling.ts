@@ -1,4 +1,4 @@
-import { CEILING_MS } from "../settle.ts";
+import { CEILING_MS } from "../timing.ts";
 import { TIMING } from "../timing.ts";
 import type { FolderPath } from "./folder-path.ts";
 

@@ -11,11 +11,6 @@ export interface KeptWriter {
   drop(): Promise<void>;
 }
 
-/** Folder of the kept texts in a state folder. */
-export function trashFolder(stateDir: string): string {
-  return join(stateDir, "trash");
-}
-
 /** End of the name of a file that is still being written; what a crash leaves of them is pruned. */
 export const UNFINISHED = ".new";
 

@@ -6,11 +6,12 @@ import { codeOf, messageOf } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
 import type { Keep } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Deletion } from "../pass/deletes.ts";
+import type { Deletion } from "../ledger/intents.ts";
 import { sameIdentity } from "../plan/moves.ts";
 import type { Reply } from "../remote/answer.ts";
 import type { Remote } from "../remote/remote.ts";
-import { openKeptWriter, trashFolder, UNFINISHED } from "./kept-file.ts";
+import { openKeptWriter, UNFINISHED } from "./kept-file.ts";
+import { trashFolder } from "../ledger/trash.ts";
 import { NOTE, readNote, writeNote } from "./note.ts";
 import { shortcutText } from "./shortcut.ts";
 

@@ -9,7 +9,7 @@ import { openTrashRows, type KeptFile } from "../ledger/trash.ts";
 import type { DocumentKind } from "../plan/model.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
 import { belowRoot, outsideSources } from "../source-path.ts";
-import { trashFolder } from "./kept-file.ts";
+import { trashFolder } from "../ledger/trash.ts";
 
 /** A kept text, for a person. */
 export interface KeptText {

@@ -5,7 +5,7 @@ import type { Departure } from "../../../src/sync/actions/prepare.ts";
 import type { SourceDocument } from "../../../src/sync/document/read.ts";
 import type { Observed } from "../../../src/sync/ledger/files.ts";
 import type { CreateIntent } from "../../../src/sync/ledger/intents.ts";
-import type { Deletion } from "../../../src/sync/pass/deletes.ts";
+import type { Deletion } from "../../../src/sync/ledger/intents.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 import type { NewResource } from "../../../src/sync/remote/remote.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";

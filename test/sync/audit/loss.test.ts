@@ -4,13 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openNumberSet, type NumberSet } from "../../../src/lib/number-set.ts";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import {
-  askTitle,
-  type Check,
-  driftWords,
-  type LossGuard,
-  openLossGuard,
-} from "../../../src/sync/audit/loss.ts";
+import { type Check, driftWords, type LossGuard, openLossGuard } from "../../../src/sync/audit/loss.ts";
+import { askTitle } from "../../../src/sync/audit/presence.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { Later } from "../../../src/sync/remote/answer.ts";
 

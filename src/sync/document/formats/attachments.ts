@@ -2,7 +2,8 @@ import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 import { containerOf, kindOfName, mediaTypeOf } from "../kinds.ts";
 import { decodeText } from "../text.ts";
-import type { Container, Reading } from "./conversion.ts";
+import type { Reading } from "./conversion.ts";
+import type { Container } from "../kinds.ts";
 import { oneLine } from "../../../lib/one-line.ts";
 import { ConversionRefusal } from "./refusal.ts";
 

@@ -1,6 +1,7 @@
 import { type Archive, openArchive } from "./archive.ts";
 import { type AttachmentBudget, attachmentsText, type ReadEnclosed } from "./attachments.ts";
-import type { Container, Reading } from "./conversion.ts";
+import type { Reading } from "./conversion.ts";
+import type { Container } from "../kinds.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
 /**

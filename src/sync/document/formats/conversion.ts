@@ -1,5 +1,4 @@
-/** How a file's bytes say that its text has to be taken out of them; a zip archive is asked further. */
-export type Container = "zip" | "mail" | "html" | "csv" | "tsv" | "subtitles" | "notebook" | "rtf";
+import type { Container } from "../kinds.ts";
 
 /** What the child process is asked. */
 export interface ConversionRequest {

@@ -1,0 +1,35 @@
+import type { ActionContext } from "../actions/context.ts";
+import type { AcknowledgedFile } from "../ledger/drift.ts";
+
+/** Failed questions after one resource before the service is taken to fail on it alone. */
+const ASK_TRIES = 3;
+
+/** What the service says of one resource. `unanswered`: neither that it has it nor that it has not. */
+export type Presence = "there" | "gone" | "unanswered";
+
+/** Asks after a resource: by its own record where the service shows one, else by a change that changes nothing. */
+export async function askPresence(
+  context: ActionContext,
+  resource: Pick<AcknowledgedFile, "docId" | "title">,
+  signal: AbortSignal,
+): Promise<Presence> {
+  const reply = await context.remote.read(resource.docId, signal);
+  if (reply.kind === "done") return reply.value.isDeleted ? "gone" : "there";
+  return askTitle(context, resource, signal);
+}
+
+/** Asks after a resource by sending it the title that it has already. */
+export async function askTitle(
+  { remote }: ActionContext,
+  { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,
+  signal: AbortSignal,
+): Promise<Presence> {
+  for (let tries = 1; ;) {
+    const reply = await remote.update(docId, { title }, signal);
+    if (reply.kind === "done") return "there";
+    if (reply.kind === "gone") return "gone";
+    if (reply.kind === "refused" || reply.isPaused === true) return "unanswered";
+    // The gate has waited. A service that fails on this one alone must not keep the audit for ever.
+    if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return "unanswered";
+  }
+}
