@@ -122,6 +122,36 @@ function layerOf(file: string): string {
   return "";
 }
 
+/** Which files below src/ each file imports. */
+function importedFiles(): ReadonlyMap<string, ReadonlySet<string>> {
+  const graph = new Map(files.map((file) => [file, new Set<string>()]));
+  for (const { file, specifier } of imports) {
+    if (specifier.startsWith(".")) graph.get(file)?.add(normalize(join(dirname(file), specifier)));
+  }
+  return graph;
+}
+
+/** The circles of a graph, each as the nodes that reach each other. */
+function circlesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly (readonly string[])[] {
+  const reachedFrom = new Map(
+    [...graph.keys()].map((start) => {
+      const reached = new Set<string>();
+      const next = [...(graph.get(start) ?? [])];
+      for (let node = next.pop(); node !== undefined; node = next.pop()) {
+        if (reached.has(node)) continue;
+        reached.add(node);
+        next.push(...(graph.get(node) ?? []));
+      }
+      return [start, reached] as const;
+    }),
+  );
+  const reaches = (from: string, to: string): boolean => reachedFrom.get(from)?.has(to) === true;
+  const circular = [...graph.keys()].filter((node) => reaches(node, node));
+  return circular
+    .filter((node) => !circular.some((other) => other < node && reaches(node, other) && reaches(other, node)))
+    .map((first) => circular.filter((node) => reaches(first, node) && reaches(node, first)));
+}
+
 describe("imports run one way", () => {
   it("finds the sources", () => {
     expect(files.length).toBeGreaterThan(20);
@@ -168,6 +198,10 @@ describe("imports run one way", () => {
         !specifier.includes("/lib/"),
     );
     expect(breaches).toEqual([]);
+  });
+
+  it("in no circle of files", () => {
+    expect(circlesOf(importedFiles())).toEqual([]);
   });
 
   it("every relative import ends in .ts", () => {

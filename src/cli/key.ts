@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../config/load.ts";
 import type { KeyDesk } from "../kb/resources/keys.ts";
-import type { Account, KeyRecord } from "../kb/store/store.ts";
+import type { Account, KeyRecord } from "../kb/store/records.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope } from "../wire/key.ts";
 import type { Context } from "./context.ts";

@@ -12,7 +12,8 @@ import {
 } from "../system/systemctl.ts";
 import type { Context } from "./context.ts";
 import { type InstalledUnit, readUnit, writeUnit } from "./installed-unit.ts";
-import { planUnit, type UnitPlace, unitPlace, type UnitPlan, type UnitRequest } from "./unit-plan.ts";
+import { planUnit, type UnitPlace, unitPlace, type UnitPlan } from "./unit-plan.ts";
+import type { UnitRequest } from "./unit-checks.ts";
 
 /** Options of `kbsync service install`. */
 export interface InstallOptions extends UnitRequest {

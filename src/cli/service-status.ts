@@ -5,7 +5,8 @@ import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { readUnit } from "./installed-unit.ts";
 import { asInstalled, reachManager, unitLine, unitProperties } from "./service-install.ts";
-import { planUnit, unitPlace, type UnitRequest } from "./unit-plan.ts";
+import { planUnit, unitPlace } from "./unit-plan.ts";
+import type { UnitRequest } from "./unit-checks.ts";
 
 /** Options of `kbsync service status`. */
 export interface UnitStatusOptions extends UnitRequest {

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Context } from "./context.ts";
 import { type InstallOptions, installUnit, uninstallUnit } from "./service-install.ts";
 import { tellUnit, type UnitStatusOptions } from "./service-status.ts";
-import type { UnitRequest } from "./unit-plan.ts";
+import type { UnitRequest } from "./unit-checks.ts";
 
 /** `kbsync service`: the program as a unit of systemd. */
 export function addService(program: Command, context: Context): void {

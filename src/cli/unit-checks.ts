@@ -4,7 +4,17 @@ import { dirname } from "node:path";
 import { type Config, parseConfig } from "../config/load.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { isCovered, isShared } from "../system/unit.ts";
-import type { UnitRequest } from "./unit-plan.ts";
+import type { CommonOptions } from "./options.ts";
+
+/** What a person asks of `kbsync service`. */
+export interface UnitRequest extends CommonOptions {
+  /** A folder with a unit of its own. Default: the configuration's sources, in one unit. */
+  readonly dir?: string;
+  /** For this user's own service manager. */
+  readonly user?: boolean;
+  readonly runAs?: string;
+  readonly group?: readonly string[];
+}
 
 /** Permission of everybody to read a file, and to enter and list a folder. */
 const OTHERS_READ = 0o004;

@@ -11,19 +11,15 @@ import { HOSTED_KEY_CREDENTIAL } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { type Origin, withOrigin } from "./installed-unit.ts";
 import { credentialOf } from "./models.ts";
-import type { CommonOptions } from "./options.ts";
-import { checkForOtherUser, checkPlace, closedFolders, missing, topFolders } from "./unit-checks.ts";
+import {
+  type UnitRequest,
+  checkForOtherUser,
+  checkPlace,
+  closedFolders,
+  missing,
+  topFolders,
+} from "./unit-checks.ts";
 import { loadSources } from "./up.ts";
-
-/** What a person asks of `kbsync service`. */
-export interface UnitRequest extends CommonOptions {
-  /** A folder with a unit of its own. Default: the configuration's sources, in one unit. */
-  readonly dir?: string;
-  /** For this user's own service manager. */
-  readonly user?: boolean;
-  readonly runAs?: string;
-  readonly group?: readonly string[];
-}
 
 /** A unit as it is to be on this machine. */
 export interface UnitPlan {

@@ -47,7 +47,7 @@ import { timeWrites } from "./observer.ts";
 import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openReranker } from "./search/reranker.ts";
 import { noticeDamage, saysDamaged } from "./store/damage.ts";
-import type { KeyRecord } from "./store/store.ts";
+import type { KeyRecord } from "./store/records.ts";
 import { noticeMessages } from "./webhooks/courier.ts";
 import { logDelivery } from "./webhooks/report.ts";
 import { openWebhooks } from "./webhooks/webhooks.ts";

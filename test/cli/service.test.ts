@@ -17,7 +17,8 @@ import { readUnit, withOrigin, writeUnit } from "../../src/cli/installed-unit.ts
 import { asInstalled, unitCommands } from "../../src/cli/service-install.ts";
 import { fileStatus, statusOf, unitStatusText } from "../../src/cli/service-status.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { planUnit, type UnitRequest } from "../../src/cli/unit-plan.ts";
+import { planUnit } from "../../src/cli/unit-plan.ts";
+import type { UnitRequest } from "../../src/cli/unit-checks.ts";
 import { searchCommand } from "../../src/cli/up.ts";
 import { directive } from "../../src/system/unit-text.ts";
 

@@ -2,13 +2,8 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Citation, FinishReason } from "../../wire/chat.ts";
 import type { Agent } from "../agents/agents.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
-import {
-  NO_USAGE,
-  type ChatModel,
-  type ModelAnswer,
-  type ModelImage,
-  type ModelUsage,
-} from "../models/chat-model.ts";
+import { type ChatModel, type ModelAnswer, type ModelImage } from "../models/chat-model.ts";
+import { NO_USAGE, type ModelUsage } from "../models/price.ts";
 import { ModelFailure, unusableAnswer } from "../models/model-failure.ts";
 import type { ModelWatch } from "../models/model-watch.ts";
 import { Refusal } from "../resources/refusal.ts";

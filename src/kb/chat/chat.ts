@@ -5,7 +5,7 @@ import { canGo, readAgent, type Agents } from "../agents/agents.ts";
 import { noteOf, type Asked } from "../resources/asked.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
-import type { ThreadLink } from "../store/chat.ts";
+import type { ThreadLink } from "../store/records.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import type { Waiting } from "./attempts.ts";
 import { findSources, named } from "./images.ts";

@@ -3,7 +3,8 @@ import { QUERY_CHARS_MAX } from "../../wire/search.ts";
 import type { SearchResult } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { queryResources } from "../resources/query.ts";
-import type { FoundChunk, Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { FoundChunk } from "../store/records.ts";
 import type { Passage } from "./passage.ts";
 
 /** What an agent's part of the knowledge base says to a question, best first, numbered from 1. */

@@ -8,7 +8,7 @@ import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
-import type { StoredFile } from "../store/store.ts";
+import type { StoredFile } from "../store/records.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import { ask, modelsOf, type Answerers, type Attempted, type Waiting } from "./attempts.ts";
 import { BUILTIN_MODEL, rememberedBuiltin } from "./builtin.ts";

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Precondition } from "../resources/asked.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { Resource } from "../store/store.ts";
+import type { Resource } from "../store/records.ts";
 
 /** An entity tag, weak or strong, as a header lists them. */
 const TAG = /^\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)/;

@@ -2,7 +2,8 @@ import type { Readable } from "node:stream";
 import { openTurns } from "../../lib/turns.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
-import type { Resource, Store, StoredFile } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { Resource, StoredFile } from "../store/records.ts";
 
 /** Longest `Idempotency-Key` in characters, as other services have it. */
 const KEY_CHARS_MAX = 255;

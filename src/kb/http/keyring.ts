@@ -2,7 +2,8 @@ import { timingSafeEqual } from "node:crypto";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { hashKey } from "../resources/keys.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { KeyRecord, KeyScope, Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { KeyRecord, KeyScope } from "../store/records.ts";
 import { openRateLimiter } from "./rate.ts";
 import type { RateLimiter } from "./rate.ts";
 

@@ -13,7 +13,7 @@ import { IDEMPOTENCY_HEADER, KEY_HEADER } from "../../wire/routes.ts";
 import type { Asked } from "../resources/asked.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
-import type { KeyRecord, KeyScope } from "../store/store.ts";
+import type { KeyRecord, KeyScope } from "../store/records.ts";
 import type { Admission, RequestKind } from "./admission.ts";
 import type { AnswerRoom, AnswerShare } from "./answer-room.ts";
 import { isKnown } from "./conditions.ts";

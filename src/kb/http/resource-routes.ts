@@ -17,7 +17,7 @@ import { readAnyResource, readChunks, readCollections, readOwners, readResource 
 import { createdRecord, deletedRecord, liveRecord, queuedRecord, wholeRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
-import type { Resource } from "../store/store.ts";
+import type { Resource } from "../store/records.ts";
 import type { AnswerShare } from "./answer-room.ts";
 import { asyncPreference, etagOf, preconditionOf } from "./conditions.ts";
 import { readKept } from "./idempotency.ts";

@@ -1,7 +1,7 @@
 import type { RequestKind } from "./admission.ts";
 import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
-import type { KeyScope } from "../store/store.ts";
+import type { KeyScope } from "../store/records.ts";
 
 /** What the API document says of a route, in the schemas of the wire. */
 export interface RouteDoc {

@@ -13,7 +13,7 @@ import type { Received } from "../resources/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, keepUpload, placeUpload, receiveUpload } from "../resources/upload.ts";
 import type { KeptAnswer } from "../store/request-note.ts";
-import type { KeyScope, StoredFile } from "../store/store.ts";
+import type { KeyScope, StoredFile } from "../store/records.ts";
 import { readIdempotencyKey, readKept } from "./idempotency.ts";
 import type { SentAnswer } from "./idempotency.ts";
 import { callerOf, requireKey, routeConfig, send } from "./operation.ts";

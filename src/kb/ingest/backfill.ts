@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type { Chunking, RowContext, Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { Chunking, RowContext } from "../store/records.ts";
 import { CLOSE_WAIT_MS } from "./model.ts";
 import { giveSentences } from "./sentence-vectors.ts";
 import { openStubbornTexts } from "./stubborn-texts.ts";

@@ -5,7 +5,7 @@ import { openGate } from "../../lib/gate.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { embeddingText } from "../embed/embedding-text.ts";
 import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
-import type { Chunking, ResourceKey } from "../store/store.ts";
+import type { Chunking, ResourceKey } from "../store/records.ts";
 import { chunkText } from "./chunk/span.ts";
 import type { Span } from "./chunk/span.ts";
 import { gateOptions } from "./behalf.ts";

@@ -1,6 +1,7 @@
 import type { Embedder } from "../embed/embedder.ts";
 import type { RowSentences } from "../store/sentences.ts";
-import type { RowText, Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { RowText } from "../store/records.ts";
 import { PROBE } from "./stubborn-texts.ts";
 import { sentencesOf } from "./sentence-texts.ts";
 

@@ -1,6 +1,6 @@
 import { embeddingText } from "../embed/embedding-text.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type { RowContext, RowVector } from "../store/store.ts";
+import type { RowContext, RowVector } from "../store/records.ts";
 
 /** Chunks handed to the model at a time: what is being created meanwhile waits for no more than these. */
 const STEP = 4;

@@ -1,3 +1,4 @@
+import type { ModelUsage } from "./price.ts";
 import type { Patience } from "./patience.ts";
 
 /** An image as a model gets it. */
@@ -23,16 +24,6 @@ export interface ModelRequest {
   readonly seed?: number;
   /** The answer is to be one JSON object. */
   readonly asJson: boolean;
-}
-
-/** Tokens of one answer, as the endpoint counted them; 0 where it did not. */
-export interface ModelUsage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** Of the input, what was read from the endpoint's cache, and what was written into it. */
-  readonly cacheReadTokens: number;
-  readonly cacheCreationTokens: number;
-  readonly reasoningTokens: number;
 }
 
 /** What a model answered. */
@@ -66,11 +57,3 @@ export interface ChatModel {
   answer(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;
   close(): Promise<void>;
 }
-
-export const NO_USAGE: ModelUsage = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheCreationTokens: 0,
-  reasoningTokens: 0,
-};

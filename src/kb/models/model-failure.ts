@@ -1,7 +1,7 @@
 import { oneLine } from "../../lib/one-line.ts";
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import type { ModelUsage } from "./chat-model.ts";
+import type { ModelUsage } from "./price.ts";
 
 /**
  * Whose matter a failure is. `unreachable`: nobody answered, or the endpoint is busy, which passes by itself. `refused`:

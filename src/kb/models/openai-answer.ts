@@ -1,6 +1,7 @@
 import { APIError } from "openai";
 import { z } from "zod";
-import { NO_USAGE, type ModelAnswer, type ModelUsage } from "./chat-model.ts";
+import { type ModelAnswer } from "./chat-model.ts";
+import { NO_USAGE, type ModelUsage } from "./price.ts";
 
 // What endpoints answer, as far as it is used. They differ in what they leave out and in what they add.
 

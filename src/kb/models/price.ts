@@ -1,4 +1,20 @@
-import type { ModelUsage } from "./chat-model.ts";
+/** Tokens of one answer, as the endpoint counted them; 0 where it did not. */
+export interface ModelUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Of the input, what was read from the endpoint's cache, and what was written into it. */
+  readonly cacheReadTokens: number;
+  readonly cacheCreationTokens: number;
+  readonly reasoningTokens: number;
+}
+
+export const NO_USAGE: ModelUsage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheCreationTokens: 0,
+  reasoningTokens: 0,
+};
 
 /** What is known of a model beforehand. Prices are of a million tokens, in whatever currency they were written in. */
 export interface ModelFacts {

@@ -1,4 +1,4 @@
-import type { Resource } from "../store/store.ts";
+import type { Resource } from "../store/records.ts";
 import { jobKey } from "./job-ends.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";

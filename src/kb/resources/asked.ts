@@ -1,6 +1,5 @@
-import type { ThreadLink } from "../store/chat.ts";
+import type { ThreadLink, Expected, Resource } from "../store/records.ts";
 import type { RequestNote } from "../store/request-note.ts";
-import type { Expected, Resource } from "../store/store.ts";
 import { Refusal } from "./refusal.ts";
 
 /** How a change was asked for. */

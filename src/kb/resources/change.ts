@@ -1,5 +1,5 @@
 import type { UpdateBody } from "../../wire/resource.ts";
-import type { Resource } from "../store/store.ts";
+import type { Resource } from "../store/records.ts";
 import { noteOf, refuseUnexpected, type Asked } from "./asked.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
 import { finishJobs } from "./job.ts";

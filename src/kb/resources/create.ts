@@ -1,7 +1,7 @@
 import { newHexId } from "../../lib/ids.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
-import type { NewResource, Origin, Resource } from "../store/store.ts";
+import type { NewResource, Origin, Resource } from "../store/records.ts";
 import { noteOf, type Asked } from "./asked.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
 import { behalfOf, nowIso, type KnowledgeBase, type Whose } from "./knowledge-base.ts";

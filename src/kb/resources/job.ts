@@ -1,7 +1,7 @@
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Job } from "../store/jobs.ts";
-import type { ResourceKey } from "../store/store.ts";
+import type { ResourceKey } from "../store/records.ts";
 import { ENDS_MAX, isSpent } from "./job-company.ts";
 import { POSTPONED_MS_MAX } from "./job-line.ts";
 import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";

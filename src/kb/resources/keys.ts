@@ -1,7 +1,8 @@
 import { hash, randomBytes } from "node:crypto";
 import { newHexId } from "../../lib/ids.ts";
 import type { KeyBody, KeyChangeBody, KeyRecordAnswer, RotateBody } from "../../wire/key.ts";
-import type { KeyRecord, KeyScope, Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { KeyRecord, KeyScope } from "../store/records.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
 
 /** Every key begins so; secret scanners and people recognise it. */

@@ -10,7 +10,7 @@ import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import { known, looksLikePage } from "../ingest/page/page-text.ts";
 import { linkAddress } from "../store/links.ts";
-import type { Resource } from "../store/store.ts";
+import type { Resource } from "../store/records.ts";
 import { newFileToken } from "./file-address.ts";
 import type { Received } from "./file-area.ts";
 import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";

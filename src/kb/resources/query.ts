@@ -2,7 +2,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { SearchBody } from "../../wire/search.ts";
 import { search } from "../search/search.ts";
 import type { SearchedStore, SearchOutcome } from "../search/search.ts";
-import type { Scope } from "../store/store.ts";
+import type { Scope } from "../store/records.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";

@@ -1,6 +1,7 @@
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import type { Chunk, Resource, ResourceKey, Store, VersionChunks } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { Chunk, Resource, ResourceKey, VersionChunks } from "../store/records.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
 

@@ -5,7 +5,7 @@ import type {
   QueuedResource,
   ResourceMetadata,
 } from "../../wire/answers.ts";
-import type { Resource } from "../store/store.ts";
+import type { Resource } from "../store/records.ts";
 
 /** The record of the create answer. */
 export function createdRecord(resource: Resource): CreatedResource {

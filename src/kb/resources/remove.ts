@@ -1,4 +1,4 @@
-import type { Expected, Resource } from "../store/store.ts";
+import type { Expected, Resource } from "../store/records.ts";
 import { refuseUnexpected, type Asked } from "./asked.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";

@@ -1,7 +1,7 @@
 import type { Settings } from "../../wire/primitives.ts";
 import type { SettingsChange, UpdateBody } from "../../wire/resource.ts";
 import type { Alongside } from "../store/request-note.ts";
-import type { Chunking, Resource, ResourceChange, ResourceKey } from "../store/store.ts";
+import type { Chunking, Resource, ResourceChange, ResourceKey } from "../store/records.ts";
 import { refuseUnexpected, type Asked } from "./asked.ts";
 import { fileTokenOf } from "./file-token.ts";
 import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";

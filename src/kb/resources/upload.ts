@@ -1,6 +1,6 @@
 import { codeOf } from "../../lib/failure.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
-import type { StoredFile } from "../store/store.ts";
+import type { StoredFile } from "../store/records.ts";
 import { noteOf, type Asked } from "./asked.ts";
 import { newFileToken, safeFileName } from "./file-address.ts";
 import type { Received } from "./file-area.ts";

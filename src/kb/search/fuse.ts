@@ -1,4 +1,4 @@
-import type { LexicalHit, VectorHit } from "../store/store.ts";
+import type { LexicalHit, VectorHit } from "../store/records.ts";
 
 /** Chunks each way of searching hands to the mix. */
 export const FUSED_DEPTH = 100;

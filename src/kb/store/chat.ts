@@ -1,5 +1,5 @@
 import type { Alongside } from "./request-note.ts";
-import type { StoredFile } from "./store.ts";
+import type { StoredFile, ThreadKey } from "./records.ts";
 import type { NewDelivery } from "./webhooks.ts";
 
 /**
@@ -58,21 +58,6 @@ export interface StoredAgent extends AgentKey {
   readonly body: string;
   readonly createdAt: string;
   readonly updatedAt: string;
-}
-
-export interface ThreadKey {
-  readonly accountId: string;
-  readonly agentId: string;
-  readonly threadId: string;
-}
-
-/** A link of an uploaded file to a thread. */
-export interface ThreadLink extends ThreadKey {
-  /** The agent is a row of the store and can go with its threads: then it must still be there. */
-  readonly isStoredAgent: boolean;
-  /** Its `createdAt`: one that was made anew under the same id is another one. */
-  readonly agentCreatedAt?: string | undefined;
-  readonly nowIso: string;
 }
 
 export interface ThreadQuery extends ThreadKey {

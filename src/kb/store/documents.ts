@@ -1,4 +1,4 @@
-import type { Scope } from "./store.ts";
+import type { Scope } from "./records.ts";
 
 /** What the store tells of whole documents, by which the tier `high_accuracy` judges their chunks too. */
 export interface DocumentStore {

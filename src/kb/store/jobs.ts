@@ -1,5 +1,5 @@
 import type { Alongside } from "./request-note.ts";
-import type { Expected, NewResource, Resource, ResourceKey } from "./store.ts";
+import type { Expected, NewResource, Resource, ResourceKey } from "./records.ts";
 
 /**
  * The queue of documents that are taken in after their request was answered. Promises:

@@ -1,4 +1,4 @@
-import type { Account, KeyRecord, ResourceKey } from "./store.ts";
+import type { Account, KeyRecord, ResourceKey } from "./records.ts";
 
 /** What may be changed of a key; a missing field stays. */
 export interface KeyChange extends ResourceKey {

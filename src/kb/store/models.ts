@@ -1,5 +1,5 @@
 import type { Tier } from "../../wire/primitives.ts";
-import type { ResourceKey, Scope } from "./store.ts";
+import type { ResourceKey, Scope } from "./records.ts";
 
 /** One owner's part of a collection, by the collection's tier, or where a search looks. */
 export type ModelPlace =

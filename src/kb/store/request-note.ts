@@ -1,4 +1,4 @@
-import type { ThreadLink } from "./chat.ts";
+import type { ThreadLink } from "./records.ts";
 
 /**
  * The request a write was made for. It is noted in the transaction of that write, so that a repeated request finds both

@@ -1,4 +1,4 @@
-import type { Resource, ResourceKey } from "./store.ts";
+import type { Resource, ResourceKey } from "./records.ts";
 
 /** What is kept for a while and then goes. Each call does a bounded part; 0 or none: nothing is left to do. */
 export interface RetentionStore {

@@ -1,4 +1,4 @@
-import type { RowText, Scope } from "./store.ts";
+import type { RowText, Scope } from "./records.ts";
 
 /**
  * What the store tells of single chunks' vectors, and what it keeps of their sentences: vectors, by which the tier `high_accuracy` puts the best hits

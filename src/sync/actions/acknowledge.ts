@@ -1,8 +1,7 @@
 import type { Settings } from "../../wire/primitives.ts";
 import type { Stored } from "../ledger/files.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Deletion } from "../ledger/intents.ts";
 
 /**
  * A create was answered or its resource found: the file's row gets it, and a resource that it replaces is to go. Run

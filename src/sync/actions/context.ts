@@ -1,9 +1,8 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { DocumentReader } from "../document/reader.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Deletion } from "../ledger/intents.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Aside } from "../queue.ts";
 import type { Pacer } from "../remote/pacer.ts";

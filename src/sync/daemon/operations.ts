@@ -1,9 +1,8 @@
 import { agreeable, approvalsOf, type Approval } from "../approve.ts";
-import type { Activity } from "../ledger/activity.ts";
+import type { Activity, DaemonActivity } from "../ledger/activity.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { belowRoot, outsideSources, unknownSource } from "../source-path.ts";
 import type { SourceSync } from "../source.ts";
-import type { DaemonActivity } from "../ledger/activity.ts";
 import type { Retried } from "../offline.ts";
 import type { LogQuery } from "../read-activity.ts";
 import type { Parts } from "./parts.ts";

@@ -1,5 +1,4 @@
-import { CEILING_MS } from "../timing.ts";
-import { TIMING } from "../timing.ts";
+import { CEILING_MS, TIMING } from "../timing.ts";
 import type { FolderPath } from "./folder-path.ts";
 
 /** An ignore file as it was read. */

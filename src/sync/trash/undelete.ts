@@ -5,11 +5,10 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
-import { openTrashRows, type KeptFile } from "../ledger/trash.ts";
+import { openTrashRows, type KeptFile, trashFolder } from "../ledger/trash.ts";
 import type { DocumentKind } from "../plan/model.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
 import { belowRoot, outsideSources } from "../source-path.ts";
-import { trashFolder } from "../ledger/trash.ts";
 
 /** A kept text, for a person. */
 export interface KeptText {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { ask, type Question } from "../../../src/kb/chat/attempts.ts";
-import { NO_USAGE, type ChatModel, type ModelAnswer } from "../../../src/kb/models/chat-model.ts";
+import { type ChatModel, type ModelAnswer } from "../../../src/kb/models/chat-model.ts";
+import { NO_USAGE } from "../../../src/kb/models/price.ts";
 import { unusableAnswer } from "../../../src/kb/models/model-failure.ts";
 import { openModelWatch } from "../../../src/kb/models/model-watch.ts";
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { openBackfill } from "../../../src/kb/ingest/backfill.ts";
 import type { Backfill, BackfillReport } from "../../../src/kb/ingest/backfill.ts";
-import type { RowContext } from "../../../src/kb/store/store.ts";
+import type { RowContext } from "../../../src/kb/store/records.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 /** What a backfill asks of a store, over a map. */

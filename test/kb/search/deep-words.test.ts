@@ -3,7 +3,7 @@ import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { queryWords } from "../../../src/kb/lexical/word-match.ts";
 import { scoreOf } from "../../../src/kb/search/score.ts";
 import { search, type SearchedStore } from "../../../src/kb/search/search.ts";
-import type { FoundChunk } from "../../../src/kb/store/store.ts";
+import type { FoundChunk } from "../../../src/kb/store/records.ts";
 
 const QUERY = "impeller";
 /** The only chunk that is near by meaning. By words it stands behind those that the mix takes. */

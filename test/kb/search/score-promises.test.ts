@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { search } from "../../../src/kb/search/search.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
-import type { Account, Store } from "../../../src/kb/store/store.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+import type { Account } from "../../../src/kb/store/records.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NewTurn, ThreadQuery } from "../../../src/kb/store/chat.ts";
-import type { Store, StoredFile } from "../../../src/kb/store/store.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+import type { StoredFile } from "../../../src/kb/store/records.ts";
 import { LATER, NOW, type StoreFixture, wordsOnly } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";

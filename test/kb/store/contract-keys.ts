@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { KeyRecord } from "../../../src/kb/store/store.ts";
+import type { KeyRecord } from "../../../src/kb/store/records.ts";
 import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
 /** Keys and link fetches. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
-import type { Scope } from "../../../src/kb/store/store.ts";
+import type { Scope } from "../../../src/kb/store/records.ts";
 import { Tier } from "../../../src/wire/primitives.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 

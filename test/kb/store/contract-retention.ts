@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/store.ts";
+import type { Chunking } from "../../../src/kb/store/records.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/store.ts";
+import type { Chunking } from "../../../src/kb/store/records.ts";
 import { dot, LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 /** Search by vector. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { queryWords } from "../../../src/kb/lexical/word-match.ts";
-import type { Scope } from "../../../src/kb/store/store.ts";
+import type { Scope } from "../../../src/kb/store/records.ts";
 import type { StoreFixture } from "./store-fixture.ts";
 
 /** Search by words. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
 import type {
   Account,
   Chunk,
@@ -10,8 +11,7 @@ import type {
   Resource,
   ResourceKey,
   Scope,
-  Store,
-} from "../../../src/kb/store/store.ts";
+} from "../../../src/kb/store/records.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 
 export const NOW = "2026-01-02T03:04:05.678Z";

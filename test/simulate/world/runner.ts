@@ -1,8 +1,7 @@
 import Database from "better-sqlite3";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
-import { recoverLedger } from "../../../src/sync/daemon.ts";
-import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
+import { recoverLedger, openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { openLocalReader } from "../../../src/sync/document/reader.ts";
 import type { WatchedSource } from "../../../src/sync/rules.ts";
 import { SECOND, type Conditions, type Kept, type Mode } from "../history.ts";

@@ -1,7 +1,7 @@
 import type { Settings } from "../../../wire/primitives.ts";
-import type { Span } from "../../store/store.ts";
+import type { Span } from "../../store/records.ts";
 
-export type { Span } from "../../store/store.ts";
+export type { Span } from "../../store/records.ts";
 
 /** A chunk as it is read: its part of the text between what it repeats. */
 export function chunkText(text: string, { start, end, before = "", after = "" }: Span): string {

@@ -6,7 +6,7 @@ import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { messageOf } from "../../../lib/failure.ts";
 import { linesOf, readingQuality, readingScore, type OcrPage } from "./ocr-layout.ts";
 import { openDrawnPdf } from "./ocr-page-image.ts";
-import { openPicture, type Picture } from "./ocr-picture.ts";
+import { type OcrFailure, openPicture, type Picture } from "./ocr-picture.ts";
 
 /** The languages, and the folder of their data: `CODE.traineddata`, or with `.gz` where it is packed. */
 export interface OcrData {
@@ -31,15 +31,6 @@ export interface OcrRequest {
 
 /** What the parent is told. */
 export type OcrPart = OcrPage | { readonly pageCount: number };
-
-/** Why nothing was read. */
-export type OcrFailure =
-  | "image_too_large"
-  | "damaged_image"
-  | "damaged_pdf"
-  | "too_many_pages"
-  | "memory"
-  | "unable";
 
 /** Of smaller pictures the letters are those of a screen: twice the size is read better. */
 const SCREEN_PIXELS = 3_500_000;

@@ -1,6 +1,7 @@
 import type { CappedEnd, CappedLimits } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { OcrFailure, OcrRequest } from "./ocr-child.ts";
+import type { OcrRequest } from "./ocr-child.ts";
+import type { OcrFailure } from "./ocr-picture.ts";
 import { timeWords } from "./pdf-error.ts";
 
 /** The error that a caller sees when text could not be recognised. No path is in its message. */

@@ -2,7 +2,15 @@ import { readFile } from "node:fs/promises";
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import sharp, { type Sharp } from "sharp";
 import { CappedRefusal } from "../../../lib/capped/child.ts";
-import type { OcrFailure } from "./ocr-child.ts";
+
+/** Why nothing was read. */
+export type OcrFailure =
+  | "image_too_large"
+  | "damaged_image"
+  | "damaged_pdf"
+  | "too_many_pages"
+  | "memory"
+  | "unable";
 
 /** A picture whose size is known and whose pixels are not decoded yet. */
 export interface Picture {

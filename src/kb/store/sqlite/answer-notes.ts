@@ -1,5 +1,5 @@
 import type { RequestNote } from "../request-note.ts";
-import type { Resource, ResourceKey, StoredFile } from "../store.ts";
+import type { Resource, ResourceKey, StoredFile } from "../records.ts";
 import type { Connection } from "./connection.ts";
 
 /** How long an answer to an idempotency key is kept. */

@@ -1,6 +1,6 @@
 import { newHexId } from "../../../lib/ids.ts";
 import { Tier } from "../../../wire/primitives.ts";
-import type { KeyScope } from "../store.ts";
+import type { KeyScope } from "../records.ts";
 import { type Connection, openForReading, openForWriting } from "./connection.ts";
 import { storeFailure } from "./failures.ts";
 import type { KeyRow } from "./records.ts";

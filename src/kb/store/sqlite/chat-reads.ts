@@ -1,6 +1,16 @@
-import type { AgentKey, ChatJob, ChatJobFigures, PassageKey, PassagePlace, StoredAgent } from "../chat.ts";
-import type { ThreadImage, ThreadMemory, ThreadQuery, Turn } from "../chat.ts";
-import type { StoredFile } from "../store.ts";
+import type {
+  AgentKey,
+  ChatJob,
+  ChatJobFigures,
+  PassageKey,
+  PassagePlace,
+  StoredAgent,
+  ThreadImage,
+  ThreadMemory,
+  ThreadQuery,
+  Turn,
+} from "../chat.ts";
+import type { StoredFile } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { chunkId } from "./lookups.ts";
 

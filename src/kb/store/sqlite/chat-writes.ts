@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { fitsShare } from "../../../lib/shares.ts";
-import type { AgentKey, NewChatJob, NewTurn, StoredAgent, ThreadKey, ThreadLink } from "../chat.ts";
-import type { StoredFile } from "../store.ts";
+import type { AgentKey, NewChatJob, NewTurn, StoredAgent } from "../chat.ts";
+import type { ThreadKey, ThreadLink, StoredFile } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
-import type { Resource } from "../store.ts";
+import type { Resource } from "../records.ts";
 import type { NewDelivery } from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
 

@@ -1,5 +1,5 @@
 import type { Job, JobFigures, QueuedJob } from "../jobs.ts";
-import type { ResourceKey } from "../store.ts";
+import type { ResourceKey } from "../records.ts";
 import type { Connection } from "./connection.ts";
 
 /** Reads of the queue of jobs, on a connection of either kind. */

@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { fitsShare } from "../../../lib/shares.ts";
 import type { NewJob } from "../jobs.ts";
-import type { ResourceStatus } from "../store.ts";
+import type { ResourceStatus } from "../records.ts";
 import type { Connection } from "./connection.ts";
 
 /** Writes of the queue of jobs; each runs inside a transaction of the caller. */

@@ -1,4 +1,4 @@
-import type { Span } from "../store.ts";
+import type { Span } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { joinHeadings, type Part } from "./parts.ts";
 import type { ResourceRow } from "./records.ts";

@@ -1,6 +1,6 @@
 import type { KeyChange } from "../keys.ts";
 import { linkAddress, type LinkFetch } from "../links.ts";
-import type { Account, KeyRecord, ResourceKey } from "../store.ts";
+import type { Account, KeyRecord, ResourceKey } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { keyOf, type KeyRow } from "./records.ts";
 

@@ -1,7 +1,7 @@
 import { countTerms } from "../../lexical/analyzer.ts";
 import { K1, saturation } from "../../lexical/bm25.ts";
 import { matchOf, type QueryWords } from "../../lexical/word-match.ts";
-import type { LexicalHit, LexicalHits, RowMatch } from "../store.ts";
+import type { LexicalHit, LexicalHits, RowMatch } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { prepareEstimate } from "./estimate.ts";
 import { indexedText } from "./parts.ts";

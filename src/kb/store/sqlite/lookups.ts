@@ -1,6 +1,16 @@
 import type { KeptAnswer } from "../request-note.ts";
-import type { ChunksQuery, CollectionRecord, FoundChunk, KeyRecord, ListPage, ListQuery } from "../store.ts";
-import type { Resource, ResourceKey, StoredFile, VersionChunks } from "../store.ts";
+import type {
+  ChunksQuery,
+  CollectionRecord,
+  FoundChunk,
+  KeyRecord,
+  ListPage,
+  ListQuery,
+  Resource,
+  ResourceKey,
+  StoredFile,
+  VersionChunks,
+} from "../records.ts";
 import { createHash } from "node:crypto";
 import type { Tier } from "../../../wire/primitives.ts";
 import type { Connection } from "./connection.ts";

@@ -1,4 +1,4 @@
-import type { Repeats, Span } from "../store.ts";
+import type { Repeats, Span } from "../records.ts";
 
 /**
  * A text as the store keeps it: its chunks, what stands between them and what stands before the first. Chunks overlap

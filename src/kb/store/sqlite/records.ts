@@ -1,6 +1,6 @@
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../../wire/primitives.ts";
-import type { KeyRecord, Origin, Resource, ResourceStatus } from "../store.ts";
+import type { KeyRecord, Origin, Resource, ResourceStatus } from "../records.ts";
 
 // Rows as the STRICT tables of schema.ts give them, and what the port makes of them.
 

@@ -1,4 +1,4 @@
-import type { Scope } from "../store.ts";
+import type { Scope } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { prepareFilters } from "./filters.ts";
 import type { RowSet } from "./row-set.ts";

@@ -4,16 +4,15 @@ import { queryWords } from "../../lexical/word-match.ts";
 import type { DocumentMatch, DocumentQuery } from "../documents.ts";
 import type { OwnerCounts, OwnersQuery } from "../owners.ts";
 import type { RowsQuery, SentenceMatch } from "../sentences.ts";
-import type { Evidence, EvidenceQuery } from "../store.ts";
 import type {
+  Evidence,
+  EvidenceQuery,
   CollectionRecord,
   FoundChunk,
   LexicalHits,
   LexicalQuery,
   ListPage,
   ListQuery,
-} from "../store.ts";
-import type {
   NearestQuery,
   Resource,
   ResourceKey,
@@ -22,7 +21,7 @@ import type {
   Scope,
   VectorHit,
   VersionChunks,
-} from "../store.ts";
+} from "../records.ts";
 import type { Delivery, DueQuery } from "../webhooks.ts";
 import { prepareChatReads, type ChatReads } from "./chat-reads.ts";
 import { openForReading } from "./connection.ts";

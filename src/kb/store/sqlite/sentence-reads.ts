@@ -1,5 +1,5 @@
 import type { SentenceMatch } from "../sentences.ts";
-import type { RowText, VectorHit } from "../store.ts";
+import type { RowText, VectorHit } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { dimensionsOf, dotQuantized } from "./quantized.ts";
 import { bestSentence } from "./sentence-codes.ts";

@@ -1,6 +1,6 @@
 import type { Tier } from "../../../wire/primitives.ts";
 import type { EmbeddedChunk, ModelPlace } from "../models.ts";
-import type { ResourceKey, RowContext } from "../store.ts";
+import type { ResourceKey, RowContext } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { readChunk } from "./parts.ts";
 import { rowsOfScope, scopeOfRow } from "./rows.ts";

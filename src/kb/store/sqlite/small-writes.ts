@@ -1,4 +1,4 @@
-import type { Account, StoredFile } from "../store.ts";
+import type { Account, StoredFile } from "../records.ts";
 import { Tier } from "../../../wire/primitives.ts";
 import type { Connection } from "./connection.ts";
 

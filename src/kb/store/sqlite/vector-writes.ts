@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { Chunking, RowVector } from "../store.ts";
+import type { Chunking, RowVector } from "../records.ts";
 import type { Connection } from "./connection.ts";
 import { quantize } from "./quantized.ts";
 import { scopeOfRow } from "./rows.ts";

@@ -1,4 +1,4 @@
-import type { VectorHit } from "../store.ts";
+import type { VectorHit } from "../records.ts";
 import { makeCodeList, type CodeList } from "./codes.ts";
 import type { Connection } from "./connection.ts";
 import { dequantize, dimensionsOf, dotQuantized } from "./quantized.ts";

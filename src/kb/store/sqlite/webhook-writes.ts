@@ -1,6 +1,14 @@
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { DeliveryOutcome, Endpoint, EndpointChange, EndpointKey } from "../webhooks.ts";
-import type { NewDelivery, NewEndpoint, Replayed, ReplayQuery } from "../webhooks.ts";
+import type {
+  DeliveryOutcome,
+  Endpoint,
+  EndpointChange,
+  EndpointKey,
+  NewDelivery,
+  NewEndpoint,
+  Replayed,
+  ReplayQuery,
+} from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
 import { ENDPOINT_STATE, prepareWebhookReads } from "./webhook-reads.ts";

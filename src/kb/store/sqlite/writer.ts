@@ -3,8 +3,18 @@ import type { UpgradeEar } from "../../../lib/upgrade.ts";
 import type { NewJob } from "../jobs.ts";
 import type { NewChatJob } from "../chat.ts";
 import type { Alongside } from "../request-note.ts";
-import type { Chunking, Expected, KeyRecord, NewResource, ResourceChange, ResourceKey } from "../store.ts";
-import type { Account, Resource, RowVector, StoredFile } from "../store.ts";
+import type {
+  Chunking,
+  Expected,
+  KeyRecord,
+  NewResource,
+  ResourceChange,
+  ResourceKey,
+  Account,
+  Resource,
+  RowVector,
+  StoredFile,
+} from "../records.ts";
 import { prepareAnswerNotes, type AnswerNotes } from "./answer-notes.ts";
 import type { KeyChange } from "../keys.ts";
 import type { LinkFetch } from "../links.ts";

@@ -2,7 +2,7 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import { indexEntry } from "../../lexical/index-text.ts";
 import type { NewJob } from "../jobs.ts";
 import { linkAddress } from "../links.ts";
-import type { Chunking, Expected, NewResource, Resource, ResourceChange, ResourceKey } from "../store.ts";
+import type { Chunking, Expected, NewResource, Resource, ResourceChange, ResourceKey } from "../records.ts";
 import type { AnswerNotes } from "./answer-notes.ts";
 import type { Connection } from "./connection.ts";
 import { readContent } from "./content.ts";

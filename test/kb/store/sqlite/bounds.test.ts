@@ -4,7 +4,7 @@ import { prepareAnswerNotes } from "../../../../src/kb/store/sqlite/answer-notes
 import { rowOf, SCOPE_NUMBER_MAX } from "../../../../src/kb/store/sqlite/rows.ts";
 import { MIGRATIONS } from "../../../../src/kb/store/sqlite/schema.ts";
 import { prepareScopeWrites } from "../../../../src/kb/store/sqlite/scope-writes.ts";
-import type { StoredFile } from "../../../../src/kb/store/store.ts";
+import type { StoredFile } from "../../../../src/kb/store/records.ts";
 import { NOW } from "../store-fixture.ts";
 
 let db: Database.Database;

@@ -8,7 +8,7 @@ import { openForWriting } from "../../../../src/kb/store/sqlite/connection.ts";
 import { prepareKeyWrites } from "../../../../src/kb/store/sqlite/key-rows.ts";
 import { MIGRATIONS } from "../../../../src/kb/store/sqlite/schema.ts";
 import { prepareSmallWrites } from "../../../../src/kb/store/sqlite/small-writes.ts";
-import type { KeyRecord } from "../../../../src/kb/store/store.ts";
+import type { KeyRecord } from "../../../../src/kb/store/records.ts";
 import { Tier } from "../../../../src/wire/primitives.ts";
 
 const NOW = "2026-01-02T03:04:05.678Z";

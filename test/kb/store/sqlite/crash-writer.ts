@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
-import type { Chunking } from "../../../../src/kb/store/store.ts";
+import type { Chunking } from "../../../../src/kb/store/records.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 
 // The process that crash.test.ts kills: creates, updates and deletes resources, several at once, until it is killed, and

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { analyze } from "../../../../src/kb/lexical/analyzer.ts";
 import { idf, K1, queryFactor, saturation } from "../../../../src/kb/lexical/bm25.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
-import type { Account, Scope, Store } from "../../../../src/kb/store/store.ts";
+import type { Store } from "../../../../src/kb/store/store.ts";
+import type { Account, Scope } from "../../../../src/kb/store/records.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 import { wordsOnly } from "../store-fixture.ts";
 

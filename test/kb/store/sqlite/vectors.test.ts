@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import { dequantize, dotQuantized, quantize } from "../../../../src/kb/store/sqlite/quantized.ts";
-import type { Account, Chunking, Scope, Store } from "../../../../src/kb/store/store.ts";
+import type { Store } from "../../../../src/kb/store/store.ts";
+import type { Account, Chunking, Scope } from "../../../../src/kb/store/records.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 import { dot, unit, wordsOnly } from "../store-fixture.ts";
 
