@@ -148,8 +148,9 @@ export async function adoptSource(
       else ledger.files.setState(row.id, "unsure");
     });
   }
-  const unseen = [...unmatchedRows, ...[...seeking.values()].filter(({ id }) => !read.has(id))];
-  for (let at = 0; whole && at < unseen.length; at += WRITE_ROWS) {
+  const notRead = [...unmatchedRows, ...[...seeking.values()].filter(({ id }) => !read.has(id))];
+  const unseen = whole ? notRead : [];
+  for (let at = 0; at < unseen.length; at += WRITE_ROWS) {
     const group = unseen.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
       for (const row of group) question(context, row, found.altered.get(row.id));
