@@ -55,9 +55,13 @@ export const EMPTY_MS = 1000;
 
 /** Found larger so often, each time so soon after it was sent, a file counts as one that is appended to, such as a log. */
 const APPENDS = 2;
-const APPEND_GAP_MS = 1500;
-/** Such a file is read when it has rested this long, or once in the ceiling time: it is sent whole each time. */
-const APPENDED_REST_MS = 5000;
+const APPEND_GAP_MS = 15_000;
+/**
+ * Such a file is read when it has rested for longer than it does between two appends, or once in the ceiling time: it is
+ * sent whole each time. Twice the longest gap that it was found larger after, and this, for gaps differ and coarse file times
+ * make a rest look up to two seconds longer.
+ */
+const APPENDED_REST_MS = 4000;
 
 /** More files than this are not remembered as unrested once that is long ago. */
 const RECENT_MAX = 1000;
@@ -81,8 +85,11 @@ export function openDirtySet(settleMs: number): DirtySet {
   >();
   /** How often a file was found unrested or torn since `firstMs`. */
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
-  /** Fresh files as they were when they were let through to be read. `appends`: how often one was larger than before. */
-  let read = new Map<RelativePath, { sizeBytes: number; appends: number; lastMs: number }>();
+  /**
+   * Fresh files as they were when they were let through to be read. `appends`: how often one was larger than before;
+   * `gapMs`: the longest time after which it was.
+   */
+  let read = new Map<RelativePath, { sizeBytes: number; appends: number; gapMs: number; lastMs: number }>();
   const heldBack = new Set<RelativePath>();
   let forgetAbove = RECENT_MAX;
   let allAtMs: number | undefined;
@@ -120,28 +127,37 @@ export function openDirtySet(settleMs: number): DirtySet {
   const isCurrent = ({ lastMs }: { readonly lastMs: number }, nowMs: number): boolean =>
     nowMs - lastMs < 2 * Math.max(CEILING_MS, settleMs);
 
-  /** Whether a file that is due now is being appended to: it grew and grew, and goes on. */
-  const isAppendedTo = ({ path, sizeBytes }: ScanEntry, nowMs: number): boolean => {
+  /** How long a file that is due now must have rested since it is appended to: it grew and grew, and goes on. */
+  const appendedRestMs = ({ path, sizeBytes }: ScanEntry, nowMs: number): number | undefined => {
     const before = read.get(path);
-    return (
+    const isAppended =
       before !== undefined &&
       before.appends >= APPENDS &&
       sizeBytes > before.sizeBytes &&
-      nowMs - before.lastMs < 2 * CEILING_MS
-    );
+      nowMs - before.lastMs < 2 * CEILING_MS;
+    return isAppended ? Math.max(settleMs, APPENDED_REST_MS + 2 * before.gapMs) : undefined;
   };
+  /** `restedMs`: how long a file has rested that is let through; `isAppended`: it was appended to. */
   const noteRead = (
     { path, sizeBytes }: ScanEntry,
-    { nowMs, ageMs, goesOn }: { readonly nowMs: number; readonly ageMs: number; readonly goesOn: boolean },
+    { nowMs, restedMs, isAppended }: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>,
   ): void => {
     const before = read.get(path);
-    if (before === undefined && Math.abs(ageMs) > settleMs + APPEND_GAP_MS) return;
-    const grew = before !== undefined && sizeBytes > before.sizeBytes;
-    const isSoon = before !== undefined && nowMs - before.lastMs <= settleMs + APPEND_GAP_MS;
+    const gapMsMax = settleMs + APPEND_GAP_MS;
+    if (before === undefined && Math.abs(restedMs) > gapMsMax) return;
+    const sinceMs = nowMs - (before?.lastMs ?? -Infinity);
+    const isSoon = sinceMs <= gapMsMax;
     // A version that was let through and not sent comes once more: it says nothing about growth.
     const isSame = before?.sizeBytes === sizeBytes && isSoon;
-    const appends = isSame ? before.appends : grew && (isSoon || goesOn) ? before.appends + 1 : 0;
-    read.set(path, { sizeBytes, appends, lastMs: nowMs });
+    // One that rested longer than that has come to its end for now.
+    const goesOn = isSoon || (isAppended && restedMs <= gapMsMax);
+    const isAppend = before !== undefined && sizeBytes > before.sizeBytes && goesOn;
+    read.set(path, {
+      sizeBytes,
+      appends: isSame ? before.appends : isAppend ? before.appends + 1 : 0,
+      gapMs: isSame ? before.gapMs : isAppend ? Math.max(before.gapMs, isSoon ? sinceMs : restedMs) : 0,
+      lastMs: nowMs,
+    });
     if (read.size > forgetAbove) forgetOld(nowMs);
   };
 
@@ -211,12 +227,10 @@ export function openDirtySet(settleMs: number): DirtySet {
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
       const ageMs = wallMs - mtimeMs;
-      const isAppended = isAppendedTo(entry, nowMs);
-      const restMs = isAppended
-        ? Math.max(settleMs, APPENDED_REST_MS)
-        : sizeBytes === 0 && settleMs > 0
-          ? Math.max(settleMs, EMPTY_MS)
-          : settleMs;
+      const appendedMs = appendedRestMs(entry, nowMs);
+      const isAppended = appendedMs !== undefined;
+      const restMs =
+        appendedMs ?? (sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs);
       // A modification time in the future says nothing; then only a second look does.
       const old = ageMs >= restMs || (settleMs === 0 && !isAppended);
       const seenLong = same && nowMs - before.sinceMs >= restMs;
@@ -225,8 +239,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
         restless.delete(path);
         heldBack.delete(path);
-        // One that rested long has come to its end for now.
-        noteRead(entry, { nowMs, ageMs, goesOn: isAppended && !old && !seenLong });
+        noteRead(entry, { nowMs, restedMs: seenLong ? nowMs - before.sinceMs : ageMs, isAppended });
         return true;
       }
       if (old || seenLong) {

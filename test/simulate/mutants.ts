@@ -467,6 +467,12 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "growth-unnoticed",
+    does: "a file that grows every few seconds is sent each time",
+    worlds: ["growing-files"],
+    patches: [patch("settle.ts", "const APPEND_GAP_MS = 15_000;", "const APPEND_GAP_MS = 1500;")],
+  },
+  {
     name: "burst-unfinished",
     does: "deletes are sent before the burst that they belong to is over",
     patches: [

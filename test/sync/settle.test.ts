@@ -158,6 +158,52 @@ describe("the dirty set", () => {
     },
   );
 
+  it.each([
+    { leastMs: 2000, mostMs: 5000, coarseMs: 1 },
+    { leastMs: 5000, mostMs: 10_000, coarseMs: 1 },
+    { leastMs: 2000, mostMs: 10_000, coarseMs: 1 },
+    { leastMs: 400, mostMs: 10_000, coarseMs: 1 },
+    { leastMs: 2000, mostMs: 10_000, coarseMs: 2000 },
+  ])(
+    "gives a file that grows every $leastMs to $mostMs ms, with times in steps of $coarseMs ms, once a minute after the first four",
+    ({ leastMs, mostMs, coarseMs }) => {
+      for (let seed = 0; seed < 20; seed += 1) {
+        const dirty = openDirtySet(150);
+        const readAtMs: number[] = [];
+        const beginMs = 1_000_000;
+        const endMs = beginMs + 5 * CEILING_MS;
+        let appends = 0;
+        let nextMs = beginMs;
+        let mtimeMs = 0;
+        for (let nowMs = beginMs; nowMs < endMs + CEILING_MS; nowMs += 10) {
+          if (nowMs >= nextMs && nowMs < endMs) {
+            appends += 1;
+            mtimeMs = Math.floor(nowMs / coarseMs) * coarseMs;
+            dirty.mark("a", nowMs);
+            nextMs += leastMs + (((seed + 1) * appends * 3701) % (mostMs - leastMs));
+          }
+          const due = dirty.take(nowMs);
+          if (due === undefined || !dirty.rested(entry(mtimeMs, appends), nowMs, due.forced.has("a")))
+            continue;
+          readAtMs.push(nowMs - beginMs);
+          const free = nowMs < endMs ? 4 : 5;
+          expect(readAtMs.length).toBeLessThanOrEqual(free + (nowMs - beginMs) / CEILING_MS);
+        }
+        expect(readAtMs.length).toBeGreaterThanOrEqual(3 + 4);
+        expect(readAtMs.at(-1)).toBeGreaterThanOrEqual(endMs - beginMs - mostMs);
+      }
+    },
+  );
+
+  it("does not slow down a person who saves a growing text every twenty seconds", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 1_000_000; nowMs < 1_000_000 + 5 * CEILING_MS; nowMs += 20_000) {
+      dirty.mark("a", nowMs);
+      expect(dirty.take(nowMs + 100)?.paths).toEqual(["a"]);
+      expect(dirty.rested(entry(nowMs, nowMs), nowMs + 100, false)).toBe(true);
+    }
+  });
+
   it("gives a growing file once a minute, too, when each version takes ten seconds to send", () => {
     const dirty = openDirtySet(150);
     const readAtMs: number[] = [];

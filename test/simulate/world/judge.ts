@@ -102,10 +102,10 @@ const SECOND_REQUESTS_MAX = 400;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
 const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;
-/** Versions of a growing file that may be sent at once: the first, one that was found resting, and the last. */
-const GROWTH_FREE = 4;
+/** Versions of a growing file that may be sent at once: the first three, one that was found resting, and the last. */
+const GROWTH_FREE = 5;
 /** A growing file that rests for so long counts as complete. */
-const GROWTH_ENDS_MS = 5000;
+const GROWTH_ENDS_MS = 10_000;
 /** Calls into the disk within a minute, from the second one on in which nothing changes there; unwatched it is scanned every 15 s. */
 const LOOKS_MAX = 1500;
 /** Fewer lost resources are made again without a question. */

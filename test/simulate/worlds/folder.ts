@@ -58,7 +58,13 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
       const growth: Happening[] = [];
       const beginMs = random.between(0, endMs);
       const forMs = random.pick([0.5, 2, 4]) * MINUTE_MS;
-      for (let atMs = beginMs; atMs < beginMs + forMs; atMs += random.between(400, 900))
+      const [leastMs, mostMs] = random.pick([
+        [400, 900],
+        [400, 900],
+        [2000, 5000],
+        [2000, 10_000],
+      ] as const);
+      for (let atMs = beginMs; atMs < beginMs + forMs; atMs += random.between(leastMs, mostMs))
         growth.push({ atMs, kind: "append", path: GROWING, text: "one more line\n" });
       const first: Happening = { atMs: beginMs, kind: "write", path: GROWING, text: "first line\n" };
       // In a folder that cannot be watched each scan finds an edited file, four times a minute.
