@@ -15,7 +15,7 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
     name: "one-owner",
     does: "a second source of the same owner, often with equal files",
     share: 0.1,
-    passes: false,
+    passes: true,
     change: (random, history) => withSecond(random, history, "same-owner"),
   },
   {
