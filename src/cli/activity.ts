@@ -4,6 +4,7 @@ import { LOG_LINES_MAX, type WireActivity } from "../sync/control/protocol.ts";
 import { readActivity } from "../sync/read-activity.ts";
 import { absolute, nothingSynced, openOperator } from "./ask.ts";
 import type { Context } from "./context.ts";
+import { localTime } from "./progress.ts";
 import { oneLine } from "./visible.ts";
 import { type CommonOptions, wholeNumber } from "./options.ts";
 
@@ -65,12 +66,4 @@ export function activityLine({ atMs, action, path, from, outcome, message }: Wir
   const end =
     outcome === "done" ? (message ?? "") : `${outcome}${message === undefined ? "" : `, ${message}`}`;
   return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${oneLine(end)}`}\n`;
-}
-
-/** Date and time where the person is, in an order that sorts. */
-export function localTime(ms: number): string {
-  const date = new Date(ms);
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }

@@ -6,7 +6,7 @@ import { KbsyncError } from "../lib/failure.ts";
 import { printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { ledgerFolders } from "./ledger-folders.ts";
+import { ledgerFolders } from "./sources.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
 import { finishRestore } from "./pending-restore.ts";
 import { thousands } from "./progress.ts";

@@ -3,9 +3,8 @@ import { type Config, loadConfig } from "../config/load.ts";
 import { unknownSource } from "../sync/source-path.ts";
 import type { Operator } from "./ask.ts";
 import type { Context } from "./context.ts";
-import { ledgerFolders } from "./ledger-folders.ts";
+import { ledgerFolders, loadSources } from "./sources.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
-import { loadSources } from "./up.ts";
 
 /** The folders of the daemon that runs on the state folder; undefined when none does. */
 export async function liveFolders(operator: Operator): Promise<readonly string[] | undefined> {

@@ -1,5 +1,5 @@
 import { outageWords, type PaceState } from "../sync/remote/pacer.ts";
-import { localTime } from "./activity.ts";
+import { localTime } from "./progress.ts";
 import type { Context } from "./context.ts";
 
 /** How often the service's state is looked at, in milliseconds. */

@@ -10,7 +10,7 @@ import type { Ground } from "./reload.ts";
 import { runDaemon } from "./run-daemon.ts";
 import { makeStateFolder } from "./state-folder.ts";
 import { openSupervisor } from "./supervise.ts";
-import { loadSources } from "./up.ts";
+import { loadSources } from "./sources.ts";
 
 /** `kbsync run`: the daemon alone, for a service that runs elsewhere. */
 export function addRun(program: Command, context: Context): void {

@@ -10,7 +10,7 @@ import {
 } from "../sync/status.ts";
 import type { ResultOf } from "../sync/control/protocol.ts";
 import { outageWords } from "../sync/remote/pacer.ts";
-import { localTime } from "./activity.ts";
+import { localTime, counted, duration, thousands } from "./progress.ts";
 import { nothingSynced, type Operator, openOperator } from "./ask.ts";
 import { findService } from "./compose.ts";
 import type { Context } from "./context.ts";
@@ -24,7 +24,6 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import type { CommonOptions } from "./options.ts";
-import { counted, duration, thousands } from "./progress.ts";
 import { openScreen } from "./screen.ts";
 import { type StateFolder, stateFolder } from "./state-folder.ts";
 

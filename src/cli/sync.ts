@@ -12,7 +12,7 @@ import { tellOutages } from "./outage.ts";
 import { type CommonOptions, wholeNumber } from "./options.ts";
 import { startProgress } from "./progress.ts";
 import { makeStateFolder } from "./state-folder.ts";
-import { loadSources } from "./up.ts";
+import { loadSources } from "./sources.ts";
 
 interface SyncOptions extends CommonOptions {
   readonly dryRun?: boolean;

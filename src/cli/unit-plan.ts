@@ -19,7 +19,7 @@ import {
   missing,
   topFolders,
 } from "./unit-checks.ts";
-import { loadSources } from "./up.ts";
+import { loadSources } from "./sources.ts";
 
 /** A unit as it is to be on this machine. */
 export interface UnitPlan {

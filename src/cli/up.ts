@@ -1,14 +1,11 @@
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
 import type { Command } from "commander";
-import { type Config, loadConfig } from "../config/load.ts";
-import { KbsyncError } from "../lib/failure.ts";
+import type { Config } from "../config/load.ts";
 import { shellWord } from "../lib/shell-word.ts";
 import { type ReachedService, startEmbeddedService } from "./compose.ts";
 import type { Context } from "./context.ts";
 import { openLog } from "./log.ts";
-import { ledgerFolders } from "./ledger-folders.ts";
-import { type CommonOptions, configRequest, wholeNumber } from "./options.ts";
+import { loadSources } from "./sources.ts";
+import { type CommonOptions, wholeNumber } from "./options.ts";
 import { runDaemon } from "./run-daemon.ts";
 import { servicePulse } from "./service-pulse.ts";
 import { makeStateFolder, type StateFolder } from "./state-folder.ts";
@@ -62,35 +59,6 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
   } finally {
     supervisor.close();
   }
-}
-
-/**
- * Loads the configuration for a command that works on sources. A folder named on the command line must be there: a
- * missing one is a slip of the keyboard, while a configured one may be a disk that is not mounted yet. `mayBeEmpty` says
- * whether a configuration without sources will do (default: it will not).
- */
-export function loadSources(
-  context: Context,
-  dir: string | undefined,
-  options: UpOptions,
-  mayBeEmpty: (config: Config) => boolean = () => false,
-): Config {
-  const config = loadConfig(configRequest(context, options, dir));
-  if (config.sources.length === 0 && !mayBeEmpty(config)) {
-    const known = ledgerFolders(config.stateDir);
-    const which = known.length === 0 ? "" : ` This state folder was last used with ${known.join(", ")}.`;
-    throw new KbsyncError("there is no folder to watch", {
-      code: "usage",
-      hint: `Name one on the command line, or list it under sources in kbsync.config.json.${which}`,
-    });
-  }
-  if (
-    dir !== undefined &&
-    statSync(resolve(context.cwd, dir), { throwIfNoEntry: false })?.isDirectory() !== true
-  ) {
-    throw new KbsyncError(`${dir} is no folder`, { code: "source_unusable", subject: dir });
-  }
-  return config;
 }
 
 function whereabouts(config: Config, state: StateFolder, service: ReachedService, context: Context): string {

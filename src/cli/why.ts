@@ -9,11 +9,11 @@ import type { WatchedSource } from "../sync/rules.ts";
 import { belowRoot, outsideSources } from "../sync/source-path.ts";
 import { explain, type Explanation } from "../sync/why/explain.ts";
 import type { OnDisk } from "../sync/why/disk.ts";
-import { activityLine, localTime } from "./activity.ts";
+import { activityLine } from "./activity.ts";
+import { localTime, thousands } from "./progress.ts";
 import { openOperator, printJson } from "./ask.ts";
 import type { Context } from "./context.ts";
 import { type CommonOptions, configRequest } from "./options.ts";
-import { thousands } from "./progress.ts";
 import { oneLine } from "./visible.ts";
 import { paceWords } from "./status.ts";
 

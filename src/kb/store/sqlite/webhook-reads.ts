@@ -1,5 +1,14 @@
-import type { DeadDelivery, DeadQuery, Delivery, DeliveryFigures } from "../webhooks.ts";
-import type { DeliveryTarget, DueQuery, Endpoint, EndpointKey, SigningSecret } from "../webhooks.ts";
+import type {
+  DeadDelivery,
+  DeadQuery,
+  Delivery,
+  DeliveryFigures,
+  DeliveryTarget,
+  DueQuery,
+  Endpoint,
+  EndpointKey,
+  SigningSecret,
+} from "../webhooks.ts";
 import type { Connection } from "./connection.ts";
 
 /** Reads of endpoints and deliveries, on a connection of either kind. */
