@@ -102,9 +102,11 @@ function importedBy(root: string, file: string): string[] {
     ...text.matchAll(/\bimport\(\s*["'](\.[^"']+)["']/g),
     ...text.matchAll(/new URL\(\s*["'](\.[^"']+\.ts)["']/g),
   ].map((match) => match[1] ?? "");
-  const workers = [...text.matchAll(/\bsiblingModule\([^)"']*["']([^"']+)["']/g)].map(
-    (match) => `${match[1]}.ts`,
-  );
+  const workers = [
+    ...text.matchAll(/\bsiblingModule\([^)"']*["']([^"']+)["']/g),
+    // Some are named where they are started, which is not where their address is made.
+    ...text.matchAll(/["']([a-z-]+-worker)["']/g),
+  ].map((match) => `${match[1]}.ts`);
   return [...named, ...workers]
     .map((path) => normalize(join(dirname(file), path)))
     .filter((path) => path.endsWith(".ts") && existsSync(join(root, path)));
