@@ -11,7 +11,7 @@ export const LONG_TESTS = [
   "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
-  "test/kb/http/partly-read.test.ts",
+  "test/kb/http/{mails,partly-read}.test.ts",
   "test/kb/http/public-address.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
   "test/kb/service/{model,model-change,kill,kill-model,kill-queues,stop}.test.ts",

@@ -25,6 +25,7 @@ import { noticeMissingVectors, openBackfill } from "./ingest/backfill.ts";
 import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
 import { openIngest } from "./ingest/ingest.ts";
+import { openMailReader } from "./ingest/mail/mail-reader.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
 import { NO_LANGUAGE_MODEL, openLanguageService } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
@@ -175,6 +176,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     addresses: fileAddresses(() => resourcesUrl ?? "", true),
     fetcher: timeFetches(observer, { ...fetching, agent: `kbsync/${options.version} (link resources)` }),
     pages: openPageReader(),
+    mails: openMailReader(),
     turns: openTurns(),
     jobEnds: openJobEnds(),
     begunJobs: new Map(),
@@ -286,6 +288,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     await webhooks.close();
     await housekeeping.close();
     kb.pages.close();
+    kb.mails.close();
     // Together: vectors that are being made end with the model that makes them.
     await Promise.all([backfill.close(), kb.ingest.close(), model.close(), serving.close()]);
     await endpoint?.chat.close();

@@ -3,6 +3,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { Fetcher } from "../fetch/fetcher.ts";
 import type { Behalf, WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Ingest } from "../ingest/ingest.ts";
+import type { MailReader } from "../ingest/mail/mail-reader.ts";
 import type { PageReader } from "../ingest/page/page-reader.ts";
 import type { Model } from "../ingest/model.ts";
 import type { Serving } from "../ingest/serving.ts";
@@ -28,6 +29,8 @@ export interface KnowledgeBase {
   readonly fetcher: Fetcher;
   /** Reads what pages say. */
   readonly pages: PageReader;
+  /** Takes e-mails apart. */
+  readonly mails: MailReader;
   /** Changes of one resource run one after another: the last to arrive wins. */
   readonly turns: Turns;
   /** Tells of each job of the queue that ended. */

@@ -14,6 +14,7 @@ import type { Resource } from "../store/records.ts";
 import { newFileToken } from "./file-address.ts";
 import type { Received } from "./file-area.ts";
 import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
+import { fileText } from "./mail.ts";
 import { Refusal } from "./refusal.ts";
 
 /** As much of an answer as tells whether it is a page. */
@@ -130,7 +131,7 @@ async function textOf(
     if (text.includes("\0")) throw failed("its answer is not the text that it says it is");
     return { text };
   }
-  return kb.ingest.textOf(path, await detectMediaType(path), formOf(type, url), behalf);
+  return fileText(kb, path, await detectMediaType(path), formOf(type, url), behalf);
 }
 
 /** A server that says `text/plain` means it, whatever the address ends in. */
@@ -179,6 +180,7 @@ function asRefusal(error: unknown): unknown {
       });
     case "link_failed":
     case "page_unreadable":
+    case "mail_unreadable":
     case "page_without_text":
     case "unsupported_media_type":
     case "empty_file":

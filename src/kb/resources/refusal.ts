@@ -58,6 +58,7 @@ export type RefusalCode =
   | "damaged_image"
   | "page_without_text"
   | "page_unreadable"
+  | "mail_unreadable"
   | "too_many_pages"
   | "too_many_chunks"
   | "extraction_memory"

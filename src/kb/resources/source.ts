@@ -5,6 +5,7 @@ import type { Origin, Resource, StoredFile } from "../store/records.ts";
 import { lastSegment } from "./file-address.ts";
 import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
 import { linkText, refuseLink } from "./link.ts";
+import { fileText } from "./mail.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
 
 /** Where a resource's text comes from, with the text itself. */
@@ -89,7 +90,8 @@ export async function issuedFile(
 
 async function readFileText(kb: KnowledgeBase, whose: Whose, file: StoredFile): Promise<ReadText> {
   try {
-    return await kb.ingest.textOf(
+    return await fileText(
+      kb,
       kb.files.path(file.token),
       file.mediaType,
       textFormOf(file.declaredType ?? undefined, file.name),

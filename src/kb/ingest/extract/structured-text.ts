@@ -37,6 +37,7 @@ export function structuredText(text: string, form: TextForm): string {
       return rtfText(text) ?? text;
     case "as-written":
     case "page":
+    case "mail":
       return text;
   }
 }

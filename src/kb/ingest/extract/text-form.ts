@@ -1,7 +1,8 @@
 /**
  * How a text is read. `as-written`: to the letter, whatever it looks like. `page`: HTML, of which the readable part counts.
  * `csv`, `tsv`: a table, if its first row names the columns. `json`: gets line breaks where it has none. `subtitles`: WebVTT
- * or SubRip, `notebook`: Jupyter, `rtf`: Rich Text Format, of which the text counts; what is none stays as written. `undeclared`: neither type nor name says anything, so that what begins as a page of HTML is one, and JSON gets its line breaks; no text
+ * or SubRip, `notebook`: Jupyter, `rtf`: Rich Text Format, of which the text counts, `mail`: an e-mail, which is taken apart before; what
+ * is none stays as written. `undeclared`: neither type nor name says anything, so that what begins as a page of HTML is one, and JSON gets its line breaks; no text
  * becomes a table for its tabs or commas.
  */
 export type TextForm =
@@ -13,6 +14,7 @@ export type TextForm =
   | "subtitles"
   | "notebook"
   | "rtf"
+  | "mail"
   | "undeclared";
 
 const BY_TYPE: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
@@ -29,6 +31,7 @@ const BY_TYPE: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["application/x-ipynb+json", "notebook"],
   ["application/rtf", "rtf"],
   ["text/rtf", "rtf"],
+  ["message/rfc822", "mail"],
 ]);
 
 const BY_EXTENSION: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
@@ -44,6 +47,7 @@ const BY_EXTENSION: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["srt", "subtitles"],
   ["ipynb", "notebook"],
   ["rtf", "rtf"],
+  ["eml", "mail"],
 ]);
 
 /** Names of text that is never anything else, whatever type is declared with it. */

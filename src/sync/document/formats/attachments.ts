@@ -1,18 +1,11 @@
 import { foreignKind } from "../../../lib/capped/foreign.ts";
+import { type AttachmentOutcome, LISTED_MAX, type MailAttachment } from "../../../lib/markup/mail.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 import { containerOf, kindOfName, mediaTypeOf } from "../kinds.ts";
 import { decodeText } from "../text.ts";
 import type { Reading } from "./conversion.ts";
 import type { Container } from "../kinds.ts";
-import { oneLine } from "../../../lib/one-line.ts";
 import { ConversionRefusal } from "./refusal.ts";
-
-/** A file that came with a mail. */
-export interface MailAttachment {
-  readonly name: string;
-  readonly mediaType: string;
-  readonly bytes: Buffer;
-}
 
 /** Reads a document that lies in another; undefined for an archive that is no document. `depth`: of the mail it lies in, from 0. */
 export type ReadEnclosed = (
@@ -33,45 +26,31 @@ export interface AttachmentBudget {
 
 /** A mail in a mail in a mail: what is in that is named only. */
 const DEPTH_MAX = 3;
-/** Most attachments that are listed. */
-const LISTED_MAX = 100;
 
 /** Some large documents: each is read within the memory and the time of the mail. */
 export function fullBudget(): AttachmentBudget {
   return { count: 20, bytes: 16 * 1024 * 1024, chars: 4_000_000 };
 }
 
-/**
- * The attachments as a list of names, with the reason where one is not read, and behind it the text of each of those that
- * are, under a heading with its name. Without a budget none is read.
- */
-export async function attachmentsText(
+/** What comes of the attachments that are listed. Without a budget none is read. */
+export async function readAttachments(
   attachments: readonly MailAttachment[],
   depth: number,
   budget: AttachmentBudget | undefined,
   read: ReadEnclosed,
-): Promise<string> {
-  const list = ["Attachments:"];
-  const texts: string[] = [];
-  for (const attachment of attachments.slice(0, LISTED_MAX)) {
-    const outcome = await readAttachment(attachment, depth, budget, read);
-    const name = oneLine(attachment.name) || "without a name";
-    const reason = "reason" in outcome ? `, not read: ${outcome.reason}` : "";
-    list.push(`- ${name} (${attachment.mediaType})${reason}`);
-    if ("text" in outcome) texts.push(`## Attachment: ${name}\n\n${outcome.text}`);
-  }
-  if (attachments.length > LISTED_MAX) list.push(`- and ${attachments.length - LISTED_MAX} more, not read`);
-  return [list.join("\n"), ...texts].join("\n\n");
+): Promise<readonly AttachmentOutcome[]> {
+  const outcomes: AttachmentOutcome[] = [];
+  for (const attachment of attachments.slice(0, LISTED_MAX))
+    outcomes.push(await readAttachment(attachment, depth, budget, read));
+  return outcomes;
 }
-
-type Outcome = { readonly text: string } | { readonly reason: string };
 
 async function readAttachment(
   { name, mediaType, bytes }: MailAttachment,
   depth: number,
   budget: AttachmentBudget | undefined,
   read: ReadEnclosed,
-): Promise<Outcome> {
+): Promise<AttachmentOutcome> {
   const reason = reasonByName(name, mediaType, bytes);
   if (reason !== undefined) return { reason };
   if (budget === undefined)
@@ -101,7 +80,12 @@ function reasonByName(name: string, mediaType: string, bytes: Buffer): string | 
   return undefined;
 }
 
-async function readBytes(name: string, bytes: Buffer, depth: number, read: ReadEnclosed): Promise<Outcome> {
+async function readBytes(
+  name: string,
+  bytes: Buffer,
+  depth: number,
+  read: ReadEnclosed,
+): Promise<AttachmentOutcome> {
   const named = kindOfName(name);
   if (named.kind === "skipped") return { reason: named.reason };
   const container = containerOf(named, bytes);

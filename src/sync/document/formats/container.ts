@@ -1,5 +1,5 @@
 import { type Archive, openArchive } from "./archive.ts";
-import { type AttachmentBudget, attachmentsText, type ReadEnclosed } from "./attachments.ts";
+import { type AttachmentBudget, readAttachments, type ReadEnclosed } from "./attachments.ts";
 import type { Reading } from "./conversion.ts";
 import type { Container } from "../kinds.ts";
 import { ConversionRefusal } from "./refusal.ts";
@@ -33,10 +33,12 @@ export async function readContainer(
       return { markdown: text };
     }
     case "mail": {
-      const { readMail } = await import("./mail.ts");
+      const { mailMarkdown, readMail } = await import("../../../lib/markup/mail.ts");
       const read: ReadEnclosed = (within, enclosed, deeper) =>
         readContainer(within, enclosed, budget, deeper);
-      return await readMail(bytes, (attached) => attachmentsText(attached, depth, budget, read));
+      const mail = await readMail(bytes);
+      const outcomes = await readAttachments(mail.attachments, depth, budget, read);
+      return { title: mail.title, markdown: mailMarkdown(mail, outcomes) };
     }
     case "zip": {
       const archive = await openArchive(bytes);

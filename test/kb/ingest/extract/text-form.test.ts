@@ -16,6 +16,8 @@ it.each([
   ["text/plain", "film.srt", "subtitles"],
   ["text/rtf", "x", "rtf"],
   ["application/octet-stream", "x.rtf", "rtf"],
+  ["message/rfc822", "x", "mail"],
+  ["application/octet-stream", "x.eml", "mail"],
   ["text/vtt", "x", "subtitles"],
   ["text/vtt", "x.txt", "as-written"],
   ["application/octet-stream", "x.py", "undeclared"],

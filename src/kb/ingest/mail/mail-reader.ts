@@ -1,0 +1,60 @@
+import { openCappedPool } from "../../../lib/capped/pool.ts";
+import type { CappedEnd } from "../../../lib/capped/process.ts";
+import { KbsyncError } from "../../../lib/failure.ts";
+import type { Mail } from "../../../lib/markup/mail.ts";
+import { siblingModule } from "../../../lib/sibling.ts";
+import type { MailFailure, MailPart, MailRequest } from "./mail-child.ts";
+
+const LIMITS = {
+  /** A mail takes milliseconds, but for its attachments. */
+  processes: 1,
+  /** The largest upload, decoded, in the several copies that a parser makes. */
+  memoryMb: 512,
+  /** A megabyte takes some 50 ms. */
+  timeoutMs: 20_000,
+  idleMs: 10_000,
+};
+
+/** Takes e-mails apart, in a child process with capped memory and time. */
+export interface MailReader {
+  /** Rejects with `mail_unreadable`, `extraction_failed`, `extractor_busy`. */
+  read(path: string, tenant?: readonly string[]): Promise<Omit<Mail, "title">>;
+  /** Ends the child process; a mail under way fails. */
+  close(): void;
+}
+
+/** Starts nothing before the first mail. */
+export function openMailReader(): MailReader {
+  const pool = openCappedPool<MailRequest, MailPart, MailFailure>(
+    { module: siblingModule(import.meta.url, "mail-child"), failure: mailError },
+    { ...LIMITS, guests: 1, busyCode: "extractor_busy" },
+  );
+  return {
+    read: async (path, tenant) => {
+      const parts = await pool.ask({ path }, { tenant });
+      const mail = parts.find((part) => part.kind === "mail");
+      const attachments = parts.flatMap((part) =>
+        part.kind === "attachment" ? [{ ...part, bytes: Buffer.from(part.bytes) }] : [],
+      );
+      return { markdown: mail?.markdown ?? "", attachments };
+    },
+    close: () => pool.close(),
+  };
+}
+
+function mailError(code: MailFailure | CappedEnd, { path }: MailRequest, detail: string): Error {
+  const cause = new Error(detail);
+  if (code === "unable") {
+    const facts = { code: "extraction_failed", subject: path, retryable: true, cause };
+    return new KbsyncError("the e-mail cannot be read at present", facts);
+  }
+  const words = {
+    deep: "its parts are nested beyond sense",
+    memory: `reading it takes more memory than the limit of ${LIMITS.memoryMb} MB`,
+    time: `reading it takes longer than the limit of ${LIMITS.timeoutMs / 1000} s`,
+    damaged: "it is damaged",
+    fall: "the process that reads it ends over it, twice",
+  }[code];
+  const facts = { code: "mail_unreadable", subject: path, cause };
+  return new KbsyncError(`the e-mail is not taken: ${words}`, facts);
+}
