@@ -129,6 +129,8 @@ const ROOT_RETRY_MS = 10_000;
 const REREAD_MAX_MS = 60_000;
 /** A create that was sent again is looked for in the list this soon. */
 const DOUBT_SOON_MS = 1000;
+/** Where something was mounted or unmounted is looked at once more after this: it may be gone before a hint tells of it. */
+const MOUNT_AGAIN_MS = 2000;
 
 /** Opens a source. Nothing is read before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
@@ -337,6 +339,7 @@ export function openSource(options: SourceOptions): SourceSync {
       return;
     }
     warnOfMounts(rules.mounts?.closed() ?? []);
+    for (const path of rules.mounts?.takeMoved() ?? []) agenda.lookAgain(path, now() + MOUNT_AGAIN_MS);
     warnOfIgnoreFiles(due.all);
     if (plan.newRoot) adoption.again();
     const isAwaiting = awaitsIgnoreFile();

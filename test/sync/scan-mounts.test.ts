@@ -54,6 +54,30 @@ describe("a mount below the source", () => {
     expect(rules.mounts?.takeNoted()).toEqual([]);
   });
 
+  it("that came or went since the look before, or in the course of a scan, is named once", async () => {
+    mounted({ "/": 1, "/r/disk": 2 });
+    const rules = open(disk());
+    const look = async (): Promise<readonly string[] | undefined> => {
+      await scanPaths("/r", rules, ["a.md"]);
+      return rules.mounts?.takeMoved();
+    };
+    expect(await look()).toEqual([]);
+    mounted({ "/": 1, "/r/disk": 2, "/r/disks": 3 });
+    expect([await look(), await look()]).toEqual([["disks"], []]);
+    mounted({ "/": 1, "/r/disk": 4 });
+    expect([await look(), await look()]).toEqual([["disk", "disks"], []]);
+    listed.call = () => mounted({ "/": 1 });
+    await scanSource("/r", rules);
+    expect(rules.mounts?.takeMoved()).toEqual(["disk"]);
+  });
+
+  it("that is mounted, or not, other than the ledger knows is named by the first look", async () => {
+    mounted({ "/": 1, "/r/disks": 2 });
+    const rules = open(disk());
+    await scanSource("/r", rules);
+    expect(rules.mounts?.takeMoved()).toEqual(["disk", "disks"]);
+  });
+
   it("that is not mounted any more is unreadable as a whole, in a scan of a part of it too", async () => {
     mounted({ "/": 1 });
     const rules = open(disk());

@@ -36,6 +36,11 @@ export interface SubMounts {
   unjudged(): readonly FolderPath[];
   /** Decides about an unjudged mount: its files are the ledger's, or it hides them. */
   judge(path: FolderPath, isTheirs: boolean): void;
+  /**
+   * Paths where something was mounted or unmounted since the last call, as far as looks met it. A mount that is gone before
+   * anything else notices it has hidden files from the look that met it.
+   */
+  takeMoved(): readonly FolderPath[];
   /** What is to be noted since the last call. */
   takeNoted(): readonly NotedMount[];
 }
@@ -57,7 +62,9 @@ interface Mounted {
 export function openSubMounts(root: string, options: SubMountOptions): SubMounts {
   const known = new Map(options.known);
   const noted = new Map<FolderPath, RootIdentity | undefined>();
-  let mounted: ReadonlyMap<FolderPath, Mounted> = new Map();
+  /** Undefined: nothing was looked at yet. */
+  let mounted: ReadonlyMap<FolderPath, Mounted> | undefined;
+  let moved = new Set<FolderPath>();
   let closed = new Map<FolderPath, Unreadable>();
   let unjudged = new Set<FolderPath>();
 
@@ -67,10 +74,21 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
     noted.set(path, identity);
   };
   const close = (path: FolderPath, code: string): void => void closed.set(path, { path, code });
+  /** Paths where something else is mounted, or nothing, than at the last look; before the first, than the ledger knows. */
+  const differing = (now: ReadonlyMap<FolderPath, Mounted>): readonly FolderPath[] => {
+    const before = mounted;
+    const isSame = (path: FolderPath): boolean =>
+      before === undefined ? known.has(path) === now.has(path) : before.get(path)?.id === now.get(path)?.id;
+    const paths = [...new Set([...(before ?? known).keys(), ...now.keys()])].filter((path) => !isSame(path));
+    for (const path of paths) moved.add(path);
+    return paths;
+  };
 
   return {
     look: (judges) => {
-      mounted = mountsBelow(root);
+      const now = mountsBelow(root);
+      differing(now);
+      mounted = now;
       closed = new Map();
       unjudged = new Set();
       for (const path of known.keys()) {
@@ -90,16 +108,17 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
     },
     closed: () => [...closed.values()],
     closedAt: (folder) => closed.get(folder),
-    changed: () => {
-      const now = mountsBelow(root);
-      const paths = new Set([...mounted.keys(), ...now.keys()]);
-      return [...paths].filter((path) => mounted.get(path)?.id !== now.get(path)?.id);
-    },
+    changed: () => differing(mountsBelow(root)),
     unjudged: () => [...unjudged],
     judge: (path, isTheirs) => {
       unjudged.delete(path);
-      if (isTheirs) note(path, mounted.get(path)?.root);
+      if (isTheirs) note(path, mounted?.get(path)?.root);
       else close(path, MOUNTED_OVER);
+    },
+    takeMoved: () => {
+      const taken = [...moved];
+      moved = new Set();
+      return taken;
     },
     takeNoted: () => {
       const taken = [...noted].map(([path, identity]) => ({ path, root: identity }));
