@@ -32,7 +32,7 @@ export interface Found {
   /** Rows whose resource is as the row says. */
   readonly sound: NumberSet;
   /** Resources that are there and differ, by their row. */
-  readonly altered: ReadonlyMap<number, AuditedResource>;
+  readonly altered: ReadonlyMap<number, Adoptable>;
 }
 
 /** Lists before two in a row that show the same must have come. */
@@ -77,20 +77,15 @@ export async function listFound(
   let found = {
     unowned: [] as Adoptable[],
     sound: openNumberSet(),
-    altered: new Map<number, AuditedResource>(),
+    altered: new Map<number, Adoptable>(),
   };
   const see = (record: ResourceRecord): void => {
-    const resource = auditedOf(record);
+    const resource = adoptableOf(record);
     const row = ledger.drift.byDoc(record._id);
     if (row === undefined) {
       // A list that is behind shows for some time what was deleted.
       if (!ledger.files.ownsDoc(record._id) && !ledger.intents.isDeleted(record._id))
-        found.unowned.push({
-          ...resource,
-          topic: topicOf(record.description),
-          settings: settingsOf(record),
-          warning: warningOf(record),
-        });
+        found.unowned.push(resource);
     } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
     else found.altered.set(row.id, resource);
   };
@@ -120,6 +115,15 @@ export async function listFound(
     isPaged: listed.isPaged,
     clockOffsetMs: listed.clockOffsetMs,
     forgottenMs: ledger.drift.forgottenMs(listed.clockOffsetMs) + CLOCK_SLACK_MS,
+  };
+}
+
+function adoptableOf(record: ResourceRecord): Adoptable {
+  return {
+    ...auditedOf(record),
+    topic: topicOf(record.description),
+    settings: settingsOf(record),
+    warning: warningOf(record),
   };
 }
 

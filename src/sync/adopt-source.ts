@@ -113,12 +113,8 @@ export async function adoptSource(
     });
     return { ...NOTHING, source: source.root };
   }
-  const { before, entries, seeking, changed, borne, unmatchedRows, rows, unreadable } = await findCandidates(
-    context,
-    source,
-    found,
-    { whole, signal, isBusy },
-  );
+  const { before, entries, seeking, changed, borne, unmatchedRows, goneRows, rows, unreadable } =
+    await findCandidates(context, source, found, { whole, signal, isBusy });
 
   let confirmed = 0;
   let differing = 0;
@@ -148,18 +144,11 @@ export async function adoptSource(
       else ledger.files.setState(row.id, "unsure");
     });
   }
-  const notRead = [...unmatchedRows, ...[...seeking.values()].filter(({ id }) => !read.has(id))];
-  const unseen = whole ? notRead : [];
-  for (let at = 0; at < unseen.length; at += WRITE_ROWS) {
-    const group = unseen.slice(at, at + WRITE_ROWS);
-    await ledger.write(() => {
-      for (const row of group) question(context, row, found.altered.get(row.id));
-    });
-  }
-
+  const unseen = [...unmatchedRows, ...[...seeking.values()].filter(({ id }) => !read.has(id))];
+  const adoptable = [...found.unowned, ...goneRows.flatMap(({ id }) => found.altered.get(id) ?? [])];
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
-  const hashes = await hashUploads(context, uploadGroups(candidates, found.unowned, hostsFile), signal);
-  const matched = matchFiles(candidates, found.unowned, hashes, {
+  const hashes = await hashUploads(context, uploadGroups(candidates, adoptable, hostsFile), signal);
+  const matched = matchFiles(candidates, adoptable, hashes, {
     fits,
     isBorne: (label) => borne.has(label),
     // A former ledger made what it made before this one began or was put back, and before the resource that a row has by now.
@@ -168,7 +157,8 @@ export async function adoptSource(
       createdMs !== undefined &&
       createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.forgottenMs),
   });
-  const { resources } = matched;
+  const isUnowned = new Set(found.unowned);
+  const resources = matched.resources.filter((each) => isUnowned.has(each));
   const files = [...matched.files];
   const matches: (typeof matched.matches)[number][] = [];
   for (const match of matched.matches) {
@@ -179,6 +169,15 @@ export async function adoptSource(
     if (presence === "unanswered" && !isAgreedTo) return hold(context, source, UNANSWERED);
     if (presence === "there") matches.push(match);
     else files.push(match.file);
+  }
+  const taken = new Set(matches.map(({ resource }) => resource.docId));
+  const former = new Map(goneRows.filter(({ docId }) => taken.has(docId)).map((row) => [row.docId, row.id]));
+  const questioned = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
+  for (let at = 0; at < questioned.length; at += WRITE_ROWS) {
+    const group = questioned.slice(at, at + WRITE_ROWS);
+    await ledger.write(() => {
+      for (const row of group) question(context, row, found.altered.get(row.id));
+    });
   }
   const omission = await omissionOf(
     files.filter(({ path }) => !seeking.has(path)).map(({ observed }) => observed.entry),
@@ -199,7 +198,11 @@ export async function adoptSource(
   for (let at = 0; at < ofFiles.length; at += WRITE_ROWS) {
     const group = ofFiles.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
-      for (const match of group) adopt(context, source, match);
+      for (const match of group) {
+        const formerRow = former.get(match.resource.docId);
+        if (formerRow !== undefined) ledger.files.remove(formerRow);
+        adopt(context, source, match);
+      }
     });
     for (const { file, resource } of group) reportAdopted(context, source, file, resource);
   }
@@ -320,6 +323,8 @@ async function findCandidates(
   readonly borne: ReadonlySet<string>;
   /** Rows whose resource is not as they say and that have no file at their path to look for another. */
   readonly unmatchedRows: readonly AcknowledgedFile[];
+  /** Those of them that have no file any more and whose resource was changed: it may be another file's by now. */
+  readonly goneRows: readonly AcknowledgedFile[];
   /** How many rows the ledger has of files that are not to be deleted. */
   readonly rows: number;
   /** Parts of the folder that could not be looked at; "" is all of it. */
@@ -336,7 +341,7 @@ async function findCandidates(
   const mayLook = ({ path }: ScanEntry): boolean =>
     (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
   const entries = new Map(scan.entries.filter(mayLook).map((entry) => [entry.path, entry]));
-  const labels = new Set(unowned.map(({ label }) => label));
+  const labels = new Set([...unowned, ...altered.values()].map(({ label }) => label));
   const borne = new Set<string>();
   const seeking = new Map<string, AcknowledgedFile>();
   const changed = new Set<string>();
@@ -375,7 +380,24 @@ async function findCandidates(
       const isEmptied = scan.entries.length === 0 && unowned.some(({ label }) => !doubted.has(label));
       const isThere = scan.root !== undefined && isAgreed && !isEmptied;
       const unreadable = isThere ? scan.unreadable.map(({ path }) => path) : WHOLE_FOLDER;
-      const found = { entries: [...entries.values()], seeking, changed, borne, unmatchedRows, rows };
+      const there = new Set(scan.entries.map(({ path }) => path));
+      const isGone = ({ id, path, state }: AcknowledgedFile): boolean =>
+        whole &&
+        altered.has(id) &&
+        state !== "held" &&
+        state !== "doomed" &&
+        !there.has(path) &&
+        !isWithin(path, unreadable);
+      const goneRows = unmatchedRows.filter(isGone);
+      const found = {
+        entries: [...entries.values()],
+        seeking,
+        changed,
+        borne,
+        unmatchedRows,
+        goneRows,
+        rows,
+      };
       return { before, unreadable, ...found };
     }
     afterId = last.id;

@@ -416,6 +416,29 @@ describe("recover", () => {
     expect(sent.filter(({ body }) => body?.["content"] !== undefined)).toHaveLength(1);
   });
 
+  it("leaves a file its resource that it got from a file which is gone since", async () => {
+    world.write("a.txt", "text a");
+    world.write("c.txt", "text c");
+    await world.sync();
+    const before = ids()["a.txt"];
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    world.write("a.txt", "changed since");
+    await world.sync();
+    rmSync(join(world.root, "a.txt"));
+    world.write("b.txt", "changed since");
+    await world.sync();
+    expect(ids()["b.txt"]).toBe(before);
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+
+    await recover();
+    const number = world.service.requests.length;
+    await world.sync();
+    expect(ids()["b.txt"]).toBe(before);
+    expect(sentSince(number)).toEqual([]);
+  });
+
   const damage = (): void => {
     writeFileSync(join(world.stateDir, "ledger.db"), "no database at all");
   };
