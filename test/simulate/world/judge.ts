@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { Clock } from "../virtual/clock.ts";
 import { GROWING, SECRET } from "../worlds/folder.ts";
 import { SECOND } from "../history.ts";
@@ -17,6 +18,8 @@ export interface Judge {
   fail(kind: string, words: string): void;
   /** A request leaves. */
   leaves(request: SentRequest): void;
+  /** Whether a create of this title and text has left whose answer has not come. */
+  isMaking(title: string, text: string): boolean;
   /** An answer came. */
   delivered(request: SentRequest, answer: Answer): void;
   /** The daemon looks at the disk. */
@@ -156,6 +159,8 @@ export function openJudge(options: JudgeOptions): Judge {
   /** The ledger is lost, or its end, and the next process has not started. */
   let isBlank = false;
 
+  /** Titles and texts of creates that were not answered. */
+  const making = new Set<string>();
   /** Resources whose create was answered with their id. */
   const told = new Set<string>();
   /** The sources whose file of a path has ever had a resource: with one owner several have files at one place. */
@@ -346,6 +351,9 @@ export function openJudge(options: JudgeOptions): Judge {
     ];
   };
 
+  /** The times of a file that was written in a whole second, as at the beginning, seem coarse. */
+  const isOfWholeSecond = ({ body }: SentRequest): boolean =>
+    expectations.all().some(({ path, changedMs }) => changedMs % 1000 === 0 && body.includes(basename(path)));
   const changed = (): void => {
     refusals = new Set();
     excused = new Set();
@@ -364,13 +372,18 @@ export function openJudge(options: JudgeOptions): Judge {
       const { operation, begunMs } = request;
       const nowMs = clock.nowMs();
       requests += 1;
+      if (operation === "create") making.add(madeBy(request));
       if (CHANGES.has(operation)) changes += 1;
       // Two sources of one owner send the same of equal files; and what was read within a step of coarse times, however long
       // before it was refused, is read again.
       const isShared = options.owners.second === options.owners.first;
-      const mayRepeat = (isShared || options.hasCoarseTimes) && !excused.has(wordOf(request));
-      if (refusals.has(wordOf(request)) && mayRepeat) excused.add(wordOf(request));
-      else if (refusals.has(wordOf(request))) {
+      const isAlike = isShared || options.hasCoarseTimes || isOfWholeSecond(request);
+      const mayRepeat = isAlike && !excused.has(wordOf(request));
+      if (refusals.has(wordOf(request)) && mayRepeat) {
+        excused.add(wordOf(request));
+        // What the service works on is asked for by the same request, until it is refused once more.
+        refusals.delete(wordOf(request));
+      } else if (refusals.has(wordOf(request))) {
         fail("refused-again", `${operation} is sent again as it was refused, and nothing has changed since`);
       }
       if (pausedSinceMs !== undefined && CHANGES.has(operation) && begunMs > pausedSinceMs) {
@@ -390,10 +403,12 @@ export function openJudge(options: JudgeOptions): Judge {
       if (request.body.includes(SECRET)) fail("leak", `${operation} sends the text of an excluded file`);
       countGrowth(request);
     },
+    isMaking: (title, text) => making.has(JSON.stringify([title, text])),
     delivered: (request, { status, headers, text }) => {
       const { process } = request;
       if (request.operation === "create" && (status === 201 || status === 202)) {
         told.add(idOf(text));
+        making.delete(madeBy(request));
         if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
       }
       // What was read before the last change says nothing of what is there now.
@@ -522,6 +537,12 @@ function chunkSizeOf({ settings }: Resource): number {
 /** A resource is asked after by sending it the title that it has: that sends nothing of a file. */
 function isQuestion({ operation, body }: SentRequest): boolean {
   return operation === "update" && /^{"title":"(?:[^"\\]|\\.)*"}$/.test(body.toString());
+}
+
+/** Title and text of a create. */
+function madeBy({ body }: SentRequest): string {
+  const { title, content } = JSON.parse(body.toString()) as Record<string, unknown>;
+  return JSON.stringify([title, content]);
 }
 
 /** The id in a create's answer; empty in one that is cut or forged. */

@@ -201,6 +201,8 @@ export function happen(world: World, happening: Happening): void {
     }
     case "foreign": {
       const { title, description, text } = happening;
+      // Nobody can tell it from what such a create makes.
+      if (judge.isMaking(title, text)) break;
       service.addForeign({ title, description, content: text, ownerId: OWNER_ID, tier: "fastest" });
       break;
     }
