@@ -353,7 +353,7 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** The times of a file that was written in a whole second, as at the beginning, seem coarse. */
   const isOfWholeSecond = ({ body }: SentRequest): boolean =>
-    expectations.all().some(({ path, changedMs }) => changedMs % 1000 === 0 && body.includes(basename(path)));
+    expectations.all().some((file) => file.changedMs % 1000 === 0 && body.includes(basename(file.path)));
   const changed = (): void => {
     refusals = new Set();
     excused = new Set();
