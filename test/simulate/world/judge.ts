@@ -263,8 +263,9 @@ export function openJudge(options: JudgeOptions): Judge {
   /** A growing file is sent about once a minute, after the first times. */
   const countGrowth = ({ body }: SentRequest): void => {
     if (!body.includes(GROWING)) return;
-    const text = body.toString("latin1");
-    if (growth.texts.has(text)) return;
+    // A create of what an update was to send, as for a resource that was lost, sends no other version.
+    const text = (JSON.parse(body.toString("utf8")) as { content?: string }).content;
+    if (text === undefined || growth.texts.has(text)) return;
     growth.texts.add(text);
     if (growth.texts.size === 1) growth.sinceMs = clock.nowMs();
     const minutes = (clock.nowMs() - growth.sinceMs) / MINUTE_MS;
