@@ -11,7 +11,7 @@ import { isAsStored } from "./plan/audit.ts";
 import { sameShape } from "./plan/decide.ts";
 import type { RelativePath } from "./plan/model.ts";
 import { delayMs } from "./plan/retry.ts";
-import { startSettling, type OpenCreate, type Settlement } from "./plan/settlement.ts";
+import { startSettling, type OpenCreate, type Settlement, type StoredForms } from "./plan/settlement.ts";
 import { warningOf } from "./remote/remote.ts";
 import type { ResourceRecord } from "../wire/resource.ts";
 import type { Tier } from "../wire/primitives.ts";
@@ -58,7 +58,7 @@ const CLOCK_NOTE_MS = 2000;
  * way to learn one.
  */
 const UNCLEAR_MS = 3_600_000;
-/** Resources of ours whose texts a list is compared by, to see what the service makes of texts. */
+/** Resources of ours that a list is compared by, to see what the service makes of texts and descriptions. */
 const EVIDENCE_MAX = 20;
 /** One pass asks so often, which takes some seconds. */
 const UNCLEAR_TRIES_ONCE = 6;
@@ -166,17 +166,21 @@ export function openSettler({
       const { id: collectionId } = asked;
       const settling = startSettling(creates.map(openCreateOf), isTaken);
       let evidence = 0;
-      let changesTexts = false;
+      let forms: StoredForms = {};
       const see = (record: ResourceRecord): void => {
         const url = record.url ?? undefined;
-        // What the service made of texts that are known to be ours tells what it may have made of these.
-        if (!changesTexts && evidence < EVIDENCE_MAX && url === undefined && (record.content ?? "") !== "") {
+        // What the service made of what is known to be ours tells what it may have made of these.
+        if (evidence < EVIDENCE_MAX && url === undefined && (record.content ?? "") !== "") {
           const row = ledger.drift.byDoc(record._id);
           const updatedMs = Date.parse(record.updatedAt ?? "");
           // A list that is behind shows a text from before.
           if (row?.state === "agreed" && row.kind === "content" && isAsStored(row.storedMs, { updatedMs })) {
             evidence += 1;
-            changesTexts = digestOf(record.content ?? "") !== row.digest;
+            forms = {
+              texts: forms.texts === true || digestOf(record.content ?? "") !== row.digest,
+              descriptions:
+                forms.descriptions === true || labelOf(row.title, record.description) !== row.label,
+            };
           }
         }
         if (record.isDeleted || !settling.interested({ url, title: record.title })) return;
@@ -189,6 +193,7 @@ export function openSettler({
           digest: url === undefined ? digestOf(record.content ?? "") : "",
           label: labelOf(record.title, record.description),
           labelUnder: (title) => labelOf(title, record.description),
+          isDescriptionHidden: record.description === "",
           settings: settingsOf(record),
           isTextHidden: url === undefined && (record.content ?? "") === "",
           isUnfinished: isUnfinished(record),
@@ -200,7 +205,7 @@ export function openSettler({
       ledger.flush();
       if (reply.kind === "done") {
         const [leastMs, mostMs] = clockOffsets(reply.value.clockOffsetMs);
-        return settling.finish(leastMs, changesTexts, mostMs);
+        return settling.finish(leastMs, forms, mostMs);
       }
       if (reply.kind === "gone" && !collections.isConfigured(tier)) {
         const word = await missing.judge(collectionId);

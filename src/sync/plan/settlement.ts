@@ -37,6 +37,8 @@ export interface ListedResource {
   readonly labelUnder?: (title: string) => string;
   /** As far as the list shows them. Default: not at all. */
   readonly settings?: Partial<Settings>;
+  /** The list does not show its description. Default: it does. */
+  readonly isDescriptionHidden?: boolean;
   /** The list does not show its text. Default: it does. */
   readonly isTextHidden?: boolean;
   /** The service has not taken in its text, or not yet. Default: it has. */
@@ -80,21 +82,24 @@ export interface Settling {
   /** Whether a resource may be one of ours, so that its digest is worth computing. */
   interested(resource: { readonly url: string | undefined; readonly title: string }): boolean;
   see(resource: ListedResource): void;
-  /**
-   * `changesTexts`: the service is known to store texts in a form of its own, so that another text may be ours.
-   * `clockOffsetMs` is the service's clock minus ours, the least that may hold; `mostOffsetMs` the most, by default the same.
-   */
-  finish(clockOffsetMs: number, changesTexts?: boolean, mostOffsetMs?: number): Settlement;
+  /** `clockOffsetMs` is the service's clock minus ours, the least that may hold; `mostOffsetMs` the most, by default the same. */
+  finish(clockOffsetMs: number, forms?: StoredForms, mostOffsetMs?: number): Settlement;
+}
+
+/** What the service is known to store in a form of its own, so that another one may be ours. Default: nothing. */
+export interface StoredForms {
+  readonly texts?: boolean;
+  readonly descriptions?: boolean;
 }
 
 /**
  * Starts to settle. The list may be stale, each resource of it by itself: it may miss new ones, and show deleted ones.
  * `isTaken` says that a row of the ledger owns a resource, or that this ledger deleted it: it is never adopted and never
  * deleted. A resource is ours when its upload address is (nobody else knows it), or when it was made after the intent, its
- * title may be what the service made of ours, and the text (for a link: the address) is equal. The description alone counts
- * where the list shows no text, or the service stores texts in a form of its own: otherwise another text is somebody
- * else's, who may use our titles and descriptions. One that was made after the intent only if our clock was another then
- * must have our description. No more resources are taken than attempts were made.
+ * title may be what the service made of ours, and text (for a link: address) and description are equal. One of the two is
+ * enough where the list does not show the other, or the service stores it in a form of its own: otherwise it is somebody
+ * else's, who may use our titles. One that was made after the intent only if our clock was another then must have our
+ * description. No more resources are taken than attempts were made.
  */
 export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, keyOf);
@@ -130,7 +135,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
       counted.add(resource.docId);
       seen.set(key, [...(seen.get(key) ?? []), resource]);
     },
-    finish: (clockOffsetMs, changesTexts = false, mostOffsetMs = clockOffsetMs) => {
+    finish: (clockOffsetMs, forms = {}, mostOffsetMs = clockOffsetMs) => {
       const adopted: Adoption[] = [];
       const extra: Adoption[] = [];
       const queued: number[] = [];
@@ -147,7 +152,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
         const all = (seen.get(key) ?? []).filter(
           (resource) =>
             unique ||
-            changesTexts ||
+            forms.texts === true ||
             resource.isTextHidden === true ||
             group.some((create) => isSameText(create, resource)),
         );
@@ -155,7 +160,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
           .filter(({ docId }) => !isTaken(docId))
           .filter((resource) => unique || isYoung(resource))
           .sort(byAge);
-        settleGroup(group, candidates, all, { adopted, extra, queued, absent });
+        settleGroup(group, candidates, all, forms, { adopted, extra, queued, absent });
       }
       return { adopted, extra, queued, absent };
     },
@@ -166,6 +171,7 @@ function settleGroup(
   group: readonly OpenCreate[],
   candidates: ListedResource[],
   all: readonly ListedResource[],
+  forms: StoredForms,
   out: { adopted: Adoption[]; extra: Adoption[]; queued: number[]; absent: number[] },
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
@@ -173,8 +179,12 @@ function settleGroup(
   /** What has the description of an equal create that was sent again is most likely a second one of that. */
   const isOther = (create: OpenCreate, resource: ListedResource): boolean =>
     !isSameDescription(create, resource) && sentAgain.some((each) => isSameDescription(each, resource));
+  const mayBeOurs = (create: OpenCreate, resource: ListedResource): boolean =>
+    create.unique ||
+    isSameDescription(create, resource) ||
+    (isSameText(create, resource) && (forms.descriptions === true || resource.isDescriptionHidden === true));
   const take = (create: OpenCreate, exact: boolean): boolean => {
-    const fits = exact ? isExact : isLike;
+    const fits = exact ? isExact : mayBeOurs;
     const index = candidates.findIndex((resource) => fits(create, resource) && !isOther(create, resource));
     const [resource] = index === -1 ? [] : candidates.splice(index, 1);
     if (resource !== undefined) out.adopted.push(adoptionOf(create, resource));
@@ -207,6 +217,7 @@ function settleGroup(
   // The sort is stable: by age among those that are alike in this.
   const surplus = candidates
     .filter(isSecond)
+    .filter((resource) => answeredHere > 0 || byId.some((create) => mayBeOurs(create, resource)))
     .sort((a, b) => isDescribed(b) - isDescribed(a))
     .slice(0, unexplained);
   const isOpen = ({ isQueued, isTextHidden }: ListedResource): boolean =>
@@ -225,10 +236,6 @@ function isExact(create: OpenCreate, resource: ListedResource): boolean {
   if (resource.label === create.label) return create.unique || isSameText(create, resource);
   const isSameTitle = indexTitles([create], ({ title }) => title).find(resource.title).length > 0;
   return isSameTitle && (create.unique || isSameText(create, resource));
-}
-
-function isLike(create: OpenCreate, resource: ListedResource): boolean {
-  return create.unique || isSameText(create, resource) || isSameDescription(create, resource);
 }
 
 function isSameText(create: OpenCreate, resource: ListedResource): boolean {

@@ -4,6 +4,7 @@ import {
   type ListedResource,
   type OpenCreate,
   type Settlement,
+  type StoredForms,
 } from "../../../src/sync/plan/settlement.ts";
 
 const SETTINGS = { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 } as const;
@@ -38,12 +39,12 @@ function settle(
   list: ListedResource[],
   owned: string[] = [],
   offsetMs = 0,
-  changesTexts = false,
+  forms: StoredForms = {},
   mostOffsetMs = offsetMs,
 ): Settlement {
   const settling = startSettling(creates, (docId) => owned.includes(docId));
   for (const resource of list) if (settling.interested(resource)) settling.see(resource);
-  return settling.finish(offsetMs, changesTexts, mostOffsetMs);
+  return settling.finish(offsetMs, forms, mostOffsetMs);
 }
 
 describe("settling creates by the list", () => {
@@ -53,7 +54,7 @@ describe("settling creates by the list", () => {
     list: ListedResource[];
     owned?: string[];
     offsetMs?: number;
-    changesTexts?: boolean;
+    forms?: StoredForms;
     expected: Partial<Settlement>;
   }>([
     { name: "nothing is there", creates: [create(1)], list: [], expected: { adopted: [], absent: [1] } },
@@ -97,7 +98,7 @@ describe("settling creates by the list", () => {
       name: "title and description match where the service stores texts in another form, and it is sent again",
       creates: [create(1)],
       list: [listed("x", { digest: "other" })],
-      changesTexts: true,
+      forms: { texts: true },
       expected: { adopted: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }] },
     },
     {
@@ -152,7 +153,20 @@ describe("settling creates by the list", () => {
       expected: { absent: [1], adopted: [] },
     },
     {
-      name: "another description is adopted and sent again",
+      name: "title and text with another description are somebody else's, though our create may have been repeated",
+      creates: [create(1, { attempts: 2 })],
+      list: [listed("x", { label: "other" })],
+      expected: { adopted: [], extra: [], absent: [1] },
+    },
+    {
+      name: "title and text match where the list shows no description, and it is sent again",
+      creates: [create(1)],
+      list: [listed("x", { label: "other", isDescriptionHidden: true })],
+      expected: { adopted: [{ id: 1, docId: "x", exact: false, described: false, label: "other" }] },
+    },
+    {
+      name: "title and text match where the service stores descriptions in another form, and it is sent again",
+      forms: { descriptions: true },
       creates: [create(1)],
       list: [listed("x", { label: "other" })],
       expected: { adopted: [{ id: 1, docId: "x", exact: false, described: false, label: "other" }] },
@@ -283,8 +297,8 @@ describe("settling creates by the list", () => {
         extra: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }],
       },
     },
-  ])("$name", ({ creates, list, owned, offsetMs, changesTexts, expected }) => {
-    expect(settle(creates, list, owned, offsetMs, changesTexts)).toMatchObject(expected);
+  ])("$name", ({ creates, list, owned, offsetMs, forms, expected }) => {
+    expect(settle(creates, list, owned, offsetMs, forms)).toMatchObject(expected);
   });
 
   // An hour ahead of ours now; when the create left it may have been the same.
@@ -298,7 +312,7 @@ describe("settling creates by the list", () => {
     ],
     ["is somebody's if it is old by both", { createdMs: 90_000 }, []],
   ])("a resource that is young by one of two clocks %s", (_what, more, adopted) => {
-    const found = settle([create(1)], [listed("x", more)], [], 0, false, 3_600_000);
+    const found = settle([create(1)], [listed("x", more)], [], 0, { descriptions: true }, 3_600_000);
     expect(found.adopted.map(({ docId }) => docId)).toEqual(adopted);
   });
 });
