@@ -24,7 +24,7 @@ export function drawHistory(seed: number): History {
     happenings.push(drawChange(random, atMs));
   }
   for (let each = random.below(7); each > 0; each -= 1)
-    happenings.push(drawFault(random, conditions, random.pick([...bursts, random.between(0, lengthMs)])));
+    happenings.push(drawFault(random, random.pick([...bursts, random.between(0, lengthMs)])));
   for (let each = random.pick([0, 0, 1, 2]); each > 0; each -= 1)
     happenings.push(drawStorm(random, random.between(0, lengthMs)));
   for (let each = random.pick([0, 1, 2, 4]); each > 0; each -= 1)
@@ -152,11 +152,9 @@ const FAULTS: readonly FaultKind[] = [
   "twice",
 ];
 
-function drawFault(random: Random, { keys }: Conditions, atMs: number): Happening {
-  let fault = random.pick(FAULTS);
+function drawFault(random: Random, atMs: number): Happening {
+  const fault = random.pick(FAULTS);
   const operation = random.pick(OPERATIONS);
-  // A create that a proxy doubles makes two resources and no lost answer: only a key of the request keeps it from that.
-  if (fault === "twice" && (operation === "create" || operation === "any") && !keys) fault = "answer-lost";
   const amount = fault === "acts-late" ? random.between(100, 60_000) : random.pick([0, 1, 5, 60, 600]);
   return { atMs, kind: "fault", operation, fault, amount };
 }

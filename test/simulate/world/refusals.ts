@@ -40,6 +40,8 @@ export function openRefusalWatch({
       if (isOther || isSet || running() !== daemon) return;
       const { service } = daemon.status();
       if (service.kind === "open" || service.untilMs <= clock.wallMs()) return;
+      // What left before the refusal may have got no answer since, and closed the gate once more.
+      if (service.reason !== `simulated ${status}`) return;
       const restS = ((service.untilMs - clock.wallMs()) / 1000).toFixed(1);
       judge().fail("sulking", `a single ${status} delays all requests for another ${restS} s`);
     });
