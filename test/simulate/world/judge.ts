@@ -18,8 +18,8 @@ export interface Judge {
   fail(kind: string, words: string): void;
   /** A request leaves. */
   leaves(request: SentRequest): void;
-  /** Whether a create of this title and text has left whose answer has not come. */
-  isMaking(title: string, text: string): boolean;
+  /** Whether a create of this title, description and text has left whose answer has not come. */
+  isMaking(title: string, description: string, text: string): boolean;
   /** An answer came. */
   delivered(request: SentRequest, answer: Answer): void;
   /** The daemon looks at the disk. */
@@ -100,7 +100,7 @@ const READ_AFTER_MS = 2000;
  * it was refused: which of its bytes the refusal was about is not known.
  */
 const COARSE_STEP_MS = 3000;
-/** Requests within one second that no honest work needs: some for each of a hundred files. */
+/** Requests within one second that no honest work needs: some for each of a hundred files, in each source. */
 const SECOND_REQUESTS_MAX = 400;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
 const DOWN_REQUESTS_MAX = 12;
@@ -159,7 +159,7 @@ export function openJudge(options: JudgeOptions): Judge {
   /** The ledger is lost, or its end, and the next process has not started. */
   let isBlank = false;
 
-  /** Titles and texts of creates that were not answered. */
+  /** Titles, descriptions and texts of creates that were not answered. */
   const making = new Set<string>();
   /** Resources whose create was answered with their id. */
   const told = new Set<string>();
@@ -392,7 +392,7 @@ export function openJudge(options: JudgeOptions): Judge {
       }
       if (nowMs - second.sinceMs > 1000) second = { sinceMs: nowMs, count: 0 };
       second.count += 1;
-      if (second.count > SECOND_REQUESTS_MAX) {
+      if (second.count > SECOND_REQUESTS_MAX * (options.owners.second === undefined ? 1 : 2)) {
         fail("tight-loop", `${second.count} requests within a second`);
       }
       const wish = quiet.get(request.process);
@@ -404,7 +404,7 @@ export function openJudge(options: JudgeOptions): Judge {
       if (request.body.includes(SECRET)) fail("leak", `${operation} sends the text of an excluded file`);
       countGrowth(request);
     },
-    isMaking: (title, text) => making.has(JSON.stringify([title, text])),
+    isMaking: (...facts) => making.has(JSON.stringify(facts)),
     delivered: (request, { status, headers, text }) => {
       const { process } = request;
       if (request.operation === "create" && (status === 201 || status === 202)) {
@@ -540,10 +540,10 @@ function isQuestion({ operation, body }: SentRequest): boolean {
   return operation === "update" && /^{"title":"(?:[^"\\]|\\.)*"}$/.test(body.toString());
 }
 
-/** Title and text of a create. */
+/** Title, description and text of a create. */
 function madeBy({ body }: SentRequest): string {
-  const { title, content } = JSON.parse(body.toString()) as Record<string, unknown>;
-  return JSON.stringify([title, content]);
+  const { title, description, content } = JSON.parse(body.toString()) as Record<string, unknown>;
+  return JSON.stringify([title, description, content]);
 }
 
 /** The id in a create's answer; empty in one that is cut or forged. */

@@ -202,7 +202,7 @@ export function happen(world: World, happening: Happening): void {
     case "foreign": {
       const { title, description, text } = happening;
       // Nobody can tell it from what such a create makes.
-      if (judge.isMaking(title, text)) break;
+      if (judge.isMaking(title, description, text)) break;
       service.addForeign({ title, description, content: text, ownerId: OWNER_ID, tier: "fastest" });
       break;
     }
