@@ -18,6 +18,7 @@ const LONG = [
 /** What puts a module in another one's place, or counts what the whole process does. */
 export const ALONE = [
   "test/cli/doctor-folders.test.ts",
+  "test/kb/chat/fair-images.test.ts",
   "test/kb/resources/job-runner.test.ts",
   "test/sync/{coarse-times,case-blind,degraded,large-inodes,renames,rescans,resume-while-looking,scan-faults,scan-mounts}.test.ts",
   "test/sync/{trouble,watch-network}.test.ts",

@@ -363,9 +363,9 @@ function timeFetches(observer: ServiceObserver | undefined, options: FetcherOpti
   if (observer === undefined) return fetcher;
   return {
     refuse: (url) => fetcher.refuse(url),
-    fetch: async (url, known, take, signal) => {
+    fetch: async (url, known, take, asked) => {
       const startMs = performance.now();
-      const fetched = await fetcher.fetch(url, known, take, signal);
+      const fetched = await fetcher.fetch(url, known, take, asked);
       observer.stage("fetch", (performance.now() - startMs) / 1000);
       return fetched;
     },

@@ -15,6 +15,8 @@ import { webhookTarget } from "./webhook-target.ts";
 
 /** Questions answered at once: each may hold 32 MB of images. */
 const WIDTH = 16;
+/** Questions beyond that, each of an account of which none is answered: nobody waits for another's slow images. */
+const GUESTS_MAX = 4;
 /**
  * Bytes of images that are with models at once, of all questions: on its way each takes some six times its bytes, in the
  * forms that JSON has of it.
@@ -22,6 +24,8 @@ const WIDTH = 16;
 const SHOWN_BYTES_MAX = 64 * 1024 * 1024;
 /** Questions that wait for that; a model takes seconds, so nobody waits longer for its turn than for its answer. */
 const LINE_MAX = 128;
+/** Of one account, so that another one finds room. */
+const LINE_SHARE_MAX = 96;
 /** Of them in one thread, behind the one that is answered: each waits for all before it, so the last for some minutes. */
 const THREAD_LINE_MAX = 16;
 /** Requests that wait to be answered by webhook, of all accounts. */
@@ -56,14 +60,20 @@ export interface Chat {
   /** The thread that the fields of an upload name; undefined: none. Throws. */
   threadOf(accountId: string, fields: ChatUploadFields): Promise<ThreadLink | undefined>;
   /** Refuses an upload that is no image, or none that can be looked at. */
-  checkUpload(path: string, mediaType: string): Promise<void>;
+  checkUpload(accountId: string, path: string, mediaType: string): Promise<void>;
 }
 
 /** Opens it. */
 export function openChat(parts: ChatParts): Chat {
   const { kb, agents } = parts;
-  const gate = openGate({ width: WIDTH, lineMax: LINE_MAX, full: busy });
-  const showing = openGate({ width: SHOWN_BYTES_MAX, lineMax: WIDTH, full: busy });
+  const gate = openGate({
+    width: WIDTH,
+    guests: GUESTS_MAX,
+    lineMax: LINE_MAX,
+    shareMax: LINE_SHARE_MAX,
+    full: busy,
+  });
+  const showing = openGate({ width: SHOWN_BYTES_MAX, lineMax: WIDTH + GUESTS_MAX, full: busy });
   // A thread's questions are answered in the order in which they came: each knows those before it.
   const threads = openThreadLines(THREAD_LINE_MAX, threadBusy);
 
@@ -120,14 +130,14 @@ export function openChat(parts: ChatParts): Chat {
       const at = { accountId, agentId, threadId: threadId.toWellFormed() };
       return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
     },
-    checkUpload: async (path, mediaType) => {
+    checkUpload: async (accountId, path, mediaType) => {
       if (!mediaType.startsWith("image/")) {
         throw new Refusal("unsupported_media_type", `file: expected an image, got ${mediaType}.`, {
           field: "file",
           hint: "Taken are PNG, JPEG, WebP, GIF, BMP and TIFF; the bytes decide.",
         });
       }
-      await named("file", () => parts.reader.look(path, mediaType, { render: false }));
+      await named("file", () => parts.reader.look(path, mediaType, { render: false, tenant: [accountId] }));
     },
   };
 }

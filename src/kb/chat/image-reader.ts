@@ -1,4 +1,4 @@
-import { openCappedPool } from "../../lib/capped/pool.ts";
+import { type AskOptions, openCappedPool } from "../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../lib/capped/process.ts";
 import { siblingModule } from "../../lib/sibling.ts";
 import { Refusal } from "../resources/refusal.ts";
@@ -14,7 +14,7 @@ export interface ImageReader {
   look(
     path: string,
     mediaType: string,
-    options: { readonly render: boolean; readonly signal?: AbortSignal | undefined },
+    options: { readonly render: boolean } & Pick<AskOptions, "signal" | "tenant">,
   ): Promise<ImageFacts>;
   close(): void;
 }
@@ -40,6 +40,8 @@ export function openImageReader(): ImageReader {
     },
     {
       processes: PROCESSES,
+      // So that nobody waits for the end of another account's images.
+      guests: 1,
       memoryMb: MEMORY_MB,
       timeoutMs: TIMEOUT_MS,
       idleMs: IDLE_MS,
@@ -47,8 +49,8 @@ export function openImageReader(): ImageReader {
     },
   );
   return {
-    look: async (path, mediaType, { render, signal }) => {
-      const [facts] = await pool.ask({ path, mediaType, pixelsMax: PIXELS_MAX, render }, { signal });
+    look: async (path, mediaType, { render, ...ask }) => {
+      const [facts] = await pool.ask({ path, mediaType, pixelsMax: PIXELS_MAX, render }, ask);
       if (facts === undefined) throw new Error("an image was read without an answer");
       return facts;
     },

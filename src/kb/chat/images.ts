@@ -116,7 +116,7 @@ export async function loadImages(
           file,
           path,
           isNew: true,
-          facts: await reader.look(path, file.mediaType, options),
+          facts: await reader.look(path, file.mediaType, { ...options, tenant: [accountId] }),
         };
       }
       const { file } = source;
@@ -185,7 +185,10 @@ async function storedImage(
   options: { readonly render: boolean; readonly signal: AbortSignal },
 ): Promise<ChatImage> {
   const path = kb.files.path(file.token);
-  const facts = await kb.files.use(file.token, () => reader.look(path, file.mediaType, options));
+  const tenant = [file.accountId];
+  const facts = await kb.files.use(file.token, () =>
+    reader.look(path, file.mediaType, { ...options, tenant }),
+  );
   return { url: kb.addresses.urlOf(file), file, path, isNew: false, facts };
 }
 
@@ -203,7 +206,7 @@ async function fetchImage(
     url,
     undefined,
     ({ body }) => kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
-    signal,
+    { signal, tenant: [accountId] },
   );
   if (received === "unchanged") throw new Error("a server said that an image is unchanged, unasked");
   onFetched(token);

@@ -15,6 +15,8 @@ import { webhookTarget } from "./webhook-target.ts";
 
 /** Jobs worked on at once; those who wait at the telephone go first. */
 const WIDTH = 4;
+/** Jobs beyond that, each of an account of which none is worked on: nobody waits for another's slow images. */
+const GUESTS_MAX = 2;
 /** Jobs read at once: some may have to wait for others of their thread. */
 const READ_MAX = 2 * WIDTH;
 /** A job for which a process could not be had is begun so often. */
@@ -187,14 +189,23 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
     const apart: number[] = [];
     /** Accounts that have a job which waits for the end of all others of theirs. */
     const held = new Set<string>();
+    const isTaken = (): boolean => running.size >= WIDTH;
+    const runs = (accountId: string): boolean =>
+      [...running.values()].some((each) => each.accountId === accountId);
     for (;;) {
       // Each of them is begun or has to wait for another, so that the next read tells of others.
       const except = [...waiting.map(([number]) => number), ...running.keys(), ...order.behind(), ...apart];
-      const found = await kb.store.chatJobs(READ_MAX, except);
+      const busy = isTaken() ? [...running.values()].map(({ accountId }) => accountId) : [];
+      const found = await kb.store.chatJobs(READ_MAX, except, busy);
+      let passedOver = false;
       for (const job of found) {
-        if (signal.aborted || running.size >= WIDTH) return;
-        if (!order.take(job)) continue;
         const { accountId } = job;
+        if (signal.aborted || running.size >= WIDTH + GUESTS_MAX) return;
+        if (isTaken() && runs(accountId)) {
+          passedOver = true;
+          continue;
+        }
+        if (!order.take(job)) continue;
         const admission = held.has(accountId)
           ? "next"
           : admit({ accountId, begun: begunBefore(job) }, [...running.values()]);
@@ -202,7 +213,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
         if (admission === "now") start(job);
         else apart.push(job.number);
       }
-      if (found.length < READ_MAX) break;
+      if (found.length < READ_MAX && !passedOver) break;
     }
     const nextMs = Math.min(...waiting.map(([, { dueMs }]) => dueMs));
     // While jobs are under way, the end of each looks again.

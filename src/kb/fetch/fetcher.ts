@@ -17,8 +17,12 @@ export const FETCH_TIMEOUT_MS = 30_000;
 export const FETCH_BYTES_MAX = 32 * 1024 * 1024;
 /** Fetches at once: each holds a socket and a file for up to the timeout. */
 const FETCHES_MAX = 32;
-/** Fetches that may wait: at the worst rate they take some minutes, beyond that nobody waits for the answer. */
-const WAITING_MAX = 256;
+/** Fetches beyond that, each of an account of which none is under way: nobody waits for another's slow servers. */
+const GUESTS_MAX = 8;
+/** Fetches that may wait: all queued documents that may (`resources/job-slots.ts`), and requests. */
+const WAITING_MAX = 1000;
+/** Of one account, so that another one finds room. */
+const WAITING_SHARE_MAX = 750;
 /** Longest validator kept; what is longer is not worth a row. */
 const VALIDATOR_CHARS_MAX = 1024;
 
@@ -55,8 +59,15 @@ export interface Fetcher {
     url: URL,
     known: Validators | undefined,
     take: (answer: LinkAnswer) => Promise<T>,
-    signal?: AbortSignal,
+    options?: FetchOptions,
   ): Promise<T | "unchanged">;
+}
+
+/** For whom an address is fetched. */
+export interface FetchOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Account and owner, among whom the time of fetches is shared equally. Default: nobody's. */
+  readonly tenant?: readonly string[] | undefined;
 }
 
 /** What a fetcher is opened with. */
@@ -78,7 +89,13 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   const { allow, agent, busy, bytesMax = FETCH_BYTES_MAX, timeoutMs = FETCH_TIMEOUT_MS } = options;
   const rules = addressRules(allow);
   const connect = guardedConnector(rules, options.resolve);
-  const gate = openGate({ width: FETCHES_MAX, lineMax: WAITING_MAX, full: busy });
+  const gate = openGate({
+    width: FETCHES_MAX,
+    guests: GUESTS_MAX,
+    lineMax: WAITING_MAX,
+    shareMax: WAITING_SHARE_MAX,
+    full: busy,
+  });
 
   const run = async <T>(
     first: URL,
@@ -129,7 +146,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     refuse: ({ hostname }) => {
       if (!rules.mayAllow(hostname)) throw notPublic(hostname);
     },
-    fetch: (url, known, take, signal) => gate.run(() => run(url, known, take, signal), { signal }),
+    fetch: (url, known, take, { signal, tenant } = {}) =>
+      gate.run(() => run(url, known, take, signal), { signal, path: tenant }),
   };
 }
 

@@ -62,7 +62,7 @@ export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts, 
     fields: ["agent_id", "thread_id"],
     check: async (accountId, { received, fields }) => {
       const thread = await chat.threadOf(accountId, readInput(ChatUploadFields, fields));
-      await chat.checkUpload(received.path, await detectMediaType(received.path));
+      await chat.checkUpload(accountId, received.path, await detectMediaType(received.path));
       return thread === undefined ? {} : { thread };
     },
   });

@@ -1,6 +1,7 @@
 import { openFairLine } from "../../lib/fair-line.ts";
 import type { QueuedJob } from "../store/jobs.ts";
 import { jobKey } from "./job-ends.ts";
+import type { WaitNeed } from "./job-slots.ts";
 
 /**
  * The queue of jobs as this process knows it: the first job of each resource, in an order that is fair among accounts and
@@ -11,35 +12,46 @@ export interface JobLine {
   add(job: QueuedJob): void;
   /** Takes note of what is due by then. */
   ripen(nowMs: number): void;
-  /**
-   * The next job of an accepted account that is due. `suspect`: among those that were under way at a crash, or among the
-   * others.
-   */
-  next(suspect: boolean, accept: (accountId: string) => boolean): QueuedJob | undefined;
+  /** The next job of an accepted account that is due, among those of a part of the line. */
+  next(part: LinePart, accept: (accountId: string) => boolean): QueuedJob | undefined;
   /** Takes the job of `next`, which begins. */
-  take(suspect: boolean, accept: (accountId: string) => boolean): void;
+  take(part: LinePart, accept: (accountId: string) => boolean): void;
   /** Whether more jobs of its resource were read since. */
   hasMore(job: QueuedJob): boolean;
   /** A job that was taken is over. `next`: the first job of its resource now, if it has one. */
   end(job: QueuedJob, heldMs: number, next: QueuedJob | undefined): void;
+  /** A job that was taken found no place to wait, and begins anew. */
+  park(job: QueuedJob, heldMs: number, kind: WaitNeed["kind"]): void;
   /** When the next job is due that was not at the last `ripen`; undefined where there is none. */
   dueMs(): number | undefined;
 }
+
+/** Jobs that were under way at a crash; those that began and found no place for a wait of that kind; all others. */
+export type LinePart = "suspect" | WaitNeed["kind"] | "other";
 
 /** Longest wait of a job that is put off. */
 export const POSTPONED_MS_MAX = 10 * 60 * 1000;
 
 /** Opens an empty line. */
 export function openJobLine(): JobLine {
-  const suspects = openFairLine<QueuedJob>();
-  const others = openFairLine<QueuedJob>();
-  const lineOf = (suspect: boolean) => (suspect ? suspects : others);
+  const parts = {
+    suspect: openFairLine<QueuedJob>(),
+    file: openFairLine<QueuedJob>(),
+    text: openFairLine<QueuedJob>(),
+    other: openFairLine<QueuedJob>(),
+  };
+  /** The part that each job under way was taken from, by number. */
+  const takenFrom = new Map<number, LinePart>();
   /** Resources with a job here or under way; true: more of theirs were read. */
   const known = new Map<string, boolean>();
   const later = new Map<string, QueuedJob>();
 
   const path = ({ accountId, ownerId }: QueuedJob): readonly string[] => [accountId, ownerId];
-  const push = (job: QueuedJob): void => lineOf(job.begun > 0).push(path(job), job);
+  const push = (job: QueuedJob): void => parts[job.begun > 0 ? "suspect" : "other"].push(path(job), job);
+  const charge = (job: QueuedJob, heldMs: number): void => {
+    parts[takenFrom.get(job.number) ?? "other"].charge(path(job), heldMs);
+    takenFrom.delete(job.number);
+  };
   const ripen = (nowMs: number): void => {
     for (const [key, job] of later) {
       // A job that is due later than any wait was put off by an earlier run, and the clock set back since.
@@ -58,17 +70,24 @@ export function openJobLine(): JobLine {
       }
     },
     ripen,
-    next: (suspect, accept) => lineOf(suspect).peek(accept),
-    take: (suspect, accept) => void lineOf(suspect).shift(accept),
+    next: (part, accept) => parts[part].peek(accept),
+    take: (part, accept) => {
+      const job = parts[part].shift(accept);
+      if (job !== undefined) takenFrom.set(job.number, part);
+    },
     hasMore: (job) => known.get(jobKey(job)) === true,
     end: (job, heldMs, next) => {
-      lineOf(job.begun > 0).charge(path(job), heldMs);
+      charge(job, heldMs);
       const key = jobKey(job);
       if (next === undefined) known.delete(key);
       else {
         known.set(key, false);
         later.set(key, next);
       }
+    },
+    park: (job, heldMs, kind) => {
+      charge(job, heldMs);
+      parts[kind].push(path(job), job);
     },
     dueMs: () => {
       const dues = [...later.values()].map(({ dueMs }) => dueMs);

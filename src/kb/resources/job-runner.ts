@@ -5,7 +5,7 @@ import type { Store } from "../store/store.ts";
 import { admit } from "./job-company.ts";
 import { jobKey } from "./job-ends.ts";
 import { openJobLine } from "./job-line.ts";
-import { openJobSlots, type JobSlot } from "./job-slots.ts";
+import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "./job-slots.ts";
 import { handBackJobs, runFirstJob } from "./job.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
@@ -38,6 +38,8 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   const line = openJobLine();
   const slots = openJobSlots(() => watch.wake());
   const bodies = openShares(BODY_BYTES_MAX);
+  /** What parked jobs need, by number. */
+  const needs = new Map<number, WaitNeed>();
   /** Number of the last job that was read: later ones have higher numbers. */
   let lastRead = 0;
   let closed = false;
@@ -45,16 +47,17 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   const start = (job: QueuedJob, slot: JobSlot): void => {
     const { accountId, id } = job;
     const key = jobKey(job);
-    const run = async (): Promise<QueuedJob | undefined> => {
+    const run = async (): Promise<QueuedJob | NoPlaceToWait | undefined> => {
       // A close may have come first.
       if (closed) return undefined;
       const end = await runFirstJob(kb, { accountId, id }, slot.whileWaiting);
+      if (end instanceof NoPlaceToWait) return end;
       return end === "postponed" || line.hasMore(job)
         ? await kb.store.queuedJob({ accountId, id })
         : undefined;
     };
     const finish = async (): Promise<void> => {
-      let next: QueuedJob | undefined = job;
+      let next: QueuedJob | NoPlaceToWait | undefined = job;
       try {
         next = await kb.turns.run(key, run);
       } catch (error) {
@@ -63,27 +66,34 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       running.delete(key);
       slot.leave();
       bodies.give(accountId, job.bodyBytes);
-      line.end(job, slot.heldMs(), next);
+      if (next instanceof NoPlaceToWait) {
+        needs.set(job.number, next.need);
+        line.park(job, slot.heldMs(), next.need.kind);
+      } else {
+        needs.delete(job.number);
+        line.end(job, slot.heldMs(), next);
+      }
       kb.jobEnds.tell(key);
       watch.wake();
     };
     const work = finish();
     running.set(key, { job, slot, work });
   };
-  /** Why a job may not begin: no other suspect of its account may, nothing of it, or nothing at all. */
-  const begin = (job: QueuedJob): "begun" | "suspects" | "account" | "all" => {
+  /** Why a job may not begin: nothing of its account may in this part of the line, nothing of its account, or nothing at all. */
+  const begin = (job: QueuedJob): "begun" | "part" | "account" | "all" => {
     const { accountId, bodyBytes } = job;
     const beside = [...running.values()].filter(({ slot }) => !slot.isWaiting());
     const admission = admit(
       job,
       beside.map((each) => each.job),
     );
-    if (admission === "later") return "suspects";
+    if (admission === "later") return "part";
     if (admission === "next") return "account";
     // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
     if (bodies.held() > 0 && bodies.held() + bodyBytes > BODY_BYTES_MAX) return "all";
-    const slot = slots.take(accountId);
-    if (slot === undefined) return "account";
+    const need = needs.get(job.number);
+    const slot = slots.take(accountId, need);
+    if (slot === undefined) return need === undefined ? "account" : "part";
     if (!bodies.take(accountId, bodyBytes)) {
       slot.leave();
       return "account";
@@ -94,16 +104,16 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   const beginAll = (): void => {
     /** Accounts of which none may begin now. */
     const held = new Set<string>();
-    for (const suspect of [true, false]) {
+    for (const part of ["suspect", "text", "file", "other"] as const) {
       const passed = new Set<string>();
       const accept = (accountId: string): boolean => !held.has(accountId) && !passed.has(accountId);
       for (;;) {
         if (closed || slots.isFull()) return;
-        const job = line.next(suspect, accept);
+        const job = line.next(part, accept);
         if (job === undefined) break;
         const outcome = begin(job);
         if (outcome === "all") return;
-        if (outcome === "begun") line.take(suspect, accept);
+        if (outcome === "begun") line.take(part, accept);
         else (outcome === "account" ? held : passed).add(job.accountId);
       }
     }

@@ -4,6 +4,7 @@ import type { Job } from "../store/jobs.ts";
 import type { ResourceKey } from "../store/records.ts";
 import { ENDS_MAX, isSpent } from "./job-company.ts";
 import { POSTPONED_MS_MAX } from "./job-line.ts";
+import { NoPlaceToWait } from "./job-slots.ts";
 import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, urlSource } from "./source.ts";
@@ -16,13 +17,13 @@ const POSTPONED_MS = 2000;
 /**
  * Does the first job of a resource, if it has one. To be called in the resource's turn. The job is over when it resolves,
  * or postponed; what it failed of stands in the resource's state then. `whileWaiting` runs what it waits in; a crash meanwhile
- * does not count against it. Throws where the store fails.
+ * does not count against it, and where it finds no place to wait nothing was done. Throws where the store fails.
  */
 export async function runFirstJob(
   kb: KnowledgeBase,
   at: ResourceKey,
   whileWaiting?: WhileWaiting,
-): Promise<"none" | "over" | "postponed"> {
+): Promise<"none" | "over" | "postponed" | NoPlaceToWait> {
   const job = await kb.store.jobOf(at);
   if (job === undefined) return "none";
   kb.begunJobs.set(job.number, job.begun);
@@ -66,11 +67,19 @@ function blameless(kb: KnowledgeBase, { number, begun }: Job, whileWaiting: Whil
   return { ...kb, whileWaiting: wait };
 }
 
-async function complete(kb: KnowledgeBase, at: ResourceKey, job: Job): Promise<"over" | "postponed"> {
+async function complete(
+  kb: KnowledgeBase,
+  at: ResourceKey,
+  job: Job,
+): Promise<"over" | "postponed" | NoPlaceToWait> {
   try {
     await (job.kind === "create" ? completeCreate(kb, at, job) : completeUpdate(kb, at, job));
     return "over";
   } catch (error) {
+    if (error instanceof NoPlaceToWait) {
+      await kb.store.handBackJob(job.number, job.begun);
+      return error;
+    }
     // A stop ends what reads documents: the failure is not this document's, and the next start begins its job anew.
     if (kb.isEnding()) {
       await kb.store.handBackJob(job.number, job.begun);

@@ -41,11 +41,13 @@ export async function linkText(
   before?: Pick<Resource, "content">,
 ): Promise<ReadText | "unchanged"> {
   const { accountId } = whose;
-  const fetched = await fetchLink(kb, given, before && (await knownOf(kb, accountId, given, before.content)));
+  const behalf = behalfOf(kb, whose);
+  const lastKnown = before && (await knownOf(kb, accountId, given, before.content));
+  const fetched = await fetchLink(kb, behalf, given, lastKnown);
   if (fetched === "unchanged") return "unchanged";
   const { received, validators } = fetched;
   try {
-    const read = await textOf(kb, behalfOf(kb, whose), fetched);
+    const read = await textOf(kb, behalf, fetched);
     const text = read.text.toWellFormed();
     if (validators.etag !== undefined || validators.lastModified !== undefined) {
       await kb.store.noteLinkFetch({
@@ -88,11 +90,16 @@ async function knownOf(
 
 async function fetchLink(
   kb: KnowledgeBase,
+  { tenant, whileWaiting }: Behalf,
   given: string,
   validators: Validators | undefined,
 ): Promise<FetchedLink | "unchanged"> {
   try {
-    return await kb.fetcher.fetch(readLink(given), validators, (answer) => receive(kb, answer));
+    const url = readLink(given);
+    const fetch = (): Promise<FetchedLink | "unchanged"> =>
+      kb.fetcher.fetch(url, validators, (answer) => receive(kb, answer), { tenant });
+    // Its servers may be slow: a queued document holds no slot meanwhile.
+    return await (whileWaiting?.(fetch, 0) ?? fetch());
   } catch (error) {
     throw asRefusal(error);
   }

@@ -30,8 +30,12 @@ export interface ChatStore {
    * share of `jobsMax`.
    */
   addChatJob(job: NewChatJob, jobsMax: number, alongside?: Pick<Alongside, "request">): Promise<void>;
-  /** Oldest first, those numbers left out. */
-  chatJobs(limit: number, except?: readonly number[]): Promise<readonly ChatJob[]>;
+  /** One of each account, then another of each, and so on, oldest first; those numbers, and jobs of those accounts, left out. */
+  chatJobs(
+    limit: number,
+    except?: readonly number[],
+    exceptAccounts?: readonly string[],
+  ): Promise<readonly ChatJob[]>;
   /** Of one account, or of all. */
   chatJobFigures(accountId: string | undefined): Promise<ChatJobFigures>;
   /** Notes that work on a job begins; answers how often it has begun by now. 0: the job is gone. */

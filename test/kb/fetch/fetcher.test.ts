@@ -265,9 +265,36 @@ describe("only public addresses are dialled", () => {
 it("the line is bounded", async () => {
   const silent = await openWeb({ "/": () => undefined });
   const fetcher = open();
-  const all = Array.from({ length: 32 + 256 + 1 }, () => fetcher.fetch(silent.url("/"), undefined, textOf));
+  // One of the second account is begun as a guest.
+  const all = Array.from({ length: 32 + 1 + 1000 + 1 }, (_, at) =>
+    fetcher.fetch(silent.url("/"), undefined, textOf, { tenant: [at < 700 ? "one" : "other"] }),
+  );
   await expect(all.at(-1)).rejects.toThrow("busy");
   await silent.close();
   await Promise.allSettled(all);
-  expect(silent.requests.length).toBeLessThanOrEqual(32);
+  expect(silent.requests.length).toBeLessThanOrEqual(40);
+});
+
+it("an account whose servers are slow holds up no other, and leaves room in the line", async () => {
+  const slow = await openWeb({
+    "/slow": () => undefined,
+    "/quick": (_request, response) => response.end("hello"),
+  });
+  const fetcher = open();
+  const leaving = new AbortController();
+  const ask = (): Promise<unknown> =>
+    fetcher.fetch(slow.url("/slow"), undefined, textOf, {
+      tenant: ["busy", "owner"],
+      signal: leaving.signal,
+    });
+  const busy = Array.from({ length: 200 }, ask);
+  const quick = fetcher.fetch(slow.url("/quick"), undefined, textOf, { tenant: ["quiet", "owner"] });
+  expect(await quick).toMatchObject({ text: "hello" });
+  busy.push(...Array.from({ length: 32 + 750 - 200 }, ask));
+  await expect(ask()).rejects.toThrow("busy");
+  const other = fetcher.fetch(slow.url("/quick"), undefined, textOf, { tenant: ["quiet", "owner"] });
+  expect(await other).toMatchObject({ text: "hello" });
+  leaving.abort(new Error("left"));
+  await Promise.allSettled(busy);
+  await slow.close();
 });

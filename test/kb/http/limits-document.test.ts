@@ -49,9 +49,7 @@ const documents = constant("kb/resources/job-slots.ts", "WIDTH");
 /** Of what one account alone may have of a shared thing. */
 const ofOne = (max: number): string => count(Math.floor((max * timesFree) / (timesFree + 1)));
 const smallBody = bytes(constant("kb/http/server.ts", "SMALL_BODY_BYTES"));
-const [questions, waiting, ofThread, byWebhook] = ["WIDTH", "LINE_MAX", "THREAD_LINE_MAX", "JOBS_MAX"].map(
-  (name) => count(constant("kb/chat/chat.ts", name)),
-);
+const QUESTIONS = ["WIDTH", "GUESTS_MAX", "LINE_MAX", "LINE_SHARE_MAX", "THREAD_LINE_MAX", "JOBS_MAX"];
 
 /** What each row of the table has to say, in its order. */
 const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
@@ -77,7 +75,9 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "creates, updates and uploads under way at once": [count(ingests)],
   "links fetched at once": [
     count(constant("kb/fetch/fetcher.ts", "FETCHES_MAX")),
+    count(constant("kb/fetch/fetcher.ts", "GUESTS_MAX")),
     count(constant("kb/fetch/fetcher.ts", "WAITING_MAX")),
+    count(constant("kb/fetch/fetcher.ts", "WAITING_SHARE_MAX")),
   ],
   "time for a request to arrive": [
     time(requestMs),
@@ -123,7 +123,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("wire/chat.ts", "VARIABLES_MAX")),
     count(constant("wire/chat.ts", "VARIABLE_CHARS_MAX")),
   ],
-  "questions answered at once": [questions, waiting, ofThread, byWebhook],
+  "questions answered at once": QUESTIONS.map((name) => count(constant("kb/chat/chat.ts", name))),
   "a thread": [
     count(constant("kb/store/sqlite/chat-writes.ts", "TURNS_MAX")),
     count(constant("kb/store/sqlite/chat-writes.ts", "THREAD_IMAGES_MAX")),

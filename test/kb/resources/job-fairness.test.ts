@@ -1,4 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
+import { openWeb } from "../fetch/web.ts";
 import { createBody, openRunning, type Running, type RunningOptions } from "../service/running.ts";
 
 const WAIT = { timeout: 20_000, interval: 20 };
@@ -55,6 +56,23 @@ it("documents that wait for the embedder hold up no other, of their account neit
     async () => expect(await statusOf(service, service.key, waiting.at(-1) ?? "")).toBe("chunked"),
     WAIT,
   );
+});
+
+it("links whose servers are slow hold up no other document, of their account neither", async () => {
+  const web = await openWeb({
+    "/slow": () => undefined,
+    "/quick": (_request, response) => response.end("Quick words."),
+  });
+  const service = await open({ fetchAllow: ["127.0.0.1"] });
+  const linkTo = (path: string) => ({ content: undefined, url: web.url(path).href });
+  for (let at = 0; at < 200; at += 1) await queue(service, service.key, linkTo("/slow"));
+  await vi.waitFor(() => expect(web.requests.length).toBeGreaterThanOrEqual(32), WAIT);
+  const note = await queue(service, service.key, {});
+  const other = await service.issueKey("other");
+  const link = await queue(service, other, linkTo("/quick"));
+  await vi.waitFor(async () => expect(await statusOf(service, service.key, note)).toBe("chunked"), WAIT);
+  await vi.waitFor(async () => expect(await statusOf(service, other, link)).toBe("chunked"), WAIT);
+  await web.close();
 });
 
 it("an account with more documents than there are slots leaves some to another one", async () => {

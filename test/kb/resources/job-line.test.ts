@@ -22,8 +22,8 @@ const any = (): boolean => true;
 function drain(line: ReturnType<typeof openJobLine>, costMs: (taken: QueuedJob) => number): string[] {
   const order: string[] = [];
   line.ripen(0);
-  for (let next = line.next(false, any); next !== undefined; next = line.next(false, any)) {
-    line.take(false, any);
+  for (let next = line.next("other", any); next !== undefined; next = line.next("other", any)) {
+    line.take("other", any);
     order.push(`${next.accountId}/${next.ownerId}`);
     line.end(next, costMs(next), undefined);
   }
@@ -58,16 +58,16 @@ it("a resource has one job at a time, and what was read of it meanwhile shows", 
   const first = job("a", { id: "same" });
   line.add(first);
   line.ripen(0);
-  expect(line.next(false, any)).toEqual(first);
-  line.take(false, any);
+  expect(line.next("other", any)).toEqual(first);
+  line.take("other", any);
   expect(line.hasMore(first)).toBe(false);
   const second = job("a", { id: "same" });
   line.add(second);
   line.ripen(0);
-  expect([line.next(false, any), line.hasMore(first)]).toEqual([undefined, true]);
+  expect([line.next("other", any), line.hasMore(first)]).toEqual([undefined, true]);
   line.end(first, 1, second);
   line.ripen(0);
-  expect(line.next(false, any)).toEqual(second);
+  expect(line.next("other", any)).toEqual(second);
 });
 
 it("a job that is put off is due at its time, and those of a crash stand apart", () => {
@@ -77,9 +77,13 @@ it("a job that is put off is due at its time, and those of a crash stand apart",
   line.add(later);
   line.add(suspect);
   line.ripen(0);
-  expect([line.next(false, any), line.next(true, any), line.dueMs()]).toEqual([undefined, suspect, 500]);
+  expect([line.next("other", any), line.next("suspect", any), line.dueMs()]).toEqual([
+    undefined,
+    suspect,
+    500,
+  ]);
   line.ripen(500);
-  expect([line.next(false, any), line.dueMs()]).toEqual([later, undefined]);
+  expect([line.next("other", any), line.dueMs()]).toEqual([later, undefined]);
 });
 
 it("a job put off is due at once after the clock was set back by more than any wait", () => {
@@ -88,7 +92,27 @@ it("a job put off is due at once after the clock was set back by more than any w
   const later = job("a", { dueMs: nowMs + 600_000 });
   line.add(later);
   line.ripen(nowMs);
-  expect(line.next(false, any)).toBeUndefined();
+  expect(line.next("other", any)).toBeUndefined();
   line.ripen(nowMs - 3_600_000);
-  expect(line.next(false, any)).toEqual(later);
+  expect(line.next("other", any)).toEqual(later);
+});
+
+it("parked jobs stand in parts of their own, shared by account, and charge the part that they came from", () => {
+  const line = openJobLine();
+  const jobs = [job("busy"), job("busy"), job("quiet")];
+  for (const each of jobs) line.add(each);
+  line.ripen(0);
+  for (let next = line.next("other", any); next !== undefined; next = line.next("other", any)) {
+    line.take("other", any);
+    line.park(next, 1, next.accountId === "quiet" ? "text" : "file");
+  }
+  expect([line.next("text", any), line.next("suspect", any)]).toEqual([jobs[2], undefined]);
+  expect(line.next("file", any)).toEqual(jobs[0]);
+  line.take("file", any);
+  // A resource has one job at a time, parked or not.
+  line.add(job("busy", { id: jobs[1]?.id ?? "" }));
+  line.ripen(0);
+  expect(line.next("other", any)).toBeUndefined();
+  line.end(jobs[0] ?? job("busy"), 1, undefined);
+  expect(line.next("file", any)).toEqual(jobs[1]);
 });

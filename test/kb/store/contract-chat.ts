@@ -281,6 +281,19 @@ export function chatContract(fixture: StoreFixture): void {
         await store.addChatJob({ ...job("fourth"), accountId: other.id }, 3);
         expect((await store.chatJobFigures(other.id)).waiting).toBe(1);
       }));
+
+    it("is read in turn with those of other accounts, which may be left out", () =>
+      alone(async (store) => {
+        const other = await store.ensureAccount("another");
+        for (const id of ["a", "b", "c"]) await store.addChatJob(job(id), 10);
+        for (const id of ["x", "y"]) await store.addChatJob({ ...job(id), accountId: other.id }, 10);
+        const ids = (jobs: readonly { readonly messageId: string }[]) =>
+          jobs.map(({ messageId }) => messageId);
+        const all = await store.chatJobs(10);
+        expect(ids(all)).toEqual(["a", "x", "b", "y", "c"]);
+        expect(ids(await store.chatJobs(2, [all[0]?.number ?? 0]))).toEqual(["b", "x"]);
+        expect(ids(await store.chatJobs(10, [], [accountId()]))).toEqual(["x", "y"]);
+      }));
   });
 
   it("a chunk that a search found is told by title and place, until its resource changes", async () => {

@@ -214,7 +214,9 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       switch (mediaType) {
         case "text/plain":
           if (await isPage(path, form)) return await extractPage(path, behalf);
-          return { text: await structured.layOut(await readText(path, charsMax, signal), form) };
+          return {
+            text: await structured.layOut(await readText(path, charsMax, signal), form, behalf.tenant),
+          };
         case "application/pdf":
           return await share(path, () => extractPdf(path, behalf, signal));
         case "image/png":

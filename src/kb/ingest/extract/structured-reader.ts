@@ -10,11 +10,13 @@ import type { TextForm } from "./text-form.ts";
 const INLINE_CHARS_MAX = 64 * 1024;
 /** Texts that may wait for the worker: each holds 2 million characters at most, and takes it up to two seconds. */
 const LINE_MAX = 64;
+/** Of one account, so that another one finds room. */
+const LINE_SHARE_MAX = 48;
 
 /** `structuredText`, of long texts in a thread of its own: of 2 million characters it takes seconds. */
 export interface StructuredReader {
   /** Throws `extractor_busy` when too many texts are waiting already. */
-  layOut(this: void, text: string, form: TextForm): Promise<string>;
+  layOut(this: void, text: string, form: TextForm, tenant?: readonly string[]): Promise<string>;
   /** Ends the thread; a text under way fails. */
   close(): void;
 }
@@ -25,6 +27,7 @@ export function openStructuredReader(): StructuredReader {
   const line = openGate({
     width: 1,
     lineMax: LINE_MAX,
+    shareMax: LINE_SHARE_MAX,
     full: () =>
       new KbsyncError("too many documents are waiting to be read", {
         code: "extractor_busy",
@@ -32,10 +35,10 @@ export function openStructuredReader(): StructuredReader {
       }),
   });
   return {
-    layOut: async (text, form) =>
+    layOut: async (text, form, tenant) =>
       text.length <= INLINE_CHARS_MAX || text.length > structuredCharsMax(form)
         ? structuredText(text, form)
-        : await line.run(() => worker.call("layOut", { text, form })),
+        : await line.run(() => worker.call("layOut", { text, form }), { path: tenant }),
     close: () => void worker.close(),
   };
 }

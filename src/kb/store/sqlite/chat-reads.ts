@@ -27,6 +27,7 @@ export interface ChatReads {
 interface ChatJobQuery {
   readonly limit: number;
   readonly except: readonly number[];
+  readonly exceptAccounts: readonly string[];
 }
 
 interface ResourcePlace {
@@ -57,9 +58,12 @@ export function prepareChatReads(db: Connection): ChatReads {
       created_at AS createdAt, after_turn AS afterTurn
     FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
     WHERE thread = ? AND linked_at >= ? ORDER BY position DESC, linked_at DESC, stored_file.token LIMIT ?`);
-  const selectJobs = db.prepare<[string, number], ChatJob>(`
+  const selectJobs = db.prepare<[string, string, number], ChatJob>(`
     SELECT number, account_id AS accountId, message_id AS messageId, body, created_ms AS createdMs, begun FROM chat_job
-    WHERE number NOT IN (SELECT value FROM json_each(?)) ORDER BY number LIMIT ?`);
+    JOIN (SELECT number AS waiting, row_number() OVER (PARTITION BY account_id ORDER BY number) AS turn FROM chat_job
+      WHERE number NOT IN (SELECT value FROM json_each(?)) AND account_id NOT IN (SELECT value FROM json_each(?)))
+      ON waiting = number
+    ORDER BY turn, number LIMIT ?`);
   const selectJobFigures = db.prepare<[string | null, string | null], ChatJobFigures>(`
     SELECT count(*) AS waiting, min(created_ms) AS oldestMs FROM chat_job WHERE ? IS NULL OR account_id = ?`);
   const selectResource = db.prepare<[string, string], ResourcePlace>(
@@ -92,7 +96,8 @@ export function prepareChatReads(db: Connection): ChatReads {
         });
       return { turns: turns.map(({ user, answer }) => ({ user, answer })), more, images };
     },
-    chatJobs: ({ limit, except }) => selectJobs.all(JSON.stringify(except), limit),
+    chatJobs: ({ limit, except, exceptAccounts }) =>
+      selectJobs.all(JSON.stringify(except), JSON.stringify(exceptAccounts), limit),
     chatJobFigures: (accountId) => {
       const account = accountId ?? null;
       return selectJobFigures.get(account, account) ?? { waiting: 0, oldestMs: null };

@@ -129,7 +129,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     thread: (query) => reader.call("thread", query),
     addTurn: (turn) => writer.call("addTurn", turn),
     addChatJob: (job, jobsMax, alongside) => writer.call("addChatJob", { job, jobsMax, alongside }),
-    chatJobs: (limit, except = []) => reader.call("chatJobs", { limit, except }),
+    chatJobs: (limit, except = [], exceptAccounts = []) =>
+      reader.call("chatJobs", { limit, except, exceptAccounts }),
     chatJobFigures: (accountId) => reader.call("chatJobFigures", accountId),
     beginChatJob: (number) => writer.call("beginChatJob", number),
     handBackChatJob: (number) => writer.call("handBackChatJob", number),
