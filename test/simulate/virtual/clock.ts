@@ -38,10 +38,21 @@ export const EPOCH_MS = Date.UTC(2026, 0, 1);
 /** More events than this in one simulation is a loop without end. */
 const EVENTS_MAX = 1_000_000;
 
-interface Entry extends Timer {
+class Entry implements Timer {
+  readonly atMs: number;
   readonly order: number;
   readonly owner: Owner;
   run: (() => void) | undefined;
+
+  constructor(atMs: number, order: number, owner: Owner, run: () => void) {
+    this.atMs = atMs;
+    this.order = order;
+    this.owner = owner;
+    this.run = run;
+  }
+  cancel(): void {
+    this.run = undefined;
+  }
 }
 
 const ALWAYS: Owner = { alive: true };
@@ -57,15 +68,7 @@ export function openClock(turn: () => Promise<void>): Clock {
 
   const add = (heap: Heap, atMs: number, owner: Owner, run: () => void): Timer => {
     order += 1;
-    const entry: Entry = {
-      atMs: Math.max(atMs, nowMs),
-      order,
-      owner,
-      run,
-      cancel: () => {
-        entry.run = undefined;
-      },
-    };
+    const entry = new Entry(Math.max(atMs, nowMs), order, owner, run);
     heap.push(entry);
     return entry;
   };

@@ -98,5 +98,10 @@ export function installGlobals(): void {
       return abort.signal;
     },
   });
+  // memfs asks for them at every step of a path, which is a system call each.
+  for (const name of ["getuid", "getgid"] as const) {
+    const id = process[name]?.();
+    Object.assign(process, { [name]: () => id });
+  }
   Object.defineProperty(Math, "random", { value: () => onStage().random.next() });
 }

@@ -203,14 +203,52 @@ function cryptoModule(): Module {
   return { ...module, default: module };
 }
 
-/** SQLite itself; a database that a crashed process leaves open is closed by the simulation. */
+/**
+ * SQLite itself; a database that a crashed process leaves open is closed by the simulation. A statement is compiled when it
+ * is first used: each start of a daemon prepares hundreds, and uses a few.
+ */
 function sqliteClass(): Call {
   class Database extends (RealDatabase as unknown as new (...facts: unknown[]) => RealDatabase.Database) {
     constructor(...facts: unknown[]) {
       super(...facts);
       // The class that holds it is SQLite's own: `this` is what it made.
       onStage().process.handles.add(this);
+      // One process at a time has a state folder: no lock is taken and given back at each look into the ledger.
+      this.pragma("locking_mode = EXCLUSIVE");
+    }
+    override prepare(text: string): never {
+      return new LazyStatement(() => super.prepare(text)) as never;
     }
   }
   return Database as unknown as Call;
+}
+
+/** A statement of SQLite's with the methods that `src` uses; any other is missing, which shows. */
+class LazyStatement {
+  #statement: RealDatabase.Statement | undefined;
+  #open: () => RealDatabase.Statement;
+
+  constructor(open: () => RealDatabase.Statement) {
+    this.#open = open;
+  }
+  #opened(): RealDatabase.Statement {
+    return (this.#statement ??= this.#open());
+  }
+  pluck(): this {
+    const open = this.#open;
+    this.#open = () => open().pluck();
+    return this;
+  }
+  get(...values: unknown[]): unknown {
+    return this.#opened().get(...values);
+  }
+  all(...values: unknown[]): unknown[] {
+    return this.#opened().all(...values);
+  }
+  iterate(...values: unknown[]): Iterable<unknown> {
+    return this.#opened().iterate(...values);
+  }
+  run(...values: unknown[]): RealDatabase.RunResult {
+    return this.#opened().run(...values);
+  }
 }

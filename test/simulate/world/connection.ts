@@ -47,46 +47,46 @@ export class SimulatedConnection extends Dispatcher {
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const { clock, process, timeoutMs, pass, onDelivered } = this.#options;
     const begunMs = clock.nowMs();
-    let over = false;
-    const fail = (error: Error): void => {
-      if (over) return;
-      over = true;
-      handler.onResponseError?.(controller, error);
+    const open: OpenExchange = {
+      fail: (error) => {
+        open.fail = undefined;
+        handler.onResponseError?.(controller, error);
+      },
     };
-    const controller = openController((reason) => fail(reason));
+    const controller = openController((reason) => open.fail?.(reason));
     handler.onRequestStart?.(controller, {});
     if (controller.aborted) return true;
 
     const leave = (body: Buffer): void => {
       // A process that died while it read the body sends nothing.
-      if (over || !process.alive) return;
+      if (open.fail === undefined || !process.alive) return;
       const request = { ...requestOf(options, body), begunMs, process: process.number };
       const passage = pass(request);
       const later = (ms: number, run: () => void): void => {
         clock.at(clock.nowMs() + ms, process, run);
       };
       if (passage.refused) {
-        later(passage.outMs, () => fail(broken("ECONNREFUSED")));
+        later(passage.outMs, breaking(open, "ECONNREFUSED"));
         return;
       }
-      later(timeoutMs, () => fail(broken("UND_ERR_HEADERS_TIMEOUT")));
+      later(timeoutMs, breaking(open, "UND_ERR_HEADERS_TIMEOUT"));
       // What is on its way arrives, whether or not the process that sent it still lives.
       clock.at(clock.nowMs() + passage.outMs, { alive: true }, () => {
         const delivery = passage.arrive();
         later(delivery.afterMs, () => {
-          if (over) return;
+          if (open.fail === undefined) return;
           if (delivery.kind === "broken") {
-            fail(broken("UND_ERR_SOCKET"));
+            open.fail(broken("UND_ERR_SOCKET"));
             return;
           }
           const answer = delivery.answer();
           onDelivered(request, answer);
-          over = true;
+          open.fail = undefined;
           deliver(handler, controller, answer, delivery.cut);
         });
       });
     };
-    bodyOf(options.body).then(leave, fail);
+    bodyOf(options.body).then(leave, (error: Error) => open.fail?.(error));
     return true;
   }
 
@@ -97,6 +97,16 @@ export class SimulatedConnection extends Dispatcher {
   override async destroy(): Promise<void> {
     await Promise.resolve();
   }
+}
+
+/** An exchange; it has no `fail` any more when it is over. */
+interface OpenExchange {
+  fail: ((error: Error) => void) | undefined;
+}
+
+/** Breaks an exchange off, if it is not over by then; what runs later holds on to nothing else of it. */
+function breaking(open: OpenExchange, code: string): () => void {
+  return () => open.fail?.(broken(code));
 }
 
 /** What an exchange is told, and whether it was broken off. */
@@ -140,17 +150,23 @@ async function bodyOf(body: unknown): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
+/** An address that is its own path, without reading it as a URL. */
+const PLAIN_PATH = /^\/[\w/-]*$/;
+const NO_QUERY = new URLSearchParams();
+
 function requestOf(
   { method, path, headers }: Dispatcher.DispatchOptions,
   body: Buffer,
 ): Omit<SentRequest, "begunMs" | "process"> {
-  const target = new URL(path, "http://simulated");
-  const docId = /^\/api\/rag\/resource\/([^/]+)$/.exec(target.pathname)?.[1];
+  const { pathname, searchParams } = PLAIN_PATH.test(path)
+    ? { pathname: path, searchParams: NO_QUERY }
+    : new URL(path, "http://simulated");
+  const docId = /^\/api\/rag\/resource\/([^/]+)$/.exec(pathname)?.[1];
   return {
-    operation: operationOf(method, target.pathname, docId),
+    operation: operationOf(method, pathname, docId),
     method,
-    path: target.pathname,
-    query: target.searchParams,
+    path: pathname,
+    query: searchParams,
     docId,
     headers: headers as Record<string, string>,
     body,

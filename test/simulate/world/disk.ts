@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { Volume } from "memfs";
+import type { Dirent } from "node:fs";
 import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
 import { SECOND } from "../history.ts";
@@ -54,6 +55,8 @@ export interface Disk {
 
   /** Paths of all files of the source that is here or away, sorted. */
   files(): readonly string[];
+  /** Paths at or below which something may have changed since this was asked last; "" is everything. */
+  takeChanged(): readonly string[];
   /** The bytes of a file of the source, wherever it is. */
   bytes(path: string): Buffer | undefined;
   isSpoilt(path: string): boolean;
@@ -97,6 +100,8 @@ export function openDisk(
   const mounts = openMounts();
   /** Folders over which another file system is mounted. */
   const covered = new Set<string>();
+  /** See `takeChanged`. */
+  let touched = [""];
   /** Of open files. */
   const devices = new Map<number, number>();
   if (isMounted) {
@@ -120,6 +125,7 @@ export function openDisk(
     } catch {
       return false;
     }
+    touched.push(...changed);
     for (const path of changed) disk.onChange(path);
     return changed.length > 0;
   };
@@ -250,12 +256,14 @@ export function openDisk(
     setRoot: (next) => {
       if (next === root) return;
       exchangeRoot(next);
+      touched.push("");
       disk.onChange("");
     },
     root: () => root,
     mount: (folder, state, changes = []) => {
       const path = folder === "" ? SOURCE_ROOT : `${SOURCE_ROOT}/${folder}`;
       const isOver = covered.delete(folder);
+      touched.push("");
       // The files of a mount that is not there cannot change but elsewhere.
       for (const [each, bytes] of changes) {
         volume.mkdirSync(dirname(at(each)), { recursive: true });
@@ -278,15 +286,21 @@ export function openDisk(
     files: () => {
       const found: string[] = [];
       const walk = (folder: string): void => {
-        for (const name of volume.readdirSync(at(folder)) as string[]) {
+        for (const entry of volume.readdirSync(at(folder), { withFileTypes: true }) as Dirent[]) {
+          const { name } = entry;
           const path = folder === "" || folder.endsWith("/") ? folder + name : `${folder}/${name}`;
-          if (volume.statSync(at(path)).isDirectory()) walk(path);
+          if (entry.isDirectory()) walk(path);
           else found.push(path);
         }
       };
       walk("");
       if (isDouble) walk(SECOND);
       return found.sort();
+    },
+    takeChanged: () => {
+      const paths = touched;
+      touched = [];
+      return paths;
     },
     bytes: (path) => (isFile(path) ? (volume.readFileSync(at(path)) as Buffer) : undefined),
     isSpoilt: (path) => [...spoilt.keys()].some((each) => path === each || path.startsWith(`${each}/`)),

@@ -28,6 +28,8 @@ export interface Expected {
 export interface Expectations {
   /** Something changed on the disk. */
   refresh(): void;
+  /** Another number whenever what is wanted may have changed. */
+  version(): number;
   /** All wanted files, by path. */
   all(): readonly Expected[];
   /** How many files at a place must have a resource: two at most, where two sources have one owner. */
@@ -64,20 +66,28 @@ export function openExpectations(
     readonly inode: number | undefined;
   }
   let known = new Map<string, Known>();
+  let all: readonly Expected[] = [];
+  let version = 0;
   let places = new Map<string, readonly Known[]>();
   const ignoresOf = (prefix: string): ((path: string) => boolean) => {
     const text = disk.bytes(`${prefix}${IGNORE_FILE}`)?.toString("utf8") ?? "";
     const ignored = ignore({ ignorecase: false }).add(text);
     return (path) => ignored.ignores(path.slice(prefix.length));
   };
+  let [first, second] = [ignoresOf(""), ignoresOf(SECOND)];
   return {
     refresh: () => {
-      const [first, second] = [ignoresOf(""), ignoresOf(SECOND)];
+      const changed = disk.takeChanged();
+      const isTouched = (path: string): boolean =>
+        changed.some((each) => each === "" || path === each || path.startsWith(`${each}/`));
+      if (isTouched(IGNORE_FILE)) first = ignoresOf("");
+      if (isTouched(`${SECOND}${IGNORE_FILE}`)) second = ignoresOf(SECOND);
       const isIgnored = (path: string): boolean => (path.startsWith(SECOND) ? second : first)(path);
       const wanted = disk.files().filter((path) => isDocument(path) && !isIgnored(path));
       known = new Map(
         wanted.map((path) => {
           const before = known.get(path);
+          if (before !== undefined && !isTouched(path)) return [path, before];
           // Renamed over: the name is another file's now.
           const inode = disk.inode(path);
           const isSame = before !== undefined && before.inode === inode;
@@ -98,9 +108,12 @@ export function openExpectations(
           return [path, { expected, sinceMs, inode }];
         }),
       );
+      all = [...known.values()].map(({ expected }) => expected);
+      version += 1;
       places = Map.groupBy(known.values(), ({ expected }) => expected.place);
     },
-    all: () => [...known.values()].map(({ expected }) => expected),
+    version: () => version,
+    all: () => all,
     countAt: (place) => places.get(place)?.filter(({ expected }) => expected.body !== undefined).length ?? 0,
     thereSinceMs: (place) => {
       const files = places.get(place);

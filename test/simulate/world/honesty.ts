@@ -14,11 +14,11 @@ export function askForStatus(world: World, { conditions, happenings }: History, 
   const spoilt = happenings.flatMap((each) => (each.kind === "spoil" ? [each.path] : []));
   const isSpoilt = (path: string): boolean =>
     spoilt.some((each) => path === each || path.startsWith(`${each}/`));
+  const mounts = happenings.filter((each) => each.kind === "mount");
   /** Nobody can see a file whose disk is away, or hidden by another one; it is found when that has ended. */
   const isAway = (path: string): boolean =>
-    happenings.some(
+    mounts.some(
       (each) =>
-        each.kind === "mount" &&
         (each.folder === "" || path.startsWith(`${each.folder}/`)) &&
         each.atMs <= clock.nowMs() &&
         clock.nowMs() <= each.atMs + each.forMs + UNNOTICED_MS,

@@ -181,8 +181,10 @@ export function openJudge(options: JudgeOptions): Judge {
   };
   const wordOf = ({ method, path, body }: SentRequest): string =>
     `${method} ${path} ${body.toString("latin1")}`;
-  const ours = (): readonly Resource[] =>
-    service.resources().filter(({ foreign, deleted }) => !foreign && !deleted);
+  const ours = recalled(
+    () => service.version(),
+    (): readonly Resource[] => service.resources().filter(({ foreign, deleted }) => !foreign && !deleted),
+  );
   const placeIn = (resource: Resource): string => placeOf(resource, options.owners);
   const isSame = (a: Resource, b: Resource): boolean =>
     a.title === b.title && placeIn(a) === placeIn(b) && bodyOf(a, service) === bodyOf(b, service);
@@ -317,7 +319,7 @@ export function openJudge(options: JudgeOptions): Judge {
       .map((stray) => `${stray.id} of ${placeIn(stray)} is too many`);
 
   /** The resource of each file, as far as there is one, and what is left. */
-  const paired = (): {
+  const pair = (): {
     readonly taken: ReadonlyMap<Expected, Resource | undefined>;
     readonly extra: readonly Resource[];
   } => {
@@ -339,6 +341,9 @@ export function openJudge(options: JudgeOptions): Judge {
     }
     return { taken, extra: [...left.values()].flat() };
   };
+  /** Whether files and resources fit is asked each second, and seldom has anything changed since. */
+  const version = (): string => `${service.version()} ${expectations.version()} ${options.chunkSize()}`;
+  const paired = recalled(version, pair);
   const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
     if (body === undefined) return [];
     if (only === undefined) return [`${path} has no resource`];
@@ -355,6 +360,14 @@ export function openJudge(options: JudgeOptions): Judge {
   /** The times of a file that was written in a whole second, as at the beginning, seem coarse. */
   const isOfWholeSecond = ({ body }: SentRequest): boolean =>
     expectations.all().some((file) => file.changedMs % 1000 === 0 && body.includes(basename(file.path)));
+  /** The files that differ, with their resources and what differs. */
+  const differing = recalled(version, () =>
+    [...paired().taken].flatMap(([file, only]) => {
+      const words = wordsOf(file, only);
+      return words.length === 0 ? [] : [{ file, only, words }];
+    }),
+  );
+
   const changed = (): void => {
     refusals = new Set();
     excused = new Set();
@@ -518,16 +531,26 @@ export function openJudge(options: JudgeOptions): Judge {
       const sources = acknowledged.get(path) ?? new Set();
       acknowledged.set(path, sources.add(source));
     },
-    wrong: (isCounted) =>
-      [...paired().taken].flatMap(([file, only]) => (isCounted(file) ? wordsOf(file, only) : [])),
+    wrong: (isCounted) => differing().flatMap(({ file, words }) => (isCounted(file) ? words : [])),
     behind: () =>
-      [...paired().taken].flatMap(([file, only]) => {
-        const words = wordsOf(file, only).join(", ");
-        return words === "" ? [] : [{ file, words, writtenMs: only && service.writtenMs(only.id) }];
-      }),
+      differing().map(({ file, only, words }) => ({
+        file,
+        words: words.join(", "),
+        writtenMs: only && service.writtenMs(only.id),
+      })),
     leftovers: () => leftovers,
     requests: () => requests,
     changes: () => changes,
+  };
+}
+
+/** Makes a value again only when the version of what it is made of is another one. */
+function recalled<T>(version: () => string | number, make: () => T): () => T {
+  let last: { readonly version: string | number; readonly value: T } | undefined;
+  return () => {
+    const now = version();
+    if (last?.version !== now) last = { version: now, value: make() };
+    return last.value;
   };
 }
 

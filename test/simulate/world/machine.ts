@@ -20,6 +20,8 @@ import type { SimulatedProcess } from "../virtual/stage.ts";
 export interface Machine {
   /** The state folder as it is now; another one after a crash. */
   stateDir(): string;
+  /** A text without the name of this machine's folder, which is another one in each run. */
+  withoutFolder(text: string): string;
   /** Begins a process. */
   boot(onEffect: (process: SimulatedProcess, name: string) => void): SimulatedProcess;
   /**
@@ -85,6 +87,7 @@ export function openMachine(): Machine {
   };
   return {
     stateDir: () => folder,
+    withoutFolder: (text) => text.replaceAll(base, "state"),
     boot: (onEffect) => {
       number += 1;
       const process: LivingProcess = {

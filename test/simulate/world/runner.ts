@@ -277,31 +277,43 @@ export function ownedBy(
 ): readonly string[] {
   const isSecond = place.startsWith(SECOND);
   const roots = second === first ? [SOURCE_ROOT, SECOND_ROOT] : [isSecond ? SECOND_ROOT : SOURCE_ROOT];
-  const query = ledgerOf(process)
-    ?.prepare<[string, string], string>(
-      `SELECT doc_id FROM files JOIN sources ON sources.id = files.source
-       WHERE sources.path = ? AND files.path = ? AND files.state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
-    )
-    .pluck();
+  const query = queryOf<[string, string], string>(
+    process,
+    `SELECT doc_id FROM files JOIN sources ON sources.id = files.source
+     WHERE sources.path = ? AND files.path = ? AND files.state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
+  );
   return roots.flatMap((root) => query?.all(root, isSecond ? place.slice(SECOND.length) : place) ?? []);
 }
 
 /** Whether the daemon can ask for the list: the ledger of a process has the collection's id. */
 export function knowsCollection(process: SimulatedProcess): boolean {
-  return ledgerOf(process)?.prepare("SELECT 1 FROM collections").get() !== undefined;
+  return queryOf<[], number>(process, "SELECT 1 FROM collections")?.get() !== undefined;
 }
 
 /** Whether the ledger of a process has a resource, as a file's or as one that is to go. Yes, when it is closed. */
 export function isOwned(process: SimulatedProcess, docId: string): boolean {
-  const ledger = ledgerOf(process);
-  if (ledger === undefined) return true;
-  const query = "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ?";
-  return ledger.prepare<[string, string]>(query).get(docId, docId) !== undefined;
+  const query = queryOf<[string, string], number>(
+    process,
+    "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ?",
+  );
+  return query === undefined || query.get(docId, docId) !== undefined;
 }
 
-function ledgerOf({ handles }: SimulatedProcess): Database.Database | undefined {
+const queries = new WeakMap<Database.Database, Map<string, Database.Statement>>();
+
+/** A query of one column over the ledger of a process, prepared once; undefined while that is closed. */
+function queryOf<P extends unknown[], R>(
+  { handles }: SimulatedProcess,
+  text: string,
+): Database.Statement<P, R> | undefined {
   for (const handle of handles) {
-    if (handle instanceof Database && handle.open && handle.name.endsWith("ledger.db")) return handle;
+    if (!(handle instanceof Database) || !handle.open || !handle.name.endsWith("ledger.db")) continue;
+    const known = queries.get(handle) ?? new Map<string, Database.Statement>();
+    queries.set(handle, known);
+    const query = known.get(text) ?? handle.prepare(text).pluck();
+    known.set(text, query);
+    // The text says what it is given and gives.
+    return query as Database.Statement<P, R>;
   }
   return undefined;
 }

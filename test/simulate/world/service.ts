@@ -75,6 +75,8 @@ export interface Service {
   /** The time of day as the service has it. */
   wallMs(): number;
   resources(): readonly Resource[];
+  /** Another number whenever what there is at the service has changed. */
+  version(): number;
   /** The list shows what was so many milliseconds ago. */
   setLag(ms: number): void;
   /** Told before a resource is deleted or changed. */
@@ -119,6 +121,14 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   const uploads = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
   const answered = new Map<string, { body: string; answer: Answer }>();
   let lagMs = 0;
+  let version = 0;
+  /** All, as they are now, once somebody has asked for them. */
+  let newestOfAll: readonly Resource[] | undefined;
+  /** What there is at the service is another thing from here on. */
+  const renew = (): void => {
+    version += 1;
+    newestOfAll = undefined;
+  };
   const normalise = normaliserOf(conditions.normalisation);
   const lagRandom = (conditions.listLagMs ?? 0) > 0 ? openRandom(`lag ${random.hex(8)}`) : undefined;
   /** From when on requests by its id find a resource. */
@@ -129,12 +139,20 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     high_accuracy: "c".repeat(23) + "3",
   };
 
+  /** A header's date; many answers fall into the same second. */
+  let date = { second: Number.NaN, text: "" };
+  const dateOf = (wallMs: number): string => {
+    const second = Math.floor(wallMs / 1000);
+    if (second !== date.second) date = { second, text: new Date(wallMs).toUTCString() };
+    return date.text;
+  };
   const newest = (id: string): Resource | undefined => versions.get(id)?.at(-1)?.resource;
   const put = (resource: Resource): void => {
     const before = versions.get(resource.id) ?? [];
     const atMs = clock.nowMs();
     const listedMs = lagRandom === undefined ? atMs : atMs + lagRandom.between(0, conditions.listLagMs ?? 0);
     versions.set(resource.id, [...before, { atMs, listedMs, resource }]);
+    renew();
   };
   const refuse = (status: number, message: string): Answer =>
     service.answer(status, { success: false, message, error: { code: `refused_${status}` } });
@@ -163,6 +181,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     if (bytes.length === 0) return refuse(400, "the file is empty");
     const url = `${FILES_URL}${random.hex(24)}`;
     uploads.set(url, { bytes, hash: createHash("sha256").update(bytes).digest("hex") });
+    renew();
     return service.answer(200, { success: true, file_url: url });
   };
 
@@ -406,6 +425,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const ours = service.resources().filter(({ foreign, deleted }) => !foreign && !deleted);
       const lost = ours.filter(() => random.chance(share));
       for (const { id } of lost) versions.delete(id);
+      renew();
       return lost;
     },
     wallMs: () => Math.floor(clock.nowMs() + BEGIN_MS + conditions.skewMs),
@@ -413,7 +433,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       status,
       headers: {
         "content-type": "application/json",
-        date: new Date(service.wallMs()).toUTCString(),
+        date: dateOf(service.wallMs()),
         ...headers,
       },
       text: typeof body === "string" ? body : JSON.stringify(body),
@@ -455,7 +475,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       if (ms > 0 && word !== undefined) working.add(word);
       return ms;
     },
-    resources: () => [...versions.values()].flatMap((each) => each.at(-1)?.resource ?? []),
+    resources: () => (newestOfAll ??= [...versions.values()].flatMap((each) => each.at(-1)?.resource ?? [])),
+    version: () => version,
     setLag: (ms) => {
       lagMs = ms;
     },

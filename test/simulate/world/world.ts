@@ -56,7 +56,8 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
   const service = openService(clock, openRandom(`service ${seed}`), conditions);
   const watching = openWatching(clock, openRandom(`watch ${seed}`), disk, conditions.mounted === true);
   const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation));
-  const note = (line: () => string): void => tell(`${clock.nowMs().toFixed(3)} ${line()}`);
+  const note = (line: () => string): void =>
+    tell(`${clock.nowMs().toFixed(3)} ${machine.withoutFolder(line())}`);
   const network = openNetwork({
     clock,
     random: openRandom(`network ${seed}`),
