@@ -395,7 +395,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "old-rows-trusted",
     does: "rows of an old ledger whose file is not at its path, or cannot be read, count as they were",
     patches: [
-      patch("adopt-source.ts", "const unseen = whole ?", "const unseen = whole && entries.length < 0 ?"),
+      patch(
+        "adopt-source.ts",
+        "const questioned = whole ?",
+        "const questioned = whole && entries.length < 0 ?",
+      ),
     ],
   },
   {
