@@ -189,6 +189,35 @@ describe("a client that goes away", () => {
   });
 });
 
+it("remembers nothing of an answer whose client went away before it was stored", async () => {
+  const held = Promise.withResolvers<void>();
+  let reads = 0;
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    thread: async (query) => {
+      reads += 1;
+      if (reads === 1) await held.promise;
+      return store.thread(query);
+    },
+  });
+  // No model: nothing between here and the store asks whether anybody waits.
+  const plain = await openAsking(undefined, {}, { wrapStore });
+  const leaving = new AbortController();
+  const gone = begin(plain, { user: "First?", thread_id: "left" }, leaving.signal);
+  await vi.waitFor(() => expect(reads).toBe(1), { timeout: 10_000 });
+  leaving.abort();
+  await expect(gone).rejects.toThrow(/abort/i);
+  // What comes behind the end of a connection is read behind it.
+  for (let times = 0; times < 3; times += 1) await plain.send("GET", "/v1/queues");
+  held.resolve();
+  expect((await ask(plain, { user: "Second?", thread_id: "left" })).status).toBe(200);
+  const { id: accountId } = await plain.store.ensureAccount("local");
+  const query = { accountId, agentId: "default", threadId: "left", turnsMax: 9, charsMax: 9999 };
+  const memory = await plain.store.thread({ ...query, imagesMax: 9, imagesSinceIso: "" });
+  expect(memory.turns.map(({ user }) => user)).toEqual(["Second?"]);
+  await plain.close();
+});
+
 describe("an answer that was stored", () => {
   it("is given though its image cannot be put in its place, and the image is not lost", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-keep-"));

@@ -223,6 +223,44 @@ describe("draining", () => {
     expect(left).toEqual({ begun: 1, status: "queued" });
   });
 
+  it("begins no document that came to its turn after the end began", async () => {
+    const held = Promise.withResolvers<void>();
+    const [holding, changed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let begun = 0;
+    const running = await open({
+      wrapStore: (store) => ({
+        ...store,
+        updateResource: async (...given) => {
+          holding.resolve();
+          await held.promise;
+          return await store.updateResource(...given).finally(changed.resolve);
+        },
+        beginJob: async (number) => {
+          begun += 1;
+          return store.beginJob(number);
+        },
+        close: async () => {
+          // The queue has ended, and now the turn comes that a document waited for.
+          held.resolve();
+          await changed.promise;
+          for (let looks = 0; looks < 3; looks += 1) await store.queuedJobs(0, 1);
+          await store.close();
+        },
+      }),
+    });
+    // Not one of those that are done in a moment, which need no job.
+    const body = createBody({ collection_details: "moderate" });
+    const { json } = await running.send("POST", "/api/rag/resource", { body });
+    const path = `/api/rag/resource/${json.data._id}`;
+    const first = running.send("PUT", path, { body: { content: "First words." } });
+    await holding.promise;
+    const headers = { prefer: "respond-async" };
+    const later = await running.send("PUT", path, { body: { content: "Later words." }, headers });
+    expect(later.status).toBe(202);
+    await Promise.all([expect(first).rejects.toThrow(), running.service.close(1)]);
+    expect(begun).toBe(0);
+  });
+
   it("does not wait for idle connections", async () => {
     const running = await open();
     const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
