@@ -95,10 +95,12 @@ export interface ServiceLimits {
   /** Connections open at once from one address. Default 512, a quarter of all. */
   readonly connectionsPerAddress: number;
   /**
-   * How long a request may take to arrive. A bulk create may take as long as it likes, if never so long passes without a byte
-   * while the service is ready to read on. Default 5 minutes: the slowest line we serve (1 Mbit/s) carries 32 MB in it.
+   * How long a request may take to arrive. Of a bulk create, how long may pass without a byte while the service is ready to
+   * read on. Default 5 minutes: the slowest line we serve (1 Mbit/s) carries 32 MB in it.
    */
   readonly requestMs: number;
+  /** How long a bulk create may take in all. Default 6 hours. */
+  readonly bulkMs: number;
   /** How long an answer waits for a client that does not read on. Default 2 minutes. */
   readonly answerIdleMs: number;
   /** How long closing waits for requests under way. Default 10 s. */
@@ -115,6 +117,7 @@ export const DEFAULT_LIMITS: ServiceLimits = {
   ingests: 512,
   connectionsPerAddress: 512,
   requestMs: 300_000,
+  bulkMs: 6 * 3_600_000,
   answerIdleMs: 120_000,
   drainMs: 10_000,
 };

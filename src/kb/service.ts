@@ -259,6 +259,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       filesNeedKey: options.filesNeedKey ?? false,
       connectionsPerAddress: limits.connectionsPerAddress,
       requestMs: limits.requestMs,
+      bulkMs: limits.bulkMs,
       answerIdleMs: limits.answerIdleMs,
       ...(observer && {
         onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),

@@ -35,8 +35,6 @@ const BAD_LINES_MAX = 1000;
  * turns (bench/hostile-account.ts).
  */
 const SLICE_MS = 2;
-/** Longest time of a bulk: one whose lines dribble in would hold its place for ever. */
-const BULK_MS_MAX = 6 * 3_600_000;
 /**
  * Answer kept for a client that sends everything before it reads anything: some 50,000 lines. Beyond that no further line
  * is read until it does.
@@ -106,13 +104,23 @@ function takeTime(
   });
 }
 
-/** The pieces of a body, asked for as lines are taken. Throws `request_timeout` when one is waited for too long. */
-async function* piecesOf(body: Readable, idleMs: number): AsyncGenerator<Buffer> {
+/**
+ * The pieces of a body, asked for as lines are taken. Throws `request_timeout` when one is waited for too long, and when the
+ * body takes too long as a whole: one that dribbles in, be it a line without end, would hold its place for ever.
+ */
+async function* piecesOf(
+  body: Readable,
+  { requestMs: idleMs, bulkMs }: Pick<HttpParts, "requestMs" | "bulkMs">,
+): AsyncGenerator<Buffer> {
+  const endMs = performance.now() + bulkMs;
   // Destroyed, it would take the connection with it, and the answer.
   const source: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
   try {
     for (;;) {
-      const read = await within(source.next(), idleMs, () => stalled(idleMs));
+      const leftMs = endMs - performance.now();
+      if (leftMs <= 0) throw tooLong(bulkMs);
+      const late = (): Refusal => (leftMs < idleMs ? tooLong(bulkMs) : stalled(idleMs));
+      const read = await within(source.next(), Math.min(idleMs, leftMs), late);
       if (read.done === true) return;
       yield read.value;
     }
@@ -145,7 +153,7 @@ async function* answerLines(
   const { accountId } = callerOf(request);
   const isAsync = asyncPreference(request.headers) !== undefined;
   // Given on as it came, by the parser above.
-  const pieces = piecesOf(request.body as Readable, parts.requestMs);
+  const pieces = piecesOf(request.body as Readable, parts);
   const memory = request.underWay ?? undefined;
   const lines = linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory);
   const bounds = {
@@ -155,7 +163,6 @@ async function* answerLines(
   };
   const count = { lines: 0, created: 0, repeated: 0, failed: 0 };
   let badLines = 0;
-  const startMs = performance.now();
   const text = ({ isRepeated, outcome }: Answered): string => {
     count.lines += 1;
     if (isRepeated) count.repeated += 1;
@@ -173,7 +180,6 @@ async function* answerLines(
       yield text(answered);
       if (isUnreadable(answered.outcome)) badLines += 1;
       if (badLines >= BAD_LINES_MAX) throw tooManyBadLines();
-      if (performance.now() - startMs > BULK_MS_MAX) throw tooLong();
       await slice.pause();
     }
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
@@ -199,8 +205,8 @@ function tooManyBadLines(): Refusal {
   );
 }
 
-function tooLong(): Refusal {
-  return new Refusal("request_timeout", `The body took longer than ${BULK_MS_MAX / 3_600_000} hours.`, {
+function tooLong(bulkMs: number): Refusal {
+  return new Refusal("request_timeout", `The body took longer than ${bulkMs / 3_600_000} hours.`, {
     hint: "Send the lines that were not answered in another request.",
   });
 }

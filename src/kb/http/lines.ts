@@ -2,6 +2,10 @@ import { openByteBlock } from "../../lib/byte-block.ts";
 import { Refusal } from "../resources/refusal.ts";
 
 const NEWLINE = 0x0a;
+/** Longest line that is looked at for being blank. A longer one is passed on, to whoever looks at lines off the event loop. */
+const BLANK_BYTES_MAX = 1024;
+/** Blank lines in a row that are left out. More would be read without a turn of the event loop, for nothing. */
+const BLANK_LINES_MAX = 1000;
 
 /** A line of a body. */
 export interface Line {
@@ -19,7 +23,7 @@ export interface LineMemory {
 
 /**
  * Splits a stream into lines, keeping no more than one of them. Throws `body_too_large` once the stream is longer than
- * `bytesMax`, and what the stream and `memory.hold` throw.
+ * `bytesMax`, `invalid_body` after too many blank lines in a row, and what the stream and `memory.hold` throw.
  */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,
@@ -30,12 +34,22 @@ export async function* linesOf(
   const block = openByteBlock(lineBytesMax);
   let number = 0;
   let total = 0;
+  let blankLines = 0;
 
   const end = (): Line | undefined => {
     number += 1;
     const bytes = block.take();
-    if (bytes === undefined || !isBlank(bytes)) return { number, bytes };
+    if (bytes === undefined || !isBlank(bytes)) {
+      blankLines = 0;
+      return { number, bytes };
+    }
     memory.release(bytes.length);
+    blankLines += 1;
+    if (blankLines > BLANK_LINES_MAX)
+      throw new Refusal(
+        "invalid_body",
+        `The body: more than ${BLANK_LINES_MAX} of its lines in a row are blank.`,
+      );
     return undefined;
   };
   const add = (part: Buffer): void => {
@@ -68,5 +82,7 @@ export async function* linesOf(
 }
 
 function isBlank(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+  return (
+    bytes.length <= BLANK_BYTES_MAX && bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)
+  );
 }

@@ -36,6 +36,8 @@ export interface HttpParts {
   readonly connectionsPerAddress: number;
   /** How long a request may take to arrive; a bulk create, between two of its bytes. */
   readonly requestMs: number;
+  /** How long a bulk create may take in all. */
+  readonly bulkMs: number;
   /** How long an answer may wait for its client to read on. */
   readonly answerIdleMs: number;
   /** Hears of each request that is over; see `ServiceObserver`. */

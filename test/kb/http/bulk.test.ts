@@ -276,6 +276,29 @@ describe("the time a bulk create may take", () => {
     expect(lines.at(-1)).toEqual({ summary: { lines: 2, created: 2, repeated: 0, failed: 0, message } });
   });
 
+  it("ends as a whole, though its bytes never pause: a line without end holds no place for ever", async () => {
+    const brief = await openRunning({ limits: { requestMs: LONG_MS, bulkMs: LONG_MS } });
+    try {
+      const headers = { pauthkey: brief.key, "content-type": "application/x-ndjson" };
+      const sent = httpRequest(brief.url + PATH, { method: "POST", headers });
+      const dribble = setInterval(() => sent.write("x"), LONG_MS / 20);
+      sent.write(`${line("made")}{`);
+      const [response] = await once(sent, "response");
+      const lines: Outcome[] = (await textOf(response).finally(() => clearInterval(dribble)))
+        .trim()
+        .split("\n")
+        .map((each) => JSON.parse(each));
+      sent.destroy();
+      const message = expect.stringContaining("took longer than");
+      expect(lines).toEqual([
+        expect.objectContaining({ status: 201 }),
+        { summary: { lines: 1, created: 1, repeated: 0, failed: 0, message } },
+      ]);
+    } finally {
+      await brief.close();
+    }
+  });
+
   it("is that of any request for other bodies", async () => {
     const socket = connect(Number(new URL(hasty.url).port), "127.0.0.1");
     socket.write(

@@ -32,6 +32,25 @@ describe("lines of a body that comes byte by byte", () => {
     expect(await linesIn(text)).toEqual(lines);
   });
 
+  it("are left out where up to 1000 in a row are blank, and refused beyond", async () => {
+    const blank = "\n".repeat(1000);
+    const lines: number[] = [];
+    const bytes = Buffer.from(`${blank}a\n${blank}b\n${blank}\n`);
+    const read = async (): Promise<void> => {
+      for await (const { number } of linesOf(oneByOne(bytes.toString()), 100, bytes.length))
+        lines.push(number);
+    };
+    await expect(read()).rejects.toMatchObject({ refusal: "invalid_body" });
+    expect(lines).toEqual([1001, 2002]);
+  });
+
+  it("are blank only where they are short: of a long one whoever parses it says so, elsewhere", async () => {
+    const long = " ".repeat(2000);
+    const lines: (number | undefined)[] = [];
+    for await (const { bytes } of linesOf(oneByOne(`${long}\n`), 4000, 4000)) lines.push(bytes?.length);
+    expect(lines).toEqual([2000]);
+  });
+
   it("are refused where they are too many bytes together", async () => {
     await expect(linesIn("moon\n".repeat(201))).rejects.toMatchObject({ refusal: "body_too_large" });
   });
