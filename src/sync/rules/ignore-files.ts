@@ -61,17 +61,14 @@ interface Known {
 interface Read {
   readonly version: IgnoreVersion;
   readonly own: readonly Pattern[];
-  /** Touched so shortly before it was read that, where file times are coarse, a later change may not show in them. */
-  readonly isFresh: boolean;
 }
 
 /** Times of files are as coarse as this on some file systems (FAT). */
 const COARSE_MS = 2000;
 
 const ABSENT: Read = {
-  version: { hash: undefined, patterns: [], stamp: "" },
+  version: { hash: undefined, patterns: [], stamp: "", isFresh: false },
   own: [],
-  isFresh: false,
 };
 
 /**
@@ -127,15 +124,15 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
     if (stats?.isFile() !== true) return ABSENT;
     const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
     const before = files.get(folder);
-    if (before?.version.stamp === stamp && !before.isFresh) return before;
+    if (before?.version.stamp === stamp && !before.version.isFresh) return before;
     if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
     const isFresh = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) < COARSE_MS;
     const own = parseIgnoreFile(readFileSync(`${root}/${file}`, "utf8"), folder, file);
     const patterns = own.map(({ pattern }) => pattern);
     // A file without a pattern has the rules of none.
     const name = patterns.length === 0 ? undefined : hash("sha256", patterns.join("\n"));
-    const version = { hash: name, patterns, stamp };
-    const read = { version, own, isFresh };
+    const version = { hash: name, patterns, stamp, isFresh };
+    const read = { version, own };
     files.set(folder, read);
     return read;
   };

@@ -8,6 +8,8 @@ export interface IgnoreVersion {
   readonly patterns: readonly string[];
   /** Changes when the file is touched. */
   readonly stamp: string;
+  /** Touched so shortly before it was read that, where file times are coarse, a later change may not show in them. */
+  readonly isFresh: boolean;
 }
 
 /** An ignore file that came into force; without a hash it went out of force. */
@@ -86,17 +88,27 @@ export function openIgnoreSettling({
   const known = new Map<FolderPath, InForce>(
     [...inForce].map(([folder, hash]) => [folder, { hash, patterns: undefined }]),
   );
+  /** Stamps of the files without a pattern that counted. */
+  const blank = new Map<FolderPath, string>();
   const changing = new Map<FolderPath, Changing>();
   const settled = new Map<FolderPath, string | undefined>();
   let asked = new Set<FolderPath>();
   let rest: IgnoreRest | undefined;
 
-  const enforce = (folder: FolderPath, { hash, patterns }: IgnoreVersion): void => {
+  const enforce = (
+    folder: FolderPath,
+    { hash, patterns, stamp }: Pick<IgnoreVersion, "hash" | "patterns" | "stamp">,
+  ): void => {
     if (known.get(folder)?.hash !== hash) settled.set(folder, hash);
     changing.delete(folder);
+    blank.delete(folder);
+    if (hash === undefined && stamp !== "") blank.set(folder, stamp);
     if (hash === undefined) known.delete(folder);
     else known.set(folder, { hash, patterns });
   };
+  /** A file without a pattern that was just made: nobody knows what its writer is about to leave out. */
+  const mayBeBegun = (folder: FolderPath, { hash, stamp, isFresh }: IgnoreVersion): boolean =>
+    hash === undefined && isFresh && blank.get(folder) !== stamp;
   const isOverdue = (folder: FolderPath): boolean =>
     now() - (changing.get(folder)?.firstMs ?? now()) >= CEILING_MS;
 
@@ -109,7 +121,9 @@ export function openIgnoreSettling({
       const nowMs = now();
       const isAsSeen = seen?.mark === mark;
       // A version that never counted may have been about to leave something out: it is not undone at once.
-      const undoes = isAsSeen ? seen.isLooser : seen !== undefined && isLooser(seen.patterns, version);
+      const undoes = isAsSeen
+        ? seen.isLooser
+        : mayBeBegun(folder, version) || (seen !== undefined && isLooser(seen.patterns, version));
       const isBack = before?.hash === version.hash;
       if (isBack && !undoes) {
         enforce(folder, version);

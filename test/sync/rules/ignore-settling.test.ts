@@ -196,6 +196,30 @@ describe("at a start", () => {
     expect(rules.takeSettled(true)).toEqual([{ folder: "d", hash: undefined }]);
   });
 
+  it("one without patterns is waited for when it was touched a moment ago: the rest may be about to be written", async () => {
+    put(".kbsyncignore", "# header\n");
+    const rules = open();
+    expect(await seen(rules)).toEqual([]);
+    expect(rules.takeIgnoreRest()).toEqual({ atMs: nowMs + TIMING.looserRulesMs, isOverdue: false });
+    put(".kbsyncignore", "# header\nsecret/\n");
+    expect(await seen(rules)).toEqual([]);
+    nowMs += SETTLE_MS;
+    expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
+  });
+
+  it("one without patterns is waited for once after each touch", async () => {
+    put(".kbsyncignore", "");
+    const rules = open();
+    for (const touch of ["", "# header\n"]) {
+      put(".kbsyncignore", touch);
+      expect(await seen(rules)).toEqual([]);
+      nowMs += TIMING.looserRulesMs;
+      expect(await seen(rules)).toEqual(EVERYTHING);
+      expect(await seen(rules)).toEqual(EVERYTHING);
+    }
+    expect(rules.takeSettled(true)).toEqual([]);
+  });
+
   it("a new one settles first, and rules of a folder that is gone are forgotten", async () => {
     const inForce = await inForceAfter({ "d/.kbsyncignore": "b.md\n" });
     rmSync(join(root, "d"), { recursive: true });
