@@ -40,6 +40,13 @@ describe("images as models get them", () => {
     expect(content.length).toBeLessThan(5_000_000);
   });
 
+  it("stay PNG where that is small", async () => {
+    const user_urls = [await upload(await noise(40).png().toBuffer(), "small.png")];
+    expect((await ask(running, { user: "What?", user_urls })).status).toBe(200);
+    const content = JSON.stringify(endpoint.requests.at(-1)?.messages.at(-1)?.content);
+    expect(content).toContain("data:image/png;base64,");
+  });
+
   it("are counted as they are sent, not as they came", async () => {
     // Three bits a pixel as they come, and much more in the form in which they are sent.
     const blackOrWhite = (value: number): number => (value < 128 ? 0 : 255);

@@ -50,6 +50,12 @@ describe("where a text is cut", () => {
       110,
       [`# A\n\n${sentence(60)}`, `# B\n\n${sentence(30)}\n\n${sentence(55)}`],
     ],
+    ...["===", "---"].map((line): [string, string, number, readonly string[]] => [
+      `at a heading that is underlined with ${line}`,
+      `${sentence(20)}\n\n${sentence(30)}\n\nTides\n${line}\n\n${sentence(20)}\n\n${sentence(40)}`,
+      100,
+      [`${sentence(20)}\n\n${sentence(30)}`, `Tides\n${line}\n\n${sentence(20)}\n\n${sentence(40)}`],
+    ]),
     ["at blank lines", `${sentence(60)}\n\n${sentence(60)}`, 100, [sentence(60), sentence(60)]],
     ["at a line that ends a sentence", `${sentence(60)}\n${sentence(60)}`, 100, [sentence(60), sentence(60)]],
     [
@@ -120,6 +126,7 @@ describe("what stays together", () => {
     ["a heading and its text", `## Heading\n\n${sentence(70)}`],
     ["a heading, its subheading and its text", `## Heading\n\n### Sub\n\n${sentence(60)}`],
     ["an underlined heading and its text", `Heading\n-------\n\n${sentence(70)}`],
+    ["a quote", lines(4, "> ")],
     ["a paragraph of wrapped lines", `${"several words ".repeat(4)}\nrun on here.`],
   ])("%s that fits into a chunk", (_name, block) => {
     expect(block.length).toBeLessThanOrEqual(120);

@@ -54,6 +54,18 @@ describe("sums by place", () => {
     );
   });
 
+  it("count the first and the last place of a range, and none beside it", () => {
+    for (const entries of [0, 10_000]) {
+      sums.begin({ first: 10, size: 5, entries, allowed: undefined });
+      sums.add(listOf([9, 10, 14, 15]), 2);
+      expect(sums.largest(9)).toEqual([
+        { place: 0, sum: 2 },
+        { place: 4, sum: 2 },
+      ]);
+      sums.end();
+    }
+  });
+
   it("are found among very many, also where every sixteenth place tells another story", () => {
     const size = 50_000;
     for (const entries of [0, size]) {
