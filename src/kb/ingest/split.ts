@@ -18,6 +18,8 @@ import type { Model } from "./model.ts";
 export const INLINE_CHARS_MAX = 64 * 1024;
 /** Long texts that may wait for the chunking worker: each may hold 32 MB. */
 const LONG_LINE_MAX = 64;
+/** Of one account, so that another one finds room. */
+const LONG_SHARE_MAX = 48;
 /** Texts whose meaning is looked at, at once: the model works in a thread of its own, one after the other. */
 const MEANING_WIDTH = 2;
 /** Texts shown to a language model at once: it is slow, and may charge or limit. */
@@ -29,6 +31,8 @@ const ASKING_WIDTH = 2;
 const AGENTIC_MS = 10 * 60_000;
 /** Texts that may wait for either: as many requests as the server takes at once. */
 const MEANING_LINE_MAX = 1024;
+/** Of one account. */
+const MEANING_SHARE_MAX = 768;
 /**
  * Units whose meaning is looked at in one text: some 40 s of the local model on two cores. Units of a longer text are
  * longer; where they would be longer than half a chunk (from 0.5 to 1 MB at the default size) the structure decides.
@@ -71,9 +75,10 @@ export interface SplitterParts {
 export function openSplitter(parts: SplitterParts): Splitter {
   const { model, language, busy, onOtherStrategy, stepMs = STEP_MS, agenticMs = AGENTIC_MS } = parts;
   const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
-  const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, full: busy });
-  const meaning = openGate({ width: MEANING_WIDTH, lineMax: MEANING_LINE_MAX, full: busy });
-  const asking = openGate({ width: ASKING_WIDTH, lineMax: MEANING_LINE_MAX, full: busy });
+  const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, shareMax: LONG_SHARE_MAX, full: busy });
+  const line = { lineMax: MEANING_LINE_MAX, shareMax: MEANING_SHARE_MAX, full: busy };
+  const meaning = openGate({ width: MEANING_WIDTH, ...line });
+  const asking = openGate({ width: ASKING_WIDTH, ...line });
   const stop = new AbortController();
 
   const recursive = (text: string, settings: Settings, options: WorkOptions): Promise<readonly Span[]> =>

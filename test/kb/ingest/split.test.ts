@@ -93,6 +93,18 @@ describe("splitting", () => {
     expect(told).toEqual([]);
   });
 
+  it("has room for another account's long text, however many one account brings", async () => {
+    const splitter = open(undefined, false);
+    const text = SEA.repeat(Math.ceil(INLINE_CHARS_MAX / SEA.length) + 1);
+    const split = (account: string) =>
+      splitter.split(text, settings("recursive"), { tenant: [account, "owner"] });
+    const outcomes = Promise.allSettled(Array.from({ length: 80 }, () => split("busy")));
+    expect((await split("other")).spans.length).toBeGreaterThan(0);
+    const refused = (await outcomes).filter(({ status }) => status === "rejected");
+    // One is split, 48 wait.
+    expect(refused).toHaveLength(80 - 49);
+  });
+
   it("asks a language model where a passage begins, and keeps the text verbatim", async () => {
     const splitter = open(hashedEmbedder(), true);
     const asked = settings("agentic", 500, 50);
