@@ -20,7 +20,7 @@ export interface WebhookStore {
   /**
    * Deliveries due by then, at most so many of one endpoint, none of `underWay`: those that are tried again, then new ones, both
    * oldest first. New ones are due whatever the clock says. Those to addresses of their own count as of one endpoint together:
-   * `fullHosts` leaves out those for which there is no room.
+   * `fullHosts` and `fullAccounts` leave out those for which there is no room.
    */
   dueDeliveries(query: DueQuery): Promise<readonly Delivery[]>;
   /**
@@ -105,6 +105,7 @@ export interface NewDelivery {
 
 export interface Delivery {
   readonly number: number;
+  readonly accountId: string;
   /** Undefined where it goes to an address of its own. */
   readonly endpointId: string | undefined;
   readonly enabled: boolean;
@@ -125,6 +126,8 @@ export interface DueQuery {
   readonly underWay: readonly number[];
   /** Hosts, as `URL.host` has them, of addresses that no message is asked for. */
   readonly fullHosts: readonly string[];
+  /** Accounts whose messages are not asked for. Default: none. */
+  readonly fullAccounts?: readonly string[];
 }
 
 /**

@@ -1,3 +1,4 @@
+import { fitsShare } from "../../lib/shares.ts";
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import type { Store } from "../store/store.ts";
 import type { Delivery, DeliveryOutcome } from "../store/webhooks.ts";
@@ -6,7 +7,7 @@ import { longestWaitsMs, nextWaitMs } from "./schedule.ts";
 import { sendDelivery } from "./send.ts";
 import type { Attempt, SendParts } from "./send.ts";
 
-/** Attempts at once; each holds a socket for up to the timeout. */
+/** Attempts at once; each holds a socket for up to the timeout. No account has all of them (`openShares`). */
 const ATTEMPTS_MAX = 32;
 /** Of them those of one endpoint, or of one host of addresses given with messages: a slow one takes not all. */
 const PER_ENDPOINT_MAX = 4;
@@ -52,7 +53,10 @@ export function openCourier(parts: CourierParts): Courier {
   const stop = new AbortController();
   const { signal } = stop;
   const fortunes = openFortunes();
-  const running = new Map<number, { readonly line: string; readonly work: Promise<void> }>();
+  const running = new Map<
+    number,
+    { readonly accountId: string; readonly line: string; readonly work: Promise<void> }
+  >();
   let isLimited = false;
 
   const carry = async (delivery: Delivery): Promise<void> => {
@@ -75,22 +79,33 @@ export function openCourier(parts: CourierParts): Courier {
         // After a failure of the store this waits: what was sent must not be sent again in a tight loop.
         watch.wake();
       });
-    running.set(delivery.number, { line: lineOf(delivery), work });
+    running.set(delivery.number, { accountId: delivery.accountId, line: lineOf(delivery), work });
+  };
+  const hasRoom = (accountId: string): boolean => {
+    const own = [...running.values()].filter((each) => each.accountId === accountId).length;
+    return fitsShare(ATTEMPTS_MAX, running.size, own, 1);
   };
   /** Begins what is due and has room; whether there was anything. */
   const startDue = async (): Promise<boolean> => {
     const busy = new Map<string, number>();
     for (const { line } of running.values()) busy.set(line, (busy.get(line) ?? 0) + 1);
     const fullHosts = [...busy].flatMap(([line, count]) => (count < PER_ENDPOINT_MAX ? [] : [line]));
-    const underWay = [...running.keys()];
-    const query = { nowMs: steadyMs(), perEndpoint: PER_ENDPOINT_MAX, underWay, fullHosts };
+    const accounts = new Set([...running.values()].map(({ accountId }) => accountId));
+    const query = {
+      nowMs: steadyMs(),
+      perEndpoint: PER_ENDPOINT_MAX,
+      underWay: [...running.keys()],
+      fullHosts,
+      fullAccounts: [...accounts].filter((accountId) => !hasRoom(accountId)),
+    };
     const due = await store.dueDeliveries(query);
     let begun = false;
-    for (const delivery of due) {
+    for (const delivery of inTurns(due, busy)) {
       if (signal.aborted || running.size >= ATTEMPTS_MAX) break;
       const line = lineOf(delivery);
       const ofLine = busy.get(line) ?? 0;
-      if (ofLine >= PER_ENDPOINT_MAX || running.has(delivery.number)) continue;
+      if (ofLine >= PER_ENDPOINT_MAX || running.has(delivery.number) || !hasRoom(delivery.accountId))
+        continue;
       busy.set(line, ofLine + 1);
       start(delivery);
       begun = true;
@@ -124,6 +139,17 @@ export function openCourier(parts: CourierParts): Courier {
 /** What bounds its attempts: its endpoint, or the address it goes to. */
 function lineOf({ endpointId, target }: Delivery): string {
   return endpointId ?? URL.parse(target.url)?.host ?? "";
+}
+
+/** Lines that have fewer attempts under way go first, so that some that never answer leave the others their turn. Pure. */
+function inTurns(due: readonly Delivery[], busy: ReadonlyMap<string, number>): readonly Delivery[] {
+  const places = new Map(busy);
+  const placed = due.map((delivery) => {
+    const place = places.get(lineOf(delivery)) ?? 0;
+    places.set(lineOf(delivery), place + 1);
+    return { delivery, place };
+  });
+  return placed.toSorted((a, b) => a.place - b.place).map(({ delivery }) => delivery);
 }
 
 /** What is to become of a delivery after an attempt. Pure. */

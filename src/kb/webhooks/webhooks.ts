@@ -104,6 +104,7 @@ function testOf(endpoint: Endpoint, nowMs: number): Delivery {
   const data = { endpointId: endpoint.id };
   return {
     number: 0,
+    accountId: endpoint.accountId,
     endpointId: endpoint.id,
     enabled: true,
     endpointState: undefined,

@@ -300,6 +300,19 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await found(["a.example:8080", "b.example"])).toEqual(urls.slice(2));
       }));
 
+    it("leaves out accounts that have no room", () =>
+      alone(async (store) => {
+        const accountId = fixture.account.id;
+        await store.addEndpoint(endpoint("one"), 2);
+        await create("some words");
+        const message = { accountId, eventId: "own", type: "chat", body: "{}", nowMs: NOW_MS };
+        await store.addDelivery({ ...message, to: { target } });
+        const query = { nowMs: NOW_MS, perEndpoint: 5, underWay: [], fullHosts: [] };
+        const due = await store.dueDeliveries({ ...query, fullAccounts: ["another"] });
+        expect(due.map((each) => each.accountId)).toEqual([accountId, accountId]);
+        expect(await store.dueDeliveries({ ...query, fullAccounts: [accountId] })).toEqual([]);
+      }));
+
     it("settles what arrived, failed and was given up, and gives the latter back", () =>
       alone(async (store) => {
         const accountId = fixture.account.id;

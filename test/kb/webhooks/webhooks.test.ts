@@ -277,6 +277,39 @@ describe("addresses of their own", () => {
   });
 });
 
+describe("endpoints that never answer", () => {
+  /** All endpoints that an account may have, and more messages than there are attempts at once. */
+  const ENDPOINTS = 20;
+  const EVENTS = 4;
+  const SHARE = 24;
+  let held: Running;
+  beforeEach(async () => {
+    held = await openRunning({ webhookAllow: ["127.0.0.1"] });
+    receiver.answer = ({ path }) => (path === "/never" ? new Promise(() => undefined) : { status: 204 });
+  });
+  afterEach(() => held.close());
+
+  it("leave the others of their account their turn, and other accounts some of the attempts", async () => {
+    const arrived = (path: string) => receiver.messages.filter((each) => each.path === path).length;
+    const hostile = await held.issueKey("hostile", ["admin"]);
+    const other = await held.issueKey("other", ["admin"]);
+    const register = async (key: string, path: string): Promise<void> => {
+      const { status } = await held.send("POST", "/v1/webhooks", { key, body: { url: receiver.url + path } });
+      expect(status).toBe(201);
+    };
+    const create = (key: string) => held.send("POST", "/api/rag/resource", { key, body: createBody() });
+    for (let at = 1; at < ENDPOINTS; at += 1) await register(hostile, "/never");
+    await register(hostile, "/beside");
+    await register(other, "/other");
+    for (let at = 0; at < EVENTS; at += 1) await create(hostile);
+    await vi.waitFor(() => expect(arrived("/never")).toBeGreaterThanOrEqual(SHARE - 1), WAIT);
+    await create(other);
+    await vi.waitFor(() => expect(arrived("/other")).toBe(1), WAIT);
+    await vi.waitFor(() => expect(arrived("/beside")).toBe(EVENTS), WAIT);
+    expect(arrived("/never")).toBeLessThanOrEqual(SHARE);
+  });
+});
+
 describe("what is told of deliveries", () => {
   /** Lines of the log above debug that name the endpoint. */
   const told = (id: string): { level: number; msg: string }[] =>

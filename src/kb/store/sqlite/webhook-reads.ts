@@ -80,6 +80,7 @@ interface EndpointRow {
 
 interface DeliveryRow {
   readonly number: number;
+  readonly account_id: string;
   readonly endpoint_id: string | null;
   readonly url: string | null;
   readonly secrets: string | null;
@@ -107,8 +108,13 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
   const selectAll = db.prepare<[string], EndpointRow>(`${counted} WHERE account_id = ? ORDER BY number`);
   // Endpoints are few; a null stands for all deliveries to addresses of their own.
   const selectEndpoints = db.prepare<[], number>("SELECT number FROM webhook_endpoint").pluck();
+  const selectOpenEndpoints = db
+    .prepare<[string], number>(
+      "SELECT number FROM webhook_endpoint WHERE account_id NOT IN (SELECT value FROM json_each(?))",
+    )
+    .pluck();
   const delivery = `
-    SELECT webhook_delivery.number, webhook_endpoint.id AS endpoint_id, webhook_endpoint.url, secrets, enabled, target,
+    SELECT webhook_delivery.number, webhook_delivery.account_id, webhook_endpoint.id AS endpoint_id, webhook_endpoint.url, secrets, enabled, target,
       event_id, type, body, attempts, created_ms, webhook_delivery.problem,
       ${ENDPOINT_STATE} AS endpoint_state
     FROM webhook_delivery LEFT JOIN webhook_endpoint ON webhook_endpoint.number = webhook_delivery.endpoint`;
@@ -116,9 +122,10 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
     WHERE endpoint = ? AND state = 'waiting' AND due_ms BETWEEN ? AND ?
       AND webhook_delivery.number NOT IN (SELECT value FROM json_each(?))
     ORDER BY due_ms, webhook_delivery.number LIMIT ?`);
-  const selectOwn = db.prepare<[number, number, number], OwnRow>(`
+  const selectOwn = db.prepare<[number, number, string, number], OwnRow>(`
     SELECT number, target FROM webhook_delivery
     WHERE endpoint IS NULL AND state = 'waiting' AND due_ms BETWEEN ? AND ?
+      AND account_id NOT IN (SELECT value FROM json_each(?))
     ORDER BY due_ms, number LIMIT ${OWN_PAGE} OFFSET ?`);
   const selectDelivery = db.prepare<[number], DeliveryRow>(`${delivery} WHERE webhook_delivery.number = ?`);
   const selectNext = db
@@ -145,17 +152,17 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
       return row === undefined ? undefined : endpointOf(row);
     },
     endpoints: (accountId) => selectAll.all(accountId).map(endpointOf),
-    dueOfEndpoints: ({ nowMs, perEndpoint, underWay }) => {
+    dueOfEndpoints: ({ nowMs, perEndpoint, underWay, fullAccounts = [] }) => {
       const skipped = JSON.stringify(underWay);
-      return selectEndpoints.all().flatMap((line) => {
+      return selectOpenEndpoints.all(JSON.stringify(fullAccounts)).flatMap((line) => {
         const due: DeliveryRow[] = [];
         for (const { from, to } of dueRanges(nowMs))
           due.push(...selectDue.all(line, from, to, skipped, perEndpoint - due.length));
         return due.map(deliveryOf);
       });
     },
-    dueOwn: ({ range, underWay, fullHosts, limit, page }) => {
-      const rows = selectOwn.all(range.from, range.to, page * OWN_PAGE);
+    dueOwn: ({ range, underWay, fullHosts, fullAccounts = [], limit, page }) => {
+      const rows = selectOwn.all(range.from, range.to, JSON.stringify(fullAccounts), page * OWN_PAGE);
       const fitting = rows.filter(({ number, target }) => {
         if (underWay.includes(number)) return false;
         const { url } = JSON.parse(target) as DeliveryTarget; // written by this store from a target
@@ -206,6 +213,7 @@ function endpointOf(row: EndpointRow): Endpoint {
 function deliveryOf(row: DeliveryRow): Delivery {
   return {
     number: row.number,
+    accountId: row.account_id,
     endpointId: row.endpoint_id ?? undefined,
     enabled: row.enabled !== 0,
     endpointState: row.endpoint_state ?? undefined,
