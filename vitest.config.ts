@@ -19,6 +19,7 @@ const LONG = [
 export const ALONE = [
   "test/cli/doctor-folders.test.ts",
   "test/kb/chat/fair-images.test.ts",
+  "test/kb/embed/local-restart.test.ts",
   "test/kb/resources/job-runner.test.ts",
   "test/sync/{coarse-times,case-blind,degraded,large-inodes,renames,rescans,resume-while-looking,scan-faults,scan-mounts}.test.ts",
   "test/sync/{trouble,watch-network}.test.ts",

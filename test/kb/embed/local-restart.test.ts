@@ -1,0 +1,30 @@
+import type { Worker } from "node:worker_threads";
+import { expect, it, vi } from "vitest";
+import { openLocalEmbedder } from "../../../src/kb/embed/local.ts";
+import { packagedModelFolder } from "../../../src/kb/embed/model-files.ts";
+
+/** The model's threads, as they were started. */
+const threads = vi.hoisted(() => [] as Worker[]);
+vi.mock("node:worker_threads", async (original) => {
+  const real = await original<typeof import("node:worker_threads")>();
+  class Noted extends real.Worker {
+    constructor(...given: ConstructorParameters<typeof Worker>) {
+      super(...given);
+      threads.push(this);
+    }
+  }
+  return { ...real, Worker: Noted };
+});
+
+it.skipIf(packagedModelFolder() === undefined)(
+  "a model whose thread died is started anew by the next text",
+  async () => {
+    const embedder = await openLocalEmbedder({});
+    if (embedder.kind === "no-model") throw new Error(embedder.reason);
+    const [before] = await embedder.embed(["The tide turns."]);
+    await threads[0]?.terminate();
+    const [after] = await embedder.embed(["The tide turns."]);
+    expect([threads.length, after]).toEqual([2, before]);
+    await embedder.close();
+  },
+);
