@@ -1,5 +1,5 @@
 import { KbsyncError } from "../lib/failure.ts";
-import type { ActionContext } from "./actions/context.ts";
+import type { ActionContext, Seeker } from "./actions/context.ts";
 import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
 import { kindOfName } from "./document/kinds.ts";
 import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
@@ -26,6 +26,8 @@ export interface Adoption {
    * could not be read, and there are doubts from before.
    */
   isSeeking(): boolean;
+  /** The same, of a file of this source or of another one of its owner and collection. */
+  isSought(): boolean;
   /** The folder is another one: its place is to be listed once more. */
   again(): void;
   /** Files that are to be sent and wait until the place is listed. */
@@ -68,6 +70,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   let refusals = 0;
 
   const waiting = new Set<RelativePath>();
+  const place = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
 
   /** Of `others` nothing depends on the list. */
   const adopt = async (
@@ -78,9 +81,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     // Of an old ledger the rows are in question as well.
     const whole = ledger.drift.isDistrusted(source.id);
     const isBusy = (path: RelativePath): boolean => underWay.has(path);
-    const { collection, ownerId } = source.rules.source;
     // Two that list at once would both take the same one of equal resources, and leave the other behind.
-    const found = await context.adoptions.run(`${collection}\0${ownerId}`, () =>
+    const found = await context.adoptions.run(place, () =>
       adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
     );
     const { adopted, differing, missing, lost } = found;
@@ -105,6 +107,24 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     unsearched.parts.includes("") ||
     (atMs <= unsearched.sinceMs && unsearched.parts.some((part) => !isEmptyFile(part)));
   const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
+  const seeker: Seeker = {
+    place,
+    seeks: (doubts) => {
+      // A new ledger looks for what is older than every doubt, and an empty folder may stay empty for good.
+      if (isPending ? !ledger.drift.isDistrusted(source.id) : !doubts.some(isQuestionable)) return false;
+      const { agreed, unsure } = ledger.sources.get(source.id);
+      const isSomewhere = !isPending && !unsearched.parts.includes("");
+      return isSomewhere || waiting.size > 0 || agreed + unsure > 0;
+    },
+  };
+  context.seekers.add(seeker);
+  signal.addEventListener("abort", () => context.seekers.delete(seeker), { once: true });
+  const isSought = (): boolean => {
+    if (isSeeking()) return true;
+    const doubts = ledger.intents.doubts(source.id);
+    const others = [...context.seekers].filter((each) => each !== seeker && each.place === place);
+    return others.some((each) => each.seeks(doubts));
+  };
   /** What may be too many is looked at only when nothing looks for its resource any more. */
   const isAwaited = (): boolean => now() >= failedUntilMs && isSeeking();
   /** Whether a file may have a resource that no row knows. */
@@ -142,6 +162,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   return {
     isPending: () => isPending,
     isSeeking,
+    isSought,
     again: () => {
       isPending = true;
       unsearched = NOTHING_UNSEARCHED;

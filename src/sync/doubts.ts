@@ -30,7 +30,7 @@ export interface DoubtsOptions {
   readonly once: boolean;
   /** The source left the configuration, and all that it has goes. */
   readonly isRemoval: boolean;
-  /** Whether the files of the source still look for their resources: one that seems too many may be theirs. */
+  /** Whether files of the source, or of another in its place, still look for their resources: one that seems too many may be theirs. */
   readonly isAdopting: () => boolean;
   /** Whether a file is being read or sent. */
   readonly isBusy: (path: RelativePath) => boolean;

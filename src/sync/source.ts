@@ -217,7 +217,7 @@ export function openSource(options: SourceOptions): SourceSync {
     stopped: stopping.signal,
     once,
     onWarning: options.onWarning,
-    isAdopting: () => adoption.isSeeking(),
+    isAdopting: () => adoption.isSought(),
     isBusy: (path) => underWay.has(path),
   });
   const passes = openPasses({

@@ -479,6 +479,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "burst-unfinished",
     does: "deletes are sent before the burst that they belong to is over",
+    worlds: ["troubled-and-emptied"],
     patches: [
       patch("pass/deletes.ts", "const isOver = isBurstOver && nowMs >= endMs;", "const isOver = endMs > 0;"),
     ],
@@ -534,13 +535,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoptions-at-once",
     does: "two sources of one owner look for their resources at the same time",
     worlds: ["one-owner"],
-    patches: [
-      patch(
-        "adopt.ts",
-        "context.adoptions.run(`${collection}\\0${ownerId}`,",
-        "context.adoptions.run(`${source.id}`,",
-      ),
-    ],
+    patches: [patch("adopt.ts", "context.adoptions.run(place,", "context.adoptions.run(`${source.id}`,")],
   },
   {
     name: "ignore-at-once",

@@ -12,6 +12,14 @@ import type { Timing } from "../timing.ts";
 import type { Trash } from "../trash/trash.ts";
 import type { Collections } from "./collections.ts";
 
+/** A source whose files may be looking for their resources. */
+export interface Seeker {
+  /** Owner and collection. */
+  readonly place: string;
+  /** Whether what another source's creates in doubt may have made too many can be one that a file here is yet to find. */
+  seeks(doubts: readonly CreateIntent[]): boolean;
+}
+
 /** What all actions share. */
 export interface ActionContext {
   readonly ledger: Ledger;
@@ -23,6 +31,8 @@ export interface ActionContext {
   readonly twins: Turns;
   /** Sources of one owner and collection adopt one after another: resources of equal files belong to either. */
   readonly adoptions: Turns;
+  /** The running sources, as those that may be looking for a resource that a create of another one may have made. */
+  readonly seekers: Set<Seeker>;
   /** Resources of creates that the service took and still works on: no row has them yet, and they are nobody else's. */
   readonly following: Set<string>;
   /** Where the texts of deleted files are kept; undefined: nowhere. */

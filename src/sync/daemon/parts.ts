@@ -155,6 +155,7 @@ function assemble(
     collections: openCollections(ledger, remote, configured),
     twins: openTurns(),
     adoptions: openTurns(),
+    seekers: new Set(),
     following: new Set(),
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,

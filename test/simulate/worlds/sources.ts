@@ -62,7 +62,7 @@ function divided(random: Random, happening: Happening): Happening[] {
     const roll = random.next();
     return roll < 0.4 ? [happening] : roll < 0.7 ? [there] : [happening, there];
   }
-  if (happening.kind === "append" || happening.kind === "touch")
+  if (happening.kind === "append" || happening.kind === "touch" || happening.kind === "spoil")
     return [random.chance(0.4) ? { ...happening, path: SECOND + happening.path } : happening];
   if (happening.kind === "remove")
     return [
