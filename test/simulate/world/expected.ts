@@ -20,7 +20,8 @@ export interface Expected {
   readonly title: string;
   /** Text, address or hash of the bytes; undefined where the file may be whatever it was before, or nothing. */
   readonly body: string | undefined;
-  /** Since when it is so, by the simulation's clock. */
+  /** Since when there is a file, and since when it is so, by the simulation's clock. */
+  readonly sinceMs: number;
   readonly changedMs: number;
 }
 
@@ -103,6 +104,7 @@ export function openExpectations(
             ownerId,
             title,
             body,
+            sinceMs,
             changedMs: isAsBefore ? before.expected.changedMs : clock.nowMs(),
           };
           return [path, { expected, sinceMs, inode }];

@@ -163,18 +163,20 @@ export function openJudge(options: JudgeOptions): Judge {
   const making = new Set<string>();
   /** Resources whose create was answered with their id. */
   const told = new Set<string>();
-  /** The sources whose file of a path has ever had a resource: with one owner several have files at one place. */
-  const acknowledged = new Map<string, Set<string>>();
-  /** How many files at a place have had a resource: another one that has none yet loses none. */
-  const countServed = (place: string): number =>
-    Math.max(acknowledged.get(place)?.size ?? 0, options.ownedBy(place).length);
-  /** Whether one of the files that are at a place now has ever had a resource. */
-  const isServed = (place: string): boolean =>
-    options.ownedBy(place).length > 0 ||
-    expectations.all().some((file) => {
-      const root = file.path.startsWith(SECOND) ? SECOND_ROOT : SOURCE_ROOT;
-      return file.place === place && acknowledged.get(place)?.has(root) === true;
-    });
+  /**
+   * When each source last said that its file of a path has a resource: with one owner several have files at one place. A
+   * file that came since, under the name of one that went, has had none.
+   */
+  const acknowledged = new Map<string, Map<string, number>>();
+  const hadResource = ({ path, place, sinceMs }: Expected): boolean => {
+    const root = path.startsWith(SECOND) ? SECOND_ROOT : SOURCE_ROOT;
+    return (acknowledged.get(place)?.get(root) ?? -Infinity) >= sinceMs;
+  };
+  /** How many of the files that are at a place now have had a resource: another one that has none yet loses none. */
+  const countServed = (place: string): number => {
+    const files = expectations.all().filter((file) => file.place === place);
+    return Math.max(files.filter(hadResource).length, options.ownedBy(place).length);
+  };
 
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -206,7 +208,7 @@ export function openJudge(options: JudgeOptions): Judge {
     // Of two sources that share an owner one has an empty file there, which is no document; the other's resource may go.
     if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
     // Of two sources that share an owner only the other one's file ever had a resource there: this was it.
-    if (options.owners.second === options.owners.first && !isServed(place)) return;
+    if (options.owners.second === options.owners.first && countServed(place) === 0) return;
     // A resource that was made and changed before the file came was another file's of that name.
     // A person agreed to the end of what was held; a file that could not be looked at then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
@@ -528,8 +530,8 @@ export function openJudge(options: JudgeOptions): Judge {
       return strays.length > keepers ? [...words, ...strays] : words;
     },
     acknowledged: (source, path) => {
-      const sources = acknowledged.get(path) ?? new Set();
-      acknowledged.set(path, sources.add(source));
+      const sources = acknowledged.get(path) ?? new Map<string, number>();
+      acknowledged.set(path, sources.set(source, clock.nowMs()));
     },
     wrong: (isCounted) => differing().flatMap(({ file, words }) => (isCounted(file) ? words : [])),
     behind: () =>
