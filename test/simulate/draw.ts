@@ -245,7 +245,7 @@ function drawClockSet(random: Random, atMs: number): Happening[] {
 
 /**
  * A create is lost and sent again, so that an extra resource is looked for, and a backup of the ledger knows it; the file
- * goes, comes again with a resource of its own, and the backup is put back.
+ * goes, or has another name before the backup, comes again with a resource of its own, and the backup is put back.
  */
 function drawOldDoubt(random: Random, atMs: number): Happening[] {
   const path = drawPath(random);
@@ -253,8 +253,10 @@ function drawOldDoubt(random: Random, atMs: number): Happening[] {
   return [
     { ...write, atMs },
     { atMs, kind: "fault", operation: "create", fault: "request-lost", amount: 0 },
+    ...(random.chance(0.5)
+      ? ([{ atMs: atMs + 50_000, kind: "rename", path, to: drawPath(random) }] as const)
+      : ([{ atMs: atMs + 70_000, kind: "remove", paths: [path] }] as const)),
     { atMs: atMs + 60_000, kind: "backup" },
-    { atMs: atMs + 70_000, kind: "remove", paths: [path] },
     { ...write, atMs: atMs + 100_000 },
     // Something has to be under way for the crash to come.
     { atMs: atMs + 130_000, kind: "write", path: `b/${random.below(1000)}.txt`, text: "something new" },

@@ -92,8 +92,16 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   | { readonly kind: "rename"; readonly path: string; readonly to: string }
   | { readonly kind: "swap"; readonly path: string; readonly to: string }
   | { readonly kind: "copy"; readonly path: string; readonly to: string }
-  /** `empties`: nothing is left, so that none of it may be deleted unasked. */
-  | { readonly kind: "remove"; readonly paths: readonly string[]; readonly empties?: true }
+  /**
+   * `empties`: nothing is left, so that none of it may be deleted unasked. `everyMs`: the paths go one after another, as one
+   * burst.
+   */
+  | {
+      readonly kind: "remove";
+      readonly paths: readonly string[];
+      readonly empties?: true;
+      readonly everyMs?: number;
+    }
   /** A file is written anew as editors, scripts and installers do it; it is empty, short or missing meanwhile. */
   | {
       readonly kind: "rewrite";

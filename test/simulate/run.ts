@@ -204,5 +204,6 @@ const ON_DISK: ReadonlySet<Happening["kind"]> = new Set([
 
 function endOf(happening: Happening): number {
   const forMs = "forMs" in happening ? happening.forMs : 0;
-  return happening.atMs + forMs;
+  const inTurnMs = happening.kind === "remove" ? happening.paths.length * (happening.everyMs ?? 0) : 0;
+  return happening.atMs + forMs + inTurnMs;
 }

@@ -159,7 +159,7 @@ export function happen(world: World, happening: Happening): void {
       break;
     }
     case "remove":
-      remove(world, happening.paths, happening.empties === true);
+      remove(world, happening);
       break;
     case "touch":
       disk.touch(happening.path, clock.wallMs() - happening.agoMs);
@@ -275,20 +275,32 @@ function rewrite(
   }
 }
 
-function remove({ disk, expectations, judge }: World, paths: readonly string[], empties: boolean): void {
+function remove(
+  { disk, expectations, judge, clock }: World,
+  { paths, empties, everyMs = 0 }: Extract<Happening, { kind: "remove" }>,
+): void {
   // The second source is judged by itself, and not for masses.
   const before = expectations.all().filter(({ path }) => !path.startsWith(SECOND));
-  const gone = before.filter(({ path }) =>
-    paths.some((each) => path === each || path.startsWith(`${each}/`)),
-  );
+  const goneOf = (roots: readonly string[]): string[] =>
+    before
+      .filter(({ path }) => roots.some((each) => path === each || path.startsWith(`${each}/`)))
+      .map(({ place }) => place);
+  const gone = goneOf(paths);
   const isMass = gone.length > HOLD_DELETES_OVER && gone.length * 100 > before.length * HOLD_DELETES_PERCENT;
-  const isEmptied = empties && gone.length === before.length && gone.length > 1;
-  if ((isMass || isEmptied) && disk.root() === "here")
-    judge.massRemoved(
-      gone.map(({ place }) => place),
-      isEmptied ? 0 : before.length,
-    );
-  for (const path of paths) disk.remove(path);
+  const isEmptied = empties === true && gone.length === before.length && gone.length > 1;
+  const isJudged = (isMass || isEmptied) && disk.root() === "here";
+  if (everyMs === 0) {
+    if (isJudged) judge.massRemoved(gone, isEmptied ? 0 : before.length);
+    for (const path of paths) disk.remove(path);
+    return;
+  }
+  for (const [at, path] of paths.entries()) {
+    clock.onDisk(clock.nowMs() + at * everyMs, () => {
+      disk.remove(path);
+      // Those that are still there are no part of it yet.
+      if (isJudged && isEmptied) judge.massRemoved(goneOf(paths.slice(0, at + 1)), 0);
+    });
+  }
 }
 
 /** A person who looks at the status and agrees to what is held, but not while the folder is not in its place. */

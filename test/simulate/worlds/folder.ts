@@ -129,7 +129,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
   },
   {
     name: "troubled-and-emptied",
-    does: "files that failed although they have resources are gone with all others",
+    does: "files that failed although they have resources are gone with all others, at once or one after another",
     share: 0.05,
     passes: true,
     change: (random, history, endMs) => {
@@ -137,12 +137,14 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
       const failMs = endMs + random.between(1, 5) * MINUTE_MS;
       const storm = random.pick(["400", "500"] as const);
       const goneMs = failMs + random.between(1, 8) * MINUTE_MS;
-      // Whatever else happens would keep files from being refused before they go.
-      return withHappenings({ ...history, happenings: [] }, [
+      const gone = random.chance(0.5) ? { paths: ["e"] } : { paths, everyMs: random.between(50, 1000) };
+      // Whatever else happens would keep files from being refused before they go; and one pass waits for no further files.
+      const calm = withConditions({ ...history, happenings: [] }, "everyMs" in gone ? { mode: "run" } : {});
+      return withHappenings(calm, [
         ...paths.map((path): Happening => ({ atMs: endMs, kind: "write", path, text: `of ${path}` })),
         { atMs: failMs, kind: "storm", storm, forMs: 10 * MINUTE_MS, share: 1, amount: 0 },
         ...paths.map((path): Happening => ({ atMs: failMs, kind: "write", path, text: `other of ${path}` })),
-        { atMs: goneMs, kind: "remove", paths: ["e"], empties: true },
+        { atMs: goneMs, kind: "remove", ...gone, empties: true },
       ]);
     },
   },

@@ -38,7 +38,9 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
             }
           : each,
       );
-      return { ...withConditions(history, { normalisation }), happenings };
+      // What it stores is compared with the ledger while something happens, too.
+      const auditHours = random.chance(0.5) ? 1 : history.conditions.auditHours;
+      return { ...withConditions(history, { normalisation, auditHours }), happenings };
     },
   },
   {
