@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../src/kb/store/store.ts";
@@ -86,6 +88,12 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
     // The answer comes before the reserve is taken; the next one behind it.
     await create(account.id);
     expect(statSync(`${path}-reserve`)).toMatchObject({ size: 4 * 1024 * 1024 });
+  });
+
+  it("deletes large resources though its temporary files would lie on that disk", async () => {
+    const program = join(import.meta.dirname, "delete-on-full-disk.ts");
+    const { stdout } = await promisify(execFile)(process.execPath, [program]);
+    expect(JSON.parse(stdout)).toEqual(["deleted", "deleted", "deleted"]);
   });
 
   it("has room again for what is as large as what was deleted, when it filled the disk itself", async () => {

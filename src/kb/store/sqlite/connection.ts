@@ -37,6 +37,9 @@ export function openForWriting(path: string, ear: UpgradeEar = {}): Connection {
     // Checkpoints are taken between transactions, see writer-worker.ts.
     db.pragma("wal_autocheckpoint = 0");
     upgrade(db, { file: path, what: "the store", steps: MIGRATIONS, applicationId: APPLICATION_ID, ear });
+    // What a savepoint may have to take back would lie in a temporary file from 64 KB on. On a full disk that cannot be
+    // made, and a delete, which has a reserve for its log, would fail. Not for an upgrade, which may sort a whole store.
+    db.pragma("temp_store = MEMORY");
   });
 }
 
