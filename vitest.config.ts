@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { keepCompiled } from "./test/compile-cache.ts";
 import { EndReporter } from "./test/end-reporter.ts";
 import { RETRIES } from "./test/retries.ts";
 import { LONG_TESTS } from "./vitest.long.config.ts";
@@ -29,6 +30,8 @@ export const ALONE = [
   "test/sync/pass/pass.test.ts",
   "test/sync/watch/{source-watch,thread}.test.ts",
 ];
+
+keepCompiled();
 
 export default defineConfig({
   test: {

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { keepCompiled } from "./test/compile-cache.ts";
 import { EndReporter } from "./test/end-reporter.ts";
 import { RETRIES } from "./test/retries.ts";
 
@@ -21,6 +22,8 @@ export const LONG_TESTS = [
   "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/{adopt-crash,long-work,scenarios/writers}.test.ts",
 ];
+
+keepCompiled();
 
 export default defineConfig({
   test: {
