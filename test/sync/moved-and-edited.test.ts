@@ -29,6 +29,21 @@ it("keeps the id of a file that is renamed and edited at once", async () => {
   expect(world.service.live()).toHaveLength(2);
 });
 
+it("keeps the id of a file that is renamed and still being written to", async () => {
+  world.write("a.txt", "first");
+  world.write("other.txt", "other");
+  await world.sync();
+  const before = world.service.live().find(({ title }) => title === "a.txt");
+  renameSync(at("a.txt"), at("b.txt"));
+  appendFileSync(at("b.txt"), " and more");
+  const from = world.service.requests.length;
+  // Longer than it takes to find the file missing under its old name.
+  await world.sync({ settings: { settleMs: 1000 } });
+  expect(world.service.requests.slice(from).map(({ operation }) => operation)).toEqual(["update"]);
+  const after = world.service.live().find(({ title }) => title === "b.txt");
+  expect(after).toMatchObject({ _id: before?._id, content: "first and more" });
+});
+
 it("makes a resource of its own of a file that got the inode of a deleted one", async () => {
   // One file system or another uses a number again at once: of many files, some get those of others.
   for (let file = 0; file < 20; file++) world.write(`old/${file}.txt`, `old ${file}`);

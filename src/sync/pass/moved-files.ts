@@ -96,14 +96,15 @@ function isThere(path: string): boolean {
 
 /**
  * Files that moved and did not stay as they were: those edited at the same time, known by inode and time of birth, and those
- * without their inode, known by their content, which has to be read for it.
+ * without their inode, known by their content, which has to be read for it. The former are looked for among `mayBeEdited`.
  */
 export async function findMoves(
   place: Place,
   looks: readonly Look[],
   gone: readonly KnownFile[],
+  mayBeEdited: readonly Look[] = looks,
 ): Promise<readonly Move[]> {
-  const edited = inodeSuspects(looks, gone).filter((move) => isSameFile(place, move));
+  const edited = inodeSuspects(mayBeEdited, gone).filter((move) => isSameFile(place, move));
   const rows = new Set(edited.map(({ known }) => known.id));
   const paths = new Set(edited.map(({ entry }) => entry.path));
   const moved = await findMovesByHash(

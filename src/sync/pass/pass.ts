@@ -225,10 +225,12 @@ export function openPasses({
     (entry: ScanEntry) =>
     (taken: ScanEntry): boolean =>
       sameIdentity(taken, entry) || isSameFile(place, { known: taken, entry });
+  const busyPathOf = ({ entry, known }: Look, busy: BusyPaths): RelativePath | undefined =>
+    known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
   const mayBegin = (look: Look, due: Due, busy: BusyPaths): boolean => {
-    const { entry, known } = look;
+    const { entry } = look;
     if (!hasRested(look, due)) return false;
-    const busyPath = known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
+    const busyPath = busyPathOf(look, busy);
     if (busyPath === undefined) return true;
     // Renamed while it was on its way: when that is done there is a row to move, which this comparison did not see.
     const waitMs = lookAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
@@ -331,7 +333,12 @@ export function openPasses({
     if (whole) judgedRoot = scan.root;
 
     const rested = difference.looks.filter((look) => mayBegin(look, due, busy));
-    const byHash = await findMoves(place, rested, difference.gone);
+    // A file that is still written to keeps its resource under its new name, or it would pass for deleted until it rests.
+    const edited =
+      difference.gone.length === 0
+        ? []
+        : difference.looks.filter((look) => busyPathOf(look, busy) === undefined);
+    const byHash = await findMoves(place, rested, difference.gone, edited);
     const applied = followMoves(difference, rested, byHash);
     await applyMoves(place, applied);
     // Whoever writes a file anew empties it first.
