@@ -1,16 +1,16 @@
-import { execFile, spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { tellsOfMemory, type CappedReply } from "./child.ts";
+import { startChild, type HostedChild } from "./children.ts";
+import { startPatientTimer } from "./patient-timer.ts";
 
 /** Limits of one child process. */
 export interface CappedLimits {
   /** Memory it may take beyond what Node itself takes. */
   readonly memoryMb: number;
-  /** Wall time for one request; the child is killed after it. */
+  /** Time for one request, in which waits for a processor do not count; the child is killed after it. */
   readonly timeoutMs: number;
 }
 
@@ -62,11 +62,16 @@ const REUSE_CPU_MS = 60_000;
 const HEAP_SHARE = 0.6;
 /** Resident memory of Node and a library before any request. */
 const FRESH_RSS_BYTES = 110 * 1024 * 1024;
-/** Most of the child's error output that is kept. */
-const STDERR_CHARS_MAX = 4000;
+/**
+ * How much lower the priority of a child is than that of this process, for all of its threads: reading a document may take
+ * longer, a search may not. Four busy threads on two processors delay others by 7 ms and more at the same priority, by
+ * less than 4 ms at this one; at the lowest, 19, a child hardly runs beside other work.
+ */
+const NICER_BY = 10;
 
 /** Sets the limits and becomes the child. Refused limits (a stricter one is in force already) change nothing. */
-const LIMITED = 'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; shift 2; exec "$@"';
+const LIMITED =
+  'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; nicer=$3; shift 3; exec nice -n "$nicer" "$@"';
 
 /** The child may read files: no writing, no processes, no native code, even if a document should take it over. */
 const CONFINED = ["--no-warnings", "--permission", "--allow-fs-read=*"];
@@ -102,18 +107,16 @@ export function startCappedProcess<Request extends object, Part, Failure extends
   const cpuSeconds = String(Math.ceil((REUSE_CPU_MS + 4 * limits.timeoutMs) / 1000));
   const heap = `--max-old-space-size=${Math.floor(limits.memoryMb * HEAP_SHARE)}`;
   const flags = [heap, ...CONFINED, ...(kind.flags ?? [])];
-  const child = spawn(
-    "/bin/sh",
-    ["-c", LIMITED, "sh", dataKb, cpuSeconds, process.execPath, ...flags, fileURLToPath(kind.module)],
-    // An empty environment: the child reads hostile files and has no use for the program's keys.
-    { stdio: ["ignore", "ignore", "pipe", "ipc"], serialization: "advanced", env: {} },
-  );
-  const stderr = keepStderr(child);
-  holdOpen(child, false);
+  const bounds = [dataKb, cpuSeconds, String(NICER_BY)];
+  const program = [process.execPath, ...flags, fileURLToPath(kind.module)];
+  const child = startChild("/bin/sh", ["-c", LIMITED, "sh", ...bounds, ...program]);
   let fit = true;
   let isReady = false;
   let fell = false;
-  child.on("message", ({ kind: told }: CappedReply<Part, Failure>) => (isReady ||= told === "ready"));
+  child.on("message", (reply) => {
+    const { kind: told } = reply as CappedReply<Part, Failure>; // the child calls answerRequests
+    isReady ||= told === "ready";
+  });
   child.on("exit", () => (fit = false)).on("error", () => (fit = false));
   let abandon: ((reason: Error) => void) | undefined;
 
@@ -123,10 +126,10 @@ export function startCappedProcess<Request extends object, Part, Failure extends
     kill: (reason) => {
       fit = false;
       if (reason !== undefined) abandon?.(reason);
-      child.kill("SIGKILL");
+      child.kill();
     },
     ask: async (request, signal) => {
-      holdOpen(child, true);
+      child.hold(true);
       try {
         const failure = (end: Failure | CappedEnd, detail: string): Error => {
           // One that never said it is ready has not seen the document.
@@ -135,7 +138,7 @@ export function startCappedProcess<Request extends object, Part, Failure extends
           return kind.failure(known, request, detail);
         };
         const budget = { timeoutMs: limits.timeoutMs, cpuMs: kind.cpuMs?.(request), isReady: () => isReady };
-        const asked = askOnce<Part, Failure>(child, failure, request, budget, stderr, signal);
+        const asked = askOnce<Part, Failure>(child, failure, request, budget, signal);
         abandon = asked.abandon;
         const { parts, rssBytes, cpuMs } = await asked.answer;
         fit &&= cpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
@@ -145,7 +148,7 @@ export function startCappedProcess<Request extends object, Part, Failure extends
         throw error;
       } finally {
         abandon = undefined;
-        holdOpen(child, false);
+        child.hold(false);
       }
     },
   };
@@ -167,11 +170,10 @@ interface Answer<Part> {
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- it holds the reply to what the kind knows
 function askOnce<Part, Failure extends string>(
-  child: ChildProcess,
+  child: HostedChild,
   failure: (end: Failure | CappedEnd, detail: string) => Error,
   request: object,
   budget: RequestBudget,
-  stderr: () => string,
   signal: AbortSignal | undefined,
 ): { readonly answer: Promise<Answer<Part>>; readonly abandon: (reason: Error) => void } {
   const { promise: answer, resolve, reject } = Promise.withResolvers<Answer<Part>>();
@@ -182,24 +184,27 @@ function askOnce<Part, Failure extends string>(
       : watchCpu(child, budget.cpuMs, budget.isReady, (cpuMs) => {
           settle(failure("time", `used ${cpuMs} ms of processor time`));
         });
-  const onMessage = (reply: CappedReply<Part, Failure>): void => {
+  const onMessage = (message: unknown): void => {
+    const reply = message as CappedReply<Part, Failure>; // as above
     if (reply.kind === "allow") cpu?.allow(reply.cpuMs);
     if (reply.kind === "part") parts.push(reply.part);
     if (reply.kind === "failed") settle(failure(reply.code, reply.detail));
     if (reply.kind === "done") settle(undefined, { parts, rssBytes: reply.rssBytes, cpuMs: reply.cpuMs });
   };
-  const onExit = (code: number | null, killedBy: string | null): void => {
-    const detail = `the child process ended: ${killedBy ?? `exit code ${code}`}\n${stderr()}`;
-    settle(failure(endOf(code, killedBy, stderr()), detail));
+  const onExit = (code: number | null, killedBy: string | null, stderr: string): void => {
+    const detail = `the child process ended: ${killedBy ?? `exit code ${code}`}\n${stderr}`;
+    settle(failure(endOf(code, killedBy, stderr), detail));
   };
   const onError = (error: Error): void => settle(failure("unable", error.message));
   const onAbort = (): void => settle(signal?.reason);
-  const timer = setTimeout(() => {
-    settle(failure("time", `still busy after ${budget.timeoutMs} ms`));
-  }, budget.timeoutMs);
+  const timer = startPatientTimer(
+    budget.timeoutMs,
+    () => waitedMsOf(child.pid()),
+    () => settle(failure("time", `still busy after ${budget.timeoutMs} ms`)),
+  );
 
   const settle = (error: unknown, result?: Answer<Part>): void => {
-    clearTimeout(timer);
+    timer.stop();
     cpu?.stop();
     child.off("message", onMessage).off("exit", onExit).off("error", onError);
     signal?.removeEventListener("abort", onAbort);
@@ -209,9 +214,7 @@ function askOnce<Part, Failure extends string>(
   child.on("message", onMessage).on("exit", onExit).on("error", onError);
   if (signal?.aborted === true) onAbort();
   signal?.addEventListener("abort", onAbort, { once: true });
-  child.send(request, (error) => {
-    if (error !== null) onError(error);
-  });
+  child.send(request);
   return { answer, abandon: settle };
 }
 
@@ -220,7 +223,7 @@ const CPU_CHECK_MS = 250;
 
 /** Calls `onSpent`, once, when a child has used so much processor time since it was ready; more may be allowed from then on. */
 function watchCpu(
-  { pid = 0 }: ChildProcess,
+  child: HostedChild,
   firstMs: number,
   isReady: () => boolean,
   onSpent: (cpuMs: number) => void,
@@ -228,7 +231,7 @@ function watchCpu(
   let allowedMs = firstMs;
   let fromMs: number | undefined;
   const timer = setInterval(() => {
-    const usedMs = isReady() ? cpuMsOf(pid) : undefined;
+    const usedMs = isReady() ? cpuMsOf(child.pid()) : undefined;
     if (usedMs === undefined) return;
     fromMs ??= usedMs;
     if (usedMs - fromMs < allowedMs) return;
@@ -237,7 +240,7 @@ function watchCpu(
   }, CPU_CHECK_MS).unref();
   return {
     allow: (cpuMs) => {
-      const usedMs = cpuMsOf(pid);
+      const usedMs = cpuMsOf(child.pid());
       if (usedMs !== undefined) fromMs = usedMs;
       allowedMs = cpuMs;
     },
@@ -246,7 +249,7 @@ function watchCpu(
 }
 
 /** Processor time of a process and its threads; undefined where the system does not tell. Times are in hundredths (proc(5)). */
-function cpuMsOf(pid: number): number | undefined {
+function cpuMsOf(pid: number | undefined): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // Behind the name, which may hold anything: state, and so on; the 12th and 13th are the times in user and kernel mode.
@@ -257,6 +260,18 @@ function cpuMsOf(pid: number): number | undefined {
   }
 }
 
+/**
+ * Time that the first thread of a process waited for a processor, since it began; 0 where the system does not tell. The second
+ * number is in nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
+ */
+function waitedMsOf(pid: number | undefined): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "latin1").split(" ")[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
+
 /** What the end of a child tells about the request it was working on. */
 function endOf(code: number | null, killedBy: string | null, stderr: string): CappedEnd {
   if (killedBy === "SIGXCPU") return "time";
@@ -264,27 +279,4 @@ function endOf(code: number | null, killedBy: string | null, stderr: string): Ca
   const memory = tellsOfMemory(stderr) || /heap limit/i.test(stderr);
   if (memory || code === 134 || (killedBy !== null && MEMORY_SIGNALS.has(killedBy))) return "memory";
   return "fall";
-}
-
-/** Whether the child keeps this process alive: only while it works on a request. */
-function holdOpen(child: ChildProcess, held: boolean): void {
-  if (held) {
-    child.ref();
-    child.channel?.ref();
-  } else {
-    child.unref();
-    child.channel?.unref();
-  }
-}
-
-/** Keeps the beginning of what the child says before it dies. */
-function keepStderr(child: ChildProcess): () => string {
-  let text = "";
-  const stream = child.stderr as Socket | null; // a pipe, as spawned above
-  stream?.setEncoding("utf8");
-  stream?.on("data", (piece: string) => {
-    if (text.length < STDERR_CHARS_MAX) text += piece.slice(0, STDERR_CHARS_MAX - text.length);
-  });
-  stream?.unref();
-  return () => text;
 }

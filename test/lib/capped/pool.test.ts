@@ -1,7 +1,10 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { tellsOfMachine } from "../../../src/lib/capped/child.ts";
 import { openCappedPool, type CappedPool, type CappedPoolOptions } from "../../../src/lib/capped/pool.ts";
 import { isAlive } from "../../../src/lib/process-alive.ts";
@@ -21,6 +24,27 @@ function open(
   const bounds = { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 5000, ...more };
   pool = openCappedPool<OddRequest, string, "broken">({ module, failure, cpuMs: () => cpuMs }, bounds);
   return pool;
+}
+
+/** A process with a child; of both the process ids are known. */
+async function startParent(
+  ...args: string[]
+): Promise<{ readonly parent: ChildProcess; readonly child: number }> {
+  const module = fileURLToPath(new URL("abandoning-parent.ts", MODULE));
+  const parent = spawn(process.execPath, ["--no-warnings", module, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [told] = (await once(parent.stdout, "data")) as [Buffer];
+  return { parent, child: Number(told.toString()) };
+}
+
+/** Whether a process ends within some seconds; it does now in any case. */
+async function hasEnded(pid: number): Promise<boolean> {
+  const endMs = performance.now() + 8000;
+  while (isAlive(pid) && performance.now() < endMs) await sleep(20);
+  const ended = !isAlive(pid);
+  if (!ended) process.kill(pid, "SIGKILL");
+  return ended;
 }
 
 describe("a process that works on requests", () => {
@@ -43,20 +67,41 @@ describe("a process that works on requests", () => {
   });
 
   it("does not outlive a parent that is killed, whatever a library left running in it", async () => {
-    const module = fileURLToPath(new URL("abandoning-parent.ts", MODULE));
-    const parent = spawn(process.execPath, ["--no-warnings", module], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [told] = (await once(parent.stdout, "data")) as [Buffer];
-    const child = Number(told.toString());
+    const { parent, child } = await startParent();
     expect(isAlive(child)).toBe(true);
     parent.kill("SIGKILL");
-    try {
-      await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 8000 });
-    } finally {
-      if (isAlive(child)) process.kill(child, "SIGKILL");
-    }
+    expect(await hasEnded(child)).toBe(true);
   }, 15_000);
+
+  it("does not outlive a parent that ends, though it is caught in a loop", async () => {
+    const { parent, child } = await startParent("spin");
+    await once(parent, "exit");
+    expect(await hasEnded(child)).toBe(true);
+  }, 15_000);
+
+  it.runIf(process.platform === "linux")(
+    "is no child of the main thread, which would wait for its start and its end",
+    async () => {
+      const { parent, child } = await startParent();
+      const { pid = 0 } = parent;
+      const children = (thread: number): string =>
+        readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1");
+      const threads = readdirSync(`/proc/${pid}/task`).map(Number);
+      const having = threads.filter((thread) => children(thread).split(" ").includes(String(child)));
+      parent.kill("SIGKILL");
+      expect(await hasEnded(child)).toBe(true);
+      expect(having).toHaveLength(1);
+      expect(having).not.toContain(pid);
+    },
+  );
+
+  it.runIf(process.platform === "linux")("has a lower priority with all of its threads", async () => {
+    const [pid] = await open().ask({ deed: "stay" });
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const priorities = threads.map((thread) => getPriority(Number(thread)));
+    expect(threads.length).toBeGreaterThan(1);
+    expect(new Set(priorities)).toEqual(new Set([Math.min(19, getPriority() + 10)]));
+  });
 });
 
 describe("processes that several accounts share", () => {
