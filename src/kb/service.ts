@@ -21,6 +21,7 @@ import { openRateLimiter } from "./http/rate.ts";
 import type { Route } from "./http/route-table.ts";
 import { buildServer } from "./http/server.ts";
 import { refusalAnswer } from "./http/status.ts";
+import { openUrgent } from "./http/urgent.ts";
 import { noticeMissingVectors, openBackfill } from "./ingest/backfill.ts";
 import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
@@ -255,6 +256,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       idempotency: openIdempotency(store, nowMs),
       admission,
       answerRoom: openAnswerRoom(limits.answerBytes),
+      urgent: openUrgent(),
       log,
       filesNeedKey: options.filesNeedKey ?? false,
       connectionsPerAddress: limits.connectionsPerAddress,

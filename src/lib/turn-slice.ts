@@ -7,12 +7,33 @@ export interface TurnSlice {
   pause(): Promise<void>;
 }
 
-/** Opens a slice of so long. `nowMs` is a clock that never goes back. */
-export function openTurnSlice(sliceMs: number, nowMs: () => number = () => performance.now()): TurnSlice {
+export interface TurnSliceOptions {
+  readonly sliceMs: number;
+  /** Whether something is under way that goes first: no slice begins meanwhile. Default: nothing ever is. */
+  readonly isUrgent?: () => boolean;
+  /** Longest wait of a slice for that, so that the tasks go on whatever comes. */
+  readonly urgentMsMax?: number;
+  /** A clock that never goes back. */
+  readonly nowMs?: () => number;
+}
+
+/** Opens a slice. */
+export function openTurnSlice({
+  sliceMs,
+  isUrgent = () => false,
+  urgentMsMax = 0,
+  nowMs = () => performance.now(),
+}: TurnSliceOptions): TurnSlice {
   const waiting: (() => void)[] = [];
   let endMs = -Infinity;
   const resumeNext = (): void => {
-    endMs = nowMs() + sliceMs;
+    const atMs = nowMs();
+    if (isUrgent() && atMs < endMs + urgentMsMax) {
+      // Not at the next turn: turns without work would take the processor from what is waited for.
+      setTimeout(resumeNext, 1);
+      return;
+    }
+    endMs = atMs + sliceMs;
     // It runs on until it pauses again or waits for something, before the loop goes on.
     waiting.shift()?.();
     if (waiting.length > 0) setImmediate(resumeNext);

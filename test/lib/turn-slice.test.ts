@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { openTurnSlice } from "../../src/lib/turn-slice.ts";
 
 it("ten tasks take no more of a turn of the event loop than one, and go on in the order of asking", async () => {
   let clockMs = 0;
-  const slice = openTurnSlice(2, () => clockMs);
+  const slice = openTurnSlice({ sliceMs: 2, nowMs: () => clockMs });
   const worked: number[] = [];
   const tasks = Array.from({ length: 10 }, async (_, task) => {
     await slice.pause();
@@ -24,4 +24,46 @@ it("ten tasks take no more of a turn of the event loop than one, and go on in th
   expect(worked).toHaveLength(60);
   expect(Math.max(...turns)).toBe(2);
   expect(worked.slice(0, 22)).toEqual([...Array.from({ length: 20 }, (_, at) => Math.floor(at / 2)), 0, 0]);
+});
+
+it("a slice waits for what is urgent, but no longer than it may", async () => {
+  vi.useFakeTimers();
+  let clockMs = 0;
+  let isUrgent = true;
+  const slice = openTurnSlice({ sliceMs: 1, isUrgent: () => isUrgent, urgentMsMax: 5, nowMs: () => clockMs });
+  const advance = async (ms: number): Promise<void> => {
+    for (let at = 0; at < ms; at += 1) {
+      clockMs += 1;
+      await vi.advanceTimersByTimeAsync(1);
+    }
+  };
+  const begin = (): { readonly isOver: () => boolean } => {
+    let over = false;
+    void slice.pause().then(() => (over = true));
+    return { isOver: () => over };
+  };
+  try {
+    // Nothing was done for long: the urgent loses nothing yet.
+    const first = begin();
+    await advance(1);
+    expect(first.isOver()).toBe(true);
+    await advance(1);
+
+    const second = begin();
+    await advance(3);
+    expect(second.isOver()).toBe(false);
+    isUrgent = false;
+    await advance(1);
+    expect(second.isOver()).toBe(true);
+    await advance(1);
+
+    isUrgent = true;
+    const third = begin();
+    await advance(4);
+    expect(third.isOver()).toBe(false);
+    await advance(1);
+    expect(third.isOver()).toBe(true);
+  } finally {
+    vi.useRealTimers();
+  }
 });

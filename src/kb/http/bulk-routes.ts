@@ -30,11 +30,13 @@ const WIDTH = 64;
 const BYTES_UNDER_WAY = 16 * 1024 * 1024;
 /** Lines that cannot be read before a bulk ends: a body of nothing else would cost its answers and bring nothing. */
 const BAD_LINES_MAX = 1000;
+/** How long the lines of all bulks are answered before other requests get a turn of the event loop. */
+const SLICE_MS = 1;
 /**
- * How long the lines of all bulks are answered before other requests get a turn of the event loop. A search needs several
- * turns (bench/hostile-account.ts).
+ * How long they wait for searches that are under way: one needs several turns, and would wait for a slice at each
+ * (bench/hostile-account.ts). However many searches come, bulks have a quarter of the loop.
  */
-const SLICE_MS = 2;
+const SEARCHES_FIRST_MS = 3;
 /**
  * Answer kept for a client that sends everything before it reads anything: some 50,000 lines. Beyond that no further line
  * is read until it does.
@@ -60,7 +62,11 @@ export async function addBulkRoutes(
   lineBytesMax: number,
   unhurried: WeakSet<Socket>,
 ): Promise<void> {
-  const slice = openTurnSlice(SLICE_MS);
+  const slice = openTurnSlice({
+    sliceMs: SLICE_MS,
+    isUrgent: parts.urgent.isUnderWay,
+    urgentMsMax: SEARCHES_FIRST_MS,
+  });
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser([NDJSON, "application/ndjson", "application/jsonl"], (_request, body, done) => {
     done(null, body);
@@ -143,6 +149,14 @@ function stalled(idleMs: number): Refusal {
   );
 }
 
+/** The same lines, each begun within a slice: as many as may be under way at once would begin in one turn. */
+async function* paced(lines: AsyncIterable<Line>, slice: TurnSlice): AsyncGenerator<Line> {
+  for await (const line of lines) {
+    await slice.pause();
+    yield line;
+  }
+}
+
 async function* answerLines(
   parts: HttpParts,
   json: JsonReader,
@@ -155,7 +169,7 @@ async function* answerLines(
   // Given on as it came, by the parser above.
   const pieces = piecesOf(request.body as Readable, parts);
   const memory = request.underWay ?? undefined;
-  const lines = linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory);
+  const lines = paced(linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory), slice);
   const bounds = {
     width: WIDTH,
     weigh: ({ bytes }: Line) => bytes?.length ?? 0,

@@ -21,6 +21,7 @@ import { readIdempotencyKey } from "./idempotency.ts";
 import type { Idempotency, SentAnswer } from "./idempotency.ts";
 import type { Keyring } from "./keyring.ts";
 import type { RouteDoc } from "./route-table.ts";
+import type { Urgent } from "./urgent.ts";
 
 /** What every route works with. */
 export interface HttpParts {
@@ -29,6 +30,7 @@ export interface HttpParts {
   readonly idempotency: Idempotency;
   readonly admission: Admission;
   readonly answerRoom: AnswerRoom;
+  readonly urgent: Urgent;
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
   readonly filesNeedKey: boolean;

@@ -24,7 +24,8 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
     },
     bodyBytesMax: SEARCH_BODY_BYTES_MAX,
     handle: async (request, accountId) => {
-      const { text, results } = await queryResources(parts.kb, accountId, readBody(SearchBody, request.body));
+      const body = readBody(SearchBody, request.body);
+      const { text, results } = await parts.urgent.during(() => queryResources(parts.kb, accountId, body));
       return { status: 200, body: { success: true, text, results } } as const;
     },
   });
