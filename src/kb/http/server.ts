@@ -321,7 +321,13 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
 }
 
 /** Refusals that come by the thousand from one cause, which is no defect: they are counted, and logged without their stacks. */
-const SHED: ReadonlySet<string> = new Set<RefusalCode>(["disk_full", "overloaded", "starting", "store_busy"]);
+const SHED: ReadonlySet<string> = new Set<RefusalCode>([
+  "disk_full",
+  "model_busy",
+  "overloaded",
+  "starting",
+  "store_busy",
+]);
 /** How often each of them is logged. */
 const SHED_EVERY_MS = 60_000;
 const shedBy = new WeakMap<HttpParts["log"], Map<string, { count: number; loggedMs: number }>>();

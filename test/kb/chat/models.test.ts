@@ -285,7 +285,8 @@ describe("a model that fails", () => {
     expect(response.data.firstAttemptError).toMatch(words);
   });
 
-  it("and busy for long is 503 with the time that its endpoint asks for", async () => {
+  it("and busy for long is 503 with the time that its endpoint asks for, and one line in the log", async () => {
+    const logged = running.log().length;
     endpoint.behave = () => ({ kind: "fail", status: 429, message: "slow down", retryAfter: "77" });
     const refused = await ask(running, { user: "Hello" });
     expect(refused).toMatchObject({ status: 503, json: { error: { code: "model_busy" } } });
@@ -293,6 +294,10 @@ describe("a model that fails", () => {
     expect(refused.json.message).toContain("slow down");
     const both = await ask(running, { agent_id: "careful", user: "Hello" });
     expect(both).toMatchObject({ status: 503, headers: { "retry-after": "77" } });
+    const lines = running.log().slice(logged).split("\n");
+    const told = lines.filter((line) => /request failed|requests are refused/.test(line));
+    expect(told).toEqual([expect.stringContaining("slow down")]);
+    expect(told[0]).not.toContain("stack");
   });
 
   it("by stalling costs its time once, then the builtin agent answers where it is the second", async () => {
