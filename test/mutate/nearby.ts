@@ -62,7 +62,9 @@ export function openNearby(root: string): Nearby {
       const mirror = source.replace(/^src\//, "test/").replace(/\.ts$/, "");
       const rank = (test: string, steps: number): number => {
         if (test === `${mirror}.test.ts`) return 0;
-        if (test.startsWith(`${mirror}/`) || basename(test, ".test.ts") === basename(mirror)) return 1;
+        // `builtin-images.test.ts` is about a side of `builtin.ts`.
+        const isPart = test.startsWith(`${mirror}/`) || test.startsWith(`${mirror}-`);
+        if (isPart || basename(test, ".test.ts") === basename(mirror)) return 1;
         return test === `${dirname(mirror)}.test.ts` ? MIRROR_RANK : MIRROR_RANK + steps;
       };
       const ranked = tests.flatMap((test) => {
