@@ -83,7 +83,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     time(requestMs),
     time(constant("kb/http/server.ts", "HEADERS_TIMEOUT_MS")),
     time(constant("kb/http/server.ts", "SHORT_BODY_MS")),
-    time(constant("kb/http/bulk-routes.ts", "BULK_MS_MAX")),
+    time(DEFAULT_LIMITS.bulkMs),
     time(requestMs),
   ],
   "time an answer waits for a client that does not read on": [time(DEFAULT_LIMITS.answerIdleMs)],
@@ -95,6 +95,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/bulk-routes.ts", "WIDTH")),
     bytes(constant("kb/http/bulk-routes.ts", "BYTES_UNDER_WAY")),
     count(constant("kb/http/bulk-routes.ts", "BAD_LINES_MAX")),
+    count(constant("kb/http/lines.ts", "BLANK_LINES_MAX")),
     count(constant("kb/http/admission.ts", "STREAMS_MAX")),
   ],
   connections: [
