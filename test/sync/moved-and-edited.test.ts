@@ -1,4 +1,4 @@
-import { appendFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, copyFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { inodeSuspects } from "../../src/sync/plan/moves.ts";
@@ -42,6 +42,19 @@ it("keeps the id of a file that is renamed and still being written to", async ()
   expect(world.service.requests.slice(from).map(({ operation }) => operation)).toEqual(["update"]);
   const after = world.service.live().find(({ title }) => title === "b.txt");
   expect(after).toMatchObject({ _id: before?._id, content: "first and more" });
+});
+
+it("keeps the id of a file that was copied and removed within the settle time of one pass", async () => {
+  world.write("a.txt", "first");
+  world.write("other.txt", "other");
+  await world.sync();
+  const before = world.service.live().find(({ title }) => title === "a.txt");
+  copyFileSync(at("a.txt"), at("b.txt"));
+  rmSync(at("a.txt"));
+  const from = world.service.requests.length;
+  await world.sync({ settings: { settleMs: 1000 } });
+  expect(world.service.requests.slice(from).map(({ operation }) => operation)).toEqual(["update"]);
+  expect(world.service.live().find(({ title }) => title === "b.txt")?._id).toBe(before?._id);
 });
 
 it("makes a resource of its own of a file that got the inode of a deleted one", async () => {

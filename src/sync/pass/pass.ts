@@ -24,7 +24,7 @@ import {
   type ScanEntry,
 } from "../plan/model.ts";
 import { holdsKnownFiles } from "../plan/mounts.ts";
-import { followMoves, sameIdentity } from "../plan/moves.ts";
+import { followMoves, sameIdentity, moveSuspects } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
 import { UNSETTLED } from "../rules/ignore-files.ts";
 import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
@@ -345,8 +345,20 @@ export function openPasses({
     const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
     applyQuietly({ ...difference, skipped });
     const looks = unhold(applied.looks);
+    // A copy that is not at rest may turn out to be the very file; a daemon waits for the end of a burst anyway.
+    const begun = new Set(rested);
+    const unread = once
+      ? moveSuspects(
+          difference.looks.filter((look) => !begun.has(look)),
+          applied.gone,
+        )
+      : [];
+    const sizes = new Set(unread.map(({ entry }) => entry.sizeBytes));
     const [gone, missedOnce] = once
-      ? partition(applied.gone, (row) => !isNewlyGone(row) || missing.has(row.id))
+      ? partition(
+          applied.gone,
+          (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
+        )
       : [applied.gone, []];
     for (const { path } of missedOnce) source.lookAgain(path);
 
