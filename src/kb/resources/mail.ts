@@ -100,7 +100,11 @@ async function unpack(
   const unpacked: Unpacked[] = [];
   for (const [at, { name, mediaType, bytes }] of attachments.entries()) {
     if (at >= LISTED_MAX || budget.count <= 0 || bytes.length > budget.bytes) {
-      unpacked.push({ name, mediaType, place: { reason: `of a mail ${COUNT_MAX} are, and 16 MB` } });
+      unpacked.push({
+        name,
+        mediaType,
+        place: { reason: `at most ${COUNT_MAX} attachments and 16 MB of a mail are read` },
+      });
       continue;
     }
     budget.count -= 1;
@@ -114,7 +118,6 @@ async function unpack(
   return { markdown, attachments: unpacked };
 }
 
-// oxlint-disable-next-line require-yield
 async function* oneOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

@@ -101,7 +101,9 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
     const many = Array.from({ length: 22 }, (_, at): File => [`${at}.txt`, "text/plain", `Word ${at}.`]);
     const text = await textOf(many);
     expect(text).toContain("## Attachment: 19.txt\n\nWord 19.");
-    expect(text).toContain("- 20.txt (text/plain), not read: of a mail 20 are, and 16 MB");
+    expect(text).toContain(
+      "- 20.txt (text/plain), not read: at most 20 attachments and 16 MB of a mail are read",
+    );
     const large = Buffer.alloc(10 * 1024 * 1024, "word ");
     const small = Buffer.alloc(2 * 1024 * 1024, "word ");
     const sized = await textOf([
@@ -113,7 +115,9 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
     expect(sized).toContain(
       "- large.txt (text/plain), not read: it holds too much text for a part of a mail",
     );
-    expect(sized).toContain("- larger.txt (text/plain), not read: of a mail 20 are, and 16 MB");
+    expect(sized).toContain(
+      "- larger.txt (text/plain), not read: at most 20 attachments and 16 MB of a mail are read",
+    );
     expect(sized).toContain("Last words.");
     let nested = mailOf([["deepest.txt", "text/plain", "Deepest words."]]);
     for (let depth = 0; depth < 3; depth++) nested = mailOf([[`m${depth}.eml`, "message/rfc822", nested]]);
