@@ -293,17 +293,17 @@ describe("endpoints that never answer", () => {
     const arrived = (path: string) => receiver.messages.filter((each) => each.path === path).length;
     const hostile = await held.issueKey("hostile", ["admin"]);
     const other = await held.issueKey("other", ["admin"]);
-    const register = async (key: string, path: string): Promise<void> => {
+    const listen = async (key: string, path: string): Promise<void> => {
       const { status } = await held.send("POST", "/v1/webhooks", { key, body: { url: receiver.url + path } });
       expect(status).toBe(201);
     };
-    const create = (key: string) => held.send("POST", "/api/rag/resource", { key, body: createBody() });
-    for (let at = 1; at < ENDPOINTS; at += 1) await register(hostile, "/never");
-    await register(hostile, "/beside");
-    await register(other, "/other");
-    for (let at = 0; at < EVENTS; at += 1) await create(hostile);
+    const createFor = (key: string) => held.send("POST", "/api/rag/resource", { key, body: createBody() });
+    for (let at = 1; at < ENDPOINTS; at += 1) await listen(hostile, "/never");
+    await listen(hostile, "/beside");
+    await listen(other, "/other");
+    for (let at = 0; at < EVENTS; at += 1) await createFor(hostile);
     await vi.waitFor(() => expect(arrived("/never")).toBeGreaterThanOrEqual(SHARE - 1), WAIT);
-    await create(other);
+    await createFor(other);
     await vi.waitFor(() => expect(arrived("/other")).toBe(1), WAIT);
     await vi.waitFor(() => expect(arrived("/beside")).toBe(EVENTS), WAIT);
     expect(arrived("/never")).toBeLessThanOrEqual(SHARE);
