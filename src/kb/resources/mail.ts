@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { type AttachmentOutcome, LISTED_MAX, mailMarkdown } from "../../lib/markup/mail.ts";
+import { type AttachmentOutcome, LISTED_MAX, mailMarkdown } from "../../lib/markup/mail-attachments.ts";
 import type { Behalf } from "../ingest/extract/extract.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { readHead } from "../ingest/extract/text-file.ts";

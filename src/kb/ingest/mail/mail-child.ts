@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { answerRequests } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
-import { type Mail, type MailAttachment, readMail } from "../../../lib/markup/mail.ts";
+import { type Mail, readMail } from "../../../lib/markup/mail.ts";
+import type { MailAttachment } from "../../../lib/markup/mail-attachments.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 
 /** A mail on disk. */

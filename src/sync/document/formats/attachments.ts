@@ -1,5 +1,9 @@
 import { foreignKind } from "../../../lib/capped/foreign.ts";
-import { type AttachmentOutcome, LISTED_MAX, type MailAttachment } from "../../../lib/markup/mail.ts";
+import {
+  type AttachmentOutcome,
+  LISTED_MAX,
+  type MailAttachment,
+} from "../../../lib/markup/mail-attachments.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 import { containerOf, kindOfName, mediaTypeOf } from "../kinds.ts";
 import { decodeText } from "../text.ts";

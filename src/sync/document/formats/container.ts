@@ -1,3 +1,4 @@
+import { mailMarkdown } from "../../../lib/markup/mail-attachments.ts";
 import { type Archive, openArchive } from "./archive.ts";
 import { type AttachmentBudget, readAttachments, type ReadEnclosed } from "./attachments.ts";
 import type { Reading } from "./conversion.ts";
@@ -33,7 +34,7 @@ export async function readContainer(
       return { markdown: text };
     }
     case "mail": {
-      const { mailMarkdown, readMail } = await import("../../../lib/markup/mail.ts");
+      const { readMail } = await import("../../../lib/markup/mail.ts");
       const read: ReadEnclosed = (within, enclosed, deeper) =>
         readContainer(within, enclosed, budget, deeper);
       const mail = await readMail(bytes);
