@@ -115,6 +115,8 @@ const LOOKS_MAX = 1500;
 const LOSS_MIN = 5;
 /** So many may be made again before the loss is noticed, beside those on their way. */
 const REMADE_MAX = 3;
+/** A collection that is denied so often, which takes half a minute, is taken for one that is not there. */
+const DENIALS_BELIEVED = 5;
 /** A refused delete is sent again after some time: there is no file that could change. */
 const KEPT_WHEN_REFUSED: ReadonlySet<string> = new Set(["create", "update", "upload"]);
 const CHANGES: ReadonlySet<string> = new Set(["create", "update", "delete", "upload"]);
@@ -138,6 +140,8 @@ export function openJudge(options: JudgeOptions): Judge {
   let refusals = new Set<string>();
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
+  /** By process: how many lists in a row the service said that it does not know of. */
+  const denials = new Map<number, number>();
   /** When something changed that may make a refused request a new one. */
   let changedMs = -1;
   /** Paths of a mass delete that nobody agreed to, and how many of their resources went. */
@@ -239,6 +243,10 @@ export function openJudge(options: JudgeOptions): Judge {
       }
     }
     if (resource.late || !options.isListTrue || !options.knowsCollection() || forgotten > 0) return;
+    // It takes the place of one that the ledger has; whether there is yet another one is for doubts to find out.
+    if (options.ownedBy(placeIn(resource)).length > 0) return;
+    // The create is in doubt then, and the extra one goes.
+    if ((denials.get(resource.process) ?? 0) >= DENIALS_BELIEVED) return;
     // Of two sources each may send its first file before an answer to either tells the collection's id.
     if (begunMs < (learnedMs.get(resource.process) ?? -Infinity) + READ_AFTER_MS) return;
     const listedMs = service.listedMs(resource.process) ?? Infinity;
@@ -437,6 +445,10 @@ export function openJudge(options: JudgeOptions): Judge {
         making.delete(madeBy(request));
         if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
       }
+      // A proxy's words say nothing of the collection.
+      if (request.operation === "list" && text.includes('"success":true')) denials.delete(process);
+      if (request.operation === "list" && status === 404 && text.includes('"success":false'))
+        denials.set(process, 1 + (denials.get(process) ?? 0));
       // What was read before the last change says nothing of what is there now.
       const isNews =
         request.begunMs - changedMs > READ_AFTER_MS + (options.hasCoarseTimes ? COARSE_STEP_MS : 0);

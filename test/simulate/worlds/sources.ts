@@ -51,6 +51,8 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
 ];
 
 function withSecond(random: Random, history: History, second: "other-owner" | "same-owner"): History {
+  // Another world has added it.
+  if (history.conditions.second !== undefined) return history;
   const happenings = history.happenings.flatMap((each) => divided(random, each));
   return { ...withConditions(history, { second }), happenings };
 }
