@@ -88,6 +88,7 @@ export const MUTANTS: readonly Mutant[] = [
         "createdMs >= sinceMs + mostOffsetMs",
         "createdMs !== sinceMs + mostOffsetMs",
       ),
+      patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
       patch("recover.ts", 'digest: url === undefined ? digestOf(record.content ?? "") : "",', 'digest: "",'),
       patch("recover.ts", "digest: observed.digest,", 'digest: digestOf("") === "" ? "x" : "",'),
     ],
