@@ -107,20 +107,26 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     unsearched.parts.includes("") ||
     (atMs <= unsearched.sinceMs && unsearched.parts.some((part) => !isEmptyFile(part)));
   const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
+  /** Whether no file is known: such a folder may stay empty for good. */
+  const isEmpty = (): boolean => {
+    const { agreed, unsure } = ledger.sources.get(source.id);
+    return waiting.size === 0 && agreed + unsure === 0;
+  };
   const seeker: Seeker = {
     place,
     seeks: (doubts) => {
-      // A new ledger looks for what is older than every doubt, and an empty folder may stay empty for good.
+      // A new ledger looks for what is older than every doubt.
       if (isPending ? !ledger.drift.isDistrusted(source.id) : !doubts.some(isQuestionable)) return false;
-      const { agreed, unsure } = ledger.sources.get(source.id);
       const isSomewhere = !isPending && !unsearched.parts.includes("");
-      return isSomewhere || waiting.size > 0 || agreed + unsure > 0;
+      return isSomewhere || !isEmpty();
     },
   };
   context.seekers.add(seeker);
   signal.addEventListener("abort", () => context.seekers.delete(seeker), { once: true });
   const isSought = (): boolean => {
-    if (isSeeking()) return true;
+    // The first file of a new ledger may be gone before there was a list: its create stays in doubt, and nothing asks for a list.
+    const isIdle = isPending && !ledger.drift.isDistrusted(source.id) && isEmpty();
+    if (!isIdle && isSeeking()) return true;
     const doubts = ledger.intents.doubts(source.id);
     const others = [...context.seekers].filter((each) => each !== seeker && each.place === place);
     return others.some((each) => each.seeks(doubts));
