@@ -5,7 +5,11 @@ import { RETRIES } from "./test/retries.ts";
 /** The built program against kill -9, a network that fails and disks that are full: processes, sockets and mounts are real. */
 export default defineConfig({
   test: {
-    include: ["test/crash/**/*.test.ts", "test/kb/store/sqlite/crash.test.ts", "test/sync/crash.test.ts"],
+    include: [
+      "test/crash/**/*.test.ts",
+      "test/kb/store/sqlite/crash.test.ts",
+      "test/sync/daemon/crash.test.ts",
+    ],
     env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
     testTimeout: 120_000,
     retry: RETRIES,

@@ -8,7 +8,9 @@ import { RETRIES } from "./test/retries.ts";
  * killing services, the embedding model.
  */
 export const LONG_TESTS = [
-  "test/cli/{journal,key,no-home,restore,up}.test.ts",
+  "test/cli/output/journal.test.ts",
+  "test/cli/commands/{key,restore,up}.test.ts",
+  "test/cli/state/no-home.test.ts",
   "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
@@ -20,7 +22,9 @@ export const LONG_TESTS = [
   "test/long/image-recall.test.ts",
   "test/simulate/simulate.test.ts",
   "test/sync/document/{foreign-words,formats}.test.ts",
-  "test/sync/{adopt-crash,long-work,scenarios/writers}.test.ts",
+  "test/sync/adopt/adopt-crash.test.ts",
+  "test/sync/remote/long-work.test.ts",
+  "test/sync/scenarios/writers.test.ts",
 ];
 
 keepCompiled();

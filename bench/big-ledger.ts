@@ -15,7 +15,7 @@ import { openLedger, type Ledger } from "../src/sync/ledger/ledger.ts";
 import { inSlices } from "../src/sync/pass/slices.ts";
 import type { Difference, Scan, ScanEntry } from "../src/sync/plan/model.ts";
 import { reconcile, reconcileInSteps } from "../src/sync/plan/reconcile.ts";
-import { readStatus } from "../src/sync/status.ts";
+import { readStatus } from "../src/sync/operator/status.ts";
 import { writeKnownRows } from "./known-tree.ts";
 import { OWNER } from "./plain-service.ts";
 import { median, printTable } from "./report.ts";

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { Agent, FormData, request, setGlobalDispatcher } from "undici";
-import { ALL_SCOPES } from "../src/kb/resources/keys.ts";
+import { ALL_SCOPES } from "../src/kb/keys/keys.ts";
 import { openService } from "../src/kb/service.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { temporaryFolder } from "../test/e2e/program.ts";

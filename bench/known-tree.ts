@@ -4,8 +4,8 @@ import { openLedger, type Ledger } from "../src/sync/ledger/ledger.ts";
 import type { Observed } from "../src/sync/ledger/files.ts";
 import { rulesKeyOf } from "../src/sync/pass/pass.ts";
 import type { ScanEntry } from "../src/sync/plan/model.ts";
-import { openRules, type WatchedSource } from "../src/sync/rules.ts";
-import { scanSource } from "../src/sync/scan.ts";
+import { openRules, type WatchedSource } from "../src/sync/rules/rules.ts";
+import { scanSource } from "../src/sync/scan/scan.ts";
 import { OWNER } from "./plain-service.ts";
 
 /** Rows written in one transaction. */

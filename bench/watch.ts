@@ -19,11 +19,11 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { watch as watchWithChokidar } from "chokidar";
-import { readDocument } from "../src/sync/document/read.ts";
-import type { WatchedSource } from "../src/sync/rules.ts";
-import { openRules } from "../src/sync/rules.ts";
-import { scanSource } from "../src/sync/scan.ts";
-import { watchSource } from "../src/sync/watch.ts";
+import { readDocument } from "../src/sync/read/read.ts";
+import type { WatchedSource } from "../src/sync/rules/rules.ts";
+import { openRules } from "../src/sync/rules/rules.ts";
+import { scanSource } from "../src/sync/scan/scan.ts";
+import { watchSource } from "../src/sync/watch/watch.ts";
 import { median, peakMb, printTable, quantile, residentMb } from "./report.ts";
 import { writeTree } from "./tree.ts";
 

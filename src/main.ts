@@ -3,7 +3,7 @@
 import * as nodeModule from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { writeError } from "./cli/journal.ts";
+import { writeError } from "./cli/output/journal.ts";
 
 /** Oldest Node.js that runs every part; chokidar 6 asks for it. */
 const NODE_MIN = [22, 22] as const;

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { DaemonObserver } from "../sync/observer.ts";
+import type { DaemonObserver } from "../sync/remote/observer.ts";
 import type { DaemonFigures } from "../sync/daemon/status.ts";
 import { setOneOf } from "./one-of.ts";
 

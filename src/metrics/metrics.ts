@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 import type { ServiceFigures, ServiceObserver } from "../kb/observer.ts";
-import type { DaemonObserver } from "../sync/observer.ts";
+import type { DaemonObserver } from "../sync/remote/observer.ts";
 import type { DaemonFigures } from "../sync/daemon/status.ts";
 import { measureDaemon, type DaemonMeasures } from "./daemon.ts";
 import { measureService, type ServiceMeasures } from "./service.ts";

@@ -27,7 +27,7 @@ function runLimited(code: string): string {
 describe("a small file that the disk has room for in part only", () => {
   it.each([
     ["a backup's", "src/backup/durable.ts", "writeDurably(path, text)"],
-    ["the state folder's", "src/cli/state-folder.ts", "writeDurably(path, text, 0o600)"],
+    ["the state folder's", "src/cli/state/state-folder.ts", "writeDurably(path, text, 0o600)"],
   ])("%s is not taken for written", (name, module, call) => {
     const code = `
       const { writeDurably } = await import(${JSON.stringify(pathToFileURL(module).href)});

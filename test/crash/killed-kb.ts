@@ -10,7 +10,7 @@ import { hashedEmbedder } from "../fakes/hashed-embedder.ts";
 
 type Services = typeof import("../../src/kb/service.ts");
 type Stores = typeof import("../../src/kb/store/sqlite/open.ts");
-type Keys = typeof import("../../src/kb/resources/keys.ts");
+type Keys = typeof import("../../src/kb/keys/keys.ts");
 
 const [stateDir = "", key = ""] = process.argv.slice(2);
 // The built service: its start, of which there are many, takes a third of what the sources take.

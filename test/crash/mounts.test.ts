@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Daemon } from "../../src/sync/daemon.ts";
-import { openWorld, until, type World } from "../sync/harness.ts";
+import { openWorld, until, type World } from "../sync/daemon/harness.ts";
 import { canMountImages, makeImage, mountImage, withFreeLoop } from "./mount.ts";
 
 const mayMount = canMountImages();

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { upgradeStore } from "../../src/kb/store/sqlite/known-uploads.ts";
+import { upgradeStore } from "../../src/kb/store/sqlite/resources/known-uploads.ts";
 import { copyOf } from "../../src/lib/upgrade.ts";
 import { upgradeLedger } from "../../src/sync/ledger/restored.ts";
 import { writeFixture } from "../fixtures/fixture.ts";

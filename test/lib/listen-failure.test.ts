@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { expect, it } from "vitest";
-import { exitCodeOf } from "../../src/cli/exit-code.ts";
+import { exitCodeOf } from "../../src/cli/output/exit-code.ts";
 import { listenFailure } from "../../src/lib/listen-failure.ts";
 
 /** What listening there comes to. */

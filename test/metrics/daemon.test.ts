@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openMetrics, type Metrics } from "../../src/metrics/metrics.ts";
-import { openWorld, until, type World } from "../sync/harness.ts";
+import { openWorld, until, type World } from "../sync/daemon/harness.ts";
 import { declaredNames, OWN_METRICS, valueOf } from "./names.ts";
 
 let world: World;

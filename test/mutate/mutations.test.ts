@@ -38,7 +38,7 @@ describe("the mutations of a module", () => {
   });
 
   it("keep every other line as it is, in a module of the daemon", () => {
-    const text = readFileSync(new URL("../../src/sync/settle.ts", import.meta.url), "utf8");
+    const text = readFileSync(new URL("../../src/sync/agenda/settle.ts", import.meta.url), "utf8");
     const before = text.split("\n");
     const all = mutationsOf(text);
     expect(all.length).toBeGreaterThan(20);

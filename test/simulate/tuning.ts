@@ -12,12 +12,12 @@ export interface Patch {
 export const TUNING: readonly Patch[] = [
   { file: "sync/scan/walk.ts", find: /const STEPS_PER_LOOK = \d+;/, replace: "const STEPS_PER_LOOK = 5;" },
   {
-    file: "sync/document/read.ts",
+    file: "sync/read/read.ts",
     find: "const SMALL_BYTES = 256 * 1024;",
     replace: "const SMALL_BYTES = 40;",
   },
   {
-    file: "sync/document/read.ts",
+    file: "sync/read/read.ts",
     find: "const SLICE_BYTES = 1024 * 1024;",
     replace: "const SLICE_BYTES = 24;",
   },
@@ -49,7 +49,7 @@ export const TUNING: readonly Patch[] = [
     find: "const MOVED_AT_ONCE = 10_000;",
     replace: "const MOVED_AT_ONCE = 3;",
   },
-  { file: "sync/queue.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
+  { file: "sync/queue/queue.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
   {
     file: "sync/remote/remote.ts",
     find: /const PAGE_RESOURCES = \d+;/,

@@ -1,6 +1,6 @@
 import type { Config } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
-import type { StateFolder } from "../state-folder.ts";
+import type { StateFolder } from "../state/state-folder.ts";
 
 /** What checks look at. */
 export interface DoctorGround {

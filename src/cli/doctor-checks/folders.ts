@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ResolvedSource } from "../../config/load.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { openRules } from "../../sync/rules.ts";
+import { openRules } from "../../sync/rules/rules.ts";
 
 /** What of a source this user can and cannot look at. */
 export interface SeenFolders {

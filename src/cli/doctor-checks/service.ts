@@ -3,8 +3,8 @@ import { statSync } from "node:fs";
 import type { Finding } from "../../lib/finding.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
-import { findService } from "../compose.ts";
-import { openWithoutTls } from "../exposure.ts";
+import { findService } from "../compose/compose.ts";
+import { openWithoutTls } from "../state/exposure.ts";
 import type { Check, Checked, DoctorGround } from "./check.ts";
 
 /** A service that is there answers a search for a document that it does not have at once. */

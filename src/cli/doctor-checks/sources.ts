@@ -1,7 +1,7 @@
 import type { ResolvedSource } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { remoteFileSystem } from "../../sync/watch/network.ts";
-import { counted, thousands } from "../progress.ts";
+import { counted, thousands } from "../output/progress.ts";
 import type { Check } from "./check.ts";
 import { problemOf, seeFolders, type SeenFolders } from "./folders.ts";
 

@@ -1,14 +1,14 @@
-import { checkUploads } from "../../kb/resources/check-files.ts";
-import { checkStore } from "../../kb/store/sqlite/check.ts";
-import { knownUploads } from "../../kb/store/sqlite/known-uploads.ts";
+import { checkUploads } from "../../kb/uploads/check-files.ts";
+import { checkStore } from "../../kb/store/sqlite/check/check.ts";
+import { knownUploads } from "../../kb/store/sqlite/resources/known-uploads.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { isOpenToOthers } from "../../lib/private-path.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
-import { thousands } from "../progress.ts";
-import { storeFile, uploadsFolder } from "../state-parts.ts";
+import { thousands } from "../output/progress.ts";
+import { storeFile, uploadsFolder } from "../state/state-parts.ts";
 import type { Check, Checked } from "./check.ts";
 
 const NONE: Checked = { seen: "none yet", findings: [] };

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { askDaemon } from "../../sync/control/client.ts";
-import { thousands } from "../progress.ts";
+import { thousands } from "../output/progress.ts";
 import type { Check, Checked } from "./check.ts";
 import { seeFolders } from "./folders.ts";
 

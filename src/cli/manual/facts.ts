@@ -1,4 +1,4 @@
-import { EXIT } from "../exit-code.ts";
+import { EXIT } from "../output/exit-code.ts";
 
 /** What each exit status means, in the order in which they are told. */
 export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] = [

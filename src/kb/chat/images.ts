@@ -4,7 +4,7 @@ import type { ChatBody } from "../../wire/chat.ts";
 import type { Fetcher } from "../fetch/fetcher.ts";
 import { readLink } from "../fetch/link.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
-import { newFileToken, safeFileName } from "../resources/file-address.ts";
+import { newFileToken, safeFileName } from "../uploads/file-address.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 import { issuedFile } from "../resources/source.ts";

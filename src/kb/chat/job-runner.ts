@@ -3,7 +3,7 @@ import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { saysFull } from "../../lib/full-disk.ts";
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { ChatBody, type ChatDelivery, type ChatResponse } from "../../wire/chat.ts";
-import { admit, isSpent, type Suspect } from "../resources/job-company.ts";
+import { admit, isSpent, type Suspect } from "../jobs/job-company.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { ChatJob, ChatJobFigures } from "../store/chat.ts";

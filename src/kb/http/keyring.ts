@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { KEY_HEADER } from "../../wire/routes.ts";
-import { hashKey } from "../resources/keys.ts";
+import { hashKey } from "../keys/keys.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Store } from "../store/store.ts";
 import type { KeyRecord, KeyScope } from "../store/records.ts";

@@ -9,7 +9,7 @@ import { noAgent } from "../agents/agents.ts";
 import type { Chat } from "../chat/chat.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { Asked } from "../resources/asked.ts";
-import type { Received } from "../resources/file-area.ts";
+import type { Received } from "../uploads/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, keepUpload, placeUpload, receiveUpload } from "../resources/upload.ts";
 import type { KeptAnswer } from "../store/request-note.ts";

@@ -1,6 +1,6 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import type { ModelWatch } from "../models/model-watch.ts";
-import type { TextModel } from "./text-model.ts";
+import type { TextModel } from "./agentic/text-model.ts";
 
 /** After a failure the model is left alone so long: each document would wait for it in vain, for minutes where it hangs. */
 const REST_MS = 30_000;

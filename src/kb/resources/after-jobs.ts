@@ -1,5 +1,5 @@
 import type { Resource } from "../store/records.ts";
-import { jobKey } from "./job-ends.ts";
+import { jobKey } from "../jobs/job-ends.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
 

@@ -1,6 +1,6 @@
 import type { ChatStore } from "../store/chat.ts";
 import type { RetentionStore } from "../store/retention.ts";
-import type { FileArea } from "./file-area.ts";
+import type { FileArea } from "../uploads/file-area.ts";
 
 /** How long things are kept that nobody uses any more. */
 export interface Retention {

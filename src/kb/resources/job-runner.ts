@@ -2,10 +2,10 @@ import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { openShares } from "../../lib/shares.ts";
 import type { QueuedJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
-import { admit } from "./job-company.ts";
-import { jobKey } from "./job-ends.ts";
-import { openJobLine } from "./job-line.ts";
-import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "./job-slots.ts";
+import { admit } from "../jobs/job-company.ts";
+import { jobKey } from "../jobs/job-ends.ts";
+import { openJobLine } from "../jobs/job-line.ts";
+import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "../jobs/job-slots.ts";
 import { handBackJobs, runFirstJob } from "./job.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 

@@ -10,9 +10,9 @@ import type { Serving } from "../ingest/serving.ts";
 import type { Reranker } from "../search/reranker.ts";
 import type { Store } from "../store/store.ts";
 import type { CollectionRecord } from "../store/records.ts";
-import type { FileAddresses } from "./file-address.ts";
-import type { FileArea } from "./file-area.ts";
-import type { JobEnds } from "./job-ends.ts";
+import type { FileAddresses } from "../uploads/file-address.ts";
+import type { FileArea } from "../uploads/file-area.ts";
+import type { JobEnds } from "../jobs/job-ends.ts";
 
 /** The parts that the operations of the specification work on. Made once, by the service. */
 export interface KnowledgeBase {

@@ -5,7 +5,7 @@ import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { readHead } from "../ingest/extract/text-file.ts";
 import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
-import { newFileToken } from "./file-address.ts";
+import { newFileToken } from "../uploads/file-address.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
 /** Attachments of a mail that are read, those of the mails in it included: of each the recogniser may take half an hour. */

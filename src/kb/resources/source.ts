@@ -2,7 +2,7 @@ import { codeOf } from "../../lib/failure.ts";
 import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import type { Origin, Resource, StoredFile } from "../store/records.ts";
-import { lastSegment } from "./file-address.ts";
+import { lastSegment } from "../uploads/file-address.ts";
 import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
 import { linkText, refuseLink } from "./link.ts";
 import { fileText } from "./mail.ts";

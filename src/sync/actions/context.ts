@@ -1,14 +1,14 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Activity } from "../ledger/activity.ts";
-import type { DocumentReader } from "../document/reader.ts";
+import type { DocumentReader } from "../read/reader.ts";
 import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Aside } from "../queue.ts";
+import type { Aside } from "../queue/queue.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
-import type { Rules } from "../rules.ts";
-import type { Timing } from "../timing.ts";
+import type { Rules } from "../rules/rules.ts";
+import type { Timing } from "../plan/timing.ts";
 import type { Trash } from "../trash/trash.ts";
 import type { Collections } from "./collections.ts";
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { composed, DIGEST_CHARS, digestOf } from "../document/digest.ts";
-import type { SourceDocument } from "../document/read.ts";
+import type { SourceDocument } from "../read/read.ts";
 import type { Observed, Stored } from "../ledger/files.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import type { AnsweredRecord } from "../remote/remote.ts";

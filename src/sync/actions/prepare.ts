@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { composed } from "../document/digest.ts";
-import type { SourceDocument } from "../document/read.ts";
+import type { SourceDocument } from "../read/read.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";

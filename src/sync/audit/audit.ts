@@ -4,13 +4,13 @@ import type { ActionContext } from "../actions/context.ts";
 import type { DriftPlace, Recheck } from "../ledger/drift.ts";
 import type { Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { SourceSync } from "../source.ts";
-import { unknownSource } from "../source-path.ts";
-import { judgeLoss, type Check } from "./loss.ts";
+import type { SourceSync } from "../source/source.ts";
+import { unknownSource } from "../disk/source-path.ts";
+import { judgeLoss, type Check } from "../reconcile-service/loss.ts";
 import { takeOlder } from "./older.ts";
 import { deleteExtra, openResending, type Resending } from "./repair.ts";
 import { openReport, type AuditReport, type Reporting } from "./report.ts";
-import { sweepPlace, type Adopted, type Sweep } from "./sweep.ts";
+import { sweepPlace, type Adopted, type Sweep } from "../reconcile-service/sweep.ts";
 
 export interface AuditOptions {
   /** Puts right what can be: missing and altered resources are sent again, second ones of ours deleted. */

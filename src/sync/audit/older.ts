@@ -1,13 +1,13 @@
 import type { ActionContext } from "../actions/context.ts";
-import { hashUpload } from "../adopt-uploads.ts";
+import { hashUpload } from "../reconcile-service/uploads.ts";
 import type { Observed } from "../ledger/files.ts";
 import type { AuditedResource } from "../plan/audit.ts";
 import { hasSettings } from "../plan/decide.ts";
 import type { LedgerFile } from "../plan/model.ts";
-import type { SourceSync } from "../source.ts";
-import { askPresence } from "./presence.ts";
+import type { SourceSync } from "../source/source.ts";
+import { askPresence } from "../reconcile-service/presence.ts";
 import { tellAudit } from "./repair.ts";
-import type { Older } from "./sweep.ts";
+import type { Older } from "../reconcile-service/sweep.ts";
 
 /**
  * Gives a file the resource that a former ledger made of it and that no list showed when the source was adopted; the one

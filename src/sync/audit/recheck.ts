@@ -1,6 +1,6 @@
 import type { Recheck } from "../ledger/drift.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { SourceSync } from "../source.ts";
+import type { SourceSync } from "../source/source.ts";
 
 /**
  * A source that was adopted is compared again when lists have caught up: what they left out then has been made a second

@@ -1,8 +1,8 @@
 import type { ActionContext } from "../actions/context.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { SourceSync } from "../source.ts";
-import { driftWords } from "./loss.ts";
-import type { Drifted } from "./sweep.ts";
+import type { SourceSync } from "../source/source.ts";
+import { driftWords } from "../reconcile-service/loss.ts";
+import type { Drifted } from "../reconcile-service/sweep.ts";
 
 /** Has files of one source sent again. */
 export interface Resending {

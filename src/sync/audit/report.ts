@@ -1,7 +1,7 @@
 import type { Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { driftWords } from "./loss.ts";
-import type { Drifted } from "./sweep.ts";
+import { driftWords } from "../reconcile-service/loss.ts";
+import type { Drifted } from "../reconcile-service/sweep.ts";
 
 /** Something that the service's list shows and the ledger does not expect. */
 export interface Finding {

@@ -1,10 +1,10 @@
-import { agreeable, approvalsOf, type Approval } from "../approve.ts";
+import { agreeable, approvalsOf, type Approval } from "../operator/approve.ts";
 import type { Activity, DaemonActivity } from "../ledger/activity.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { belowRoot, outsideSources, unknownSource } from "../source-path.ts";
-import type { SourceSync } from "../source.ts";
-import type { Retried } from "../offline.ts";
-import type { LogQuery } from "../read-activity.ts";
+import { belowRoot, outsideSources, unknownSource } from "../disk/source-path.ts";
+import type { SourceSync } from "../source/source.ts";
+import type { Retried } from "../operator/offline.ts";
+import type { LogQuery } from "../operator/read-activity.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 

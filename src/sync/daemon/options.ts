@@ -1,11 +1,11 @@
 import type { SyncConfig } from "../../config/schema.ts";
-import { type DocumentReader, openThreadReader } from "../document/reader.ts";
+import { type DocumentReader, openThreadReader } from "../read/reader.ts";
 import type { DaemonActivity } from "../ledger/activity.ts";
-import type { DaemonObserver } from "../observer.ts";
+import type { DaemonObserver } from "../remote/observer.ts";
 import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
-import type { WatchedSource } from "../rules.ts";
-import type { Timing } from "../timing.ts";
-import { watchSource } from "../watch.ts";
+import type { WatchedSource } from "../rules/rules.ts";
+import type { Timing } from "../plan/timing.ts";
+import { watchSource } from "../watch/watch.ts";
 
 /** What a daemon needs. */
 export interface DaemonOptions {

@@ -1,7 +1,7 @@
 import { freshRow } from "../ledger/sources.ts";
-import { movedSources } from "../moved-sources.ts";
-import { previewOf, removalsOf, type PlannedAction } from "../preview.ts";
-import { statusOf, type SourceStatus, type StatusSource } from "../status.ts";
+import { movedSources } from "../source/moved-sources.ts";
+import { previewOf, removalsOf, type PlannedAction } from "../operator/preview.ts";
+import { statusOf, type SourceStatus, type StatusSource } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 

@@ -1,14 +1,14 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
-import { movedSources } from "../moved-sources.ts";
-import { openRemovals, type Removals } from "../removal.ts";
+import { movedSources } from "../source/moved-sources.ts";
+import { openRemovals, type Removals } from "../source/removal.ts";
 import { ledgerFailure } from "../ledger/open.ts";
 import type { SourceRow } from "../ledger/sources.ts";
-import { openRules, type WatchedSource } from "../rules.ts";
-import { openSource, type SourceSync } from "../source.ts";
-import type { Check } from "../audit/loss.ts";
+import { openRules, type WatchedSource } from "../rules/rules.ts";
+import { openSource, type SourceSync } from "../source/source.ts";
+import type { Check } from "../reconcile-service/loss.ts";
 import { type Pruning, startPruning } from "../trash/pruning.ts";
-import type { Watch } from "../watch.ts";
+import type { Watch } from "../watch/watch.ts";
 import type { Parts } from "./parts.ts";
 
 /** The sources of a daemon. There are none before `open`. */

@@ -1,6 +1,6 @@
 import type { PaceState } from "../remote/pacer.ts";
-import { removedOf, type RemovedStatus, statusOf, type SourceStatus } from "../status.ts";
-import type { Progress } from "../work.ts";
+import { removedOf, type RemovedStatus, statusOf, type SourceStatus } from "../operator/status.ts";
+import type { Progress } from "../source/work.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 import { openSpeed } from "./speed.ts";

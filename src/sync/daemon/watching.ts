@@ -1,5 +1,5 @@
-import { startRescans, type Rescans } from "../rescans.ts";
-import type { SourceSync } from "../source.ts";
+import { startRescans, type Rescans } from "../agenda/rescans.ts";
+import type { SourceSync } from "../source/source.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 

@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
 import type { KnownFile, RelativePath, RootIdentity } from "../plan/model.ts";
-import type { Timing } from "../timing.ts";
+import type { Timing } from "../plan/timing.ts";
 
 /** What keeps deletes waiting, and what counts them. */
 export interface Deletes {

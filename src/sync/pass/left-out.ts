@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KnownFile } from "../plan/model.ts";
-import type { Rules } from "../rules.ts";
+import type { Rules } from "../rules/rules.ts";
 
 /** Paths asked for between two turns of the loop: an answer takes some microseconds. */
 const ASKED_AT_ONCE = 1000;

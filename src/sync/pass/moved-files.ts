@@ -2,14 +2,14 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { integerColumn } from "../../lib/integer-column.ts";
-import { readDocument } from "../document/read.ts";
+import { readDocument } from "../read/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { KnownFile, Look, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { type Followed, inodeSuspects, moveSuspects, pairByHash } from "../plan/moves.ts";
 import { scopeTest } from "../plan/reconcile.ts";
-import type { Rules } from "../rules.ts";
-import { scanPaths } from "../scan.ts";
-import { tellsBirth } from "../scan/root-identity.ts";
+import type { Rules } from "../rules/rules.ts";
+import { scanPaths } from "../scan/scan.ts";
+import { tellsBirth } from "../disk/root-identity.ts";
 
 /** Where the files of a source lie and what is known of them. */
 export interface Place {

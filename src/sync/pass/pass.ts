@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
-import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../document/recipe.ts";
+import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../read/recipe.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import {
   brake,
@@ -28,11 +28,11 @@ import { followMoves, sameIdentity, moveSuspects } from "../plan/moves.ts";
 import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
 import { UNSETTLED } from "../rules/ignore-files.ts";
 import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
-import type { Rules } from "../rules.ts";
-import { scanPaths, scanSource, withoutMounts } from "../scan.ts";
-import type { DirtySet, Due } from "../settle.ts";
-import { missingReason } from "../standstill.ts";
-import type { BusyPaths } from "../under-way.ts";
+import type { Rules } from "../rules/rules.ts";
+import { scanPaths, scanSource, withoutMounts } from "../scan/scan.ts";
+import type { DirtySet, Due } from "../agenda/settle.ts";
+import { missingReason } from "../ledger/standstill.ts";
+import type { BusyPaths } from "../agenda/under-way.ts";
 import { openDeletes } from "./deletes.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { leftOutOf } from "./left-out.ts";

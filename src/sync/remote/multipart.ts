@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { absolutePathOf, liesInside, type FilePlace } from "../document/place.ts";
+import { absolutePathOf, liesInside, type FilePlace } from "../disk/place.ts";
 
 /** A form with one file in it, as `POST` body. */
 export interface UploadBody {

@@ -7,8 +7,8 @@ import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { SearchAnswer } from "../../wire/search.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
-import type { FilePlace } from "../document/place.ts";
-import { outcomeOf, type DaemonObserver } from "../observer.ts";
+import type { FilePlace } from "../disk/place.ts";
+import { outcomeOf, type DaemonObserver } from "./observer.ts";
 import {
   clockOffsetOf,
   header,

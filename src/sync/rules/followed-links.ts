@@ -1,5 +1,5 @@
 import type { RelativePath } from "../plan/model.ts";
-import type { FolderPath } from "./folder-path.ts";
+import type { FolderPath } from "../disk/folder-path.ts";
 
 /** Where a path leads that goes through links. All are places below the source's root as they really lie there. */
 export interface LinkTrace {

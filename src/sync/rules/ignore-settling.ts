@@ -1,5 +1,5 @@
-import { CEILING_MS, TIMING } from "../timing.ts";
-import type { FolderPath } from "./folder-path.ts";
+import { CEILING_MS, TIMING } from "../plan/timing.ts";
+import type { FolderPath } from "../disk/folder-path.ts";
 
 /** An ignore file as it was read. */
 export interface IgnoreVersion {

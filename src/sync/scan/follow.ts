@@ -1,9 +1,9 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
-import { linkedIno } from "../document/linked-ino.ts";
+import { linkedIno } from "../disk/linked-ino.ts";
 import type { FollowedLink, RelativePath } from "../plan/model.ts";
-import type { FolderPath } from "../rules/folder-path.ts";
-import type { Rules } from "../rules.ts";
+import type { FolderPath } from "../disk/folder-path.ts";
+import type { Rules } from "../rules/rules.ts";
 import { belowRoot, resolveLink, type Resolved } from "./links.ts";
 
 /** What a link stands for in a scan. */

@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
-import type { FolderPath } from "../rules/folder-path.ts";
+import type { FolderPath } from "../disk/folder-path.ts";
 
 /** Where a link leads, by absolute paths. */
 export interface Resolved {

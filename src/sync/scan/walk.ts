@@ -4,9 +4,9 @@ import { integerColumn } from "../../lib/integer-column.ts";
 import { refusalBySize } from "../document/bounds.ts";
 import { kindOfName } from "../document/kinds.ts";
 import type { RelativePath, ScanEntry, Skip, Unreadable } from "../plan/model.ts";
-import type { FolderPath } from "../rules/folder-path.ts";
-import type { FolderRules, Rules } from "../rules.ts";
-import { linkedIno } from "../document/linked-ino.ts";
+import type { FolderPath } from "../disk/folder-path.ts";
+import type { FolderRules, Rules } from "../rules/rules.ts";
+import { linkedIno } from "../disk/linked-ino.ts";
 import { factsOfLeftOut, openFollower } from "./follow.ts";
 
 /** What a walk saw. */

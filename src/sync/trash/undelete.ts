@@ -8,7 +8,7 @@ import { openSqlite } from "../ledger/open.ts";
 import { openTrashRows, type KeptFile, trashFolder } from "../ledger/trash.ts";
 import type { DocumentKind } from "../plan/model.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
-import { belowRoot, outsideSources } from "../source-path.ts";
+import { belowRoot, outsideSources } from "../disk/source-path.ts";
 
 /** A kept text, for a person. */
 export interface KeptText {

@@ -1,7 +1,7 @@
 import type { FailureFacts } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
-import type { WatchedSource } from "../rules.ts";
+import type { WatchedSource } from "../rules/rules.ts";
 
 /** What the main thread asks of the watcher thread. `id` names one watched source. */
 export type Request =

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { KbsyncError } from "../../lib/failure.ts";
 import { siblingModule } from "../../lib/sibling.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
-import type { WatchedSource } from "../rules.ts";
+import type { WatchedSource } from "../rules/rules.ts";
 import type { Report, Request } from "./messages.ts";
 import type { Hints, SourceWatch } from "./source-watch.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readDocument, type ReadOutcome } from "../document/read.ts";
+import { readDocument, type ReadOutcome } from "../read/read.ts";
 import { openActivity, type Activity } from "../ledger/activity.ts";
 import { fileFacts, openIntentsAt, type FileFacts, type OpenIntent } from "../ledger/file-facts.ts";
 import { openFiles, type Files } from "../ledger/files.ts";
@@ -11,8 +11,8 @@ import { openSources, type SourceRow } from "../ledger/sources.ts";
 import { rulesKeyOf } from "../pass/pass.ts";
 import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";
-import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules.ts";
-import { scanPaths } from "../scan.ts";
+import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules/rules.ts";
+import { scanPaths } from "../scan/scan.ts";
 import { lookAt, type OnDisk } from "./disk.ts";
 import { nextStep, type NextStep } from "./next.ts";
 import { originOf, type RecipeOrigin } from "./recipe-origin.ts";

@@ -1,5 +1,5 @@
 import { observe } from "../actions/observe.ts";
-import type { ReadOutcome } from "../document/read.ts";
+import type { ReadOutcome } from "../read/read.ts";
 import type { OpenIntent } from "../ledger/file-facts.ts";
 import { decide } from "../plan/decide.ts";
 import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/model.ts";

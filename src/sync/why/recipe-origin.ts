@@ -1,7 +1,7 @@
-import { CONVERTER_VERSION } from "../document/recipe.ts";
+import { CONVERTER_VERSION } from "../read/recipe.ts";
 import type { Recipe, RelativePath } from "../plan/model.ts";
 import { compileGlob } from "../rules/globs.ts";
-import type { WatchedSource } from "../rules.ts";
+import type { WatchedSource } from "../rules/rules.ts";
 
 /** Where each part of a recipe comes from, in words. */
 export interface RecipeOrigin {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { completionOf } from "../../../src/cli/completion.ts";
+import { completionOf } from "../../../src/cli/commands/completion.ts";
 import { table, wholeProgram } from "./program.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;

@@ -2,10 +2,10 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { EXIT } from "../../../src/cli/exit-code.ts";
+import { EXIT } from "../../../src/cli/output/exit-code.ts";
 import { ENVIRONMENT, EXIT_WORDS, FILES } from "../../../src/cli/manual/facts.ts";
 import { manPage } from "../../../src/cli/manual/man-page.ts";
-import { programVersion } from "../../../src/cli/version.ts";
+import { programVersion } from "../../../src/cli/output/version.ts";
 import { table } from "./program.ts";
 
 const page = manPage(table, {

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { request } from "undici";
-import { generateKey } from "../../../src/kb/resources/keys.ts";
+import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { ask, CHAT, openAsking } from "./asking.ts";

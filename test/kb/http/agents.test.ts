@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changeAgent } from "../../../src/kb/agents/agents.ts";
-import { LOCAL_ACCOUNT } from "../../../src/kb/resources/keys.ts";
+import { LOCAL_ACCOUNT } from "../../../src/kb/keys/keys.ts";
 import { openTurns } from "../../../src/lib/turns.ts";
 import { AgentRecord } from "../../../src/wire/agent.ts";
 import { openRunning } from "../service/running.ts";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { DEFAULT_LIMITS, RATE_DEFAULT } from "../../../src/kb/options.ts";
 import { DEFAULT_RETENTION } from "../../../src/kb/resources/housekeeping.ts";
-import { KEYS_MAX } from "../../../src/kb/resources/keys.ts";
-import { WAITING_MAX } from "../../../src/kb/resources/job-slots.ts";
+import { KEYS_MAX } from "../../../src/kb/keys/keys.ts";
+import { WAITING_MAX } from "../../../src/kb/jobs/job-slots.ts";
 import { IMAGES_BYTES_MAX, IMAGES_MAX, USER_CHARS_MAX } from "../../../src/wire/chat.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -45,7 +45,7 @@ const time = (ms: number): string =>
 const { contentBytes, requests, bodyBytes, answerBytes, ingests, requestMs } = DEFAULT_LIMITS;
 const lineBytes = contentBytes * constant("kb/http/server.ts", "ESCAPES_FACTOR");
 const timesFree = constant("lib/shares.ts", "TIMES_FREE");
-const documents = constant("kb/resources/job-slots.ts", "WIDTH");
+const documents = constant("kb/jobs/job-slots.ts", "WIDTH");
 /** Of what one account alone may have of a shared thing. */
 const ofOne = (max: number): string => count(Math.floor((max * timesFree) / (timesFree + 1)));
 const smallBody = bytes(constant("kb/http/server.ts", "SMALL_BODY_BYTES"));
@@ -126,8 +126,8 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   ],
   "questions answered at once": QUESTIONS.map((name) => count(constant("kb/chat/chat.ts", name))),
   "a thread": [
-    count(constant("kb/store/sqlite/chat-writes.ts", "TURNS_MAX")),
-    count(constant("kb/store/sqlite/chat-writes.ts", "THREAD_IMAGES_MAX")),
+    count(constant("kb/store/sqlite/chat/chat-writes.ts", "TURNS_MAX")),
+    count(constant("kb/store/sqlite/chat/chat-writes.ts", "THREAD_IMAGES_MAX")),
     `${DEFAULT_RETENTION.threadImageDays} days`,
     count(DEFAULT_RETENTION.threadDays),
   ],

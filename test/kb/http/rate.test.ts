@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openRateLimiter } from "../../../src/kb/http/rate.ts";
-import { hashKey } from "../../../src/kb/resources/keys.ts";
+import { hashKey } from "../../../src/kb/keys/keys.ts";
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
 import { openRunning } from "../service/running.ts";
 

@@ -4,7 +4,7 @@ import { openModel } from "../../../src/kb/ingest/model.ts";
 import { INLINE_CHARS_MAX, openSplitter, UNITS_MAX } from "../../../src/kb/ingest/split.ts";
 import type { Splitter, SplitterParts } from "../../../src/kb/ingest/split.ts";
 import { openModelWatch } from "../../../src/kb/models/model-watch.ts";
-import { openTextModel } from "../../../src/kb/ingest/text-model.ts";
+import { openTextModel } from "../../../src/kb/ingest/agentic/text-model.ts";
 import { openOpenAiModel } from "../../../src/kb/models/openai.ts";
 import type { ChatModel } from "../../../src/kb/models/chat-model.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { openFileArea } from "../../../src/kb/resources/file-area.ts";
+import { openFileArea } from "../../../src/kb/uploads/file-area.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "../../../src/kb/resources/housekeeping.ts";
 import type { Housekeeping } from "../../../src/kb/resources/housekeeping.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, it, vi } from "vitest";
-import { checkStore } from "../../../src/kb/store/sqlite/check.ts";
+import { checkStore } from "../../../src/kb/store/sqlite/check/check.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { createBody, openRunning } from "./running.ts";

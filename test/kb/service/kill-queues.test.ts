@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Pool, request } from "undici";
-import { generateKey } from "../../../src/kb/resources/keys.ts";
+import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { openWeb, type Page } from "../fetch/web.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createBody, openRunning } from "./running.ts";

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { type FormData, Pool } from "undici";
-import { generateKey } from "../../../src/kb/resources/keys.ts";
+import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { createBody, fileForm, openRunning } from "./running.ts";
 
 const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));

@@ -1,7 +1,7 @@
 /** A service of its own process for tests that kill or stop it. Arguments: state folder, key, the address of a language model if there is one. Prints its address. */
 import { join } from "node:path";
 import { pino } from "pino";
-import { ALL_SCOPES } from "../../../src/kb/resources/keys.ts";
+import { ALL_SCOPES } from "../../../src/kb/keys/keys.ts";
 import { openService } from "../../../src/kb/service.ts";
 import { ENDPOINT_KEY } from "../../fakes/model-endpoint.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";

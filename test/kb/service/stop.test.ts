@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { FormData, request } from "undici";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { generateKey } from "../../../src/kb/resources/keys.ts";
+import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { nestedFormsPdf } from "../ingest/extract/pdf-fixture.ts";
 import { createBody, fileForm } from "./running.ts";
 

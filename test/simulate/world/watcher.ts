@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../../src/lib/failure.ts";
-import type { Watch, WatchOptions } from "../../../src/sync/watch.ts";
+import type { Watch, WatchOptions } from "../../../src/sync/watch/watch.ts";
 import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
 import type { SimulatedProcess } from "../virtual/stage.ts";

@@ -6,9 +6,9 @@ import type { Observed } from "../../../src/sync/ledger/files.ts";
 import type { Activity } from "../../../src/sync/ledger/activity.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { FileState, LedgerFile, Look, RelativePath } from "../../../src/sync/plan/model.ts";
-import { openRules } from "../../../src/sync/rules.ts";
-import { TIMING } from "../../../src/sync/timing.ts";
-import { sourceAt } from "../tree.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { TIMING } from "../../../src/sync/plan/timing.ts";
+import { sourceAt } from "../scan/tree.ts";
 
 /** A ledger with one source, and what its actions ask for and report. */
 export interface Workshop {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
 import { type Prepared, prepareLook } from "../../../src/sync/actions/prepare.ts";
-import type { ReadOutcome, SourceDocument } from "../../../src/sync/document/read.ts";
+import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/read.ts";
 import type { FileState, Look } from "../../../src/sync/plan/model.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 

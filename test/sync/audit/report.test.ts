@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "vitest";
 import { FINDINGS_MAX, openReport, type Reporting } from "../../../src/sync/audit/report.ts";
-import type { Drifted } from "../../../src/sync/audit/sweep.ts";
+import type { Drifted } from "../../../src/sync/reconcile-service/sweep.ts";
 import type { Claimed } from "../../../src/sync/plan/audit.ts";
 
 let report: Reporting;

@@ -19,7 +19,7 @@ import { askDaemon } from "../../../src/sync/control/client.ts";
 import { handleWith } from "../../../src/sync/control/handle.ts";
 import type { Daemon, DaemonActivity } from "../../../src/sync/daemon.ts";
 import { openControl, type Control, type ControlHandler } from "../../../src/sync/control/server.ts";
-import { until } from "../harness.ts";
+import { until } from "../daemon/harness.ts";
 
 let base: string;
 let open: Control[];

@@ -9,10 +9,10 @@ import type { DaemonSources } from "../../../src/sync/daemon/sources.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "../../../src/sync/daemon/wait.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { FileState } from "../../../src/sync/plan/model.ts";
-import { openRules } from "../../../src/sync/rules.ts";
-import type { SourceSync } from "../../../src/sync/source.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import type { SourceSync } from "../../../src/sync/source/source.ts";
 import { observedAt } from "../actions/fixture.ts";
-import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
 let root: string;
 let folder: string;

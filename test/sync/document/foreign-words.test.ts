@@ -2,9 +2,9 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { openArchive } from "../../../src/sync/document/formats/archive.ts";
-import { readDocument } from "../../../src/sync/document/read.ts";
-import { openRules } from "../../../src/sync/rules.ts";
-import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
+import { readDocument } from "../../../src/sync/read/read.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 import { docx, epub, openDocument, pptx, shape, wordParagraph, xlsx } from "./office-fixture.ts";
 import { buildZip } from "./zip-fixture.ts";
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { digestOf } from "../../../src/sync/document/digest.ts";
-import { readDocument, type ReadOutcome } from "../../../src/sync/document/read.ts";
-import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../src/sync/document/recipe.ts";
-import { openRules } from "../../../src/sync/rules.ts";
-import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
+import { readDocument, type ReadOutcome } from "../../../src/sync/read/read.ts";
+import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../src/sync/read/recipe.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 import { docx, epub, openDocument, pptx, relations, shape, wordParagraph, xlsx } from "./office-fixture.ts";
 import { buildZip } from "./zip-fixture.ts";
 

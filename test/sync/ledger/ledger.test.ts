@@ -10,7 +10,7 @@ import type { Observed } from "../../../src/sync/ledger/files.ts";
 import { ledgerFile, openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { lockFolder } from "../../../src/lib/folder-lock.ts";
 import { MIGRATIONS } from "../../../src/sync/ledger/schema.ts";
-import { readStatus } from "../../../src/sync/status.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
 
 let dir: string;
 beforeEach(() => {

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
-import { readStatus } from "../../../src/sync/status.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
 
 let folder: string;
 let file: string;

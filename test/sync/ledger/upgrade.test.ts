@@ -8,7 +8,7 @@ import { checkLedger } from "../../../src/sync/ledger/check.ts";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
 import { knownTexts, upgradeLedger } from "../../../src/sync/ledger/restored.ts";
 import { MIGRATIONS } from "../../../src/sync/ledger/schema.ts";
-import { readStatus } from "../../../src/sync/status.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
 import { FIXTURE_FOLDER, RELEASED, writeFixture } from "../../fixtures/fixture.ts";
 import { readTables, shapeOfSteps } from "../../fixtures/tables.ts";
 

@@ -9,7 +9,7 @@ import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
 import { brake, LATELY_MS } from "../../../src/sync/plan/brakes.ts";
 import type { KnownFile } from "../../../src/sync/plan/model.ts";
 import { scopeTest } from "../../../src/sync/plan/reconcile.ts";
-import { TIMING } from "../../../src/sync/timing.ts";
+import { TIMING } from "../../../src/sync/plan/timing.ts";
 
 const ROOT = { dev: 1, ino: 2 };
 

@@ -7,11 +7,11 @@ import { ConfigFile } from "../../../src/config/schema.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { openPasses, rulesKeyOf, type PassPlan, type Passes } from "../../../src/sync/pass/pass.ts";
 import type { Look, RootIdentity, ScanEntry } from "../../../src/sync/plan/model.ts";
-import { openRules } from "../../../src/sync/rules.ts";
-import { openDirtySet, type DirtySet } from "../../../src/sync/settle.ts";
-import { TIMING } from "../../../src/sync/timing.ts";
-import { openUnderWay, type UnderWay } from "../../../src/sync/under-way.ts";
-import { sourceAt } from "../tree.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { openDirtySet, type DirtySet } from "../../../src/sync/agenda/settle.ts";
+import { TIMING } from "../../../src/sync/plan/timing.ts";
+import { openUnderWay, type UnderWay } from "../../../src/sync/agenda/under-way.ts";
+import { sourceAt } from "../scan/tree.ts";
 
 /** Folders that cannot be listed, as a disk does not do on demand to root. */
 const unlisted = vi.hoisted(() => new Set<string>());

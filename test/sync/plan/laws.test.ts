@@ -27,8 +27,8 @@ import {
   startSettling,
 } from "../../../src/sync/plan/settlement.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
-import { openDirtySet } from "../../../src/sync/settle.ts";
-import { CEILING_MS } from "../../../src/sync/timing.ts";
+import { openDirtySet } from "../../../src/sync/agenda/settle.ts";
+import { CEILING_MS } from "../../../src/sync/plan/timing.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 
 /** The laws of what is pure, each with a sentence that says what would break without it. */

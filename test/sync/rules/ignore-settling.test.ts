@@ -2,10 +2,10 @@ import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { TIMING } from "../../../src/sync/timing.ts";
-import { openRules, type Rules } from "../../../src/sync/rules.ts";
-import { scanSource } from "../../../src/sync/scan.ts";
-import { addFiles, makeTree, removeTree, sourceAt } from "../tree.ts";
+import { TIMING } from "../../../src/sync/plan/timing.ts";
+import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
+import { scanSource } from "../../../src/sync/scan/scan.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
 const SETTLE_MS = 150;
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { SINGLE_DELETES, until } from "../harness.ts";
+import { SINGLE_DELETES, until } from "../daemon/harness.ts";
 import { openFollowed, shell, smallFiles, folderTexts, type Followed } from "./followed.ts";
 
 let followed: Followed;

@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { FakeRequest } from "../../fakes/knowledge-service.ts";
-import { openWorld, until, type World } from "../harness.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
 
 /** A folder that a daemon follows, and a service to compare it with. */
 export interface Followed {

@@ -11,8 +11,8 @@ import {
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
-import { SINGLE_DELETES, until } from "../harness.ts";
-import { makeTree, removeTree } from "../tree.ts";
+import { SINGLE_DELETES, until } from "../daemon/harness.ts";
+import { makeTree, removeTree } from "../scan/tree.ts";
 import { openFollowed, type Followed } from "./followed.ts";
 
 let followed: Followed | undefined;

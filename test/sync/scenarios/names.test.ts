@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { SINGLE_DELETES, until } from "../harness.ts";
+import { SINGLE_DELETES, until } from "../daemon/harness.ts";
 import { openFollowed, type Followed } from "./followed.ts";
 
 let followed: Followed;

@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { FakeRequest } from "../../fakes/knowledge-service.ts";
-import { until } from "../harness.ts";
+import { until } from "../daemon/harness.ts";
 import { openFollowed, type Followed } from "./followed.ts";
 
 let followed: Followed;

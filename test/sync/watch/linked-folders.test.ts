@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { codeOf } from "../../../src/lib/failure.ts";
 import { type LinkedFolders, openLinkedFolders } from "../../../src/sync/watch/linked-folders.ts";
-import { makeTree, removeTree } from "../tree.ts";
+import { makeTree, removeTree } from "../scan/tree.ts";
 
 const PATIENT = { timeout: 10_000, interval: 5 };
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { openFloodGauge } from "../../../src/sync/watch/flood.ts";
 import { openSourceWatch, type SourceWatch } from "../../../src/sync/watch/source-watch.ts";
-import { makeTree, removeTree, sourceAt } from "../tree.ts";
+import { makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
 const PATIENT = { timeout: 15_000, interval: 5 };
 

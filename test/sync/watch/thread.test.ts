@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Report, Request } from "../../../src/sync/watch/messages.ts";
 import type { SourceWatch } from "../../../src/sync/watch/source-watch.ts";
 import { watchInThread } from "../../../src/sync/watch/thread.ts";
-import { sourceAt } from "../tree.ts";
+import { sourceAt } from "../scan/tree.ts";
 
 /** Stands for the thread: what it is asked is noted, and it dies and reports when a test says so. */
 const threads = vi.hoisted(

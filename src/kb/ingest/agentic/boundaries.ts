@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { readAnswer } from "./answer.ts";
-import type { TextModel } from "../text-model.ts";
+import type { TextModel } from "./text-model.ts";
 import { askedAgain, boundaryQuestion } from "./prompt.ts";
 
 /** Characters shown at once: some 3,000 tokens, which small models still read with care. */

@@ -4,16 +4,16 @@ import { dirname, join } from "node:path";
 import { newHexId } from "../../../lib/ids.ts";
 import { Tier } from "../../../wire/primitives.ts";
 import type { Store } from "../store.ts";
-import { prepareChatReads } from "./chat-reads.ts";
-import { openForReading } from "./connection.ts";
-import { storeFailure } from "./failures.ts";
-import { prepareKeyLookups } from "./key-rows.ts";
-import { prepareJobReads } from "./job-reads.ts";
-import { prepareLookups } from "./lookups.ts";
+import { prepareChatReads } from "./chat/chat-reads.ts";
+import { openForReading } from "./database/connection.ts";
+import { storeFailure } from "./database/failures.ts";
+import { prepareKeyLookups } from "./accounts/key-rows.ts";
+import { prepareJobReads } from "./queue/job-reads.ts";
+import { prepareLookups } from "./resources/lookups.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
-import { prepareServingReads } from "./serving.ts";
+import { prepareServingReads } from "./vectors/serving.ts";
 import { startStoreThread, type StoreThreadOptions } from "./thread.ts";
-import { prepareWebhookReads } from "./webhook-reads.ts";
+import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import type { WriterMethods } from "./writer-worker.ts";
 
 export interface SqliteStoreOptions extends StoreThreadOptions {

@@ -23,22 +23,22 @@ import type {
   VersionChunks,
 } from "../records.ts";
 import type { Delivery, DueQuery } from "../webhooks.ts";
-import { prepareChatReads, type ChatReads } from "./chat-reads.ts";
-import { openForReading } from "./connection.ts";
-import { prepareDocumentWords } from "./document-words.ts";
-import { storeFailure } from "./failures.ts";
-import { prepareLexical } from "./lexical.ts";
-import { prepareJobReads, type JobReads } from "./job-reads.ts";
-import { prepareLookups } from "./lookups.ts";
-import { prepareOwners } from "./owner-reads.ts";
-import { preparePostings } from "./postings.ts";
-import { prepareQueryTerms } from "./query-terms.ts";
-import { prepareUnusedFiles } from "./retention.ts";
-import { prepareScopes, type Place } from "./scopes.ts";
-import { prepareSentenceReads } from "./sentence-reads.ts";
-import { prepareServingReads, type CompleteScope, type ServingReads } from "./serving.ts";
-import { prepareVectors } from "./vectors.ts";
-import { dueRanges, prepareWebhookReads, type WebhookReads } from "./webhook-reads.ts";
+import { prepareChatReads, type ChatReads } from "./chat/chat-reads.ts";
+import { openForReading } from "./database/connection.ts";
+import { prepareDocumentWords } from "./words/document-words.ts";
+import { storeFailure } from "./database/failures.ts";
+import { prepareLexical } from "./words/lexical.ts";
+import { prepareJobReads, type JobReads } from "./queue/job-reads.ts";
+import { prepareLookups } from "./resources/lookups.ts";
+import { prepareOwners } from "./accounts/owner-reads.ts";
+import { preparePostings } from "./words/postings.ts";
+import { prepareQueryTerms } from "./words/query-terms.ts";
+import { prepareUnusedFiles } from "./resources/retention.ts";
+import { prepareScopes, type Place } from "./scopes/scopes.ts";
+import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
+import { prepareServingReads, type CompleteScope, type ServingReads } from "./vectors/serving.ts";
+import { prepareVectors } from "./vectors/vectors.ts";
+import { dueRanges, prepareWebhookReads, type WebhookReads } from "./queue/webhook-reads.ts";
 
 /** The reading side of a store file, each method over one consistent state. One argument each, for a worker to answer. */
 export type Searcher = {

@@ -15,23 +15,23 @@ import type {
   RowVector,
   StoredFile,
 } from "../records.ts";
-import { prepareAnswerNotes, type AnswerNotes } from "./answer-notes.ts";
+import { prepareAnswerNotes, type AnswerNotes } from "./database/answer-notes.ts";
 import type { KeyChange } from "../keys.ts";
 import type { LinkFetch } from "../links.ts";
-import { prepareChatWrites, type ChatWrites } from "./chat-writes.ts";
+import { prepareChatWrites, type ChatWrites } from "./chat/chat-writes.ts";
 import type { RowSentences } from "../sentences.ts";
-import { openForWriting } from "./connection.ts";
-import { storeFailure } from "./failures.ts";
-import { collectIndexChanges } from "./index-changes.ts";
-import { prepareKeyWrites } from "./key-rows.ts";
-import { prepareJobWrites, type JobWrites } from "./job-writes.ts";
-import { openReserve } from "./reserve.ts";
-import { prepareRetentionWrites, type RetentionWrites } from "./retention.ts";
-import { prepareServingWrites, type ServingWrites } from "./serving.ts";
-import { prepareSmallWrites } from "./small-writes.ts";
-import { prepareVectorWrites } from "./vector-writes.ts";
-import { prepareWebhookWrites, type WebhookWrites } from "./webhook-writes.ts";
-import { prepareResourceWrites, type ResourceWrites } from "./writes.ts";
+import { openForWriting } from "./database/connection.ts";
+import { storeFailure } from "./database/failures.ts";
+import { collectIndexChanges } from "./words/index-changes.ts";
+import { prepareKeyWrites } from "./accounts/key-rows.ts";
+import { prepareJobWrites, type JobWrites } from "./queue/job-writes.ts";
+import { openReserve } from "./database/reserve.ts";
+import { prepareRetentionWrites, type RetentionWrites } from "./resources/retention.ts";
+import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
+import { prepareSmallWrites } from "./accounts/small-writes.ts";
+import { prepareVectorWrites } from "./vectors/vector-writes.ts";
+import { prepareWebhookWrites, type WebhookWrites } from "./queue/webhook-writes.ts";
+import { prepareResourceWrites, type ResourceWrites } from "./resources/writes.ts";
 
 /** Most writes in one transaction. A crash loses none that was acknowledged; the bound keeps a commit short. */
 const BATCH_WRITES_MAX = 256;

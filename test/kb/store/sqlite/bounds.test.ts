@@ -1,9 +1,9 @@
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { prepareAnswerNotes } from "../../../../src/kb/store/sqlite/answer-notes.ts";
-import { rowOf, SCOPE_NUMBER_MAX } from "../../../../src/kb/store/sqlite/rows.ts";
-import { MIGRATIONS } from "../../../../src/kb/store/sqlite/schema.ts";
-import { prepareScopeWrites } from "../../../../src/kb/store/sqlite/scope-writes.ts";
+import { prepareAnswerNotes } from "../../../../src/kb/store/sqlite/database/answer-notes.ts";
+import { rowOf, SCOPE_NUMBER_MAX } from "../../../../src/kb/index/rows.ts";
+import { MIGRATIONS } from "../../../../src/kb/store/sqlite/database/schema.ts";
+import { prepareScopeWrites } from "../../../../src/kb/store/sqlite/scopes/scope-writes.ts";
 import type { StoredFile } from "../../../../src/kb/store/records.ts";
 import { NOW } from "../store-fixture.ts";
 

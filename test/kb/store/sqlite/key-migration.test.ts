@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
-import { MIGRATIONS } from "../../../../src/kb/store/sqlite/schema.ts";
+import { MIGRATIONS } from "../../../../src/kb/store/sqlite/database/schema.ts";
 
 it("keys of the first released schema get an id each, and work on", async () => {
   const folder = await mkdtemp(join(tmpdir(), "kbsync-migration-"));

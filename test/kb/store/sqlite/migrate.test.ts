@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
-import { MIGRATIONS } from "../../../../src/kb/store/sqlite/schema.ts";
+import { MIGRATIONS } from "../../../../src/kb/store/sqlite/database/schema.ts";
 
 const ACCOUNT = "a".repeat(24);
 const TOKEN = "T".repeat(43);

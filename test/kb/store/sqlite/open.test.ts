@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openForWriting } from "../../../../src/kb/store/sqlite/connection.ts";
+import { openForWriting } from "../../../../src/kb/store/sqlite/database/connection.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 import { NOW, wordsOnly } from "../store-fixture.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, chmodSync, mkdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { until } from "../../harness.ts";
+import { until } from "../../daemon/harness.ts";
 import { LONG_PATIENCE_MS } from "../followed.ts";
 import { startProgram, type RunningProgram } from "../program.ts";
 

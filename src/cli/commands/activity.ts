@@ -1,0 +1,69 @@
+import { join } from "node:path";
+import type { Command } from "commander";
+import { LOG_LINES_MAX, type WireActivity } from "../../sync/control/protocol.ts";
+import { readActivity } from "../../sync/operator/read-activity.ts";
+import { absolute, nothingSynced, openOperator } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { localTime } from "../output/progress.ts";
+import { oneLine } from "../output/visible.ts";
+import { type CommonOptions, wholeNumber } from "../output/options.ts";
+
+interface LogOptions extends CommonOptions {
+  readonly lines: number;
+  readonly follow?: boolean;
+  readonly path?: string;
+  readonly json?: boolean;
+}
+
+/** Entries that are shown unless another number is asked for. */
+const LINES_DEFAULT = 50;
+
+/** `kbsync log`: what the daemon did lately. */
+export function addLog(program: Command, context: Context): void {
+  program
+    .command("log")
+    .description("tell what was done lately, the newest last, whether a daemon runs or not")
+    .option("-n, --lines <n>", "so many entries", wholeNumber(0, LOG_LINES_MAX), LINES_DEFAULT)
+    .option("-f, --follow", "stay and tell what is done from now on")
+    .option("--path <path>", "of this file, or of all below this folder")
+    .option("--json", "print a line of JSON for each")
+    .action(async (options: LogOptions) => log(context, options));
+}
+
+async function log(context: Context, options: LogOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const query = { limit: options.lines, ...absolute("path", context, options.path) };
+  const show = (activity: WireActivity): void =>
+    context.stdout.write(
+      options.json === true
+        ? `${JSON.stringify(activity)}\n`
+        : activityLine(withFolder(activity, operator.config.sources.length)),
+    );
+  if (options.follow === true) {
+    await operator.need({ command: "log", ...query, follow: true }, show);
+    return;
+  }
+  // The daemon commits what it did within a fraction of a second; it is asked because it knows that fraction too.
+  const told = await operator.ask({ command: "log", ...query, follow: false }, show);
+  if (told !== undefined) return;
+  const found = readActivity(operator.config.stateDir, query);
+  if (found === undefined) throw nothingSynced(operator.config.stateDir);
+  for (const activity of found) show(activity);
+}
+
+/** Where there are several sources, a path alone does not tell the file. */
+export function withFolder<
+  T extends { readonly source: string; readonly path: string; readonly from?: string | undefined },
+>(told: T, sources: number): T {
+  const { source, path, from } = told;
+  if (sources < 2 || path === "") return told;
+  return { ...told, path: join(source, path), ...(from !== undefined && { from: join(source, from) }) };
+}
+
+/** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */
+export function activityLine({ atMs, action, path, from, outcome, message }: WireActivity): string {
+  const what = from === undefined || from === path ? oneLine(path) : `${oneLine(from)} -> ${oneLine(path)}`;
+  const end =
+    outcome === "done" ? (message ?? "") : `${outcome}${message === undefined ? "" : `, ${message}`}`;
+  return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${oneLine(end)}`}\n`;
+}

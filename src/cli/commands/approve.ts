@@ -1,0 +1,96 @@
+import type { Command } from "commander";
+import { type Approval, approveHeld, heldNow } from "../../sync/operator/approve.ts";
+import { readStatus, type SourceStatus } from "../../sync/operator/status.ts";
+import { absolute, openOperator, printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { counted } from "../output/progress.ts";
+
+interface ApproveOptions extends CommonOptions {
+  readonly token?: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+/** `kbsync approve --token TOKEN`: a person agrees to what is held, as it was shown; without the token it is shown. */
+export function addApprove(program: Command, context: Context): void {
+  program
+    .command("approve")
+    .description(
+      "list the deletes that are held, and folders that are other ones than before, each with a token; with --token agree to what it names: a running daemon does it at once, else the next pass",
+    )
+    .argument("[source]", "folder of one source (default: all)")
+    .option("-t, --token <token>", "agree to what this token of the list, or of `kbsync status`, names")
+    .option("-n, --dry-run", "list what is held, and agree to nothing")
+    .option("--json", "print what was agreed to as JSON")
+    .action(async (source: string | undefined, options: ApproveOptions) => approve(context, source, options));
+}
+
+async function approve(context: Context, source: string | undefined, options: ApproveOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const where = absolute("folder", context, source);
+  const { stateDir } = operator.config;
+  const { token } = options;
+  if (options.dryRun === true || token === undefined) {
+    // The daemon writes down what it holds before anybody could read of it here.
+    const held = heldNow(stateDir, where.folder);
+    if (options.json === true) printJson(context, { held });
+    else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
+    // Who meant to agree must not take it for done.
+    if (held.length > 0 && options.dryRun !== true) context.exitCode = EXIT.held;
+    return;
+  }
+  const live = await operator.ask({ command: "approve", token, ...where });
+  const approvals = live?.approved ?? approveHeld(stateDir, where.folder, token);
+  if (options.json === true) {
+    printJson(context, { approved: approvals });
+    return;
+  }
+  context.stdout.write(
+    approvals.length === 0 ? haltedWords(haltedIn(stateDir)) : approveWords(approvals, live !== undefined),
+  );
+}
+
+type Halted = Pick<SourceStatus, "path" | "holdReason" | "remedy">;
+
+function haltedIn(stateDir: string): readonly Halted[] {
+  return readStatus(stateDir, 0)?.sources.filter(({ halted }) => halted) ?? [];
+}
+
+/** Where there is nothing to agree to: sources whose folder is away, for to that nobody can agree. */
+export function haltedWords(sources: readonly Halted[]): string {
+  if (sources.length === 0) return "nothing is held\n";
+  return sources
+    .map(({ path, holdReason, remedy }) => {
+      const what = remedy === null ? "" : ` (${remedy})`;
+      return `nothing to agree to: ${path}: ${holdReason ?? "halted"}${what}\n`;
+    })
+    .join("");
+}
+
+/** What is held and nobody has agreed to, a line each. */
+export function heldWords(held: readonly Approval[]): string {
+  if (held.length === 0) return "nothing is held\n";
+  return held
+    .map((each) => {
+      const what = each.held === 0 ? "" : `, ${counted(each.held, "delete")}`;
+      return `held: ${each.source}${what} (${each.reason}); \`kbsync approve --token ${each.token}\` agrees to it\n`;
+    })
+    .join("");
+}
+
+/** What was agreed to, a line each; where no delete waits, a source goes on that stood still. */
+export function approveWords(approvals: readonly Omit<Approval, "token">[], isRunning: boolean): string {
+  if (approvals.length === 0) return "nothing is held\n";
+  const lines = approvals.map(({ source, held, reason }) => {
+    const what = held === 0 ? "" : `, ${counted(held, "delete")}`;
+    const deed =
+      held === 0 ? (isRunning ? "goes on" : "goes on there") : `does ${held === 1 ? "it" : "them"}`;
+    const when = isRunning ? `the daemon ${deed} now` : `the next pass ${deed}`;
+    // What was asked there has been answered.
+    const why = reason.replace(/; is a disk not mounted\?$/, "");
+    return `approved: ${source}${what} (${why}); ${when}\n`;
+  });
+  return lines.join("");
+}

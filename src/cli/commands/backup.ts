@@ -1,0 +1,89 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { BackupReport } from "../../backup/make.ts";
+import { loadConfig, sourceAround } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
+import { ledgerFolders } from "../state/sources.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+import { finishRestore } from "../state/pending-restore.ts";
+import { thousands } from "../output/progress.ts";
+import { stateFolder } from "../state/state-folder.ts";
+import { programVersion } from "../output/version.ts";
+
+interface BackupCommandOptions extends CommonOptions {
+  readonly json?: boolean;
+}
+
+/** Files left out that are named. */
+const NAMED = 10;
+
+/** `kbsync backup TO`: a copy of the state folder, while it is used. */
+export function addBackup(program: Command, context: Context): void {
+  program
+    .command("backup")
+    .description(
+      "copy ledger, store and uploaded files to another folder, while the daemon and the service run",
+    )
+    .argument("<to>", "new folder for the backup, or a folder in which each backup gets one of its own")
+    .option("--json", "print the result as JSON")
+    .action(async (to: string, options: BackupCommandOptions) => backup(context, to, options));
+}
+
+async function backup(context: Context, to: string, options: BackupCommandOptions): Promise<void> {
+  const { stateDir, sources } = loadConfig(configRequest(context, options));
+  const target = resolve(context.cwd, to);
+  refuseWatched(target, [...sources.map(({ absolutePath }) => absolutePath), ...ledgerFolders(stateDir)]);
+  finishRestore(stateDir);
+  // Loaded here: no other command pays for the code of the store.
+  const [{ makeBackup }, { backupParts }] = await Promise.all([
+    import("../../backup/make.ts"),
+    import("../state/state-parts.ts"),
+  ]);
+  const report = await makeBackup({
+    stateDir,
+    parts: backupParts(stateFolder(stateDir)),
+    target,
+    version: programVersion(),
+    now: new Date(context.nowMs()),
+    signal: context.signal,
+  });
+  if (options.json === true) printJson(context, report);
+  else context.stdout.write(backupText(report));
+  context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;
+}
+
+/** In a watched folder a backup would become documents, with the addresses at which uploads are open to whoever knows them. */
+function refuseWatched(target: string, folders: readonly string[]): void {
+  const source = sourceAround(target, folders);
+  if (source === undefined) return;
+  throw new KbsyncError(`the backup ${target} would lie inside the source ${source}`, {
+    code: "backup_in_source",
+    subject: target,
+    hint: "It would be sent to the service as documents. Name a place elsewhere, best on another disk.",
+  });
+}
+
+/** The result for a person. */
+export function backupText({ path, files, bytes, missing }: BackupReport): string {
+  const lines = [`backed up ${thousands(files)} files, ${megabytes(bytes)}, to ${path}`];
+  lines.push(...namedLines("not in it", missing));
+  if (missing.length > 0) lines.push("`kbsync doctor` says more of them.");
+  return `${lines.join("\n")}\n`;
+}
+
+/** The first of the files that were left out, and how many more there are. */
+export function namedLines(what: string, files: BackupReport["missing"]): string[] {
+  const lines = files.slice(0, NAMED).map(({ path, reason }) => `${what}: ${path} (${reason})`);
+  if (files.length > NAMED) lines.push(`… and ${thousands(files.length - NAMED)} more`);
+  return lines;
+}
+
+/** Bytes for a person. */
+export function megabytes(bytes: number): string {
+  return bytes < 1e6
+    ? `${thousands(Math.ceil(bytes / 1000))} kB`
+    : `${thousands(Math.round(bytes / 1e6))} MB`;
+}

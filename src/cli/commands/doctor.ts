@@ -1,0 +1,93 @@
+import type { Command } from "commander";
+import { loadConfig } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import type { Check, Checked, DoctorGround } from "../doctor-checks/doctor-checks.ts";
+import { EXIT } from "../output/exit-code.ts";
+import { oneLine } from "../output/visible.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+import { stateFolder } from "../state/state-folder.ts";
+
+interface DoctorOptions extends CommonOptions {
+  readonly quick?: boolean;
+  readonly json?: boolean;
+}
+
+/** A check and what it saw. */
+export interface Examined extends Checked {
+  readonly check: string;
+  /** No damage and no failure; warnings may be there. */
+  readonly sound: boolean;
+}
+
+/** `kbsync doctor`: looks whether kbsync can work here and what it keeps is sound, and says what to do where it is not. */
+export function addDoctor(program: Command, context: Context): void {
+  program
+    .command("doctor")
+    .description(
+      "check the machine, the folders, the service, ledger, store and uploaded files, and say what to do where something is wrong",
+    )
+    .option("--quick", "leave out what reads every text and every file")
+    .option("--json", "print the findings as JSON")
+    .action(async (options: DoctorOptions) => doctor(context, options));
+}
+
+async function doctor(context: Context, options: DoctorOptions): Promise<void> {
+  const config = loadConfig(configRequest(context, options));
+  const ground: DoctorGround = {
+    config,
+    state: stateFolder(config.stateDir),
+    env: context.env,
+    quick: options.quick === true,
+    signal: context.signal,
+  };
+  // Loaded here: no other command pays for the code of the checks.
+  const { CHECKS } = await import("../doctor-checks/doctor-checks.ts");
+  const examined: Examined[] = [];
+  for (const check of CHECKS) {
+    context.signal.throwIfAborted();
+    examined.push(await examine(check, ground));
+  }
+  const sound = examined.every((one) => one.sound);
+  if (options.json === true) printJson(context, { sound, stateDir: config.stateDir, checks: examined });
+  else context.stdout.write(doctorText(examined));
+  context.exitCode = sound ? EXIT.done : EXIT.filesFailed;
+}
+
+/** Runs one check. What keeps it from looking is a finding as well: one that cannot look must not pass for sound. */
+async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
+  try {
+    const checked = await check.run(ground);
+    return {
+      check: check.name,
+      sound: checked.findings.every(({ level }) => level === "warning"),
+      ...checked,
+    };
+  } catch (error) {
+    if (!(error instanceof KbsyncError)) throw error;
+    const remedy = error.hint ?? "Check that the state folder is the right one and can be read.";
+    const subject = error.subject ?? ground.state.path;
+    // What nobody could look at is not known to be damaged.
+    const level = error.code === "path_unseen" ? "failure" : "damage";
+    const finding = { check: check.name, level, subject, message: error.message, remedy } as const;
+    return { check: check.name, sound: false, seen: "could not be looked at", findings: [finding] };
+  }
+}
+
+/** What keeps a check from being sound, in a word. */
+function troubleOf(findings: Examined["findings"]): string {
+  return findings.some(({ level }) => level === "damage") ? "damaged" : "failed";
+}
+
+/** The result for a person: a line a check, and below it what is wrong and what to do. */
+export function doctorText(examined: readonly Examined[]): string {
+  const lines = examined.flatMap(({ check, sound, seen, findings }) => [
+    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${oneLine(seen)}`,
+    ...findings.flatMap(({ level, message, remedy }) => [
+      `         ${level === "warning" ? "warning: " : ""}${oneLine(message)}`,
+      `         → ${oneLine(remedy)}`,
+    ]),
+  ]);
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
+import type { RemovedStatus, SourceStatus, TroubledFile } from "../../sync/operator/status.ts";
+import type { Context } from "../output/context.ts";
+import { oneLine } from "../output/visible.ts";
+import { counted, duration, startProgress, thousands } from "../output/progress.ts";
+
+/** How often progress is looked at, in milliseconds. */
+export const LOOK_EVERY_MS = 100;
+
+/**
+ * Tells on standard output how a daemon's first pass goes and what came of it; later ones are told by the log.
+ * Ends when that is told, or when the signal aborts.
+ */
+export async function followDaemon(daemon: Daemon, context: Context, signal: AbortSignal): Promise<void> {
+  const startMs = context.nowMs();
+  const progress = startProgress(context.stdout, startMs);
+  try {
+    for (;;) {
+      const status = daemon.status();
+      if (status.idle) break;
+      progress.update(status.progress, context.nowMs());
+      await sleep(LOOK_EVERY_MS, undefined, { signal });
+    }
+    progress.finish();
+    context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));
+    context.stdout.write(troubleLines(daemon.troubled(FILES_MAX), FILES_SHOWN));
+  } catch (error) {
+    progress.finish();
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** Troubled files that are named one by one under each heading; `kbsync status --json` has the rest. */
+export const FILES_SHOWN = 20;
+/** Troubled files that are looked through for those. */
+const FILES_MAX = 10_000;
+
+/** `in agreement: 20,000 files, 20,000 changes in 9 s`, and what is not. */
+export function passSummary(status: DaemonStatus, elapsedMs: number): string {
+  const { sources, progress } = status;
+  const files = sum(sources, "files");
+  const waiting = sum(sources, "waiting");
+  const failed = sum(sources, "failed");
+  const unreadable = sum(sources, "unreadable");
+  const held = sum(sources, "held");
+  const work =
+    progress.sent === 0
+      ? progress.failed === 0
+        ? "nothing to send"
+        : "nothing sent"
+      : `${counted(progress.sent, "change")} in ${duration(elapsedMs / 1000)}`;
+  // What was in agreement with a folder that is not there now cannot be said to be.
+  const agreed = sum(
+    sources.filter(({ halted }) => !halted),
+    "inAgreement",
+  );
+  const counts = agreed === files ? thousands(files) : `${thousands(agreed)} of ${thousands(files)}`;
+  const parts = [`in agreement: ${counts} ${files === 1 ? "file" : "files"}, ${work}`];
+  if (waiting > 0) parts.push(`${thousands(waiting)} waiting`);
+  if (failed > 0) parts.push(`${thousands(failed)} failed`);
+  if (unreadable > 0) parts.push(`${thousands(unreadable)} unreadable`);
+  if (held > 0) parts.push(`${counted(held, "delete")} held`);
+  const reasons = sources.flatMap((source) => {
+    const words = [
+      holdLine(source),
+      ...mountLines(source),
+      unreadableLine(source),
+      source.paused ? PAUSED_WORDS : undefined,
+    ];
+    return words.flatMap((each) => (each === undefined ? [] : [`  ${source.path}: ${each}\n`]));
+  });
+  const left = status.removed.map((source) => `  ${source.path}: ${removedLine(source)}\n`);
+  return `${parts.join(", ")}\n${reasons.join("")}${left.join("")}${skippedLine(sum(sources, "skipped"))}`;
+}
+
+/** What is said of a paused source. */
+export const PAUSED_WORDS = "paused, nothing is sent: `kbsync resume` goes on";
+
+/** Why a source stands still, or why its deletes are held; undefined when neither. */
+export function holdLine({
+  halted,
+  holdReason,
+  remedy,
+}: Pick<SourceStatus, "halted" | "holdReason" | "remedy">): string | undefined {
+  const what = remedy === null ? "" : ` (${remedy})`;
+  if (halted) return `halted, nothing is sent${holdReason === null ? "" : `: ${holdReason}${what}`}`;
+  return holdReason === null ? undefined : `deletes held: ${holdReason}${what}`;
+}
+
+/** Unreadable places that are named to a person. */
+const UNREADABLE_SHOWN = 3;
+
+/** What cannot be looked at, the first by name; undefined where nothing is, or no name is known. */
+export function unreadableLine({
+  unreadable,
+  unreadablePaths,
+  mounts,
+}: Pick<SourceStatus, "unreadable" | "unreadablePaths" | "mounts">): string | undefined {
+  const paths = unreadablePaths.filter((path) => mounts.every((mount) => mount.path !== path));
+  if (unreadable === 0 || paths.length === 0) return undefined;
+  const shown = paths.slice(0, UNREADABLE_SHOWN);
+  const names = shown.map((path) => (path === "" ? "the folder itself" : oneLine(path))).join(", ");
+  const rest = unreadable - (unreadablePaths.length - paths.length) - shown.length;
+  return `cannot be looked at: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
+}
+
+/** Mounts below a source that are not as they were, each with what to do. */
+export function mountLines({ mounts }: Pick<SourceStatus, "mounts">): readonly string[] {
+  return mounts.map(({ path, reason, remedy }) => `${oneLine(path)}: ${reason} (${remedy})`);
+}
+
+/** What is said of a source that left the configuration. */
+export function removedLine({ resources, approved }: RemovedStatus): string {
+  const count = counted(resources, "resource");
+  return approved
+    ? `removed from the configuration, ${count} to be deleted, as agreed`
+    : `removed from the configuration, ${count} kept (kbsync approve PATH deletes ${resources === 1 ? "it" : "them"})`;
+}
+
+/** `  3 skipped (kbsync status --json names them)`; empty when there is none. */
+function skippedLine(count: number): string {
+  return count === 0 ? "" : `  ${thousands(count)} skipped (kbsync status --json names them)\n`;
+}
+
+/** The files that are not in agreement under what is the matter with them, up to `limit` each, with the reasons. */
+export function troubleLines(files: readonly TroubledFile[], limit: number): string {
+  const found = (heading: string): readonly TroubledFile[] =>
+    files.filter(({ state }) => headingOf(state) === heading);
+  return ["failed", "waiting", "held"].map((heading) => section(heading, found(heading), limit)).join("");
+}
+
+function headingOf(state: TroubledFile["state"]): string {
+  if (state === "held" || state === "doomed") return "held";
+  return state === "parked" ? "waiting" : "failed";
+}
+
+function section(heading: string, files: readonly TroubledFile[], limit: number): string {
+  if (files.length === 0) return "";
+  const lines = files.slice(0, limit).map(({ path, message }) => `  ${oneLine(path)}: ${oneLine(message)}\n`);
+  const rest = files.length - lines.length;
+  const more = rest === 0 ? "" : `  and ${thousands(rest)} more (kbsync status --json has all)\n`;
+  return `${heading}\n${lines.join("")}${more}`;
+}
+
+function sum<K extends "files" | "inAgreement" | "waiting" | "failed" | "skipped" | "held" | "unreadable">(
+  sources: readonly Readonly<Record<K, number>>[],
+  key: K,
+): number {
+  return sources.reduce((total, source) => total + source[key], 0);
+}

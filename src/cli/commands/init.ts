@@ -1,0 +1,123 @@
+import { renameSync, rmSync, writeFileSync, existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Command, Option } from "commander";
+import { CONFIG_FILE_NAME, loadConfig, parseConfig } from "../../config/load.ts";
+import { configText, type Wishes } from "../../config/template.ts";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { Tier } from "../../wire/primitives.ts";
+import type { Context } from "../output/context.ts";
+import { interview } from "./interview.ts";
+import { type CommonOptions, wholeNumber } from "../output/options.ts";
+
+/** The flags of `kbsync init`. */
+export interface InitOptions extends CommonOptions {
+  readonly collection?: Tier;
+  readonly owner?: string;
+  readonly port?: number;
+  readonly apiUrl?: string;
+  readonly dbUrl?: string;
+  readonly resourcesUrl?: string;
+  readonly keyFile?: string;
+  readonly force?: boolean;
+}
+
+/** `kbsync init`: writes a configuration with comments, from flags or from what a person answers. */
+export function addInit(program: Command, context: Context): void {
+  program
+    .command("init")
+    .description("write a configuration with comments; asks on a terminal where no folder is named")
+    .argument("[dir...]", "folders to watch")
+    .addOption(new Option("--collection <tier>", "retrieval tier of the folders").choices(Tier.options))
+    .option("--owner <id>", "owner of their resources (default: each folder's own)")
+    .option("-p, --port <n>", "port of the embedded service; 0 takes any free one", wholeNumber(0, 65_535))
+    .option("--api-url <url>", "main host of a hosted service, in place of the embedded one")
+    .option("--db-url <url>", "its host that stores resources (default: the main host)")
+    .option("--resources-url <url>", "its host that serves uploaded files (default: the main host)")
+    .option("--key-file <file>", "file that holds the key of the hosted service")
+    .option("--force", "write over a configuration that is there")
+    .action(async (folders: readonly string[], options: InitOptions) => init(context, folders, options));
+}
+
+async function init(context: Context, folders: readonly string[], options: InitOptions): Promise<void> {
+  const file = resolve(context.cwd, options.config ?? CONFIG_FILE_NAME);
+  refuseOverwriting(file, options.force === true);
+  const given = wishesOf(context, folders, options);
+  const isPerson = context.stdout.isTTY && process.stdin.isTTY;
+  if (folders.length === 0 && !isPerson) {
+    throw new KbsyncError("there is no folder to watch, and no terminal to ask on", {
+      code: "usage",
+      hint: "Name the folders: kbsync init DIR…; kbsync init --help lists what else can be said.",
+    });
+  }
+  const wishes = folders.length > 0 ? given : await interview(given, context);
+  writeConfig(file, configText(wishes), context);
+  const where = file === join(context.cwd, CONFIG_FILE_NAME) ? "" : ` --config ${file}`;
+  const start = "embedded" in wishes.service ? "up" : "run";
+  context.stdout.write(
+    `wrote ${file}\n  kbsync doctor${where}  tells whether it can work here\n  kbsync ${start}${where}  starts it\n`,
+  );
+}
+
+function refuseOverwriting(file: string, force: boolean): void {
+  if (force || !existsSync(file)) return;
+  throw new KbsyncError(`there is a configuration already: ${file}`, {
+    code: "usage",
+    subject: file,
+    hint: "Edit it, name another file with --config, or write over it with --force.",
+  });
+}
+
+function wishesOf(context: Context, folders: readonly string[], options: InitOptions): Wishes {
+  const { apiUrl, dbUrl, resourcesUrl, keyFile, stateDir } = options;
+  if (apiUrl === undefined && (dbUrl ?? resourcesUrl ?? keyFile) !== undefined) {
+    throw new KbsyncError("--db-url, --resources-url and --key-file go with --api-url", { code: "usage" });
+  }
+  if (apiUrl !== undefined && options.port !== undefined) {
+    throw new KbsyncError("--port is for the embedded service, --api-url names a hosted one", {
+      code: "usage",
+    });
+  }
+  const schema = fileURLToPath(new URL("../../../kbsync.schema.json", import.meta.url));
+  return {
+    folders: folders.map((folder) => knownFolder(resolve(context.cwd, folder))),
+    collection: options.collection ?? "fastest",
+    ownerId: options.owner,
+    service:
+      apiUrl === undefined
+        ? { embedded: true, port: options.port }
+        : {
+            apiUrl,
+            dbUrl: dbUrl ?? apiUrl,
+            resourcesUrl: resourcesUrl ?? apiUrl,
+            pauthkeyFile: keyFile === undefined ? undefined : resolve(context.cwd, keyFile),
+          },
+    stateDir: stateDir === undefined ? undefined : resolve(context.cwd, stateDir),
+    schema: existsSync(schema) ? schema : undefined,
+  };
+}
+
+/** A folder that is named must be there: a missing one is a slip of the keyboard. Throws `source_unusable`. */
+function knownFolder(folder: string): string {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder;
+  throw new KbsyncError(`${folder} is no folder`, { code: "source_unusable", subject: folder });
+}
+
+/** Writes a configuration beside its place, has it read as every command reads it, and only then puts it there. */
+function writeConfig(file: string, text: string, context: Context): void {
+  parseConfig(text, file);
+  const beside = join(dirname(file), `.${process.pid}.${CONFIG_FILE_NAME}.new`);
+  try {
+    writeFileSync(beside, text, { flag: "wx" });
+    loadConfig({ file: beside, cwd: context.cwd, env: context.env });
+    renameSync(beside, file);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    if (error instanceof KbsyncError || codeOf(error) === "ENOSPC") throw error;
+    throw new KbsyncError(`cannot write the configuration ${file}: ${messageOf(error)}`, {
+      code: "config_unreadable",
+      subject: file,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,148 @@
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { PORT_DEFAULT } from "../../config/schema.ts";
+import type { Wishes } from "../../config/template.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { Tier } from "../../wire/primitives.ts";
+import type { Context } from "../output/context.ts";
+
+/** Puts a question to a person and resolves with the answer as it was typed. Rejects when the person goes. */
+export type Ask = (question: string) => Promise<string>;
+
+/** Folders that are asked for; more are added in the file. */
+const FOLDERS_MAX = 20;
+
+/**
+ * Asks a person for what the flags left open. Throws `usage` where standard input ends, and the signal's reason at
+ * Ctrl-C; nothing is written then.
+ */
+export async function interview(
+  given: Wishes,
+  context: Pick<Context, "cwd" | "signal" | "stdout">,
+): Promise<Wishes> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const ended = Promise.withResolvers<never>();
+  // Nobody need wait for it.
+  ended.promise.catch(() => undefined);
+  terminal.on("close", () =>
+    ended.reject(
+      context.signal.aborted
+        ? context.signal.reason
+        : new KbsyncError("standard input ended before all was asked", { code: "usage" }),
+    ),
+  );
+  // The terminal takes Ctrl-C for itself while a question is open.
+  terminal.on("SIGINT", () => void process.kill(process.pid, "SIGINT"));
+  context.signal.addEventListener("abort", () => terminal.close(), { once: true });
+  const ask: Ask = (question) => Promise.race([terminal.question(question), ended.promise]);
+  try {
+    return await askAll(given, ask, (words) => context.stdout.write(`  ${words}\n`), context.cwd);
+  } finally {
+    terminal.close();
+  }
+}
+
+/** The questions in their order; an empty answer takes what stands in brackets. `tell` says what is wrong with one. */
+export async function askAll(
+  given: Wishes,
+  ask: Ask,
+  tell: (words: string) => void,
+  cwd: string,
+): Promise<Wishes> {
+  const folders = await askFolders(ask, tell, cwd);
+  const collection = await askUntil(
+    ask,
+    tell,
+    `How is it searched? ${Tier.options.join(", ")} [${given.collection}] `,
+    (answer) => Tier.safeParse(answer || given.collection).data,
+    `expected one of ${Tier.options.join(", ")}`,
+  );
+  const isHere = await askUntil(
+    ask,
+    tell,
+    "Is the knowledge base on this machine (here), or hosted elsewhere (hosted)? [here] ",
+    (answer) => ({ "": true, here: true, hosted: false })[answer.toLowerCase()],
+    "expected here or hosted",
+  );
+  const service = isHere ? await askPort(given, ask, tell) : await askHosted(ask, tell, cwd);
+  return { ...given, folders, collection, service };
+}
+
+async function askFolders(ask: Ask, tell: (words: string) => void, cwd: string): Promise<string[]> {
+  const folders: string[] = [];
+  while (folders.length < FOLDERS_MAX) {
+    const isFirst = folders.length === 0;
+    const answer = (
+      await ask(isFirst ? `Which folder is to be watched? [${cwd}] ` : "Another one? (Enter: no more) ")
+    ).trim();
+    if (answer === "" && !isFirst) break;
+    const folder = absolute(answer, cwd);
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) tell(`${folder} is no folder`);
+    else if (folders.includes(folder)) tell(`${folder} is named already`);
+    else folders.push(folder);
+  }
+  return folders;
+}
+
+async function askPort(given: Wishes, ask: Ask, tell: (words: string) => void): Promise<Wishes["service"]> {
+  const byDefault = "embedded" in given.service ? given.service.port : undefined;
+  const port = await askUntil(
+    ask,
+    tell,
+    `On which port of 127.0.0.1 does it listen? [${byDefault ?? PORT_DEFAULT}] `,
+    (answer) => (answer === "" ? "default" : portOf(answer)),
+    "expected a whole number from 0 to 65535",
+  );
+  return { embedded: true, port: port === "default" ? byDefault : port };
+}
+
+async function askHosted(ask: Ask, tell: (words: string) => void, cwd: string): Promise<Wishes["service"]> {
+  const address = (question: string, byDefault?: string): Promise<string> =>
+    askUntil(
+      ask,
+      tell,
+      byDefault === undefined ? `${question} ` : `${question} [${byDefault}] `,
+      (answer) => addressOf(answer || (byDefault ?? "")),
+      "expected an http or https address",
+    );
+  const apiUrl = await address("What is its main address?");
+  const dbUrl = await address("Which address stores resources?", apiUrl);
+  const resourcesUrl = await address("Which address serves uploaded files?", apiUrl);
+  const file = (await ask("Which file holds the key? (Enter: it comes in KBSYNC_PAUTHKEY) ")).trim();
+  return { apiUrl, dbUrl, resourcesUrl, pauthkeyFile: file === "" ? undefined : absolute(file, cwd) };
+}
+
+/** Asks until an answer can be read. */
+async function askUntil<T>(
+  ask: Ask,
+  tell: (words: string) => void,
+  question: string,
+  read: (answer: string) => T | undefined,
+  expected: string,
+): Promise<T> {
+  for (;;) {
+    const value = read((await ask(question)).trim());
+    if (value !== undefined) return value;
+    tell(expected);
+  }
+}
+
+function portOf(text: string): number | undefined {
+  const port = Number(text);
+  return /^\d{1,5}$/.test(text) && port <= 65_535 ? port : undefined;
+}
+
+function addressOf(text: string): string | undefined {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === "http:" || url.protocol === "https:")
+    ? text.replace(/\/+$/, "")
+    : undefined;
+}
+
+/** As everybody who types a path means it. */
+function absolute(path: string, cwd: string): string {
+  if (path === "~" || path.startsWith("~/")) return join(homedir(), path.slice(1));
+  return resolve(cwd, path);
+}

@@ -1,0 +1,220 @@
+import { join } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+import { loadConfig } from "../../config/load.ts";
+import type { KeyDesk } from "../../kb/keys/keys.ts";
+import type { Account, KeyRecord } from "../../kb/store/records.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope } from "../../wire/key.ts";
+import type { Context } from "../output/context.ts";
+import { keyLines } from "../output/key-lines.ts";
+import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import {
+  makeServiceFolder,
+  makeStateFolder,
+  readKeyFile,
+  type StateFolder,
+  writeKeyFile,
+} from "../state/state-folder.ts";
+
+interface KeyOptions extends CommonOptions {
+  readonly account: string;
+  readonly json?: boolean;
+}
+
+interface CreateOptions extends KeyOptions {
+  readonly scopes: readonly Scope[];
+  readonly expires?: string;
+}
+
+interface RotateOptions extends KeyOptions {
+  readonly overlap: number;
+  readonly expires?: string;
+}
+
+/** Account that commands work on unless another one is named: that of the state folder's own key. */
+const ACCOUNT_DEFAULT = "local";
+
+/**
+ * `kbsync key`: the keys of the embedded service. Works on its store directly, whether it runs or not: who may write
+ * there is the one who may make accounts.
+ */
+export function addKey(program: Command, context: Context): void {
+  const key = program
+    .command("key")
+    .description("make, list, revoke and rotate the keys of the embedded service");
+  const add = (words: string, description: string): Command =>
+    key
+      .command(words)
+      .description(description)
+      .option(
+        "--account <name>",
+        "account the key belongs to; accounts never see each other",
+        account,
+        ACCOUNT_DEFAULT,
+      )
+      .option("--json", "print it as JSON");
+
+  add("create <name>", "make a key; it is shown this once (an account that is new is made with it)")
+    .option("--scopes <list>", "what it may do: read,write,chat,admin", scopes, ["read", "write", "chat"])
+    .option(
+      "--expires <time>",
+      "when it ends, as 2027-01-31T12:00:00Z or 90d (default: never)",
+      expiry(context),
+    )
+    .action(async (name: string, options: CreateOptions) => create(context, name, options));
+  add("list", "list the keys of the account").action(async (options: KeyOptions) => list(context, options));
+  add("revoke <id>", "end a key for good, within seconds where the service runs").action(
+    async (id: string, options: KeyOptions) => revoke(context, id, options),
+  );
+  add("rotate <id>", "make a key in place of another one, which works on for the overlap")
+    .option(
+      "--overlap <seconds>",
+      "how long the old one works on",
+      wholeNumber(0, OVERLAP_SECONDS_MAX),
+      OVERLAP_SECONDS_DEFAULT,
+    )
+    .option(
+      "--expires <time>",
+      "when the new one ends (default: as long as the old one was made for)",
+      expiry(context),
+    )
+    .action(async (id: string, options: RotateOptions) => rotate(context, id, options));
+}
+
+async function create(context: Context, name: string, options: CreateOptions): Promise<void> {
+  await atDesk(context, options, async ({ desk, keys }) => {
+    const { id: accountId } = await desk.store.ensureAccount(options.account);
+    const body = { name, scopes: [...options.scopes], expiresAt: options.expires };
+    const { key, record } = await keys.createKey(desk, accountId, body);
+    const shown = { account: options.account, ...keys.shownKey(record, context.nowMs()) };
+    print(context, options, { key, ...shown }, `${key}\n`);
+    note(context, options, `It is shown this once. Account ${options.account}, id ${record.id}.\n`);
+  });
+}
+
+async function list(context: Context, options: KeyOptions): Promise<void> {
+  await atDesk(context, options, async ({ desk, keys }) => {
+    const { id: accountId } = await existing(desk, options.account);
+    const records = await keys.listKeys(desk, accountId);
+    const shown = records.map((record) => keys.shownKey(record, context.nowMs()));
+    print(context, options, { account: options.account, keys: shown }, keyLines(shown));
+  });
+}
+
+async function revoke(context: Context, id: string, options: KeyOptions): Promise<void> {
+  await atDesk(context, options, async ({ desk, keys, state }) => {
+    const { id: accountId } = await existing(desk, options.account);
+    const record = (await keys.listKeys(desk, accountId)).find((key) => key.id === id);
+    if (record !== undefined && isOwn(state, record, keys.hashKey)) {
+      throw new KbsyncError("this is the key of the state folder, by which kbsync reaches its own service", {
+        code: "usage",
+        subject: id,
+        hint: `\`kbsync key rotate ${id} --overlap 0\` puts another in its place.`,
+      });
+    }
+    const revoked = await keys.revokeKey(desk, accountId, id);
+    const shown = keys.shownKey(revoked, context.nowMs());
+    print(context, options, shown, `revoked ${revoked.name} (${revoked.hint}…)\n`);
+  });
+}
+
+async function rotate(context: Context, id: string, options: RotateOptions): Promise<void> {
+  await atDesk(context, options, async ({ desk, keys, state }) => {
+    const { id: accountId } = await existing(desk, options.account);
+    const body = { overlapSeconds: options.overlap, expiresAt: options.expires };
+    const { key, record, previous } = await keys.rotateKey(desk, accountId, id, body);
+    const own = isOwn(state, previous, keys.hashKey);
+    if (own) writeKeyFile(state, key);
+    const now = context.nowMs();
+    const shown = { ...keys.shownKey(record, now), previous: keys.shownKey(previous, now) };
+    print(context, options, { key, ...shown }, `${key}\n`);
+    note(context, options, `It is shown this once. The old key works until ${previous.expiresAt}.\n`);
+    if (own)
+      note(context, options, `It stands in ${state.keyFile} now: restart what runs on it before then.\n`);
+  });
+}
+
+interface Desk {
+  readonly desk: KeyDesk;
+  readonly state: StateFolder;
+  readonly keys: typeof import("../../kb/keys/keys.ts");
+}
+
+/** Opens the store of the embedded service for the time of one command. */
+async function atDesk(
+  context: Context,
+  options: KeyOptions,
+  work: (desk: Desk) => Promise<void>,
+): Promise<void> {
+  const config = loadConfig(configRequest(context, options));
+  if (!("embedded" in config.service)) {
+    throw new KbsyncError("the configuration names a hosted service, whose keys are made there", {
+      code: "usage",
+    });
+  }
+  const state = makeStateFolder(config.stateDir);
+  makeServiceFolder(state);
+  // Loaded here: no other command pays for the service's code.
+  const [keys, { openSqliteStore }] = await Promise.all([
+    import("../../kb/keys/keys.ts"),
+    import("../../kb/store/sqlite/open.ts"),
+  ]);
+  const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
+  try {
+    await work({ desk: { store, nowMs: context.nowMs }, state, keys });
+  } finally {
+    await store.close();
+  }
+}
+
+async function existing({ store }: KeyDesk, name: string): Promise<Account> {
+  const accounts = await store.accounts();
+  const found = accounts.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  throw new KbsyncError(`there is no account ${name}`, {
+    code: "usage",
+    subject: name,
+    hint:
+      accounts.length === 0
+        ? "`kbsync key create NAME` makes the first key and its account."
+        : `There are: ${accounts.map((one) => one.name).join(", ")}.`,
+  });
+}
+
+function isOwn(state: StateFolder, record: KeyRecord, hashKey: (key: string) => string): boolean {
+  const own = readKeyFile(state.keyFile);
+  return own !== undefined && hashKey(own) === record.sha256;
+}
+
+/** The key itself goes alone to standard output, so that a script can take it. */
+function print(context: Context, { json }: KeyOptions, value: unknown, text: string): void {
+  context.stdout.write(json === true ? `${JSON.stringify(value, undefined, 2)}\n` : text);
+}
+
+function note(context: Context, { json }: KeyOptions, text: string): void {
+  if (json !== true) context.stderr.write(text);
+}
+
+function account(text: string): string {
+  if (/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,99}$/u.test(text)) return text;
+  throw new InvalidArgumentError("expected up to 100 letters, digits, dots, hyphens and underscores");
+}
+
+function scopes(text: string): readonly Scope[] {
+  const found = Scope.array()
+    .min(1)
+    .safeParse(text.split(",").map((scope) => scope.trim()));
+  if (found.success) return Scope.options.filter((scope) => found.data.includes(scope));
+  throw new InvalidArgumentError(`expected some of ${Scope.options.join(",")}`);
+}
+
+/** A time, or a number of days from now; as ISO text. */
+function expiry({ nowMs }: Context): (text: string) => string {
+  return (text) => {
+    const days = /^(\d{1,5})d$/.exec(text)?.[1];
+    const atMs = days === undefined ? Date.parse(text) : nowMs() + Number(days) * 86_400_000;
+    if (Number.isNaN(atMs))
+      throw new InvalidArgumentError("expected a time such as 2027-01-31T12:00:00Z, or 90d");
+    return new Date(atMs).toISOString();
+  };
+}

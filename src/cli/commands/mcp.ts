@@ -1,0 +1,149 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { type Command, InvalidArgumentError } from "commander";
+import { type Config, loadConfig } from "../../config/load.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import type { Caller } from "../../mcp/caller.ts";
+import type { ServiceConnections } from "../../mcp/service.ts";
+import { findService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { openKnownFiles } from "../state/known-files.ts";
+import { openLog } from "../output/log.ts";
+import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import { readKeyFile, type StateFolder, stateFolder } from "../state/state-folder.ts";
+import { programVersion } from "../output/version.ts";
+
+interface McpOptions extends CommonOptions {
+  readonly http?: boolean;
+  readonly port?: number;
+  readonly keyFile?: string;
+}
+
+/** `kbsync mcp`: the knowledge base as tools for AI clients (Model Context Protocol). */
+export function addMcp(program: Command, context: Context): void {
+  program
+    .command("mcp")
+    .description("serve the knowledge base to AI clients as MCP tools, over stdin and stdout or HTTP")
+    .option("--http", "serve streamable HTTP on 127.0.0.1; clients bring a key as bearer token")
+    .option(
+      "-p, --port <n>",
+      "port with --http; 0 takes any free one (default: 7412)",
+      wholeNumber(0, 65_535),
+    )
+    .option(
+      "--key-file <file>",
+      "key to ask the service with over stdio (default: as for the other commands)",
+      keyPath,
+    )
+    .action(async (options: McpOptions) => mcp(context, options));
+}
+
+async function mcp(context: Context, options: McpOptions): Promise<void> {
+  const { http = false, port, keyFile } = options;
+  if (!http && port !== undefined) throw usage("--port is for --http; over stdio there is none");
+  if (http && keyFile !== undefined)
+    throw usage("--key-file is for stdio; over HTTP each client brings its key");
+  const { port: _, ...rest } = options;
+  const config = loadConfig(configRequest(context, rest));
+  // A file that holds no key is told at once, not with the first call.
+  const ownKey = keyFile === undefined ? undefined : existingKey(keyFile);
+  // Loaded here: no other command pays for the protocol's code.
+  const { openServiceConnections } = await import("../../mcp/service.ts");
+  const connections = openServiceConnections();
+  const log = openLog({ KBSYNC_LOG: "warn", ...context.env }, context.stderrIsTTY);
+  const onDefect = (error: unknown): void => log.error({ err: error }, "an MCP call failed");
+  const parts = { version: programVersion(), onDefect };
+  try {
+    if (http) {
+      const { openMcpHttp, MCP_PORT_DEFAULT } = await import("../../mcp/http.ts");
+      const callerOf = (key: string): Caller => callerWith(context, config, connections, key);
+      const server = await openMcpHttp({
+        ...parts,
+        port: port ?? MCP_PORT_DEFAULT,
+        callerOf,
+        nowMs: context.nowMs,
+      });
+      context.stdout.write(
+        `kbsync mcp\n  address    ${server.url}\n  key        Authorization: Bearer <key of the service with scope read>\n`,
+      );
+      if (!context.signal.aborted) await once(context.signal, "abort");
+      await server.close();
+      return;
+    }
+    const { serveMcpStdio } = await import("../../mcp/stdio.ts");
+    await serveMcpStdio(
+      { ...parts, caller: callerWith(context, config, connections, ownKey) },
+      context.signal,
+    );
+  } finally {
+    await connections.close();
+  }
+}
+
+/** Whoever calls with a key; undefined: with the one that the other commands use. */
+function callerWith(
+  context: Context,
+  config: Config,
+  connections: ServiceConnections,
+  key: string | undefined,
+): Caller {
+  const state = stateFolder(config.stateDir);
+  return {
+    // Looked for with each call: the embedded service may have been started again, on another port.
+    reach: async () => {
+      const found = await addressOf(config, state, context.env, key !== undefined);
+      const pauthkey = key ?? found.pauthkey ?? "";
+      return {
+        service: connections.as({ ...found, pauthkey }),
+        ownsLedger: found.pauthkey !== undefined && isSame(pauthkey, found.pauthkey),
+      };
+    },
+    files: () => openKnownFiles(config.stateDir),
+  };
+}
+
+/** Where the service is. `mayLackKey`: the caller has a key, so that none need be configured for a hosted one. */
+async function addressOf(
+  config: Config,
+  state: StateFolder,
+  env: NodeJS.ProcessEnv,
+  mayLackKey: boolean,
+): Promise<{ readonly apiUrl: string; readonly dbUrl: string; readonly pauthkey?: string }> {
+  try {
+    const found = await findService(config, state, env);
+    if (found !== undefined) return found;
+  } catch (error) {
+    if (!mayLackKey || codeOf(error) !== "key_missing" || "embedded" in config.service) throw error;
+    return config.service;
+  }
+  throw new KbsyncError(`no service runs on the state folder ${state.path}`, {
+    code: "service_unreachable",
+    subject: state.path,
+    retryable: true,
+    hint: "Start it with `kbsync up`, `kbsync serve` or the system service; --state-dir or --config names another state folder.",
+  });
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((key) => createHash("sha256").update(key).digest());
+  return a !== undefined && b !== undefined && timingSafeEqual(a, b);
+}
+
+function existingKey(path: string): string {
+  const key = readKeyFile(path);
+  if (key !== undefined) return key;
+  throw new KbsyncError(`there is no key file ${path}`, {
+    code: "key_invalid",
+    subject: path,
+    hint: "`kbsync key create NAME --scopes read > FILE` makes one.",
+  });
+}
+
+function keyPath(text: string): string {
+  if (text !== "") return text;
+  throw new InvalidArgumentError("expected a file");
+}
+
+function usage(message: string): KbsyncError {
+  return new KbsyncError(message, { code: "usage" });
+}

@@ -1,0 +1,62 @@
+import { resolve } from "node:path";
+import { type Config, loadConfig } from "../../config/load.ts";
+import { unknownSource } from "../../sync/disk/source-path.ts";
+import type { Operator } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { ledgerFolders, loadSources } from "../state/sources.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+
+/** The folders of the daemon that runs on the state folder; undefined when none does. */
+export async function liveFolders(operator: Operator): Promise<readonly string[] | undefined> {
+  const live = await operator.ask({ command: "status" });
+  return live?.sources.map(({ path }) => path);
+}
+
+/**
+ * The configuration for a command that looks at what was synced. `live` are the folders of a running daemon, which count
+ * for more than the configuration: it may have been started on a folder of its own. Without one a folder on the command
+ * line is a source as for `kbsync sync`, and where none is named it is said which were left aside. Throws `source_unknown`
+ * for a folder that the running daemon does not have, and as `loadSources` does.
+ */
+export function syncedSources(
+  context: Context,
+  command: string,
+  typed: string | undefined,
+  options: CommonOptions,
+  live: readonly string[] | undefined,
+): Config {
+  const folder = typed === undefined ? undefined : resolve(context.cwd, typed);
+  if (live !== undefined) {
+    if (folder !== undefined && !live.includes(folder)) throw unknownSource(folder, live);
+    return withFolders(context, options, live);
+  }
+  if (folder === undefined) {
+    const config = loadSources(context, undefined, options);
+    tellOthers(context, command, config);
+    return config;
+  }
+  const config = loadConfig(configRequest(context, options));
+  if (config.sources.some(({ absolutePath }) => absolutePath === folder)) return config;
+  const known = ledgerFolders(config.stateDir);
+  // All of them, or the others would pass for removed.
+  return known.includes(folder) ? withFolders(context, options, known) : loadSources(context, typed, options);
+}
+
+/** Says on standard error which folders this state folder knows that the configuration does not name. */
+export function tellOthers(context: Context, command: string, { sources, stateDir }: Config): void {
+  const used = sources.map(({ absolutePath }) => absolutePath);
+  const others = ledgerFolders(stateDir).filter((path) => !used.includes(path));
+  const [first] = others;
+  if (first === undefined) return;
+  context.stderr.write(
+    `kbsync: this is about ${used.join(", ")}, as configured; the state folder was last used with ${others.join(", ")}: ` +
+      `\`kbsync ${command} ${first}\` takes that\n`,
+  );
+}
+
+/** The sources of folders: as configured where they are, else with the defaults. */
+function withFolders(context: Context, options: CommonOptions, folders: readonly string[]): Config {
+  const config = loadConfig(configRequest(context, options));
+  const sources = folders.flatMap((folder) => loadConfig(configRequest(context, options, folder)).sources);
+  return { ...config, sources };
+}

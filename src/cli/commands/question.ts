@@ -1,0 +1,211 @@
+import { openAsBlob } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import type { Command } from "commander";
+import { FormData, request } from "undici";
+import type { Dispatcher } from "undici";
+import { loadConfig } from "../../config/load.ts";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { openPlaces, type Places } from "../../sync/operator/places.ts";
+import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
+import { IMAGES_MAX, THREAD_ID_CHARS_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
+import type { Annotation, ChatResponse, Citation } from "../../wire/chat.ts";
+import { Failure } from "../../wire/failure.ts";
+import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { UploadAnswer } from "../../wire/upload.ts";
+import { readChatAnswer } from "./chat-events.ts";
+import { reachService, type ReachedService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { openLog } from "../output/log.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+import { onAnyPort } from "./search.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+import { oneLine } from "../output/visible.ts";
+
+interface AskOptions extends CommonOptions {
+  readonly image: readonly string[];
+  readonly agent: string;
+  readonly thread?: string;
+  readonly json?: boolean;
+}
+
+/** Longest wait for the next piece of an answer: reading a large scan takes some minutes. */
+const SILENCE_MS = 10 * 60_000;
+/** Characters of a cited passage shown in the list of sources. */
+const QUOTE_CHARS_MAX = 160;
+
+/** `kbsync ask QUESTION`: an agent's answer from the knowledge base and from images. */
+export function addAsk(program: Command, context: Context): void {
+  const collect = (path: string, before: readonly string[]): readonly string[] => [...before, path];
+  program
+    .command("ask")
+    .description("ask an agent, which answers from the knowledge base and from images")
+    .argument("<question>", "in your own words; may be empty with an image")
+    .option("-i, --image <file>", "an image to look at; may be said several times", collect, [])
+    .option("-a, --agent <id>", "the agent to ask", DEFAULT_AGENT_ID)
+    .option("-t, --thread <id>", "goes on with the thread of that name, which remembers what was said")
+    .option("--json", "print the answer as JSON")
+    .action(async (question: string, options: AskOptions) => askOnce(context, question, options));
+}
+
+async function askOnce(context: Context, question: string, options: AskOptions): Promise<void> {
+  refuseUsage(question, options);
+  const config = loadConfig(configRequest(context, options));
+  const state = makeStateFolder(config.stateDir);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  // Port 0: the configured one may be another program's by now, and this service lives for one question.
+  const service = await reachService(onAnyPort(config), state, context.env, log);
+  try {
+    const urls: string[] = [];
+    for (const image of options.image) urls.push(await upload(context, service, image, options));
+    const body = {
+      user: question,
+      agent_id: options.agent,
+      ...(options.thread === undefined ? {} : { thread_id: options.thread }),
+      user_urls: urls.map((url) => ({ type: "image", url })),
+      response_type: "text",
+      stream: true,
+    };
+    const answer = await call(context, service, ROUTES.chat, {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const show = options.json === true ? () => undefined : (piece: string) => context.stdout.write(piece);
+    const response = await readChatAnswer(answer, show).catch((error: unknown) => {
+      // Broken off by whoever asked, not by the service.
+      context.signal.throwIfAborted();
+      throw error;
+    });
+    const places = openPlaces(state.path);
+    try {
+      context.stdout.write(
+        options.json === true ? `${JSON.stringify(response, undefined, 2)}\n` : endText(response, places),
+      );
+    } finally {
+      places?.close();
+    }
+    if (response.data.finish_reason === "error") {
+      throw new KbsyncError(`the answer broke off: ${response.data.firstAttemptError}`, {
+        code: "model_failed",
+      });
+    }
+  } finally {
+    await service.close();
+  }
+}
+
+function refuseUsage(question: string, { image, agent, thread }: AskOptions): void {
+  const refuse = (words: string): never => {
+    throw new KbsyncError(words, { code: "usage" });
+  };
+  if (question.trim() === "" && image.length === 0) refuse("the question is empty, and there is no image");
+  if (question.length > USER_CHARS_MAX) {
+    refuse(`the question has ${question.length} characters, expected at most ${USER_CHARS_MAX}`);
+  }
+  if (image.length > IMAGES_MAX)
+    refuse(`${image.length} images are too many, expected at most ${IMAGES_MAX}`);
+  if (agent === "" || agent.length > AGENT_ID_CHARS_MAX) refuse("--agent: expected the id of an agent");
+  if (thread !== undefined && (thread === "" || thread.length > THREAD_ID_CHARS_MAX)) {
+    refuse(`--thread: expected 1 to ${THREAD_ID_CHARS_MAX} characters`);
+  }
+}
+
+/** Uploads an image for the thread; answers its `file_url`. */
+async function upload(
+  context: Context,
+  service: ReachedService,
+  image: string,
+  { agent, thread }: AskOptions,
+): Promise<string> {
+  const path = resolve(context.cwd, image);
+  const form = new FormData();
+  if (thread !== undefined) {
+    form.append("agent_id", agent);
+    form.append("thread_id", thread);
+  }
+  try {
+    // A blob of what is not there fails without a word of why.
+    if (!(await stat(path)).isFile()) throw new Error("it is not a file");
+    form.append("file", await openAsBlob(path), basename(path));
+  } catch (error) {
+    const why = codeOf(error) === "ENOENT" ? "there is no such file" : messageOf(error);
+    throw new KbsyncError(`cannot read the image ${path}: ${why}`, {
+      code: "usage",
+      subject: path,
+      cause: error,
+    });
+  }
+  const answer = await call(context, service, ROUTES.chatUpload, { body: form });
+  return UploadAnswer.parse(await answer.body.json()).file_url;
+}
+
+/** Sends a request. Throws `service_unreachable`, and `service_refused` in the service's own words. */
+async function call(
+  context: Context,
+  { apiUrl, pauthkey }: ReachedService,
+  path: string,
+  sent: { readonly headers?: Record<string, string>; readonly body: string | FormData },
+): Promise<Dispatcher.ResponseData> {
+  let answer: Dispatcher.ResponseData;
+  try {
+    answer = await request(apiUrl + path, {
+      method: "POST",
+      headers: { ...sent.headers, [KEY_HEADER]: pauthkey },
+      body: sent.body,
+      signal: context.signal,
+      headersTimeout: SILENCE_MS,
+      bodyTimeout: SILENCE_MS,
+    });
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    throw new KbsyncError(`the service at ${apiUrl} did not answer: ${messageOf(error)}`, {
+      code: "service_unreachable",
+      subject: apiUrl,
+      cause: error,
+    });
+  }
+  if (answer.statusCode < 300) return answer;
+  const refused = Failure.safeParse(await answer.body.json().catch(() => undefined));
+  const hint = refused.data?.error.hint;
+  throw new KbsyncError(
+    refused.data?.message ?? `the service at ${apiUrl} answered ${answer.statusCode} to a question`,
+    { code: "service_refused", subject: apiUrl, ...(hint === undefined ? {} : { hint }) },
+  );
+}
+
+/** What stands below an answer: where it comes from, and what a person should know of it. */
+export function endText({ data }: ChatResponse, places: Pick<Places, "fileOf"> | undefined): string {
+  const sources = data.annotations.flatMap((each) => (each.type === "citation" ? [each] : []));
+  const notes = data.annotations.map(noteOf).filter((note) => note !== "");
+  if (data.fallback) notes.push(`answered by ${data.model}, after: ${data.firstAttemptError}`);
+  if (data.finish_reason === "truncated") notes.push("the model's answer was cut off at its limit");
+  if (data.finish_reason === "content_filter") notes.push("the model's provider held back the answer");
+  const cited = sources.map((source) => `  ${sourceText(source, places)}\n`).join("");
+  const said = notes.map((note) => `  ${note}\n`).join("");
+  return `\n${cited === "" ? "" : `\nSources\n${cited}`}${said === "" ? "" : `\nNotes\n${said}`}`;
+}
+
+function sourceText(
+  { number, resource_id, title, score, span }: Citation,
+  places: Pick<Places, "fileOf"> | undefined,
+): string {
+  const name = oneLine(places?.fileOf(resource_id)?.path ?? title);
+  const line = span.text.replaceAll(/\s+/g, " ");
+  const quote = line.length <= QUOTE_CHARS_MAX ? line : `${line.slice(0, QUOTE_CHARS_MAX)}…`;
+  return `[${number}] ${score.toFixed(2)}  ${name}  “${quote}”`;
+}
+
+function noteOf(annotation: Annotation): string {
+  switch (annotation.type) {
+    case "citation":
+      return "";
+    case "missing_variable":
+      return `the variable ${annotation.name} has no value`;
+    case "image_left_out":
+      return `the image ${annotation.url} was left out: ${annotation.reason}`;
+    case "messages_left_out":
+      return `${annotation.count} earlier messages did not fit into the model's window`;
+    case "passages_left_out":
+      return `${annotation.count} passages did not fit into the model's window`;
+  }
+}

@@ -1,0 +1,104 @@
+import type { Logger } from "pino";
+import type { Config } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import type { ReachedService } from "../compose/compose.ts";
+import { compareConfigs, liveConfig } from "../state/config-change.ts";
+import type { Context } from "../output/context.ts";
+import type { Supervisor } from "../systemd/supervise.ts";
+
+/** What a daemon runs on. */
+export interface Ground {
+  readonly config: Config;
+  readonly service: ReachedService;
+}
+
+/** The configuration as it is read again, at each SIGHUP. */
+export interface Reloads {
+  /** Aborted when the daemon is to end and another one to be opened on what `take` gives. */
+  signal(): AbortSignal;
+  /** What to go on with; undefined: nothing was read that changes anything. Asking for it begins the next wait. */
+  take(): Ground | undefined;
+  /** Listens to no signal any more. */
+  stop(): void;
+}
+
+export interface ReloadOptions {
+  readonly context: Pick<Context, "onHangup">;
+  readonly log: Logger;
+  readonly supervisor: Pick<Supervisor, "reloading" | "reloaded">;
+  readonly ground: Ground;
+  /** Reads configuration and key. Throws a KbsyncError for what cannot be used. */
+  readonly read: () => Ground | Promise<Ground>;
+  /** Keys of the configuration that can be taken without another start. Default: those that a daemon takes. */
+  readonly live?: ReadonlySet<string>;
+}
+
+/**
+ * Begins to listen. What cannot be used is told, and the old stays in force. Of what can, sources and `sync` and the key of
+ * a service elsewhere take effect at once; the rest is named, with what it needs.
+ */
+export function openReloads({ context, log, supervisor, ground, read, live }: ReloadOptions): Reloads {
+  let current = ground;
+  let next: Ground | undefined;
+  let restart = new AbortController();
+  let isReading = false;
+  let isAskedAgain = false;
+
+  const readAgain = async (): Promise<void> => {
+    supervisor.reloading();
+    let fresh: Ground;
+    try {
+      fresh = await read();
+    } catch (error) {
+      supervisor.reloaded(refuse(log, error));
+      return;
+    }
+    const { applied: changes, pending } = compareConfigs(current.config, fresh.config, live);
+    const hasNewKey = fresh.service.pauthkey !== current.service.pauthkey;
+    const applied = hasNewKey ? [...changes, "the service's key"] : changes;
+    if (pending.length > 0)
+      log.warn({ pending }, `only the next start takes this from the configuration: ${pending.join(", ")}`);
+    if (applied.length === 0) {
+      log.info("the configuration was read again: nothing changes by it now");
+      supervisor.reloaded(undefined);
+      return;
+    }
+    log.info({ applied }, `the configuration was read again: ${applied.join(", ")}`);
+    current = { config: liveConfig(current.config, fresh.config), service: fresh.service };
+    next = current;
+    restart.abort();
+  };
+  /** One after another. Those that come while one is answered have what they mean read by one more. */
+  const answer = async (): Promise<void> => {
+    isAskedAgain = true;
+    if (isReading) return;
+    isReading = true;
+    while (isAskedAgain) {
+      isAskedAgain = false;
+      await readAgain();
+    }
+    isReading = false;
+  };
+  const stop = context.onHangup?.(() => void answer());
+
+  return {
+    signal: () => restart.signal,
+    take: () => {
+      const taken = next;
+      next = undefined;
+      restart = new AbortController();
+      return taken;
+    },
+    stop: () => stop?.(),
+  };
+}
+
+/** Tells why a configuration is not used; returns it in one line. */
+export function refuse(log: Logger, error: unknown): string {
+  const known = error instanceof KbsyncError ? error : undefined;
+  const words = error instanceof Error ? error.message : String(error);
+  const facts =
+    known === undefined ? { err: error } : { code: known.code, subject: known.subject, hint: known.hint };
+  log.error(facts, `the configuration is refused, the old one stays in force: ${words}`);
+  return `the configuration is refused: ${words.split("\n", 1)[0] ?? ""}`;
+}

@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+import { absolute, openOperator, printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import type { CommonOptions } from "../output/options.ts";
+
+interface RescanOptions extends CommonOptions {
+  readonly json?: boolean;
+}
+
+/** `kbsync rescan [SOURCE]`: has the running daemon look at everything now. */
+export function addRescan(program: Command, context: Context): void {
+  program
+    .command("rescan")
+    .description("have the running daemon look at the whole folder now, without waiting for events")
+    .argument("[source]", "folder of one source (default: all)")
+    .option("--json", "print the sources as JSON")
+    .action(async (source: string | undefined, options: RescanOptions) => {
+      const { sources } = await openOperator(context, options).need({
+        command: "rescan",
+        ...absolute("folder", context, source),
+      });
+      if (options.json === true) printJson(context, { rescanning: sources });
+      else for (const folder of sources) context.stdout.write(`looking at ${folder}\n`);
+    });
+}

@@ -1,0 +1,98 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { RestoreReport } from "../../backup/restore.ts";
+import { loadConfig } from "../../config/load.ts";
+import { printJson } from "../state/ask.ts";
+import { megabytes, namedLines } from "./backup.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+import { lockState } from "../state/pending-restore.ts";
+import { thousands } from "../output/progress.ts";
+import type { RestoredKeys } from "../state/restored-state.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+
+interface RestoreCommandOptions extends CommonOptions {
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** `kbsync restore FROM`: a backup in the place of a state folder. */
+export function addRestore(program: Command, context: Context): void {
+  program
+    .command("restore")
+    .description("put a backup in the state folder's place, once all of it is checked (stop kbsync first)")
+    .argument("<from>", "folder that `kbsync backup` made")
+    .option("--force", "put what is there already aside, in a folder of its own")
+    .option("--json", "print the result as JSON")
+    .action(async (from: string, options: RestoreCommandOptions) => restore(context, from, options));
+}
+
+async function restore(context: Context, from: string, options: RestoreCommandOptions): Promise<void> {
+  const config = loadConfig(configRequest(context, options));
+  // Loaded here: no other command pays for the code of the store.
+  const [{ restoreBackup }, { checkStage, prepareStage }] = await Promise.all([
+    import("../../backup/restore.ts"),
+    import("../state/restored-state.ts"),
+  ]);
+  const state = makeStateFolder(config.stateDir);
+  const lock = lockState(state.path);
+  try {
+    const report = restoreBackup({
+      from: resolve(context.cwd, from),
+      stateDir: state.path,
+      force: options.force === true,
+      now: new Date(context.nowMs()),
+      signal: context.signal,
+      check: checkStage,
+      prepare: (stage) => prepareStage(stage, state.path, context.nowMs()),
+    });
+    if (options.json === true) {
+      const { manifest, prepared: keys, ...rest } = report;
+      printJson(context, { ...rest, madeAt: manifest.madeAt, keys });
+    } else context.stdout.write(restoreText(report));
+    // As `backup` ends that leaves damaged files out.
+    context.exitCode = report.notRestored.length === 0 ? EXIT.done : EXIT.filesFailed;
+  } finally {
+    lock.release();
+  }
+}
+
+/** The result for a person. */
+export function restoreText(report: RestoreReport<RestoredKeys | null>): string {
+  const { manifest, notRestored, files, bytes, aside, prepared: keys } = report;
+  const lines = [`restored ${thousands(files)} files, ${megabytes(bytes)}, of ${manifest.madeAt}`];
+  if (notRestored.length > 0) {
+    lines.push(
+      `${counted(notRestored.length, "file")} not restored, damaged or missing in the backup:`,
+      ...namedLines("not restored", notRestored),
+    );
+  }
+  if (aside !== null) lines.push(`what was there is kept in ${aside}`);
+  if (manifest.missing.length > 0)
+    lines.push(`${thousands(manifest.missing.length)} files were missing already when the backup was made`);
+  if (keys !== null) lines.push(...keyLines(keys));
+  lines.push("Start kbsync: it compares the folders with the service first, and sends what changed since.");
+  return `${lines.join("\n")}\n`;
+}
+
+function keyLines({ problem, revoked, endEarlier, narrowed, valid }: RestoredKeys): string[] {
+  if (problem !== null) {
+    if (valid === 0) return [];
+    return [
+      `keys that were revoked after the backup was made are valid again, for ${problem}`,
+      "`kbsync key list` (--account NAME) shows the keys of the backup, `kbsync key revoke ID` ends one.",
+    ];
+  }
+  const withdrawn = [
+    ...(revoked > 0 ? [`${counted(revoked, "key")} revoked`] : []),
+    ...(endEarlier > 0 ? [`${counted(endEarlier, "key")} with an earlier end`] : []),
+    ...(narrowed > 0 ? [`${counted(narrowed, "key")} with fewer scopes`] : []),
+  ];
+  if (withdrawn.length === 0) return [];
+  return [`what was withdrawn since the backup was made stays so: ${withdrawn.join(", ")}`];
+}
+
+function counted(count: number, what: string): string {
+  return `${thousands(count)} ${what}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,43 @@
+import type { Command } from "commander";
+import type { Retried } from "../../sync/operator/offline.ts";
+import { retryFiles } from "../../sync/operator/offline.ts";
+import { absolute, nothingSynced, openOperator, printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { counted } from "../output/progress.ts";
+
+interface RetryOptions extends CommonOptions {
+  readonly json?: boolean;
+}
+
+/** `kbsync retry [PATH]`: tries again what failed or was put aside. */
+export function addRetry(program: Command, context: Context): void {
+  program
+    .command("retry")
+    .description("try failed and waiting files again now, and deletes that the service refused")
+    .argument("[path]", "a file, or a folder with all below it (default: everything)")
+    .option("--json", "print the counts as JSON")
+    .action(async (path: string | undefined, options: RetryOptions) => retry(context, path, options));
+}
+
+async function retry(context: Context, path: string | undefined, options: RetryOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const where = absolute("path", context, path);
+  const told = await operator.ask({ command: "retry", ...where });
+  const sources = told?.sources ?? retryFiles(operator.config.stateDir, where.path);
+  if (sources.length === 0) throw nothingSynced(operator.config.stateDir);
+  if (options.json === true) printJson(context, { retried: sources, daemon: told !== undefined });
+  else context.stdout.write(retryWords(sources, told !== undefined));
+}
+
+/** `3 files and 1 delete are tried again now`. */
+export function retryWords(sources: readonly Retried[], isRunning: boolean): string {
+  const files = sources.reduce((sum, { failed, parked, skipped }) => sum + failed + parked + skipped, 0);
+  const deletes = sources.reduce((sum, source) => sum + source.deletes, 0);
+  const parts: string[] = [];
+  if (files > 0) parts.push(counted(files, "file"));
+  if (deletes > 0) parts.push(counted(deletes, "delete"));
+  if (parts.length === 0) return "nothing failed there, and nothing waits\n";
+  const verb = files + deletes === 1 ? "is" : "are";
+  return `${parts.join(" and ")} ${verb} tried again ${isRunning ? "now" : "by the next pass"}\n`;
+}

@@ -1,0 +1,172 @@
+import type { Logger } from "pino";
+import type { Config } from "../../config/load.ts";
+import { messageOf } from "../../lib/failure.ts";
+import { handleWith } from "../../sync/control/handle.ts";
+import { openControl, type Control } from "../../sync/control/server.ts";
+import type { Daemon } from "../../sync/daemon.ts";
+import type { Pulse } from "../../system/progress.ts";
+import { openConfiguredDaemon } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { followDaemon } from "./follow.ts";
+import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
+import { type Ground, openReloads } from "./reload.ts";
+import { standingWords } from "../output/standing-words.ts";
+import type { StateFolder } from "../state/state-folder.ts";
+import type { Supervised, Supervisor } from "../systemd/supervise.ts";
+import { sourcesInUnit, watchUnit } from "../systemd/unit-sources.ts";
+import { programVersion } from "../output/version.ts";
+
+/** What `runDaemon` needs beside what the daemon runs on. */
+export interface DaemonRun {
+  readonly context: Context;
+  readonly state: StateFolder;
+  readonly log: Logger;
+  readonly supervisor: Supervisor;
+  /** Reads configuration and key again, at a SIGHUP. */
+  readonly read: () => Ground | Promise<Ground>;
+  /** Parts of this process beside the daemon whose standing still means that it hangs. Default: none. */
+  readonly pulses?: () => Readonly<Record<string, Pulse>>;
+  /** Called when the first pass is done. */
+  readonly onAgreement?: () => void;
+}
+
+/**
+ * Runs the daemon until a signal comes, telling how it goes. When the configuration is read again, another daemon takes
+ * the place of the first: over a tree and a ledger that agree that costs a look at the tree, and no request. Throws what
+ * ends a daemon, and `source_replaced`.
+ */
+export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
+  const { context, state, log, supervisor } = run;
+  // The first pass is told by the progress and its summary, thousands of lines would hide both; what comes then is news.
+  let levelOfDone: "debug" | "info" = "debug";
+  const metrics = await daemonMetrics(ground.config, ground.service);
+  const inUnit = (config: Config): Config => ({
+    ...config,
+    sources: sourcesInUnit(config.sources, context.env),
+  });
+  const open = ({ config, service }: Ground): Daemon =>
+    openConfiguredDaemon(inUnit(config), state, service, log, {
+      levelOfDone: () => levelOfDone,
+      onChange: () => supervisor.changed(),
+      onUpgrade: () => supervisor.longStep(),
+      ...(metrics && { metrics }),
+    });
+  let current = ground;
+  let daemon = open(ground);
+  metrics?.readDaemon(() => daemon.figures());
+  const following = new AbortController();
+  const follow = async (): Promise<void> => {
+    await followDaemon(daemon, context, AbortSignal.any([context.signal, following.signal]));
+    levelOfDone = "info";
+    run.onAgreement?.();
+  };
+  const monitoring = await serveMetrics(ground.config, metrics, () => notReady(context, daemon)).catch(
+    async (error: unknown) => {
+      await daemon.close();
+      throw error;
+    },
+  );
+  context.stdout.write(metricsLine(monitoring));
+  const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
+  const followed = follow();
+  try {
+    for (;;) {
+      const unit = watchUnit(current.config.sources, context.env);
+      supervisor.watch(supervisedDaemon(daemon, current, run.pulses));
+      const signal = AbortSignal.any([context.signal, reloads.signal(), unit.signal]);
+      await runReachable(daemon, run, signal).finally(() => unit.stop());
+      if (unit.problem() !== undefined) throw unit.problem();
+      const next = reloads.take();
+      if (next === undefined || context.signal.aborted) break;
+      // What is told of a first pass is told of the first daemon's alone.
+      following.abort();
+      await followed;
+      levelOfDone = "info";
+      current = next;
+      next.service.readSources?.(next.config.sources);
+      daemon = open(next);
+      // Anew: what is measured of sources that are gone must not be told for ever.
+      metrics?.readDaemon(() => daemon.figures());
+    }
+    log.debug("stopped");
+  } finally {
+    reloads.stop();
+    await monitoring?.close();
+    following.abort();
+    await followed;
+  }
+}
+
+/** Runs one daemon, which the other commands reach meanwhile. */
+async function runReachable(
+  daemon: Daemon,
+  { context, state, log }: DaemonRun,
+  signal: AbortSignal,
+): Promise<void> {
+  const control = await serveControl(context, state, daemon, log);
+  // Before the daemon lets go of the state folder: whoever starts next on it opens a socket of its own.
+  const closeControl = (): void => void control?.close();
+  signal.addEventListener("abort", closeControl, { once: true });
+  try {
+    await daemon.run({ signal });
+  } finally {
+    signal.removeEventListener("abort", closeControl);
+    await control?.close();
+  }
+}
+
+/** What a service manager is told of a daemon. */
+export function supervisedDaemon(
+  daemon: Pick<Daemon, "figures" | "status" | "pulse">,
+  { service }: Ground,
+  others: () => Readonly<Record<string, Pulse>> = () => ({}),
+): Supervised {
+  // Our own service in this process has no excuse: while it does not answer, we hang.
+  const isElsewhere = service.probe === undefined;
+  return {
+    // A service elsewhere may be away for a day. The daemon does all that can be done, and starting it again does not help.
+    isReady: () => daemon.figures().planned || (isElsewhere && daemon.pulse().service !== "open"),
+    words: () => {
+      const words = standingWords(daemon.status());
+      return daemon.figures().planned ? words : `looking at the folders; ${words}`;
+    },
+    pulses: () => {
+      const { queue, scan, service: pace } = daemon.pulse();
+      const waitsForOthers = isElsewhere && pace !== "open";
+      return {
+        "the queue": { ...queue, waitsForOthers },
+        "the look at the folders": { ...scan, waitsForOthers },
+        ...others(),
+      };
+    },
+  };
+}
+
+/** Ready is a daemon that knows all there is to do. */
+function notReady(context: Context, daemon: Daemon): string | undefined {
+  if (context.signal.aborted) return "shutting down";
+  return daemon.figures().planned ? undefined : "the folders are being looked at for the first time";
+}
+
+/** The socket for the other commands. A daemon without one syncs all the same, and says what it lacks. */
+async function serveControl(
+  context: Context,
+  state: StateFolder,
+  daemon: Daemon,
+  log: Logger,
+): Promise<Control | undefined> {
+  const version = programVersion();
+  try {
+    return await openControl({
+      stateDir: state.path,
+      version,
+      env: context.env,
+      handle: handleWith(daemon, { version, startedMs: context.nowMs() }),
+      onElsewhere: (path, reason) =>
+        log.warn(`the control socket is ${path}, not in the state folder: ${reason}`),
+    });
+  } catch (error) {
+    log.warn(`no control socket, so that no command reaches this daemon: ${messageOf(error)}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,136 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { loadConfig } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { openPlaces, type Places } from "../../sync/operator/places.ts";
+import type { SearchQuery } from "../../sync/remote/remote.ts";
+import { searchOnce } from "../../sync/operator/search.ts";
+import type { SearchResult } from "../../wire/search.ts";
+import { QUERY_CHARS_MAX, TOP_K_DEFAULT, TOP_K_MAX } from "../../wire/search.ts";
+import { reachService } from "../compose/compose.ts";
+import { nothingSynced } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { openLog } from "../output/log.ts";
+import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+import { oneLine } from "../output/visible.ts";
+
+interface SearchOptions extends CommonOptions {
+  readonly topK: number;
+  readonly doc?: string;
+  readonly json?: boolean;
+}
+
+/** A result with the file it came from. */
+interface Found {
+  readonly score: number;
+  /** Below the source's folder; null for a resource that is not of this ledger. */
+  readonly path: string | null;
+  readonly source: string | null;
+  readonly docId: string;
+  readonly chunkId: string;
+  readonly version: number;
+  readonly content: string;
+}
+
+/** `kbsync search QUERY`: asks the knowledge base over all sources, or one document. */
+export function addSearch(program: Command, context: Context): void {
+  program
+    .command("search")
+    .description("ask the knowledge base")
+    .argument("<query>", "what to look for, in your own words")
+    .option("-k, --top-k <n>", "most results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
+    .option("-d, --doc <path>", "look into this file alone")
+    .option("--json", "print the results as JSON")
+    .action(async (query: string, options: SearchOptions) => search(context, query, options));
+}
+
+async function search(context: Context, query: string, options: SearchOptions): Promise<void> {
+  if (query.trim() === "" || query.length > QUERY_CHARS_MAX) {
+    throw new KbsyncError(
+      `the query has ${query.trim().length} characters, expected 1 to ${QUERY_CHARS_MAX}`,
+      { code: "usage" },
+    );
+  }
+  const config = loadConfig(configRequest(context, options));
+  const state = makeStateFolder(config.stateDir);
+  const places = openPlaces(state.path);
+  if (places === undefined || places.sources.every(({ collectionId }) => collectionId === undefined)) {
+    places?.close();
+    throw nothingSynced(state.path);
+  }
+  try {
+    const targets = targetsOf(places, options.doc, context.cwd);
+    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+    // Port 0: the configured one may be another program's by now, and this service lives for one question.
+    const service = await reachService(onAnyPort(config), state, context.env, log);
+    try {
+      const queries = targets.map((where): SearchQuery => ({ query, topK: options.topK, where }));
+      const results = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
+      const found = best(results, options.topK).map((result) => foundAt(result, places));
+      context.stdout.write(
+        options.json === true
+          ? `${JSON.stringify({ query, results: found }, undefined, 2)}\n`
+          : foundText(found),
+      );
+    } finally {
+      await service.close();
+    }
+  } finally {
+    places.close();
+  }
+}
+
+/** Where to ask: sources that share owner and collection are one place. Throws for a file that has no resource. */
+export function targetsOf(places: Places, doc: string | undefined, cwd: string): SearchQuery["where"][] {
+  if (doc === undefined) {
+    const targets = new Map<string, SearchQuery["where"]>();
+    for (const { collectionId, ownerId } of places.sources) {
+      if (collectionId !== undefined) targets.set(`${collectionId} ${ownerId}`, { collectionId, ownerId });
+    }
+    return [...targets.values()];
+  }
+  // As typed below the working folder, or as a result names it: below a source.
+  const docId = [resolve(cwd, doc), ...places.sources.map(({ path }) => resolve(path, doc))]
+    .map((path) => places.docOf(path))
+    .find((found) => found !== undefined);
+  if (docId !== undefined) return [{ docId }];
+  throw new KbsyncError(`${doc} is not in the knowledge base`, {
+    code: "usage",
+    subject: doc,
+    hint: "`kbsync status` tells which folders are synced and which files failed.",
+  });
+}
+
+/** The same, with the embedded service on whatever port is free. */
+export function onAnyPort(config: ReturnType<typeof loadConfig>): ReturnType<typeof loadConfig> {
+  return "embedded" in config.service ? { ...config, service: { ...config.service, port: 0 } } : config;
+}
+
+/** The best results of several searches together; scores mean the same in each. */
+function best(results: readonly SearchResult[], topK: number): SearchResult[] {
+  return results.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, topK);
+}
+
+function foundAt({ id, score, version, payload }: SearchResult, places: Places): Found {
+  const file = places.fileOf(payload.resourceId);
+  return {
+    score,
+    path: file?.path ?? null,
+    source: file?.source ?? null,
+    docId: payload.resourceId,
+    chunkId: id,
+    version,
+    content: payload.content,
+  };
+}
+
+function foundText(found: readonly Found[]): string {
+  if (found.length === 0) return "nothing found\n";
+  return found
+    .map(({ score, path, docId, content }) => {
+      const text = content.trim().replaceAll(/^(?=.)/gm, "      ");
+      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : oneLine(path)}\n${text}\n`;
+    })
+    .join("\n");
+}

@@ -1,0 +1,68 @@
+import { once } from "node:events";
+import type { Command } from "commander";
+import { loadConfig } from "../../config/load.ts";
+import { startEmbeddedService } from "../compose/compose.ts";
+import { LIVE_IN_SERVICE } from "../state/config-change.ts";
+import type { Context } from "../output/context.ts";
+import { openLog } from "../output/log.ts";
+import { serveMetrics, metricsLine } from "../output/monitoring.ts";
+import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import { openReloads } from "./reload.ts";
+import { servicePulse } from "../systemd/service-pulse.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+import { openStopBudget } from "../systemd/stop-budget.ts";
+import { openSupervisor } from "../systemd/supervise.ts";
+
+interface ServeOptions extends CommonOptions {
+  readonly port?: number;
+}
+
+/** `kbsync serve`: the service alone. */
+export function addServe(program: Command, context: Context): void {
+  program
+    .command("serve")
+    .description("run the knowledge-base service alone")
+    .option("-p, --port <n>", "port of the service; 0 takes any free one", wholeNumber(0, 65_535))
+    .action(async (options: ServeOptions) => serve(context, options));
+}
+
+async function serve(context: Context, options: ServeOptions): Promise<void> {
+  context.holdHangups?.();
+  const config = loadConfig(configRequest(context, options));
+  const state = makeStateFolder(config.stateDir);
+  const log = openLog(context.env, context.stderrIsTTY);
+  const budget = openStopBudget(context.signal);
+  const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs: 0 });
+  const service = await startEmbeddedService(config, state, log).catch((error: unknown) => {
+    supervisor.close();
+    throw error;
+  });
+  context.stdout.write(
+    `kbsync is serving\n  service    ${service.dbUrl}\n  key file   ${state.keyFile}\n  state      ${state.path}\n`,
+  );
+  try {
+    const monitoring = await serveMetrics(config, service.metrics, () =>
+      context.signal.aborted ? "shutting down" : undefined,
+    );
+    context.stdout.write(metricsLine(monitoring));
+    supervisor.watch({
+      isReady: () => true,
+      words: () => `serving at ${service.dbUrl}`,
+      pulses: servicePulse(service),
+    });
+    const reloads = openReloads({
+      context,
+      log,
+      supervisor,
+      ground: { config, service },
+      read: () => ({ config: loadConfig(configRequest(context, options)), service }),
+      live: LIVE_IN_SERVICE,
+    });
+    if (!context.signal.aborted) await once(context.signal, "abort");
+    reloads.stop();
+    await monitoring?.close();
+  } finally {
+    await service.close(budget.leftMs());
+    supervisor.close();
+  }
+}

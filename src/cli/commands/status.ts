@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { codeOf } from "../../lib/failure.ts";
+import {
+  readStatus,
+  type RemovedStatus,
+  type SkippedFile,
+  type SourceStatus,
+  type TroubledFile,
+} from "../../sync/operator/status.ts";
+import type { ResultOf } from "../../sync/control/protocol.ts";
+import { outageWords } from "../../sync/remote/pacer.ts";
+import { localTime, counted, duration, thousands } from "../output/progress.ts";
+import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
+import { findService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import {
+  FILES_SHOWN,
+  holdLine,
+  mountLines,
+  removedLine,
+  PAUSED_WORDS,
+  troubleLines,
+  unreadableLine,
+} from "./follow.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { openScreen } from "../output/screen.ts";
+import { type StateFolder, stateFolder } from "../state/state-folder.ts";
+
+interface StatusOptions extends CommonOptions {
+  readonly watch?: boolean;
+  readonly json?: boolean;
+}
+
+/** How often `--watch` looks again, in milliseconds. */
+const WATCH_EVERY_MS = 1000;
+/** Failed files, and skipped ones, in the JSON output. */
+const FILES_MAX = 10_000;
+
+/** What `kbsync status --json` prints. */
+interface Status {
+  readonly stateDir: string;
+  /** The daemon that runs on the state folder; null when none does, and the rest is as of its last pass. */
+  readonly daemon: Omit<ResultOf<"status">, "sources"> | null;
+  readonly service: {
+    readonly address: string | null;
+    /** Null: a hosted service is not asked, for that would need its key and the network. */
+    readonly running: boolean | null;
+  };
+  readonly sources: readonly SourceStatus[];
+  readonly removed: readonly RemovedStatus[];
+  readonly failures: readonly TroubledFile[];
+  readonly skipped: readonly SkippedFile[];
+}
+
+/** `kbsync status`: how far folder and knowledge base agree, from the running daemon, else from the ledger. */
+export function addStatus(program: Command, context: Context): void {
+  program
+    .command("status")
+    .description("tell how far folders and knowledge base agree, whether a daemon runs or not")
+    .option("-w, --watch", "stay and look again every second")
+    .option("--json", "print it as JSON (with --watch: a line each time)")
+    .action(async (options: StatusOptions) => status(context, options));
+}
+
+async function status(context: Context, options: StatusOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const { config } = operator;
+  const state = stateFolder(config.stateDir);
+  const look = async (): Promise<Status> => {
+    const { daemon, sources } = await askLive(operator);
+    const ledger = readStatus(state.path, FILES_MAX);
+    return {
+      stateDir: state.path,
+      daemon,
+      service: await serviceLine(config, state, context),
+      sources: sources ?? ledger?.sources ?? [],
+      removed: ledger?.removed ?? [],
+      failures: ledger?.troubled ?? [],
+      skipped: ledger?.skipped ?? [],
+    };
+  };
+  const show = (now: Status): string =>
+    options.json === true
+      ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n`
+      : statusText(now);
+  const first = await look();
+  if (options.watch === true) await watch(context, first, look, show, options.json !== true);
+  else context.stdout.write(show(first));
+}
+
+/**
+ * Tells the status again and again until a signal comes: on a terminal in place of the one before, on a page of its own
+ * that leaves the terminal as it was, with the last status below.
+ */
+export async function watch<T>(
+  { stdout, signal }: Pick<Context, "stdout" | "signal">,
+  first: T,
+  look: () => Promise<T>,
+  show: (now: T) => string,
+  mayDraw: boolean,
+  everyMs = WATCH_EVERY_MS,
+): Promise<void> {
+  const screen = mayDraw && stdout.isTTY ? openScreen(stdout) : undefined;
+  let text = show(first);
+  try {
+    for (;;) {
+      if (screen === undefined) stdout.write(text);
+      else screen.show(text);
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
+      text = show(await look());
+    }
+  } catch (error) {
+    // What was under way when the person stopped it is no news.
+    if (!signal.aborted) throw error;
+  } finally {
+    screen?.close();
+  }
+  if (screen !== undefined) stdout.write(text);
+}
+
+/** What the daemon says; one that is just starting or ending has nothing to say, as if none ran. */
+async function askLive(
+  operator: Operator,
+): Promise<{ daemon: Status["daemon"]; sources?: readonly SourceStatus[] }> {
+  const live = await operator.ask({ command: "status" }).catch((error: unknown) => {
+    if (ENDING.has(codeOf(error) ?? "")) return undefined;
+    throw error;
+  });
+  if (live === undefined) return { daemon: null };
+  const { sources, ...daemon } = live;
+  return { daemon, sources };
+}
+
+const ENDING = new Set(["daemon_stopping", "control_lost"]);
+
+async function serviceLine(
+  config: Parameters<typeof findService>[0],
+  state: StateFolder,
+  context: Context,
+): Promise<Status["service"]> {
+  if (!("embedded" in config.service)) return { address: config.service.dbUrl, running: null };
+  const service = await findService(config, state, context.env);
+  return { address: service?.dbUrl ?? null, running: service !== undefined };
+}
+
+/** The status for a person. */
+export function statusText({ stateDir, daemon, service, sources, removed, failures }: Status): string {
+  const lines = [daemonText(daemon), serviceText(service, daemon)];
+  if (sources.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
+  for (const source of sources) {
+    const counts = [agreementWords(source)];
+    if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
+    if (source.failed > 0) counts.push(`${thousands(source.failed)} failed`);
+    if (source.held > 0) counts.push(`${counted(source.held, "delete")} held`);
+    if (source.skipped > 0) counts.push(`${thousands(source.skipped)} skipped`);
+    if (source.readInPart > 0) counts.push(`${thousands(source.readInPart)} read in part`);
+    if (source.unreadable > 0) counts.push(`${thousands(source.unreadable)} unreadable`);
+    lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
+    lines.push(`         owner ${source.ownerId}, collection ${source.collectionId ?? "not known yet"}`);
+    const hold = holdLine(source);
+    if (hold !== undefined) lines.push(`         ${hold}`);
+    if (source.approvalToken !== null) lines.push(`         ${tokenLine(source.approvalToken)}`);
+    for (const line of mountLines(source)) lines.push(`         ${line}`);
+    const unreadable = unreadableLine(source);
+    if (unreadable !== undefined) lines.push(`         ${unreadable}`);
+    if (source.paused) lines.push(`         ${PAUSED_WORDS}`);
+    if (source.degraded !== null) lines.push(`         ${source.degraded}`);
+  }
+  for (const source of removed) {
+    lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);
+    if (!source.approved) lines.push(`         ${tokenLine(source.approvalToken)}`);
+  }
+  return `${lines.join("\n")}\n${troubleLines(failures, FILES_SHOWN)}`;
+}
+
+/** How to agree to exactly what is shown. */
+function tokenLine(token: string): string {
+  return `to agree to this: kbsync approve --token ${token}`;
+}
+
+/** Of a halted source nobody knows what still agrees, nor of one that was not compared to the end what else there is. */
+function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
+  if (halted)
+    return `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`;
+  return compared
+    ? `${thousands(inAgreement)} of ${thousands(files)} files in agreement`
+    : `${counted(inAgreement, "file")} synced so far; the folder was not compared to the end, so more may wait`;
+}
+
+function daemonText(daemon: Status["daemon"]): string {
+  if (daemon === null) return "daemon   not running: this is as of the last pass";
+  const { pid, idle, progress, filesPerSecond, secondsLeft } = daemon;
+  const parts = [`process ${pid}`];
+  if (idle) parts.push("everything noticed is done");
+  else parts.push(`${counted(Math.max(0, progress.total - progress.done), "file")} to do`);
+  if (!idle && filesPerSecond !== null) parts.push(`${thousands(Math.round(filesPerSecond))}/s`);
+  if (!idle && secondsLeft !== null) parts.push(`${duration(secondsLeft)} left`);
+  return `daemon   ${parts.join(", ")}`;
+}
+
+function serviceText({ address, running }: Status["service"], daemon: Status["daemon"]): string {
+  const pace = daemon === null || daemon.service.kind === "open" ? "" : `; ${paceWords(daemon.service)}`;
+  // A daemon that gets answers has asked it.
+  if (running === null) return `service  ${address}${daemon === null ? " (not asked)" : pace}`;
+  return `service  ${running ? address : "not running"}${pace}`;
+}
+
+/** What keeps requests from leaving, for a person. */
+export function paceWords(service: ResultOf<"status">["service"]): string {
+  if (service.kind === "open") return "the service answers";
+  const until = `trying again at ${localTime(service.untilMs).slice(-8)}`;
+  return service.kind === "key_refused"
+    ? `the service refuses the key: ${service.reason}; ${until}`
+    : `${outageWords(service)}; ${until}`;
+}

@@ -1,0 +1,124 @@
+import type { Command } from "commander";
+import type { Daemon, PassResult } from "../../sync/daemon.ts";
+import type { Config } from "../../config/load.ts";
+import { readStatus } from "../../sync/operator/status.ts";
+import { openConfiguredDaemon, reachService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
+import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, troubleLines } from "./follow.ts";
+import { openLog } from "../output/log.ts";
+import { tellOthers } from "./named-sources.ts";
+import { tellOutages } from "../output/outage.ts";
+import { type CommonOptions, wholeNumber } from "../output/options.ts";
+import { startProgress } from "../output/progress.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+import { loadSources } from "../state/sources.ts";
+
+interface SyncOptions extends CommonOptions {
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+  readonly port?: number;
+}
+
+/** Skipped files in the JSON output, and troubled ones that are looked through for people. */
+const FILES_MAX = 10_000;
+
+/** `kbsync sync`: one pass. */
+export function addSync(program: Command, context: Context): void {
+  program
+    .command("sync")
+    .description("bring the knowledge base into agreement once, then end")
+    .argument("[dir]", "folder to sync (default: the sources of the configuration)")
+    .option("-n, --dry-run", "print what would be done and send nothing")
+    .option(
+      "-p, --port <n>",
+      "port of the embedded service while it runs; 0 takes any free one",
+      wholeNumber(0, 65_535),
+    )
+    .option("--json", "print the result as JSON")
+    .action(async (dir: string | undefined, options: SyncOptions) => sync(context, dir, options));
+}
+
+async function sync(context: Context, dir: string | undefined, options: SyncOptions): Promise<void> {
+  const config = loadSources(context, dir, options, hadSources);
+  if (dir === undefined) tellOthers(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
+  const state = makeStateFolder(config.stateDir);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const service = await reachService(config, state, context.env, log);
+  try {
+    const daemon = openConfiguredDaemon(config, state, service, log, { levelOfDone: () => "debug" });
+    try {
+      const startMs = context.nowMs();
+      const result = await pass(context, daemon, options);
+      const { sources, progress } = result.status;
+      if (options.json === true) {
+        const failures = daemon.troubled(Number.MAX_SAFE_INTEGER);
+        const skipped = daemon.skipped(FILES_MAX);
+        const { planned } = result;
+        const told = { sources, changes: progress.sent, failures, skipped, ...(planned && { planned }) };
+        context.stdout.write(`${JSON.stringify(told, undefined, 2)}\n`);
+      } else if (result.planned === undefined) {
+        context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
+        context.stdout.write(troubleLines(daemon.troubled(FILES_MAX), FILES_SHOWN));
+      } else {
+        context.stdout.write(planLines(result.planned));
+      }
+      context.exitCode =
+        result.planned === undefined ? exitCodeOfPass(sources) : exitCodeOfPlan(result.planned);
+    } finally {
+      await daemon.close();
+    }
+  } finally {
+    await service.close();
+  }
+}
+
+/**
+ * Whether the configuration's last source was taken out of it: then a pass notes that, and does what was agreed of those
+ * that left before.
+ */
+function hadSources({ file, stateDir }: Config): boolean {
+  const status = file === undefined ? undefined : readStatus(stateDir, 0);
+  return status !== undefined && status.sources.length + status.removed.length > 0;
+}
+
+async function pass(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
+  const stopTelling = tellOutages(context, () => daemon.status().service);
+  try {
+    return await passWithProgress(context, daemon, options);
+  } finally {
+    stopTelling();
+  }
+}
+
+async function passWithProgress(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
+  const { dryRun = false, json = false } = options;
+  // Neither has room for progress: the plan and the JSON are all that may stand on standard output.
+  if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
+  const progress = startProgress(context.stdout, context.nowMs());
+  const timer = setInterval(() => progress.update(daemon.status().progress, context.nowMs()), LOOK_EVERY_MS);
+  try {
+    return await daemon.syncOnce({ signal: context.signal });
+  } finally {
+    clearInterval(timer);
+    progress.finish();
+  }
+}
+
+/** A plan that stands still says nothing of the files: no script should take that for agreement. */
+function exitCodeOfPlan(planned: NonNullable<PassResult["planned"]>): number {
+  return planned.some(({ action }) => action === "halt") ? EXIT.held : EXIT.done;
+}
+
+/** One line an action, then the sum. */
+export function planLines(planned: NonNullable<PassResult["planned"]>): string {
+  const sorted = planned.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+  const lines = sorted.map(({ source, action, path, from, reason }) => {
+    const origin = from === undefined ? "" : `  (from ${from})`;
+    return `${action.padEnd(8)} ${path === "" ? source : path}${origin}${reason === undefined ? "" : `  (${reason})`}\n`;
+  });
+  const counts = new Map<string, number>();
+  for (const { action } of planned) counts.set(action, (counts.get(action) ?? 0) + 1);
+  const sum = [...counts].map(([action, count]) => `${count} ${action}`).join(", ");
+  return `${lines.join("")}${planned.length === 0 ? "nothing to do" : sum}; nothing was sent\n`;
+}

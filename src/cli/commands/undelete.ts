@@ -1,0 +1,97 @@
+import { relative, resolve } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+import { loadConfig } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { type KeptText, listKept, type PutBack, undelete } from "../../sync/trash/undelete.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+import { thousands } from "../output/progress.ts";
+import { oneLine } from "../output/visible.ts";
+
+interface UndeleteOptions extends CommonOptions {
+  readonly list?: boolean;
+  readonly at?: number;
+  readonly json?: boolean;
+}
+
+/** `kbsync undelete PATH`: puts the kept text of a deleted file back. */
+export function addUndelete(program: Command, context: Context): void {
+  program
+    .command("undelete")
+    .description("put the kept text of a deleted file, or of all below a folder, back as a file")
+    .argument("[path]", "the file or folder as it was (with --list: default everything)")
+    .option("-l, --list", "tell what is kept, and put nothing back")
+    .option(
+      "--at <time>",
+      "the text that was kept last at that time, as --list tells it (default: the newest)",
+      time,
+    )
+    .option("--json", "print it as JSON")
+    .action(async (path: string | undefined, options: UndeleteOptions) => run(context, path, options));
+}
+
+async function run(context: Context, path: string | undefined, options: UndeleteOptions): Promise<void> {
+  const { stateDir } = loadConfig(configRequest(context, options));
+  const target = path === undefined ? undefined : resolve(context.cwd, path);
+  const print = (value: unknown, text: string): void => {
+    context.stdout.write(options.json === true ? `${JSON.stringify(value, undefined, 2)}\n` : text);
+  };
+  if (options.list === true) {
+    const kept = listKept(stateDir, target);
+    print({ kept }, listText(kept, context.cwd));
+    return;
+  }
+  if (target === undefined) {
+    throw new KbsyncError("undelete needs the path of a file or folder", {
+      code: "usage",
+      hint: "`kbsync undelete --list` tells what is kept.",
+    });
+  }
+  const results = await undelete(stateDir, target, options.at);
+  print({ files: results }, resultText(results, context.cwd));
+  if (results.some(({ outcome }) => outcome !== "restored")) context.exitCode = EXIT.filesFailed;
+}
+
+/** A line a text, newest first. */
+function listText(kept: readonly KeptText[], cwd: string): string {
+  if (kept.length === 0) return "nothing is kept\n";
+  return kept
+    .map(
+      (text) =>
+        `${text.deletedAt}  ${thousands(text.sizeBytes).padStart(12)} bytes  ${shortest(text.path, cwd)}${noteOf(text)}\n`,
+    )
+    .join("");
+}
+
+function resultText(results: readonly PutBack[], cwd: string): string {
+  return results
+    .map((result) => {
+      const path = shortest(result.path, cwd);
+      if (result.outcome === "restored")
+        return `restored  ${path}  (deleted ${result.deletedAt})${noteOf(result)}\n`;
+      if (result.outcome === "exists")
+        return `left      ${path}: there is a file of that name; move it away first\n`;
+      return `failed    ${path}: ${result.reason}\n`;
+    })
+    .join("");
+}
+
+/** What is not as it was. */
+function noteOf({ isExact, kind }: KeptText): string {
+  if (isExact) return "";
+  if (kind === "link") return "  (a shortcut made anew of its address)";
+  return "  (its text as UTF-8, as the service had it: not the bytes of the deleted file)";
+}
+
+function shortest(path: string, cwd: string): string {
+  const way = relative(cwd, path);
+  return oneLine(way !== "" && !way.startsWith("..") ? way : path);
+}
+
+/** Parses a point in time; milliseconds since 1970. */
+function time(text: string): number {
+  const atMs = Date.parse(text);
+  if (Number.isNaN(atMs)) throw new InvalidArgumentError("expected a time such as 2026-11-21T16:30:00Z");
+  return atMs;
+}

@@ -1,0 +1,84 @@
+import type { Command } from "commander";
+import type { Config } from "../../config/load.ts";
+import { shellWord } from "../../lib/shell-word.ts";
+import { type ReachedService, startEmbeddedService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { openLog } from "../output/log.ts";
+import { loadSources } from "../state/sources.ts";
+import { type CommonOptions, wholeNumber } from "../output/options.ts";
+import { runDaemon } from "./run-daemon.ts";
+import { servicePulse } from "../systemd/service-pulse.ts";
+import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
+import { openStopBudget } from "../systemd/stop-budget.ts";
+import { openSupervisor } from "../systemd/supervise.ts";
+
+interface UpOptions extends CommonOptions {
+  readonly port?: number;
+}
+
+/** `kbsync up [DIR]`: service and daemon in one process. */
+export function addUp(program: Command, context: Context): void {
+  program
+    .command("up")
+    .description("run service and daemon in one process: the folder becomes a knowledge base and stays one")
+    .argument("[dir]", "folder to watch (default: the sources of the configuration)")
+    .option("-p, --port <n>", "port of the service; 0 takes any free one", wholeNumber(0, 65_535))
+    .action(async (dir: string | undefined, options: UpOptions) => up(context, dir, options));
+}
+
+async function up(context: Context, dir: string | undefined, options: UpOptions): Promise<void> {
+  context.holdHangups?.();
+  const config = loadSources(context, dir, options);
+  const state = makeStateFolder(config.stateDir);
+  const log = openLog(context.env, context.stderrIsTTY);
+  const budget = openStopBudget(context.signal);
+  const supervisor = openSupervisor({
+    env: context.env,
+    log,
+    signal: context.signal,
+    requestTimeoutMs: config.sync.requestTimeoutMs,
+  });
+  try {
+    const service = await startEmbeddedService(config, state, log);
+    try {
+      context.stdout.write(whereabouts(config, state, service, context));
+      await runDaemon(
+        { config, service },
+        {
+          context,
+          state,
+          log,
+          supervisor,
+          read: () => ({ config: loadSources(context, dir, options), service }),
+          pulses: servicePulse(service),
+        },
+      );
+    } finally {
+      await service.close(budget.leftMs());
+    }
+  } finally {
+    supervisor.close();
+  }
+}
+
+function whereabouts(config: Config, state: StateFolder, service: ReachedService, context: Context): string {
+  const lines = [
+    ...config.sources.map(({ absolutePath, collection, ownerId }) => [
+      "watching",
+      `${absolutePath} (${collection}, owner ${ownerId})`,
+    ]),
+    ["service", service.apiUrl],
+    ["key file", state.keyFile],
+    ["state", state.path],
+    ["search", searchCommand(context.env, state.path)],
+  ];
+  return `kbsync\n${lines.map(([name, value]) => `  ${(name ?? "").padEnd(10)} ${value}\n`).join("")}`;
+}
+
+/** How a person would type a search: through npm in a clone, else by name. A unit's state folder is not the person's own. */
+export function searchCommand(env: NodeJS.ProcessEnv, statePath: string): string {
+  if ((env["STATE_DIRECTORY"] ?? "") !== "")
+    return `sudo kbsync search "your question" --state-dir ${shellWord(statePath)}`;
+  const fromClone = env["npm_lifecycle_event"] === "start";
+  return `${fromClone ? "npm run -s kbsync --" : "kbsync"} search "your question"`;
+}

@@ -1,0 +1,128 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { AuditReport, Finding } from "../../sync/audit/report.ts";
+import { absolute, openOperator, printJson } from "../state/ask.ts";
+import { openConfiguredDaemon, reachService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
+import { openLog } from "../output/log.ts";
+import { liveFolders, syncedSources } from "./named-sources.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { counted, thousands } from "../output/progress.ts";
+import { printProof } from "./proof.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+import { oneLine } from "../output/visible.ts";
+
+interface VerifyOptions extends CommonOptions {
+  readonly repair?: boolean;
+  readonly report?: boolean;
+  readonly json?: boolean;
+}
+
+/** Findings that a person is shown; `--json` has them all. */
+const SHOWN = 50;
+
+/** `kbsync verify [SOURCE]`: the audit, and the proof that disk, ledger and service agree. */
+export function addVerify(program: Command, context: Context): void {
+  program
+    .command("verify")
+    .description("compare the ledger with what the service really holds, and say what differs")
+    .argument("[source]", "folder of one source (default: all)")
+    .option(
+      "--repair",
+      "send again what is missing or altered, delete second resources of ours; foreign ones stay",
+    )
+    .option("--report", "read every file now and prove: disk = ledger = service, by hash, as JSON")
+    .option("--json", "print the findings as JSON")
+    .action(async (source: string | undefined, options: VerifyOptions) => verify(context, source, options));
+}
+
+async function verify(context: Context, source: string | undefined, options: VerifyOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  if (options.report === true) {
+    const config = syncedSources(context, "verify --report", source, options, await liveFolders(operator));
+    const agrees = await printProof(context, source, config);
+    context.exitCode = agrees ? EXIT.done : EXIT.filesFailed;
+    return;
+  }
+  const repair = options.repair === true;
+  const report =
+    (await operator.ask({ command: "verify", repair, ...absolute("folder", context, source) })) ??
+    (await verifyHere(context, source, options));
+  if (options.json === true) printJson(context, report);
+  else context.stdout.write(auditText(report));
+  context.exitCode = report.left === 0 ? EXIT.done : EXIT.filesFailed;
+}
+
+/** No daemon runs, so this process is it for as long as the audit takes. */
+async function verifyHere(
+  context: Context,
+  source: string | undefined,
+  options: VerifyOptions,
+): Promise<AuditReport> {
+  const config = syncedSources(context, "verify", source, options, undefined);
+  const state = makeStateFolder(config.stateDir);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const service = await reachService(config, state, context.env, log);
+  try {
+    const daemon = openConfiguredDaemon(config, state, service, log, { levelOfDone: () => "debug" });
+    const repair = options.repair === true;
+    try {
+      return await daemon.audit({
+        repair,
+        byPerson: repair,
+        folder: source === undefined ? undefined : resolve(context.cwd, source),
+        signal: context.signal,
+      });
+    } finally {
+      await daemon.close();
+    }
+  } finally {
+    await service.close();
+  }
+}
+
+/** One line a finding, then the sum. */
+export function auditText({ sources, findings, unnamed, foreign, left }: AuditReport): string {
+  const shown = findings.slice(0, SHOWN);
+  const lines = shown.map(findingLine);
+  const more = findings.length - shown.length + unnamed;
+  if (more > 0) lines.push(`… and ${thousands(more)} more`);
+  for (const { path, resources, unjudged, lost, listed } of sources) {
+    if (!listed)
+      lines.push(`${path}: nothing to compare yet, for the service has not told the collection's id`);
+    else lines.push(`${path}: ${counted(resources, "resource")} compared${unjudgedWords(unjudged)}`);
+    if (lost !== null) lines.push(`${path}: ${lost} Nothing is sent; \`kbsync approve\` sends them again.`);
+  }
+  if (foreign > 0) lines.push(`${counted(foreign, "resource")} of others there, left alone`);
+  const found = findings.filter(({ kind }) => kind !== "foreign").length + unnamed;
+  lines.push(
+    found === 0
+      ? agreeWords(sources)
+      : `${counted(found, "differs", "differ")}, ${thousands(found - left)} of them put right`,
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+function unjudgedWords(count: number): string {
+  if (count === 0) return "";
+  const verbs = count === 1 ? ["was", "is"] : ["were", "are"];
+  return `, ${thousands(count)} ${verbs[0] ?? ""} sent less than two minutes ago and ${verbs[1] ?? ""} not judged yet`;
+}
+
+/** No difference was found, which says as much as was compared. */
+function agreeWords(sources: AuditReport["sources"]): string {
+  if (sources.every(({ listed, unjudged }) => listed && unjudged === 0)) return "all agree";
+  return sources.some(({ resources }) => resources > 0)
+    ? "all that were compared agree"
+    : "nothing was compared yet";
+}
+
+function findingLine({ kind, path, title, what, repaired }: Finding): string {
+  const where = `${kind.padEnd(8)} ${oneLine(path === "" ? title : path)}`;
+  if (!repaired) return `${where}  (${what})`;
+  // Of a file's own resource the right one is made again; a surplus one is gone.
+  return kind === "missing" || kind === "altered"
+    ? `${where}  (${what}; put right)`
+    : `${where}  (deleted: ${what})`;
+}

@@ -1,0 +1,80 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { type ResultOf, WAIT_SECONDS_MAX } from "../../sync/control/protocol.ts";
+import { absolute, openOperator, printJson } from "../state/ask.ts";
+import { withFolder } from "./activity.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { counted, thousands } from "../output/progress.ts";
+import { paceWords } from "./status.ts";
+import { oneLine } from "../output/visible.ts";
+
+interface WaitOptions extends CommonOptions {
+  readonly timeout?: number;
+  readonly json?: boolean;
+}
+
+/** `kbsync wait [PATH]`: returns when the service has what is on disk now. */
+export function addWait(program: Command, context: Context): void {
+  program
+    .command("wait")
+    .description(
+      "wait until everything, or a file or folder as it is now, can be found in the knowledge base",
+    )
+    .argument("[path]", "a file, or a folder with all below it (default: everything)")
+    .option("-t, --timeout <seconds>", "give up after so long, with exit code 124", seconds)
+    .option("--json", "print how it ended as JSON")
+    .action(async (path: string | undefined, options: WaitOptions) => wait(context, path, options));
+}
+
+async function wait(context: Context, path: string | undefined, options: WaitOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const result = await operator.need(
+    {
+      command: "wait",
+      ...absolute("path", context, path),
+      ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
+    },
+    // Somebody who looks on is told what takes so long; a script has no use for it.
+    ({ waiting, service }) => {
+      if (service !== undefined && context.stderrIsTTY) context.stderr.write(stillWords(waiting, service));
+    },
+  );
+  if (result.unknown === true)
+    context.stderr.write(`kbsync: ${path ?? ""} is not there, and nothing of that name was ever synced\n`);
+  if (options.json === true) printJson(context, result);
+  else {
+    const reasons = result.reasons.map((reason) => withFolder(reason, operator.config.sources.length));
+    context.stdout.write(waitWords({ ...result, reasons }));
+  }
+  context.exitCode = EXIT_OF[result.end];
+}
+
+const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.timeout } as const;
+
+/** `kbsync: waiting for 3 files; the service does not answer: …`. */
+export function stillWords(waiting: number, service: ResultOf<"wait">["service"]): string {
+  const what = waiting === 0 ? "the folder is looked at" : `waiting for ${counted(waiting, "file")}`;
+  return `kbsync: ${what}; ${paceWords(service)}\n`;
+}
+
+/** How a wait ended, for a person. Nothing where all is well. */
+export function waitWords({ end, reasons, troubled, service }: ResultOf<"wait">): string {
+  if (end === "agreed") return "";
+  if (end === "timeout") {
+    const left = troubled === 0 ? "" : `, ${counted(troubled, "file is", "files are")} waited for`;
+    const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
+    return `not in time${left}${why}\n`;
+  }
+  const lines = reasons.map(
+    ({ source, path, message }) => `${oneLine(path === "" ? source : path)}: ${oneLine(message)}\n`,
+  );
+  const more = troubled - reasons.length;
+  return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (kbsync status names them)\n` : ""}`;
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= WAIT_SECONDS_MAX) return value;
+  throw new InvalidArgumentError(`expected seconds, more than 0 and up to ${WAIT_SECONDS_MAX}`);
+}

@@ -1,0 +1,166 @@
+import type { Command } from "commander";
+import { request } from "undici";
+import type { z } from "zod";
+import { loadConfig } from "../../config/load.ts";
+import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import { Failure } from "../../wire/failure.ts";
+import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { DeadAnswer, EndpointsAnswer, QueuesAnswer, ReplayAnswer } from "../../wire/webhook.ts";
+import type { DeadRecord, EndpointRecord } from "../../wire/webhook.ts";
+import { printJson } from "../state/ask.ts";
+import { findService, type ReachedService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import { counted } from "../output/progress.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+
+interface ListOptions extends CommonOptions {
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+interface ReplayOptions extends CommonOptions {
+  readonly endpoint?: string;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+type Questions = z.output<typeof QueuesAnswer>["data"]["questions"];
+
+/** Longest wait for the service, which answers these at once. */
+const TIMEOUT_MS = 30_000;
+
+/** `kbsync webhooks`: the endpoints of the service, and the messages that could not be delivered. */
+export function addWebhooks(program: Command, context: Context): void {
+  const webhooks = program
+    .command("webhooks")
+    .description("list the endpoints that hear of changes and the messages given up; send those again");
+  webhooks
+    .command("list")
+    .description("list endpoints, dead letters (newest first) and the questions that wait for an answer")
+    .option("-n, --limit <n>", "most dead letters", wholeNumber(1, 1000), 20)
+    .option("--json", "print them as JSON")
+    .action(async (options: ListOptions) => list(context, options));
+  webhooks
+    .command("replay")
+    .description("send dead letters again: one, those of an endpoint, or all")
+    .argument("[webhook-id]", "id of one message, as `webhooks list` shows it")
+    .option("--endpoint <id>", "all of this endpoint")
+    .option("--all", "all of the account")
+    .option("--json", "print how many as JSON")
+    .action(async (webhookId: string | undefined, options: ReplayOptions) =>
+      replay(context, webhookId, options),
+    );
+}
+
+async function list(context: Context, options: ListOptions): Promise<void> {
+  const service = await runningService(context, options);
+  const { endpoints } = (await call(service, "GET", ROUTES.webhooks, EndpointsAnswer)).data;
+  const { dead } = (await call(service, "GET", `${ROUTES.webhooks}/dead?limit=${options.limit}`, DeadAnswer))
+    .data;
+  const { questions } = (await call(service, "GET", ROUTES.queues, QueuesAnswer)).data;
+  if (options.json === true) printJson(context, { endpoints, dead, questions });
+  else context.stdout.write(webhookLines(endpoints, dead) + questionLine(questions));
+}
+
+async function replay(
+  context: Context,
+  webhookId: string | undefined,
+  options: ReplayOptions,
+): Promise<void> {
+  const named = [webhookId, options.endpoint, options.all].filter((each) => each !== undefined);
+  if (named.length !== 1) {
+    throw new KbsyncError("name one message, an endpoint with --endpoint, or --all", { code: "usage" });
+  }
+  const service = await runningService(context, options);
+  const body = {
+    ...(webhookId === undefined ? {} : { webhookId }),
+    ...(options.endpoint === undefined ? {} : { endpointId: options.endpoint }),
+  };
+  const { data } = await call(service, "POST", `${ROUTES.webhooks}/dead/replay`, ReplayAnswer, body);
+  if (options.json === true) printJson(context, data);
+  else context.stdout.write(replayLine(data));
+}
+
+async function runningService(context: Context, options: CommonOptions): Promise<ReachedService> {
+  const config = loadConfig(configRequest(context, options));
+  const state = makeStateFolder(config.stateDir);
+  const service = await findService(config, state, context.env);
+  if (service !== undefined) return service;
+  throw new KbsyncError(`no service runs on the state folder ${state.path}`, {
+    code: "service_unreachable",
+    subject: state.path,
+    hint: "Start it with `kbsync up` or `kbsync serve`: its queue moves only while it runs.",
+  });
+}
+
+async function call<S extends z.ZodType>(
+  { apiUrl, pauthkey }: ReachedService,
+  method: "GET" | "POST",
+  path: string,
+  schema: S,
+  body?: object,
+): Promise<z.output<S>> {
+  let json: unknown;
+  try {
+    const answer = await request(apiUrl + path, {
+      method,
+      headers: { [KEY_HEADER]: pauthkey, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    json = await answer.body.json();
+  } catch (error) {
+    throw new KbsyncError(`the service at ${apiUrl} did not answer: ${messageOf(error)}`, {
+      code: "service_unreachable",
+      subject: apiUrl,
+      cause: error,
+    });
+  }
+  const found = schema.safeParse(json);
+  if (found.success) return found.data;
+  throw refusalOf(json, apiUrl);
+}
+
+/** What the service refused, in its own words. */
+export function refusalOf(json: unknown, apiUrl: string): KbsyncError {
+  const refused = Failure.safeParse(json);
+  if (!refused.success) {
+    const message = `the service at ${apiUrl} knows no webhooks`;
+    return new KbsyncError(message, { code: "service_refused", subject: apiUrl });
+  }
+  const { message, error } = refused.data;
+  const hint = error.hint === undefined ? {} : { hint: error.hint };
+  return new KbsyncError(message, { code: "service_refused", subject: apiUrl, ...hint });
+}
+
+/** What came of a replay. */
+export function replayLine({ replayed, disabled = 0 }: z.output<typeof ReplayAnswer>["data"]): string {
+  const left = disabled === 0 ? "" : `, ${disabled} left: their endpoint is disabled`;
+  return `${counted(replayed, "message")} on the way again${left}\n`;
+}
+
+/** Questions whose answers go to webhooks; nothing where there is nothing to tell. */
+export function questionLine({ waiting, oldestAt, failed }: Questions): string {
+  if (waiting === 0 && failed === 0) return "";
+  const since = oldestAt === null ? "" : `, the oldest since ${oldestAt}`;
+  const told = failed === 0 ? "" : `; ${failed} told as failed since the service started`;
+  return `questions  ${waiting} waiting${since}${told}\n`;
+}
+
+/** The endpoints and dead letters, a line each. */
+export function webhookLines(endpoints: readonly EndpointRecord[], dead: readonly DeadRecord[]): string {
+  if (endpoints.length === 0 && dead.length === 0) return "no endpoint is registered\n";
+  const lines = endpoints.map((endpoint) => {
+    const events = endpoint.events.length === 0 ? "all events" : endpoint.events.join(", ");
+    const state = endpoint.enabled ? "" : ", disabled";
+    const problem = endpoint.problem === null ? "" : `, last: ${endpoint.problem}`;
+    const waits = `${endpoint.waiting} waiting, ${endpoint.dead} dead`;
+    return `endpoint ${endpoint._id}  ${endpoint.url}  ${events}; ${waits}${state}${problem}\n`;
+  });
+  const letters = dead.map(
+    ({ webhookId, type, url, attempts, problem, createdAt }) =>
+      `dead ${webhookId}  ${createdAt}  ${type}  ${url}  ${counted(attempts, "attempt")}: ${problem}\n`,
+  );
+  return [...lines, ...letters].join("");
+}

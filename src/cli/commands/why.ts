@@ -1,0 +1,170 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { loadConfig } from "../../config/load.ts";
+import { codeOf } from "../../lib/failure.ts";
+import type { ResultOf } from "../../sync/control/protocol.ts";
+import type { FileFacts } from "../../sync/ledger/file-facts.ts";
+import { openPlaces } from "../../sync/operator/places.ts";
+import type { WatchedSource } from "../../sync/rules/rules.ts";
+import { belowRoot, outsideSources } from "../../sync/disk/source-path.ts";
+import { explain, type Explanation } from "../../sync/why/explain.ts";
+import type { OnDisk } from "../../sync/why/disk.ts";
+import { activityLine } from "./activity.ts";
+import { localTime, thousands } from "../output/progress.ts";
+import { openOperator, printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+import { oneLine } from "../output/visible.ts";
+import { paceWords } from "./status.ts";
+
+interface WhyOptions extends CommonOptions {
+  readonly json?: boolean;
+}
+
+/** What the running daemon says of the file; null when none runs. */
+type Live = ResultOf<"about"> | null;
+
+/** `kbsync why PATH`: every decision about a file. */
+export function addWhy(program: Command, context: Context): void {
+  program
+    .command("why")
+    .description("tell every decision about a file: rules, content, resource, errors, and what comes next")
+    .argument("<path>", "a file, which need not exist any more")
+    .option("--json", "print it as JSON")
+    .action(async (path: string, options: WhyOptions) => why(context, path, options));
+}
+
+async function why(context: Context, typed: string, options: WhyOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const path = resolve(context.cwd, typed);
+  const { source, below } = sourceOf(context, options, operator.config.stateDir, path);
+  // Asked first: the daemon writes down what it knows before it answers.
+  const live = (await operator.ask({ command: "about", path }).catch(notItsOwn)) ?? null;
+  const found = await explain(operator.config.stateDir, source, below, context.signal);
+  if (options.json === true) printJson(context, { ...found, daemon: live });
+  else context.stdout.write(whyText(found, live));
+}
+
+/** A daemon may run with another configuration, and know nothing of this source. */
+function notItsOwn(error: unknown): undefined {
+  if (codeOf(error) !== "outside_sources") throw error;
+}
+
+/**
+ * The source that a path lies in: one of the configuration, else one that the ledger knows, as `kbsync up FOLDER` leaves
+ * it. Throws `outside_sources`.
+ */
+function sourceOf(
+  context: Context,
+  options: CommonOptions,
+  stateDir: string,
+  path: string,
+): { readonly source: WatchedSource; readonly below: string } {
+  const configured = loadConfig(configRequest(context, options)).sources;
+  const places = openPlaces(stateDir);
+  const known = places?.sources.map((place) => place.path) ?? [];
+  places?.close();
+  for (const source of configured) {
+    const below = belowRoot(source.absolutePath, path);
+    if (below !== undefined) return { source, below };
+  }
+  for (const folder of known) {
+    const below = belowRoot(folder, path);
+    const [source] = below === undefined ? [] : loadConfig(configRequest(context, options, folder)).sources;
+    if (source !== undefined && below !== undefined) return { source, below };
+  }
+  throw outsideSources(path, [...new Set([...configured.map(({ absolutePath }) => absolutePath), ...known])]);
+}
+
+/** All of it for a person, the verdict first. */
+export function whyText(found: Explanation, live: Live): string {
+  const { source, path, wanted, leftOutBy, disk, ledger, next } = found;
+  const lines: [string, string][] = [
+    ["file", path === "" ? "the source's folder itself" : path],
+    ["source", source],
+    ["next", `${next.action}: ${next.why}`],
+    ["wanted", wanted ? "yes" : `no: ${leftOutBy ?? ""}`],
+    ["disk", diskWords(disk)],
+    ...contentLines(found),
+    ...recipeLines(found),
+  ];
+  // Of the source's own folder there is no row: its files have theirs.
+  if (path !== "") lines.push(["ledger", ledger === null ? "does not know it" : ledgerWords(ledger)]);
+  if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["resource", ledger.docId]);
+  if (ledger?.error !== undefined && ledger.error !== null) lines.push(["trouble", troubleWords(ledger)]);
+  if (ledger?.warning !== undefined && ledger.warning !== null) lines.push(["in part", ledger.warning]);
+  for (const row of found.held)
+    lines.push(["held", `a delete of ${row.docId ?? "no resource"} (${row.state})`]);
+  for (const intent of found.intents) {
+    const since = intent.atMs === null ? "" : ` since ${localTime(intent.atMs)}`;
+    const message = intent.message === null ? "" : `: ${intent.message}`;
+    lines.push(["open", `${intent.kind}${since}, attempts: ${intent.attempts}${message}`]);
+  }
+  if (found.state.paused) lines.push(["paused", "the source is paused: `kbsync resume` goes on"]);
+  if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
+  lines.push(["daemon", liveWords(live)]);
+  const told = lines.map(([name, words]) => `${name.padEnd(9)} ${oneLine(words)}\n`).join("");
+  const lately = found.activity
+    .map((activity) => activityLine({ ...activity, source }))
+    .map((line) => `  ${line}`)
+    .join("");
+  return lately === "" ? told : `${told}lately\n${lately}`;
+}
+
+function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: OnDisk): string {
+  if (kind === "absent") return "nothing is there";
+  if (kind === "unreadable") return `cannot be looked at: ${error ?? ""}`;
+  const size = kind === "file" ? `, ${thousands(sizeBytes ?? 0)} bytes` : "";
+  const changed = mtimeMs === undefined ? "" : `, changed ${localTime(mtimeMs)}`;
+  const plain = { file: "a file", folder: "a folder", link: "a symbolic link", other: "no regular file" }[
+    kind
+  ];
+  const words = `${what ?? plain}${misnamed === undefined ? "" : ", by a name that is not UTF-8"}`;
+  return `${words}${target === undefined ? "" : ` to ${target}`}${size}${changed}`;
+}
+
+function contentLines({ content, ledger }: Explanation): [string, string][] {
+  if (content === null) return [];
+  if (content.hash === null)
+    return [["content", `${content.outcome}: ${content.reason ?? "read again later"}`]];
+  const before = ledger?.hash ?? "";
+  const compared =
+    before === ""
+      ? "nothing acknowledged to compare with"
+      : before === content.hash
+        ? "as acknowledged"
+        : `acknowledged was ${before.slice(0, 16)}`;
+  return [["content", `sha256 ${content.hash.slice(0, 16)}, ${compared}`]];
+}
+
+function recipeLines({ recipe }: Explanation): [string, string][] {
+  if (recipe === null) return [];
+  const { title, description, settings, tier, ownerId, kind, from } = recipe;
+  const { strategy, chunkSize, chunkOverlap } = settings;
+  return [
+    ["title", `${title} (${from.title})`],
+    ["about", `${description} (${from.description})`],
+    ["kind", `${kind} (${from.kind})`],
+    ["settings", `${strategy}, ${chunkSize}/${chunkOverlap} (${from.settings})`],
+    ["place", `${tier} (${from.tier}), owner ${ownerId}`],
+  ];
+}
+
+function ledgerWords({ state, sizeBytes, mtimeMs }: FileFacts): string {
+  return `${state}, as of ${thousands(sizeBytes)} bytes changed ${localTime(mtimeMs)}`;
+}
+
+function troubleWords({ error, tries, retryAtMs }: FileFacts): string {
+  const again = retryAtMs === null ? "" : `, tried again ${localTime(retryAtMs)}`;
+  return `${error?.code ?? ""}: ${error?.message ?? ""} (tries: ${tries}${again})`;
+}
+
+function liveWords(live: Live): string {
+  if (live === null) return "not running";
+  const doing = live.underWay
+    ? "works on it"
+    : live.pending
+      ? "looks at it again later"
+      : "has nothing to do with it";
+  return live.service.kind === "open" ? doing : `${doing}; ${paceWords(live.service)}`;
+}

@@ -1,0 +1,25 @@
+import type { Check } from "./check.ts";
+import { diskCheck, nodeCheck } from "./machine.ts";
+import { modelCheck } from "./model.ts";
+import { clockCheck, keyCheck, serviceCheck } from "./service.ts";
+import { sourcesCheck } from "./sources.ts";
+import { accessCheck, ledgerCheck, storeCheck, uploadsCheck } from "./state.ts";
+import { watchesCheck } from "./watches.ts";
+
+export type { Check, Checked, DoctorGround } from "./check.ts";
+
+/** All checks, in the order in which they are told: the machine, the folders, what kbsync keeps, the service. */
+export const CHECKS: readonly Check[] = [
+  nodeCheck,
+  diskCheck,
+  sourcesCheck,
+  watchesCheck,
+  accessCheck,
+  ledgerCheck,
+  storeCheck,
+  uploadsCheck,
+  serviceCheck,
+  keyCheck,
+  clockCheck,
+  modelCheck,
+];

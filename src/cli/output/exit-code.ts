@@ -1,0 +1,117 @@
+import { codeOf } from "../../lib/failure.ts";
+import type { SourceStatus } from "../../sync/operator/status.ts";
+
+/** What the exit status of every command means. */
+export const EXIT = {
+  done: 0,
+  /** Some files failed, or wait for a later pass; the rest is in agreement. */
+  filesFailed: 1,
+  /** The command line or the configuration is wrong. */
+  usage: 2,
+  /** The service cannot be reached, or refuses the key. */
+  service: 3,
+  /** Deletes are held until a person agrees, or a folder is missing or another one. */
+  held: 4,
+  /** A defect of kbsync (sysexits' EX_SOFTWARE). */
+  defect: 70,
+  /** No space is left on the disk (sysexits' EX_IOERR): unlike a wrong configuration, a start some time later may do. */
+  diskFull: 74,
+  /** Something is in the way that goes by itself (sysexits' EX_TEMPFAIL), and units start the program again. */
+  passing: 75,
+  /** What was waited for did not come in time (as timeout(1) tells it). */
+  timeout: 124,
+  /** Broken off by Ctrl-C or SIGTERM, as a shell tells it: 128 and the number of SIGINT. */
+  stopped: 130,
+} as const;
+
+const BY_CODE: Readonly<Record<string, number>> = {
+  usage: EXIT.usage,
+  config_invalid: EXIT.usage,
+  config_not_found: EXIT.usage,
+  config_unreadable: EXIT.usage,
+  state_unusable: EXIT.usage,
+  // Another process ends some time; one that was killed a moment ago may not have let go yet.
+  state_locked: EXIT.passing,
+  ledger_newer: EXIT.usage,
+  ledger_damaged: EXIT.usage,
+  ledger_foreign: EXIT.usage,
+  ledger_unusable: EXIT.usage,
+  ledger_unreachable: EXIT.passing,
+  ledger_other_service: EXIT.usage,
+  store_damaged: EXIT.usage,
+  store_foreign: EXIT.usage,
+  store_newer: EXIT.usage,
+  store_unreachable: EXIT.passing,
+  address_refused: EXIT.usage,
+  address_in_use: EXIT.passing,
+  address_missing: EXIT.passing,
+  source_unusable: EXIT.usage,
+  source_overlap: EXIT.usage,
+  not_kept: EXIT.filesFailed,
+  source_missing: EXIT.held,
+  source_replaced: EXIT.held,
+  no_systemd: EXIT.usage,
+  not_permitted: EXIT.usage,
+  path_unseen: EXIT.usage,
+  unit_foreign: EXIT.usage,
+  unit_missing: EXIT.usage,
+  unit_unusable: EXIT.usage,
+  unit_failed: EXIT.service,
+  unit_slow: EXIT.service,
+  unit_stopped: EXIT.stopped,
+  datagram_unavailable: EXIT.usage,
+  disk_full: EXIT.diskFull,
+  // Of a write that nobody had thought of: it is the disk all the same, and no defect.
+  SQLITE_FULL: EXIT.diskFull,
+  ENOSPC: EXIT.diskFull,
+  EDQUOT: EXIT.diskFull,
+  no_daemon: EXIT.usage,
+  nothing_synced: EXIT.usage,
+  approval_changed: EXIT.held,
+  source_unknown: EXIT.usage,
+  outside_sources: EXIT.usage,
+  control_refused: EXIT.usage,
+  control_request: EXIT.usage,
+  control_version: EXIT.usage,
+  control_busy: EXIT.service,
+  control_lost: EXIT.service,
+  control_silent: EXIT.service,
+  control_slow: EXIT.service,
+  daemon_stopping: EXIT.service,
+  backup_exists: EXIT.usage,
+  backup_in_source: EXIT.usage,
+  backup_nothing: EXIT.usage,
+  backup_invalid: EXIT.usage,
+  backup_newer: EXIT.usage,
+  backup_damaged: EXIT.filesFailed,
+  restore_occupied: EXIT.usage,
+  restore_unfinished: EXIT.usage,
+  key_not_found: EXIT.usage,
+  key_limit: EXIT.usage,
+  // A key file that is named and is not there, or holds no key; without any key at all the service would refuse.
+  key_invalid: EXIT.usage,
+  key_missing: EXIT.service,
+  key_refused: EXIT.service,
+  service_unreachable: EXIT.service,
+  list_refused: EXIT.service,
+  service_refused: EXIT.service,
+  model_failed: EXIT.service,
+};
+
+/** Exit status for an error that ended a command; undefined for one that nobody expected. */
+export function exitCodeOf(error: unknown): number | undefined {
+  return BY_CODE[codeOf(error) ?? ""];
+}
+
+/**
+ * Exit status of a finished pass. A halted source weighs most, for nothing of it was looked at; then files that are not
+ * in agreement, for they need looking at before a held delete does.
+ */
+export function exitCodeOfPass(
+  sources: readonly Pick<SourceStatus, "halted" | "failed" | "unreadable" | "waiting" | "held">[],
+): number {
+  if (sources.some(({ halted }) => halted)) return EXIT.held;
+  if (sources.some(({ failed, unreadable, waiting }) => failed + unreadable + waiting > 0))
+    return EXIT.filesFailed;
+  return sources.some(({ held }) => held > 0) ? EXIT.held : EXIT.done;
+}

@@ -1,0 +1,34 @@
+import { InvalidArgumentError } from "commander";
+import type { ConfigRequest } from "../../config/load.ts";
+import type { Context } from "./context.ts";
+
+/** The options that every command takes. */
+export interface CommonOptions {
+  readonly config?: string;
+  readonly stateDir?: string;
+}
+
+/** What the configuration is looked up by. */
+export function configRequest(
+  context: Context,
+  options: CommonOptions & { readonly port?: number },
+  folder?: string,
+): ConfigRequest {
+  return {
+    file: options.config,
+    stateDir: options.stateDir,
+    port: options.port,
+    folder,
+    cwd: context.cwd,
+    env: context.env,
+  };
+}
+
+/** Parser for an option that takes a whole number within bounds. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`expected a whole number from ${min} to ${max}`);
+  };
+}

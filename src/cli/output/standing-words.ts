@@ -1,0 +1,39 @@
+import type { DaemonStatus } from "../../sync/daemon.ts";
+import { outageWords } from "../../sync/remote/pacer.ts";
+import { counted, thousands } from "./progress.ts";
+
+/**
+ * How a daemon stands, in one line for a service manager: `1,204 files in agreement, 3 waiting`. What a person must see to
+ * comes after it. Pure.
+ */
+export function standingWords({ service, sources }: Pick<DaemonStatus, "service" | "sources">): string {
+  const sum = (of: (source: DaemonStatus["sources"][number]) => number): number =>
+    sources.reduce((total, source) => total + of(source), 0);
+  // What agreed with a folder that is not there now cannot be said to agree.
+  const agreed = sum((source) => (source.halted ? 0 : source.inAgreement));
+  const counts = [`${counted(agreed, "file")} in agreement`];
+  const add = (count: number, what: string): void => {
+    if (count > 0) counts.push(`${thousands(count)} ${what}`);
+  };
+  add(
+    sum(({ waiting }) => waiting),
+    "waiting",
+  );
+  add(
+    sum(({ failed }) => failed),
+    "failed",
+  );
+  add(
+    sum(({ unreadable }) => unreadable),
+    "unreadable",
+  );
+  const held = sum((source) => (source.halted ? 0 : source.held));
+  if (held > 0) counts.push(`${counted(held, "delete")} held`);
+  const troubles = sources.flatMap(({ path, halted, holdReason, paused }) => {
+    if (halted) return [`${path} halted: ${holdReason ?? "nothing is sent"}`];
+    return paused ? [`${path} paused`] : [];
+  });
+  if (service.kind === "waiting") troubles.push(outageWords(service));
+  if (service.kind === "key_refused") troubles.push(`the service refuses the key: ${service.reason}`);
+  return [counts.join(", "), ...troubles].join("; ");
+}

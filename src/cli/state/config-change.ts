@@ -1,0 +1,66 @@
+import type { Config } from "../../config/load.ts";
+
+/** What differs between two configurations, each named as a person finds it in the file. */
+export interface ConfigChange {
+  /** Takes effect in a running daemon. */
+  readonly applied: readonly string[];
+  /** Takes effect at the next start. */
+  readonly pending: readonly string[];
+}
+
+/** What a running daemon takes. Whatever else there is was read once, at the start: the service, its rules, where things lie. */
+export const LIVE_IN_DAEMON: ReadonlySet<string> = new Set(["sources", "sync"]);
+/** What a service that runs alone takes. */
+export const LIVE_IN_SERVICE: ReadonlySet<string> = new Set();
+/** Where it was read from is no setting; sources are compared by their folders. */
+const NO_SETTING = new Set<string>(["file", "sources"]);
+
+/** Compares the configuration that runs with one that was read again; `live` are the keys that can be taken now. Pure. */
+export function compareConfigs(
+  before: Config,
+  after: Config,
+  live: ReadonlySet<string> = LIVE_IN_DAEMON,
+): ConfigChange {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (key) => !NO_SETTING.has(key),
+  ) as (keyof Config)[]; // keys of two Configs
+  const changed = (now: boolean): string[] => [
+    ...(live.has("sources") === now ? sourceChanges(before, after) : []),
+    ...keys
+      .filter((key) => live.has(key) === now)
+      .flatMap((key) => differences(before[key], after[key], key)),
+  ];
+  return { applied: changed(true), pending: changed(false) };
+}
+
+/** The configuration to go on with: what may change while a daemon runs is the new one's, the rest as it was. Pure. */
+export function liveConfig(before: Config, after: Config): Config {
+  return { ...before, sources: after.sources, sync: after.sync };
+}
+
+function sourceChanges(before: Config, after: Config): string[] {
+  const old = new Map(before.sources.map((source) => [source.absolutePath, source]));
+  const now = new Map(after.sources.map((source) => [source.absolutePath, source]));
+  const gone = [...old.keys()].filter((path) => !now.has(path)).map((path) => `source ${path} removed`);
+  const here = [...now].flatMap(([path, source]) => {
+    const known = old.get(path);
+    if (known === undefined) return [`source ${path} added`];
+    const keys = differences(known, source, "");
+    return keys.length === 0 ? [] : [`source ${path}: ${keys.join(", ")}`];
+  });
+  return [...here, ...gone];
+}
+
+/** Paths of the values that differ; lists are compared as a whole. */
+function differences(before: unknown, after: unknown, path: string): string[] {
+  if (isRecord(before) && isRecord(after)) {
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) =>
+      differences(before[key], after[key], path === "" ? key : `${path}.${key}`),
+    );
+  }
+  return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

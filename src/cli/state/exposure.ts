@@ -1,0 +1,14 @@
+import type { ServiceConfig } from "../../config/schema.ts";
+import { isExposed, isLoopback } from "../../lib/loopback.ts";
+
+/**
+ * Words where the embedded service lets others reach it and nothing says that TLS stands before it; else undefined. The
+ * service has none itself: certificates are a proxy's. Pure.
+ */
+export function openWithoutTls(service: ServiceConfig): string | undefined {
+  if (!("embedded" in service) || !isExposed(service)) return undefined;
+  const { host, port, publicUrl = "" } = service;
+  if (publicUrl.startsWith("https:")) return undefined;
+  const where = isLoopback(host) ? `at ${publicUrl}` : `on ${host}, port ${port}`;
+  return `the service lets others reach it ${where}, without TLS: whoever is on the way reads keys and documents. Put a proxy with TLS before it and name its https address in service.publicUrl`;
+}

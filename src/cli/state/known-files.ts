@@ -1,0 +1,27 @@
+import { resolve } from "node:path";
+import { type KnownFiles, NO_FILES } from "../../mcp/known-files.ts";
+import { openPlaces } from "../../sync/operator/places.ts";
+
+/** The ledger of a state folder as MCP's tools use it. Throws where there is one that cannot be read. */
+export function openKnownFiles(stateDir: string): KnownFiles {
+  const places = openPlaces(stateDir);
+  if (places === undefined) return NO_FILES;
+  return {
+    sources: places.sources.map(({ path, ownerId, collectionId }) => ({
+      folder: path,
+      ownerId,
+      collectionId,
+    })),
+    fileOf: (documentId) => {
+      const file = places.fileOf(documentId);
+      return file && { folder: file.source, path: file.path };
+    },
+    documentsOf: (path) => {
+      const absolute = places.docOf(resolve("/", path));
+      const below = places.sources.map((source) => places.docOf(resolve(source.path, path)));
+      const found = [absolute, ...below].filter((documentId) => documentId !== undefined);
+      return [...new Set(found)];
+    },
+    close: () => places.close(),
+  };
+}

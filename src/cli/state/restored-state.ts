@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { checkStore } from "../../kb/store/sqlite/check/check.ts";
+import {
+  type CarriedKeys,
+  carryKeys,
+  countValidKeys,
+  keysIn,
+} from "../../kb/store/sqlite/accounts/carried-keys.ts";
+import { upgradeStore } from "../../kb/store/sqlite/resources/known-uploads.ts";
+import { messageOf } from "../../lib/failure.ts";
+import type { Finding } from "../../lib/finding.ts";
+import { isThere } from "../../lib/is-there.ts";
+import { checkLedger } from "../../sync/ledger/check.ts";
+import { ledgerFile } from "../../sync/ledger/ledger.ts";
+import { distrustRestored, upgradeLedger } from "../../sync/ledger/restored.ts";
+import { stateFolder } from "./state-folder.ts";
+import { storeFile } from "./state-parts.ts";
+
+/** Checks what a backup gave, where it waits to be exchanged for what is there. */
+export function checkStage(path: string): readonly Finding[] {
+  const store = storeFile(stateFolder(path));
+  const ledger = ledgerFile(path);
+  // A backup of an older version is brought up to date here, where it costs nothing if that fails.
+  if (existsSync(store)) upgradeStore(store);
+  if (existsSync(ledger)) upgradeLedger(ledger);
+  const findings = [...(checkLedger(path)?.findings ?? []), ...(checkStore(store)?.findings ?? [])];
+  // Kept texts that were missing when the backup was made are missing still; the hashes of the others were compared.
+  return findings.filter(({ check }) => check !== "trash");
+}
+
+/** What became of the keys in a restored store. */
+export interface RestoredKeys extends CarriedKeys {
+  /** Why the store that was there does not tell what was withdrawn since the backup; null: it does. */
+  readonly problem: string | null;
+  /** Keys that are valid in the restored store. */
+  readonly valid: number;
+}
+
+/**
+ * Readies what a backup gave, before it takes the place of a state folder: the ledger is to know that it is an old one, and
+ * keys that were revoked since stay so where the store that is there tells of it. Null: the backup has no store.
+ */
+export function prepareStage(path: string, stateDir: string, nowMs: number): RestoredKeys | null {
+  const ledger = ledgerFile(path);
+  if (existsSync(ledger)) distrustRestored(ledger, nowMs);
+  const store = storeFile(stateFolder(path));
+  if (!existsSync(store)) return null;
+  const carried = carriedKeys(storeFile(stateFolder(stateDir)), store);
+  return { ...carried, valid: countValidKeys(store, nowMs) };
+}
+
+/** A store that cannot be read does not keep another from its place: a damaged one is what backups are for. */
+function carriedKeys(replaced: string, restored: string): Omit<RestoredKeys, "valid"> {
+  const none = { revoked: 0, endEarlier: 0, narrowed: 0 };
+  let keys;
+  try {
+    if (!isThere(replaced)) return { problem: "there was no store here before", ...none };
+    keys = keysIn(replaced);
+  } catch (error) {
+    return { problem: `the store that was there cannot be read (${messageOf(error)})`, ...none };
+  }
+  return { problem: null, ...carryKeys(keys, restored) };
+}

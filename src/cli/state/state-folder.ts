@@ -1,0 +1,206 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { stateUnusable } from "../../lib/folder-lock.ts";
+import { shortageAt } from "../../lib/full-disk.ts";
+import { closeToOthers, isOpenToOthers } from "../../lib/private-path.ts";
+import { finishRestore } from "./pending-restore.ts";
+
+/** Where everything lies below the state folder. */
+export interface StateFolder {
+  readonly path: string;
+  /** The embedded service's key, mode 0600. */
+  readonly keyFile: string;
+  /** The embedded service's database and uploads. */
+  readonly serviceDir: string;
+  /** Where the running embedded service can be reached. */
+  readonly addressFile: string;
+}
+
+/** Names the files; touches nothing. */
+export function stateFolder(path: string): StateFolder {
+  return {
+    path,
+    keyFile: join(path, "pauthkey"),
+    serviceDir: join(path, "service"),
+    addressFile: join(path, "service.json"),
+  };
+}
+
+/**
+ * Makes the state folder, open to its owner alone, and brings a restore to its end that was broken off in it. Throws code
+ * `state_unusable` or `disk_full`.
+ */
+export function makeStateFolder(path: string): StateFolder {
+  try {
+    makeFolders(path);
+  } catch (error) {
+    if (shortageAt(path, error) !== undefined) throw stateUnusable(path, error);
+    throw new KbsyncError(`cannot make the state folder ${path}: ${messageOf(error)}`, {
+      code: "state_unusable",
+      subject: path,
+      hint: "Name another with --state-dir or the configuration's stateDir.",
+      cause: error,
+    });
+  }
+  closeFolder(path);
+  finishRestore(path);
+  return stateFolder(path);
+}
+
+/** What kbsync itself puts into a state folder, by the beginning of its name; and what a disk's root has. */
+const OWN_NAMES =
+  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|restore|before-restore-|\.c|lost\+found)/;
+
+/**
+ * Closes a state folder that was there before to everyone but its owner. One that holds files of others stays as it is:
+ * kbsync's own files in it are closed one by one. Throws `state_unusable` where every user may put files into it.
+ */
+function closeFolder(path: string): void {
+  if (!isOpenToOthers(path)) return;
+  usable(path, () => {
+    if (readdirSync(path).every((name) => OWN_NAMES.test(name)) && closeToOthers(path)) return;
+    for (const name of ["service", "trash", "restore"]) closeToOthers(join(path, name));
+  });
+  if ((statSync(path).mode & 0o002) === 0) return;
+  throw new KbsyncError(`every user of this machine may write to the state folder ${path}`, {
+    code: "state_unusable",
+    subject: path,
+    hint: `Name a folder of its own with --state-dir, or run: chmod go-rwx ${JSON.stringify(path)}`,
+  });
+}
+
+/**
+ * Makes a folder and those above it. One by one: `mkdir` with `recursive` never comes back where a file system answers
+ * ENOENT for a folder whose parent exists, as /proc does.
+ */
+function makeFolders(path: string): void {
+  const parent = dirname(path);
+  if (parent !== path && !existsSync(parent)) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" || !statSync(path).isDirectory()) throw error;
+  }
+}
+
+/** Makes the folder of the embedded service's data, open to its owner alone. Throws code `state_unusable`. */
+export function makeServiceFolder(state: StateFolder): void {
+  usable(state.serviceDir, () => mkdirSync(state.serviceDir, { recursive: true, mode: 0o700 }));
+}
+
+/**
+ * Reads a key file, which holds nothing but the key; space around it does not count. Undefined when there is no such
+ * file. Throws `key_invalid`, also for one that cannot be read.
+ */
+export function readKeyFile(path: string): string | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw new KbsyncError(`cannot read the key file ${path}: ${messageOf(error)}`, {
+      code: "key_invalid",
+      subject: path,
+      cause: error,
+    });
+  }
+  return validKey(text, `${path} holds no key`, path);
+}
+
+/** The key in a text, without the space around it. Throws `key_invalid` with these words; the text itself is never told. */
+export function validKey(text: string, words: string, subject: string): string {
+  const key = text.trim();
+  // A header value must be visible ASCII; anything else is a wrong file, and sending it would tell its content.
+  if (/^[\x21-\x7e]{1,4096}$/.test(key)) return key;
+  throw new KbsyncError(`${words}: expected one line of visible ASCII characters, got ${flawOf(key)}`, {
+    code: "key_invalid",
+    subject,
+    hint: "A key stands alone, without a line break or another control character inside.",
+  });
+}
+
+function flawOf(key: string): string {
+  if (key === "") return "nothing";
+  if (/[\r\n]/.test(key)) return "several lines";
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  return /[\u0000-\u001f\u007f]/.test(key) ? "a control character" : "other characters, or too many";
+}
+
+/** The embedded service's key: the one in the state folder, else a new one of `generate`, written with mode 0600. Throws `state_unusable`. */
+export function ensureKey(state: StateFolder, generate: () => string): string {
+  const existing = readKeyFile(state.keyFile);
+  if (existing !== undefined) {
+    usable(state.keyFile, () => chmodSync(state.keyFile, 0o600));
+    return existing;
+  }
+  const key = generate();
+  writeKeyFile(state, key);
+  return key;
+}
+
+/** Puts another key in place of the embedded service's, mode 0600. Throws `state_unusable`. */
+export function writeKeyFile(state: StateFolder, key: string): void {
+  writeDurably(state.keyFile, `${key}\n`, 0o600);
+}
+
+const ServiceAddress = z.object({ url: z.string(), pid: z.int() });
+export type ServiceAddress = z.infer<typeof ServiceAddress>;
+
+/** Notes where this process's service answers, for the other commands. */
+export function writeServiceAddress(state: StateFolder, url: string): void {
+  writeDurably(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`, 0o600);
+}
+
+/** What the last service wrote down; whether it still runs must be asked of it. */
+export function readServiceAddress(state: StateFolder): ServiceAddress | undefined {
+  try {
+    return ServiceAddress.parse(JSON.parse(readFileSync(state.addressFile, "utf8")));
+  } catch {
+    return undefined; // none was written, or a crash left an unreadable one: then no service is known
+  }
+}
+
+/** Removes this process's note. */
+export function forgetServiceAddress(state: StateFolder): void {
+  if (readServiceAddress(state)?.pid === process.pid) rmSync(state.addressFile, { force: true });
+}
+
+/** Written beside, synced and renamed: a reader sees the old file or the new one, never half of it. */
+export function writeDurably(path: string, text: string, mode: number): void {
+  const beside = `${path}.${process.pid}.new`;
+  usable(path, () => {
+    const file = openSync(beside, "w", mode);
+    try {
+      // Not writeSync: on a disk that is nearly full one such write takes a part and says so by its count alone.
+      writeFileSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(beside, path);
+  });
+}
+
+/** Does something to a path of the state folder; a failure is an expected one, with the path. */
+function usable(path: string, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    throw stateUnusable(path, error);
+  }
+}

@@ -1,0 +1,43 @@
+import { dirname, join } from "node:path";
+import type { BackupPart } from "../../backup/make.ts";
+import { checkStore } from "../../kb/store/sqlite/check/check.ts";
+import { knownUploads } from "../../kb/store/sqlite/resources/known-uploads.ts";
+import { checkLedger } from "../../sync/ledger/check.ts";
+import { ledgerFile } from "../../sync/ledger/ledger.ts";
+import { knownTexts } from "../../sync/ledger/restored.ts";
+import { trashFolder } from "../../sync/ledger/trash.ts";
+import type { StateFolder } from "./state-folder.ts";
+
+/** The store's database in the folder of the embedded service. */
+export function storeFile({ serviceDir }: StateFolder): string {
+  return join(serviceDir, "kb.sqlite");
+}
+
+/** The uploaded files in the folder of the embedded service. */
+export function uploadsFolder({ serviceDir }: StateFolder): string {
+  return join(serviceDir, "uploads");
+}
+
+/** What a backup of a state folder is made of; the ledger first, see `BackupOptions.parts`. */
+export function backupParts(state: StateFolder): readonly BackupPart[] {
+  const uploads = uploadsFolder(state);
+  return [
+    {
+      database: ledgerFile(state.path),
+      places: [trashFolder(state.path)],
+      files: knownTexts,
+      // Its texts are copied after it.
+      check: (copy) =>
+        (checkLedger(dirname(copy), { quick: true })?.findings ?? []).filter(
+          ({ check }) => check !== "trash",
+        ),
+    },
+    {
+      database: storeFile(state),
+      // A crash leaves a file that the store knows where it arrived, until the next start.
+      places: [uploads, join(uploads, "incoming")],
+      files: (copy) => knownUploads(copy).map(({ token, sha256 }) => ({ name: token, sha256 })),
+      check: (copy) => checkStore(copy, { quick: true })?.findings ?? [],
+    },
+  ];
+}

@@ -1,0 +1,81 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+
+/** What a unit file of ours says of how it came to be. */
+const Origin = z.object({
+  config: z.string().optional(),
+  stateDir: z.string().optional(),
+  runAs: z.string().optional(),
+  group: z.array(z.string()).optional(),
+  /** Where the data lies. */
+  data: z.string(),
+});
+export type Origin = z.infer<typeof Origin>;
+
+/** A unit file that `kbsync service install` wrote. */
+export interface InstalledUnit {
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+/** Its first lines: what does not begin so is somebody else's. */
+const WRITTEN_BY =
+  "# Written by `kbsync service install`; the next one writes it anew. `systemctl edit` is for changes of your own.\n";
+const ORIGIN = "# install: ";
+
+/** A unit's text with the lines that tell it from somebody else's, and what the next install has to know. */
+export function withOrigin(text: string, origin: Origin): string {
+  return `${WRITTEN_BY}${ORIGIN}${JSON.stringify(origin)}\n${text}`;
+}
+
+/** Writes a unit file: beside it and renamed, so that systemd never reads half of one. Throws `unit_unusable`. */
+export function writeUnit(file: string, text: string): void {
+  const beside = `${file}.new`;
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(beside, text, { mode: 0o644 });
+    renameSync(beside, file);
+  } catch (error) {
+    throw unusable(file, error);
+  }
+}
+
+/** The unit in a file; undefined: there is none. Throws `unit_foreign` for one that somebody else wrote, `unit_unusable`. */
+export function readUnit(file: string): InstalledUnit | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw unusable(file, error);
+  }
+  const origin = originOf(text);
+  if (origin !== undefined) return { text, origin };
+  throw new KbsyncError(`${file} was not written by kbsync service install`, {
+    code: "unit_foreign",
+    subject: file,
+    hint: "Move it away first, or keep to it: nothing of it is changed.",
+  });
+}
+
+function unusable(file: string, cause: unknown): KbsyncError {
+  return new KbsyncError(`the unit ${file} cannot be used: ${messageOf(cause)}`, {
+    code: "unit_unusable",
+    subject: file,
+    hint: "Check owner and mode of its folder; --print shows the unit.",
+    cause,
+  });
+}
+
+function originOf(text: string): Origin | undefined {
+  if (!text.startsWith(WRITTEN_BY)) return undefined;
+  const line = text.slice(WRITTEN_BY.length).split("\n", 1)[0] ?? "";
+  if (!line.startsWith(ORIGIN)) return undefined;
+  try {
+    return Origin.parse(JSON.parse(line.slice(ORIGIN.length)));
+  } catch {
+    return undefined; // Somebody changed it, so it is theirs now.
+  }
+}

@@ -1,0 +1,186 @@
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { KbsyncError } from "../../lib/failure.ts";
+import { shellWord } from "../../lib/shell-word.ts";
+import { openDatagrams } from "../../system/datagram.ts";
+import {
+  listedUnits,
+  openSystemctl,
+  parseProperties,
+  type Systemctl,
+  systemdVersion,
+} from "../../system/systemctl.ts";
+import type { Context } from "../output/context.ts";
+import { type InstalledUnit, readUnit, writeUnit } from "./installed-unit.ts";
+import { planUnit, type UnitPlace, unitPlace, type UnitPlan } from "./unit-plan.ts";
+import type { UnitRequest } from "./unit-checks.ts";
+
+/** Options of `kbsync service install`. */
+export interface InstallOptions extends UnitRequest {
+  readonly print?: boolean;
+  readonly start: boolean;
+}
+
+/** What a person types about a unit, ready for a shell: names of units and folders may hold backslashes and spaces. Pure. */
+export function unitCommands(
+  { unit, stateDir }: Pick<UnitPlan, "unit" | "stateDir">,
+  { user }: Pick<UnitRequest, "user">,
+): Readonly<Record<"restart" | "journal" | "status", string>> {
+  const [sudo, manager] = user === true ? ["", "--user "] : ["sudo ", ""];
+  return {
+    restart: `${sudo}systemctl ${manager}restart ${shellWord(unit)}`,
+    journal: `${sudo}journalctl ${manager}-u ${shellWord(unit)}`,
+    status: `${sudo}kbsync status --state-dir ${shellWord(stateDir)}`,
+  };
+}
+
+/** A line of what was done, or is so. */
+export function unitLine(name: string, words: string): string {
+  return `${name.padEnd(10)} ${words}\n`;
+}
+
+/** The request with what an earlier install was told, where this one is told nothing. */
+export function asInstalled<T extends UnitRequest>(request: T, installed: InstalledUnit | undefined): T {
+  if (installed === undefined) return request;
+  const { config, stateDir, runAs, group } = installed.origin;
+  return {
+    ...(config !== undefined && { config }),
+    ...(stateDir !== undefined && { stateDir }),
+    ...(runAs !== undefined && { runAs }),
+    ...(group !== undefined && { group }),
+    ...request,
+  };
+}
+
+/**
+ * Writes the unit, enables it and starts it, or starts it again where it runs: an upgrade in place. Throws `unit_foreign`,
+ * `unit_unusable`, `unit_failed`, `unit_slow`, `unit_stopped`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
+ */
+export async function installUnit(context: Context, options: InstallOptions): Promise<void> {
+  const { file } = unitPlace(context, options);
+  const installed = options.print === true ? undefined : readUnit(file);
+  const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
+  if (options.print === true) {
+    context.stdout.write(plan.text);
+    return;
+  }
+  const systemctl = await managerOf(options);
+  // A program that cannot tell READY would be waited for in vain.
+  openDatagrams();
+  const tell = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
+  if (installed?.text === plan.text) tell("unchanged", file);
+  else {
+    writeUnit(file, plan.text);
+    tell(installed === undefined ? "wrote" : "rewrote", file);
+  }
+  for (const [name, words] of plan.facts) tell(name, words);
+  for (const warning of plan.warnings) tell("warning", warning);
+  await must(systemctl, "daemon-reload");
+  await must(systemctl, "enable", "--quiet", plan.unit);
+  tell("enabled", options.user === true ? "starts when you log in" : "starts with the machine");
+  if (options.start) await startUnit(systemctl, plan, options, tell);
+  else tell("start it", unitCommands(plan, options).restart);
+}
+
+/** Stops the unit and removes its file. Its data stays. Throws `unit_missing`, `unit_foreign`, `no_systemd`, `not_permitted`. */
+export async function uninstallUnit(context: Context, options: UnitRequest): Promise<void> {
+  const place = unitPlace(context, options);
+  const installed = readUnit(place.file);
+  if (installed === undefined) {
+    throw new KbsyncError(`there is no unit ${place.file}`, {
+      code: "unit_missing",
+      subject: place.file,
+      hint: "`kbsync service install` writes one.",
+    });
+  }
+  const systemctl = await managerOf(options);
+  const tell = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
+  await must(systemctl, "disable", "--quiet", "--now", place.unit);
+  tell("stopped", place.unit);
+  const others = await otherInstances(systemctl, place);
+  if (others.length === 0) {
+    rmSync(place.file);
+    tell("removed", place.file);
+  } else tell("kept", `${place.file}, for ${others.join(", ")}`);
+  await must(systemctl, "daemon-reload");
+  // What is left of a failure would be news of a unit that is no more. One that never failed is not known: no matter.
+  await systemctl("reset-failed", place.unit);
+  // A template's file is of many folders, each with data of its own.
+  const data = options.dir === undefined ? installed.origin.data : place.stateDir;
+  tell("data", `stays in ${data}: ledger, key and knowledge base. Another install goes on with it.`);
+}
+
+/** The service manager, which must be there. Throws `no_systemd`, `not_permitted`. */
+async function managerOf({ user }: UnitRequest): Promise<Systemctl> {
+  if (user !== true && process.getuid?.() !== 0) {
+    throw new KbsyncError("only root may change the system's units", {
+      code: "not_permitted",
+      hint: "Say it with sudo, or --user for a unit of your own; --print shows the unit.",
+    });
+  }
+  return reachManager(user === undefined ? {} : { user });
+}
+
+/** systemctl, when a service manager answers it. Throws `no_systemd`. */
+export async function reachManager({ user }: Pick<UnitRequest, "user">): Promise<Systemctl> {
+  const systemctl = openSystemctl(user === true);
+  const { code, stderr } = await systemctl("show", "--property=Version");
+  if (code === 0) return systemctl;
+  throw new KbsyncError(`no service manager answers: ${stderr.trim()}`, {
+    code: "no_systemd",
+    hint:
+      user === true
+        ? "Log in as that user (sudo and su begin no session), or `loginctl enable-linger` first."
+        : "This machine was not started by systemd; `kbsync up` runs without it, --print shows the unit.",
+  });
+}
+
+/** Properties of a unit, also of one that is not there. */
+export async function unitProperties(
+  systemctl: Systemctl,
+  unit: string,
+): Promise<Readonly<Record<string, string>>> {
+  const { stdout } = await systemctl("show", unit);
+  return parseProperties(stdout);
+}
+
+async function startUnit(
+  systemctl: Systemctl,
+  plan: UnitPlan,
+  request: UnitRequest,
+  tell: (name: string, words: string) => void,
+): Promise<void> {
+  const { unit } = plan;
+  const commands = unitCommands(plan, request);
+  const wasRunning = (await systemctl("is-active", "--quiet", unit)).code === 0;
+  const { code } = await systemctl("restart", unit);
+  const { StatusText = "", Result = "", ExecMainStatus = "" } = await unitProperties(systemctl, unit);
+  if (code !== 0) {
+    throw new KbsyncError(`${unit} does not start: ${Result}, exit code ${ExecMainStatus}`, {
+      code: "unit_failed",
+      subject: unit,
+      hint: `\`${commands.journal}\` tells why. The unit stays installed.`,
+    });
+  }
+  tell(wasRunning ? "restarted" : "started", StatusText);
+  tell("ask it", commands.status);
+  if (request.user === true) tell("note", "`loginctl enable-linger` lets it run while you are logged out");
+}
+
+/** Runs what must go well. Throws `unit_failed`. */
+async function must(systemctl: Systemctl, ...args: readonly string[]): Promise<void> {
+  const { code, stderr } = await systemctl(...args);
+  if (code === 0) return;
+  throw new KbsyncError(`systemctl ${args.join(" ")} failed: ${stderr.trim()}`, { code: "unit_failed" });
+}
+
+/** Other folders whose units have the same file: enabled ones, and those that run without. */
+async function otherInstances(systemctl: Systemctl, { file, unit }: UnitPlace): Promise<string[]> {
+  if (!file.endsWith("@.service")) return [];
+  const wanted = join(dirname(file), "multi-user.target.wants");
+  const enabled = existsSync(wanted) ? readdirSync(wanted) : [];
+  const list = ["list-units", "--plain", "--no-legend", "--state=active,activating,reloading"];
+  const running = listedUnits((await systemctl(...list, "kbsync@*.service")).stdout);
+  const all = [...new Set([...enabled, ...running])].toSorted();
+  return all.filter((name) => name.startsWith("kbsync@") && name !== unit);
+}

@@ -1,0 +1,111 @@
+import { KbsyncError } from "../../lib/failure.ts";
+import { systemdVersion } from "../../system/systemctl.ts";
+import { printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
+import { readUnit } from "./installed-unit.ts";
+import { asInstalled, reachManager, unitLine, unitProperties } from "./service-install.ts";
+import { planUnit, unitPlace } from "./unit-plan.ts";
+import type { UnitRequest } from "./unit-checks.ts";
+
+/** Options of `kbsync service status`. */
+export interface UnitStatusOptions extends UnitRequest {
+  readonly json?: boolean;
+}
+
+/** What `kbsync service status --json` prints. */
+export interface UnitStatus {
+  readonly unit: string;
+  /** Null: it is not installed. */
+  readonly file: string | null;
+  /** Whether the file is as an install would write it now; null where that cannot be said. */
+  readonly upToDate: boolean | null;
+  /** systemd's own words for these. */
+  readonly enabled: string;
+  readonly active: string;
+  readonly sub: string;
+  readonly result: string;
+  /** What the program says of itself. */
+  readonly status: string;
+  readonly pid: number | null;
+  /** How often it was started again after a failure. */
+  readonly restarts: number;
+  readonly since: string | null;
+  readonly stateDir: string;
+  /** What a person should see to. */
+  readonly warnings: readonly string[];
+}
+
+/** `kbsync service status`. Exit code 0 when it runs, 3 when it does not. Throws `no_systemd`. */
+export async function tellUnit(context: Context, options: UnitStatusOptions): Promise<void> {
+  const place = unitPlace(context, options);
+  const systemctl = await reachManager(options);
+  const now = statusOf(await unitProperties(systemctl, place.unit), {
+    unit: place.unit,
+    ...fileStatus(context, options),
+  });
+  const isRunning = now.active === "active" || now.active === "reloading";
+  context.exitCode = isRunning ? EXIT.done : EXIT.service;
+  if (options.json === true) printJson(context, now);
+  else context.stdout.write(unitStatusText(now, options.user === true));
+}
+
+/** The status from systemd's properties of the unit. Pure. */
+export function statusOf(
+  properties: Readonly<Record<string, string>>,
+  known: Pick<UnitStatus, "unit" | "upToDate" | "stateDir" | "warnings">,
+): UnitStatus {
+  const text = (key: string): string => properties[key] ?? "";
+  const orNull = (key: string): string | null => (text(key) === "" ? null : text(key));
+  return {
+    ...known,
+    file: orNull("FragmentPath"),
+    enabled: orNull("UnitFileState") ?? "not installed",
+    active: text("ActiveState"),
+    sub: text("SubState"),
+    result: text("Result"),
+    status: text("StatusText"),
+    pid: Number(text("MainPID")) === 0 ? null : Number(text("MainPID")),
+    restarts: Number(text("NRestarts")),
+    since: orNull("ActiveEnterTimestamp"),
+  };
+}
+
+/** The status for a person. Pure. */
+export function unitStatusText(now: UnitStatus, isUser: boolean): string {
+  const lines: (readonly [string, string])[] = [["unit", `${now.unit}, ${now.enabled}`]];
+  if (now.file !== null) lines.push(["file", now.file]);
+  if (now.upToDate === false)
+    lines.push(["outdated", "it would be written in another way now: `kbsync service install` does it"]);
+  for (const warning of now.warnings) lines.push(["warning", warning]);
+  const parts = [`${now.active} (${now.sub})`];
+  if (now.pid !== null) parts.push(`process ${now.pid}`);
+  if (now.active === "active" && now.since !== null) parts.push(`since ${now.since}`);
+  if (now.result !== "success" && now.result !== "") parts.push(`last: ${now.result}`);
+  if (now.restarts > 0) parts.push(`started again ${now.restarts} ${now.restarts === 1 ? "time" : "times"}`);
+  lines.push(["state", parts.join(", ")]);
+  if (now.status !== "") lines.push(["says", now.status]);
+  lines.push(["data", now.stateDir], ["log", `journalctl ${isUser ? "--user " : ""}-u ${now.unit}`]);
+  return lines.map(([name, words]) => unitLine(name, words)).join("");
+}
+
+/** What the file tells, and whether it would be written so now; why that cannot be said is a warning. */
+export function fileStatus(
+  context: Context,
+  options: UnitStatusOptions,
+): Pick<UnitStatus, "upToDate" | "stateDir" | "warnings"> {
+  const place = unitPlace(context, options);
+  let { stateDir } = place;
+  try {
+    const installed = readUnit(place.file);
+    if (installed === undefined) return { upToDate: null, stateDir, warnings: [] };
+    // A template's file is of many folders, each with data of its own.
+    if (options.dir === undefined) stateDir = installed.origin.data;
+    const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
+    return { upToDate: plan.text === installed.text, stateDir: plan.stateDir, warnings: plan.warnings };
+  } catch (error) {
+    // Somebody else's unit, or a configuration that cannot be read or used now: nothing can be compared.
+    if (error instanceof KbsyncError) return { upToDate: null, stateDir, warnings: [error.message] };
+    throw error;
+  }
+}

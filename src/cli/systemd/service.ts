@@ -1,0 +1,55 @@
+import { type Command, InvalidArgumentError } from "commander";
+import type { Context } from "../output/context.ts";
+import { type InstallOptions, installUnit, uninstallUnit } from "./service-install.ts";
+import { tellUnit, type UnitStatusOptions } from "./service-status.ts";
+import type { UnitRequest } from "./unit-checks.ts";
+
+/** `kbsync service`: the program as a unit of systemd. */
+export function addService(program: Command, context: Context): void {
+  const service = program
+    .command("service")
+    .description("run kbsync under systemd: install, uninstall and status of its unit");
+  service
+    .command("install")
+    .description("write the unit for this machine and configuration, enable it and start it")
+    .argument("[dir]", "a folder with a unit and a knowledge base of its own (default: the configuration's)")
+    .option("--user", "for your own service manager, not the system's")
+    .option("--run-as <user>", "run as this user (default: one that exists for the unit alone)", accountName)
+    .option("--group <name>", "a group that may read the folders; may be given again", groupNames)
+    .option("--print", "print the unit and do nothing")
+    .option("--no-start", "write and enable it, and leave it as it runs or not")
+    .action(async (dir: string | undefined, options: InstallOptions) =>
+      installUnit(context, ofFolder(dir, options)),
+    );
+  service
+    .command("uninstall")
+    .description("stop and remove the unit; all data stays")
+    .argument("[dir]", "the folder that has a unit of its own")
+    .option("--user", "of your own service manager")
+    .action(async (dir: string | undefined, options: UnitRequest) =>
+      uninstallUnit(context, ofFolder(dir, options)),
+    );
+  service
+    .command("status")
+    .description("tell whether the unit is installed, as it would be written now, and running")
+    .argument("[dir]", "the folder that has a unit of its own")
+    .option("--user", "of your own service manager")
+    .option("--json", "print it as JSON")
+    .action(async (dir: string | undefined, options: UnitStatusOptions) =>
+      tellUnit(context, ofFolder(dir, options)),
+    );
+}
+
+function ofFolder<T extends UnitRequest>(dir: string | undefined, options: T): T {
+  return dir === undefined ? options : { ...options, dir };
+}
+
+/** Name of a user or a group, as systemd takes it (systemd.syntax of users, "strict mode"). */
+function accountName(text: string): string {
+  if (/^[A-Za-z_][\w.-]{0,30}$/.test(text)) return text;
+  throw new InvalidArgumentError("expected the name of a user or a group");
+}
+
+function groupNames(text: string, before: readonly string[] = []): string[] {
+  return [...before, accountName(text)];
+}

@@ -1,0 +1,147 @@
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname } from "node:path";
+import { type Config, parseConfig } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { isCovered, isShared } from "../../system/unit.ts";
+import type { CommonOptions } from "../output/options.ts";
+
+/** What a person asks of `kbsync service`. */
+export interface UnitRequest extends CommonOptions {
+  /** A folder with a unit of its own. Default: the configuration's sources, in one unit. */
+  readonly dir?: string;
+  /** For this user's own service manager. */
+  readonly user?: boolean;
+  readonly runAs?: string;
+  readonly group?: readonly string[];
+}
+
+/** Permission of everybody to read a file, and to enter and list a folder. */
+const OTHERS_READ = 0o004;
+const OTHERS_ENTER = 0o005;
+/** Permission to reach what lies in a folder, of everybody and of its group. */
+const OTHERS_PASS = 0o001;
+const GROUP_PASS = 0o010;
+
+/** What another user than the one who installs could not use. Throws `usage`, `config_unreadable`. */
+export function checkForOtherUser(
+  file: string,
+  config: Config,
+  user: string | undefined,
+  stateDir: string,
+  groups: readonly string[],
+): void {
+  const { sources } = parseConfig(readFileSync(file, "utf8"), file);
+  const home = sources.find(({ path }) => path === "~" || path.startsWith("~/"));
+  if (home !== undefined) {
+    throw new KbsyncError(
+      `${file} names the source ${home.path}, and ~ is another folder for the unit's user`,
+      {
+        code: "usage",
+        subject: file,
+        hint: "Write the path in full.",
+      },
+    );
+  }
+  if (user !== undefined) return;
+  if (config.stateDir !== stateDir) {
+    throw new KbsyncError(
+      `${file} names the state folder ${config.stateDir}, which the unit's own user cannot write`,
+      {
+        code: "usage",
+        subject: config.stateDir,
+        hint: `Leave stateDir out, and the unit gets ${stateDir}; or name the folder's owner with --run-as.`,
+      },
+    );
+  }
+  if ((statSync(file).mode & OTHERS_READ) === 0) {
+    throw new KbsyncError(`the unit's own user cannot read ${file}`, {
+      code: "config_unreadable",
+      subject: file,
+      hint: "`chmod o+r` opens it: keys stand in files of their own, which the unit is handed.",
+    });
+  }
+  const closed = closedOnTheWay(file, config, groups);
+  if (closed === undefined) return;
+  throw new KbsyncError(`the unit's own user cannot read ${file}: the folder ${closed} is closed to others`, {
+    code: "config_unreadable",
+    subject: closed,
+    hint: `\`chmod o+x ${closed}\` lets others reach what they may read in it; --group NAME lets the unit in by its group.`,
+  });
+}
+
+/** The first folder on the way to a file, from the file's own upwards, that keeps the unit's own user out. */
+function closedOnTheWay(file: string, config: Config, groups: readonly string[]): string | undefined {
+  const pass = groups.length > 0 ? OTHERS_PASS | GROUP_PASS : OTHERS_PASS;
+  const place = realpathSync(dirname(file));
+  const sources = config.sources.map(({ absolutePath }) => absolutePath);
+  const way = isCovered(place, topFolders(), sources) ? [place] : [place, ...foldersAbove(place)];
+  return way.find((path) => (statSync(path).mode & pass) === 0);
+}
+
+function foldersAbove(path: string): string[] {
+  const above = dirname(path);
+  return above === path ? [] : [above, ...foldersAbove(above)];
+}
+
+/** The unit is shown the folder of its configuration: that must not be one with all that people have. Throws `usage`. */
+export function checkPlace(file: string, sources: readonly string[]): void {
+  const place = dirname(file);
+  // Both ways to write it: a mount goes where a link leads.
+  const paths = [place, realpathSync(place)];
+  const around = { topFolders: topFolders(), homes: homes(), sources };
+  if (!paths.some((path) => isShared(path, around))) return;
+  throw new KbsyncError(
+    `${file} lies in ${place}, and the unit, which has to see the folder of its configuration, would see all that is there`,
+    {
+      code: "usage",
+      subject: file,
+      hint: "Put it into a folder of its own, such as /etc/kbsync; paths in it count from there.",
+    },
+  );
+}
+
+/** Home folders of the users that this machine knows by itself. */
+function homes(): string[] {
+  try {
+    const lines = readFileSync("/etc/passwd", "utf8").split("\n");
+    return lines.flatMap((line) => line.split(":")[5] ?? []).filter((path) => path !== "");
+  } catch {
+    return [homedir()]; // A system that keeps its users elsewhere.
+  }
+}
+
+/** Words on sources that the unit's own user may find closed, or not at all. */
+export function closedFolders(sources: readonly string[], { runAs, group = [] }: UnitRequest): string[] {
+  return sources.flatMap((path) => {
+    const gone = missing(path);
+    if (gone.length > 0) return gone;
+    const led = ledElsewhere(path);
+    const { mode } = statSync(path);
+    if (runAs !== undefined || group.length > 0 || (mode & OTHERS_ENTER) === OTHERS_ENTER) return led;
+    return [
+      ...led,
+      `${path} is closed to others: --group NAME lets the unit in by a group, --run-as USER by its owner`,
+    ];
+  });
+}
+
+/** A unit shows the folder that a link led to when it started: of a link that is led elsewhere later it sees nothing. */
+function ledElsewhere(path: string): string[] {
+  const real = realpathSync(path);
+  return real === path ? [] : [`${path} leads to ${real} by a link: name that folder itself under sources`];
+}
+
+/** Words on a source that is not there. */
+export function missing(path: string): string[] {
+  return existsSync(path)
+    ? []
+    : [`${path} is not there: the unit sees it when it is installed or started again`];
+}
+
+/** Folders at the top of this machine's tree. */
+export function topFolders(): string[] {
+  return readdirSync("/", { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `/${name}`);
+}

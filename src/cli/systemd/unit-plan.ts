@@ -1,0 +1,233 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Config } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { instanceUnit, type Program, systemUnit, userUnit, type Credential } from "../../system/unit.ts";
+import { withRestartSteps } from "../../system/unit-restarts.ts";
+import { escapePath } from "../../system/unit-text.ts";
+import { HOSTED_KEY_CREDENTIAL } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { type Origin, withOrigin } from "./installed-unit.ts";
+import { credentialOf } from "../compose/models.ts";
+import {
+  type UnitRequest,
+  checkForOtherUser,
+  checkPlace,
+  closedFolders,
+  missing,
+  topFolders,
+} from "./unit-checks.ts";
+import { loadSources } from "../state/sources.ts";
+
+/** A unit as it is to be on this machine. */
+export interface UnitPlan {
+  /** What systemctl calls it. */
+  readonly unit: string;
+  /** Where its file goes: a template's for a folder's unit. */
+  readonly file: string;
+  readonly text: string;
+  /** Where its data lies, which no uninstall touches. */
+  readonly stateDir: string;
+  /** What it does, a name and words each. */
+  readonly facts: readonly (readonly [name: string, words: string])[];
+  /** What a person should see to. */
+  readonly warnings: readonly string[];
+}
+
+/** Where a unit's file and data are, whatever it says. */
+export type UnitPlace = Pick<UnitPlan, "unit" | "file" | "stateDir">;
+
+const SYSTEM_UNITS = "/etc/systemd/system";
+const STATE_FOLDERS = "/var/lib";
+/** Names the unit and its places; reads nothing. */
+export function unitPlace(context: Context, request: UnitRequest): UnitPlace {
+  const folder = request.user === true ? join(configHome(context.env), "systemd", "user") : SYSTEM_UNITS;
+  if (request.dir === undefined) {
+    const stateDir =
+      request.user === true ? join(stateHome(context.env), "kbsync") : join(STATE_FOLDERS, "kbsync");
+    return { unit: "kbsync.service", file: join(folder, "kbsync.service"), stateDir };
+  }
+  if (request.user === true) {
+    throw new KbsyncError("a folder with a unit of its own is a system unit", {
+      code: "usage",
+      hint: "With --user, list the folders under sources in one configuration.",
+    });
+  }
+  const instance = escapePath(resolve(context.cwd, request.dir));
+  return {
+    unit: `kbsync@${instance}.service`,
+    file: join(folder, "kbsync@.service"),
+    stateDir: join(STATE_FOLDERS, `kbsync-${instance}`),
+  };
+}
+
+/**
+ * The unit for this machine, user and configuration. `systemd`: its version, undefined where that is not known; what only
+ * newer ones understand is left out of it then. Throws `usage` for what no unit can do, and what a configuration throws.
+ */
+export function planUnit(context: Context, request: UnitRequest, systemd?: number): UnitPlan {
+  const place = unitPlace(context, request);
+  const plan = planKind(context, request, place);
+  return { ...plan, text: withRestartSteps(plan.text, systemd) };
+}
+
+function planKind(context: Context, request: UnitRequest, place: UnitPlace): UnitPlan {
+  if (request.dir !== undefined)
+    return planInstance(context, request, place, resolve(context.cwd, request.dir));
+  return request.user === true ? planUser(context, request, place) : planSystem(context, request, place);
+}
+
+function planInstance(context: Context, request: UnitRequest, place: UnitPlace, folder: string): UnitPlan {
+  const { runAs: user, group: groups = [] } = request;
+  const program = thisProgram();
+  const text = instanceUnit(template("kbsync@.service"), {
+    program,
+    groups,
+    topFolders: topFolders(),
+    ...(user !== undefined && { user }),
+  });
+  return {
+    ...place,
+    text: withOrigin(text, originOf(request, undefined, dirname(place.stateDir))),
+    facts: [
+      ["runs", `${program.node} ${program.script} up ${folder}`],
+      ["as", user ?? "a user of its own (DynamicUser)"],
+      ["reads", `${folder}, and no other data`],
+      ["state", place.stateDir],
+    ],
+    warnings: closedFolders([folder], request),
+  };
+}
+
+function planUser(context: Context, request: UnitRequest, place: UnitPlace): UnitPlan {
+  const config = loadSources(context, undefined, request);
+  const program = thisProgram();
+  const args = argsOf(config, request);
+  return {
+    ...place,
+    stateDir: config.stateDir,
+    text: withOrigin(
+      userUnit(template("user/kbsync.service"), { program, args }),
+      originOf(request, config, config.stateDir),
+    ),
+    facts: [
+      ["runs", [program.node, program.script, ...args].join(" ")],
+      ["as", "you, with what you can read"],
+      ["state", config.stateDir],
+    ],
+    warnings: config.sources.flatMap(({ absolutePath }) => missing(absolutePath)),
+  };
+}
+
+function planSystem(context: Context, request: UnitRequest, place: UnitPlace): UnitPlan {
+  // A unit has the state folder that the service manager makes: what differs is what the configuration names.
+  const env = { ...context.env, STATE_DIRECTORY: place.stateDir };
+  const config = loadSources({ ...context, env }, undefined, request);
+  const { runAs: user, group: groups = [] } = request;
+  const file = configFile(config);
+  const sources = config.sources.map(({ absolutePath }) => absolutePath);
+  checkPlace(file, sources);
+  checkForOtherUser(file, config, user, place.stateDir, groups);
+  const program = thisProgram();
+  const args = argsOf(config, request);
+  const credentials = credentialsOf(config);
+  const text = systemUnit(template("kbsync.service"), {
+    program,
+    args,
+    unit: place.unit,
+    groups,
+    sources,
+    // Its folder: an editor puts another file in the place of the old one, and a mount of the file would show the old.
+    needs: [dirname(file), ...otherNeeds(config)],
+    credentials,
+    topFolders: topFolders(),
+    ...(user !== undefined && { user }),
+    ...(config.stateDir !== place.stateDir && { stateDir: config.stateDir }),
+  });
+  return {
+    ...place,
+    stateDir: config.stateDir,
+    text: withOrigin(text, originOf(request, config, config.stateDir)),
+    facts: [
+      ["runs", [program.node, program.script, ...args].join(" ")],
+      ["as", user ?? "a user of its own (DynamicUser)"],
+      ["reads", `${sources.join(", ")}, and no other data`],
+      ["state", config.stateDir],
+      ...credentials.map(({ id, path }) => ["key", `${path}, handed over as ${id}`] as const),
+    ],
+    warnings: closedFolders(sources, request),
+  };
+}
+
+function configFile({ file }: Config): string {
+  if (file !== undefined) return file;
+  throw new KbsyncError("a unit needs a configuration file", {
+    code: "usage",
+    hint: "Name one with --config, or a folder of its own: `kbsync service install FOLDER`.",
+  });
+}
+
+function argsOf(config: Config, request: UnitRequest): string[] {
+  const command = "embedded" in config.service ? "up" : "run";
+  const state = request.stateDir === undefined ? [] : ["--state-dir", config.stateDir];
+  return [command, "--config", configFile(config), ...state];
+}
+
+/** Keys that stand in files: the service manager reads them as root, and the files need be open to nobody else. */
+function credentialsOf({ service, kb }: Config): Credential[] {
+  const hosted = "embedded" in service ? undefined : service.pauthkeyFile;
+  const others = [
+    ["kb.embedding.apiKeyFile", kb.embedding.apiKeyFile],
+    ["kb.reranker.apiKeyFile", kb.reranker?.apiKeyFile],
+    ["kb.languageModel.apiKeyFile", kb.languageModel?.apiKeyFile],
+  ] as const;
+  return [
+    ...(hosted === undefined ? [] : [{ id: HOSTED_KEY_CREDENTIAL, path: hosted }]),
+    // A service elsewhere has its own.
+    ...("embedded" in service ? others : []).flatMap(([key, path]) =>
+      path === undefined ? [] : [{ id: credentialOf(key), path }],
+    ),
+  ];
+}
+
+function otherNeeds({ service, kb }: Config): string[] {
+  const modelDir = "embedded" in service ? service.modelDir : undefined;
+  return [modelDir, kb.ocr.dataDir].filter((path) => path !== undefined);
+}
+
+/** What the next install has to know to write the same. A folder's unit has no configuration. */
+function originOf(request: UnitRequest, config: Config | undefined, data: string): Origin {
+  const { runAs, group, stateDir } = request;
+  return {
+    ...(config !== undefined && { config: configFile(config) }),
+    ...(config !== undefined && stateDir !== undefined && { stateDir: config.stateDir }),
+    ...(runAs !== undefined && { runAs }),
+    ...(group !== undefined && { group: [...group] }),
+    data,
+  };
+}
+
+/** This very program, as it runs now. */
+function thisProgram(): Program {
+  const here = fileURLToPath(import.meta.url);
+  const packageFolder = resolve(dirname(here), "..", "..", "..");
+  const extension = here.endsWith(".ts") ? "ts" : "js";
+  const script = join(packageFolder, basename(resolve(dirname(here), "..", "..")), `main.${extension}`);
+  return { node: process.execPath, script, packageFolder };
+}
+
+function template(name: string): string {
+  return readFileSync(new URL(`../../../systemd/${name}`, import.meta.url), "utf8");
+}
+
+function configHome(env: NodeJS.ProcessEnv): string {
+  const named = env["XDG_CONFIG_HOME"] ?? "";
+  return named === "" ? join(homedir(), ".config") : resolve(named);
+}
+
+function stateHome(env: NodeJS.ProcessEnv): string {
+  const named = env["XDG_STATE_HOME"] ?? "";
+  return named === "" ? join(homedir(), ".local", "state") : resolve(named);
+}

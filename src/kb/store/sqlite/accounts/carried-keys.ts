@@ -1,0 +1,116 @@
+import { newHexId } from "../../../../lib/ids.ts";
+import { Tier } from "../../../../wire/primitives.ts";
+import type { KeyScope } from "../../records.ts";
+import { type Connection, openForReading, openForWriting } from "../database/connection.ts";
+import { storeFailure } from "../database/failures.ts";
+import type { KeyRow } from "../database/records.ts";
+import { prepareSmallWrites } from "./small-writes.ts";
+
+/** How many keys were taken back from more than they may by now. */
+export interface CarriedKeys {
+  readonly revoked: number;
+  /** That end earlier than the older store says. */
+  readonly endEarlier: number;
+  /** That lost scopes. */
+  readonly narrowed: number;
+}
+
+/**
+ * Takes over into an older store file, which nothing else uses, what was withdrawn from these keys since: revoked keys,
+ * earlier ends, scopes taken away. All of it or nothing. Never gives a key more than it has in that file, whichever of the
+ * two is the older one. Throws a KbsyncError where it cannot be written.
+ */
+export function carryKeys(keys: readonly StoredKey[], into: string): CarriedKeys {
+  const db = openForWriting(into);
+  try {
+    return db.transaction(() => carry(db, keys))();
+  } catch (error) {
+    throw storeFailure(error, into);
+  } finally {
+    db.close();
+  }
+}
+
+/** Keys in a store file that are neither revoked nor over. Throws a KbsyncError where it cannot be read. */
+export function countValidKeys(path: string, nowMs: number): number {
+  return keysIn(path).filter(({ revokedAt, expiresAt }) => revokedAt === null && endMs(expiresAt) > nowMs)
+    .length;
+}
+
+/** A key as one store has it, for another. */
+export interface StoredKey {
+  readonly sha256: string;
+  readonly scopes: readonly KeyScope[];
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+  /** Of a key that can be revoked: its whole row, and its account's name. */
+  readonly row: KeyRow & { readonly account: string };
+}
+
+/** All keys in a store file, of any version. Throws a KbsyncError where it cannot be read. */
+export function keysIn(path: string): StoredKey[] {
+  const db = openForReading(path);
+  try {
+    const rows = db.prepare<[], StoredKey["row"]>(
+      "SELECT api_key.*, account.name AS account FROM api_key JOIN account ON account.id = account_id",
+    );
+    return rows.all().map((row) => ({
+      sha256: row.sha256,
+      scopes: JSON.parse(row.scopes) as KeyScope[], // written by this store from a KeyRecord
+      expiresAt: row.expires_at,
+      // A store of before keys could be revoked has no such column.
+      revokedAt: row.revoked_at ?? null,
+      row,
+    }));
+  } catch (error) {
+    throw storeFailure(error, path);
+  } finally {
+    db.close();
+  }
+}
+
+function carry(db: Connection, keys: readonly StoredKey[]): CarriedKeys {
+  const find = db.prepare<[string], KeyRow>("SELECT * FROM api_key WHERE sha256 = ?");
+  const change = db.prepare(
+    "UPDATE api_key SET scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt WHERE sha256 = @sha256",
+  );
+  const insert = db.prepare(`
+    INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at)
+    VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @created_at, @expires_at, @revoked_at)`);
+  const small = prepareSmallWrites(db);
+  let [revoked, endEarlier, narrowed] = [0, 0, 0];
+  for (const { sha256, scopes, expiresAt, revokedAt, row } of keys) {
+    const older = find.get(sha256);
+    if (older === undefined) {
+      if (revokedAt === null) continue;
+      // It may still stand in a key file, from which it would be taken for a new one.
+      const ids = [row.account_id, ...Tier.options.map(() => newHexId(Date.parse(revokedAt)))];
+      insert.run({ ...row, accountId: small.ensureAccount(row.account, ids).id });
+      revoked += 1;
+      continue;
+    }
+    const had = JSON.parse(older.scopes) as KeyScope[]; // written by this store from a KeyRecord
+    const after = {
+      sha256,
+      scopes: JSON.stringify(scopesOfBoth(had, scopes)),
+      expiresAt: endMs(expiresAt) < endMs(older.expires_at) ? expiresAt : older.expires_at,
+      revokedAt: older.revoked_at ?? revokedAt,
+    };
+    if (after.revokedAt !== older.revoked_at) revoked += 1;
+    else if (older.revoked_at === null && after.expiresAt !== older.expires_at) endEarlier += 1;
+    else if (older.revoked_at === null && after.scopes !== older.scopes) narrowed += 1;
+    change.run(after);
+  }
+  return { revoked, endEarlier, narrowed };
+}
+
+/** What both allow. Scopes that were all exchanged for others leave none: what such a key may do is for a person to say. */
+function scopesOfBoth(had: readonly KeyScope[], has: readonly KeyScope[]): readonly KeyScope[] {
+  // Whoever has `admin` may do all.
+  if (has.includes("admin")) return had;
+  return had.includes("admin") ? has : had.filter((scope) => has.includes(scope));
+}
+
+function endMs(expiresAt: string | null): number {
+  return expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+}

@@ -1,0 +1,96 @@
+import type { KeyChange } from "../../keys.ts";
+import { linkAddress, type LinkFetch } from "../../links.ts";
+import type { Account, KeyRecord, ResourceKey } from "../../records.ts";
+import type { Connection } from "../database/connection.ts";
+import { keyOf, type KeyRow } from "../database/records.ts";
+
+/** Link fetches remembered, the oldest out first: one more costs a full answer at its next update. */
+const LINK_FETCHES_MAX = 100_000;
+/** Collected at a time: each write takes out more than it brings in. */
+const COLLECTED_MAX = 4;
+
+/** Writes of keys and link fetches; each runs inside a transaction of the caller. */
+export interface KeyWrites {
+  putKey(key: KeyRecord): void;
+  changeKey(change: KeyChange): KeyRecord | undefined;
+  noteLinkFetch(fetch: LinkFetch): void;
+  /** Leaves nothing of what a link led to; `url` as it was sent. */
+  forgetLink(accountId: string, url: string): void;
+}
+
+/** Prepares the statements on the writing connection. */
+export function prepareKeyWrites(db: Connection): KeyWrites {
+  const upsertKey = db.prepare(`
+    INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at)
+    VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @createdAt, @expiresAt, @revokedAt)
+    ON CONFLICT (sha256) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, expires_at = excluded.expires_at`);
+  const selectKey = prepareKeyById(db);
+  const updateKey = db.prepare(`
+    UPDATE api_key SET name = @name, scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt
+    WHERE id = @id AND account_id = @accountId`);
+  const replaceLink = db.prepare(`
+    INSERT OR REPLACE INTO link_fetch (account_id, url, text_sha256, etag, last_modified)
+    VALUES (@accountId, @url, @textSha256, @etag, @lastModified)`);
+  const collectLinks = db.prepare(`
+    DELETE FROM link_fetch WHERE number IN (
+      SELECT number FROM link_fetch WHERE number <= ? ORDER BY number LIMIT ${COLLECTED_MAX})`);
+  const deleteLink = db.prepare("DELETE FROM link_fetch WHERE account_id = ? AND url = ?");
+  const write = (key: KeyRecord, statement: typeof upsertKey): void => {
+    statement.run({ ...key, scopes: JSON.stringify(key.scopes) });
+  };
+  return {
+    putKey: (key) => write(key, upsertKey),
+    changeKey(change) {
+      const before = selectKey(change);
+      if (before === undefined) return undefined;
+      const after: KeyRecord = {
+        ...before,
+        name: change.name ?? before.name,
+        scopes: change.scopes ?? before.scopes,
+        expiresAt: change.expiresAt === undefined ? before.expiresAt : change.expiresAt,
+        revokedAt: before.revokedAt ?? change.revokedAt ?? null,
+      };
+      write(after, updateKey);
+      return after;
+    },
+    noteLinkFetch(fetch) {
+      const { lastInsertRowid } = replaceLink.run(fetch);
+      // Numbers ascend with time, so those that lie further back than the bound are too many.
+      collectLinks.run(Number(lastInsertRowid) - LINK_FETCHES_MAX);
+    },
+    forgetLink: (accountId, url) => void deleteLink.run(accountId, linkAddress(url)),
+  };
+}
+
+/** Reads of the same, over any connection. */
+export interface KeyLookups {
+  readonly keys: (accountId: string) => KeyRecord[];
+  readonly accounts: () => Account[];
+  readonly linkFetch: (accountId: string, url: string) => LinkFetch | undefined;
+}
+
+/** Prepares the statements on a connection of either kind. */
+export function prepareKeyLookups(db: Connection): KeyLookups {
+  const selectKeys = db.prepare<[string], KeyRow>(
+    "SELECT * FROM api_key WHERE account_id = ? ORDER BY created_at, id",
+  );
+  const selectAccounts = db.prepare<[], Account>("SELECT id, name FROM account ORDER BY name");
+  const selectLink = db.prepare<[string, string], LinkFetch>(`
+    SELECT account_id AS accountId, url, text_sha256 AS textSha256, etag, last_modified AS lastModified
+    FROM link_fetch WHERE account_id = ? AND url = ?`);
+  return {
+    keys: (accountId) => selectKeys.all(accountId).map(keyOf),
+    accounts: () => selectAccounts.all(),
+    linkFetch: (accountId, url) => selectLink.get(accountId, url),
+  };
+}
+
+function prepareKeyById(db: Connection): (at: ResourceKey) => KeyRecord | undefined {
+  const select = db.prepare<[string, string], KeyRow>(
+    "SELECT * FROM api_key WHERE id = ? AND account_id = ?",
+  );
+  return ({ id, accountId }) => {
+    const row = select.get(id, accountId);
+    return row === undefined ? undefined : keyOf(row);
+  };
+}

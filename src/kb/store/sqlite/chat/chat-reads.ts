@@ -1,0 +1,114 @@
+import type {
+  AgentKey,
+  ChatJob,
+  ChatJobFigures,
+  PassageKey,
+  PassagePlace,
+  StoredAgent,
+  ThreadImage,
+  ThreadMemory,
+  ThreadQuery,
+  Turn,
+} from "../../chat.ts";
+import type { StoredFile } from "../../records.ts";
+import type { Connection } from "../database/connection.ts";
+import { chunkId } from "../resources/lookups.ts";
+
+/** Reads of agents, threads and chat jobs, over any connection. */
+export interface ChatReads {
+  readonly agent: (at: AgentKey) => StoredAgent | undefined;
+  readonly agents: (accountId: string) => StoredAgent[];
+  readonly thread: (query: ThreadQuery) => ThreadMemory;
+  readonly chatJobs: (query: ChatJobQuery) => ChatJob[];
+  readonly chatJobFigures: (accountId: string | undefined) => ChatJobFigures;
+  readonly passage: (at: PassageKey) => PassagePlace | undefined;
+}
+
+interface ChatJobQuery {
+  readonly limit: number;
+  readonly except: readonly number[];
+  readonly exceptAccounts: readonly string[];
+}
+
+interface ResourcePlace {
+  readonly title: string;
+  readonly version: number;
+  readonly first_row: number;
+}
+
+/** Prepares the statements on a connection of either kind. */
+export function prepareChatReads(db: Connection): ChatReads {
+  const columns = "account_id AS accountId, id, body, created_at AS createdAt, updated_at AS updatedAt";
+  const selectAgent = db.prepare<[string, string], StoredAgent>(
+    `SELECT ${columns} FROM agent WHERE account_id = ? AND id = ?`,
+  );
+  const selectAgents = db.prepare<[string], StoredAgent>(
+    `SELECT ${columns} FROM agent WHERE account_id = ? ORDER BY created_at, id`,
+  );
+  const selectThread = db
+    .prepare<[string, string, string], number>(
+      "SELECT number FROM chat_thread WHERE account_id = ? AND agent_id = ? AND thread_id = ?",
+    )
+    .pluck();
+  const selectTurns = db.prepare<[number, number], Turn & { readonly number: number }>(
+    "SELECT number, user, answer FROM chat_turn WHERE thread = ? ORDER BY number DESC LIMIT ?",
+  );
+  const selectImages = db.prepare<[number, string, number], StoredFile & { readonly afterTurn: number }>(`
+    SELECT stored_file.token, account_id AS accountId, name, media_type AS mediaType, size_bytes AS sizeBytes, sha256,
+      created_at AS createdAt, after_turn AS afterTurn
+    FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
+    WHERE thread = ? AND linked_at >= ? ORDER BY position DESC, linked_at DESC, stored_file.token LIMIT ?`);
+  const selectJobs = db.prepare<[string, string, number], ChatJob>(`
+    SELECT number, account_id AS accountId, message_id AS messageId, body, created_ms AS createdMs, begun FROM chat_job
+    JOIN (SELECT number AS waiting, row_number() OVER (PARTITION BY account_id ORDER BY number) AS turn FROM chat_job
+      WHERE number NOT IN (SELECT value FROM json_each(?)) AND account_id NOT IN (SELECT value FROM json_each(?)))
+      ON waiting = number
+    ORDER BY turn, number LIMIT ?`);
+  const selectJobFigures = db.prepare<[string | null, string | null], ChatJobFigures>(`
+    SELECT count(*) AS waiting, min(created_ms) AS oldestMs FROM chat_job WHERE ? IS NULL OR account_id = ?`);
+  const selectResource = db.prepare<[string, string], ResourcePlace>(
+    "SELECT title, version, first_row FROM resource WHERE id = ? AND account_id = ? AND is_deleted = 0",
+  );
+  const selectStart = db.prepare<[number], number>("SELECT start FROM chunk WHERE row = ?").pluck();
+
+  return {
+    agent: ({ accountId, id }) => selectAgent.get(accountId, id),
+    agents: (accountId) => selectAgents.all(accountId),
+    thread: ({ accountId, agentId, threadId, turnsMax, charsMax, imagesMax, imagesSinceIso }) => {
+      const thread = selectThread.get(accountId, agentId, threadId);
+      if (thread === undefined) return { turns: [], more: false, images: [] };
+      const turns: (Turn & { readonly number: number })[] = [];
+      let chars = 0;
+      let more = false;
+      // One row more than wanted tells whether there are more.
+      for (const turn of selectTurns.iterate(thread, turnsMax + 1)) {
+        more = turns.length === turnsMax || chars >= charsMax;
+        if (more) break;
+        turns.push(turn);
+        chars += turn.user.length + turn.answer.length;
+      }
+      turns.reverse();
+      const images = selectImages
+        .all(thread, imagesSinceIso, imagesMax)
+        .map(({ afterTurn, ...file }): ThreadImage => {
+          const at = turns.findIndex(({ number }) => number > afterTurn);
+          return Object.assign(file, { turnAt: at === -1 ? undefined : at });
+        });
+      return { turns: turns.map(({ user, answer }) => ({ user, answer })), more, images };
+    },
+    chatJobs: ({ limit, except, exceptAccounts }) =>
+      selectJobs.all(JSON.stringify(except), JSON.stringify(exceptAccounts), limit),
+    chatJobFigures: (accountId) => {
+      const account = accountId ?? null;
+      return selectJobFigures.get(account, account) ?? { waiting: 0, oldestMs: null };
+    },
+    passage: ({ accountId, resourceId, chunkId: wanted, row }) => {
+      const resource = selectResource.get(resourceId, accountId);
+      if (resource === undefined) return undefined;
+      // An id is made from what the chunk is: where the row holds another one by now, it is not the one that was found.
+      if (chunkId(resourceId, resource.version, row - resource.first_row) !== wanted) return undefined;
+      const start = selectStart.get(row);
+      return start === undefined ? undefined : { title: resource.title, start };
+    },
+  };
+}

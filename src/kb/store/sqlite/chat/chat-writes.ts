@@ -1,0 +1,177 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import { fitsShare } from "../../../../lib/shares.ts";
+import type { AgentKey, NewChatJob, NewTurn, StoredAgent } from "../../chat.ts";
+import type { ThreadKey, ThreadLink, StoredFile } from "../../records.ts";
+import type { Connection } from "../database/connection.ts";
+import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
+
+/** Turns of one thread, the oldest out first: far more than any window holds. */
+const TURNS_MAX = 1000;
+/** Images linked to one thread, the oldest out first. */
+const THREAD_IMAGES_MAX = 100;
+
+/** Writes of agents, threads and chat jobs, one argument each; each runs inside a transaction of the caller. */
+export type ChatWrites = {
+  addAgent(argument: { readonly agent: StoredAgent; readonly agentsMax: number }): void;
+  changeAgent(agent: Omit<StoredAgent, "createdAt">): boolean;
+  removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): boolean;
+  addTurn(turn: NewTurn): boolean;
+  /** Links a file to a thread. Throws `agent_gone`. */
+  linkImage(argument: { readonly link: ThreadLink; readonly token: string }): void;
+  addChatJob(argument: { readonly job: NewChatJob; readonly jobsMax: number }): void;
+  beginChatJob(number: number): number;
+  handBackChatJob(number: number): void;
+  purgeThreads(argument: { readonly beforeIso: string; readonly limit: number }): number;
+  purgeThreadImages(argument: { readonly beforeIso: string; readonly limit: number }): number;
+};
+
+/** Prepares the statements on the writing connection. `addFile` notes a file. */
+export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) => void): ChatWrites {
+  const deliveries = prepareDeliveryQueue(db);
+  const selectAgent = db
+    .prepare<[string, string], string>("SELECT created_at FROM agent WHERE account_id = ? AND id = ?")
+    .pluck();
+  const countAgents = db.prepare<[string], number>("SELECT count(*) FROM agent WHERE account_id = ?").pluck();
+  const insertAgent = db.prepare(`
+    INSERT INTO agent (account_id, id, body, created_at, updated_at)
+    VALUES (@accountId, @id, @body, @createdAt, @updatedAt)`);
+  const updateAgent = db.prepare(
+    "UPDATE agent SET body = @body, updated_at = @updatedAt WHERE account_id = @accountId AND id = @id",
+  );
+  const deleteAgent = db.prepare("DELETE FROM agent WHERE account_id = ? AND id = ?");
+  const ofAgent = "(SELECT number FROM chat_thread WHERE account_id = ? AND agent_id = ?)";
+  const deleteTurnsOfAgent = db.prepare(`DELETE FROM chat_turn WHERE thread IN ${ofAgent}`);
+  const deleteImagesOfAgent = db.prepare(`DELETE FROM chat_image WHERE thread IN ${ofAgent}`);
+  const deleteThreadsOfAgent = db.prepare("DELETE FROM chat_thread WHERE account_id = ? AND agent_id = ?");
+  const touchThread = db
+    .prepare<object, number>(`
+    INSERT INTO chat_thread (account_id, agent_id, thread_id, used_at)
+    VALUES (@accountId, @agentId, @threadId, @nowIso)
+    ON CONFLICT (account_id, agent_id, thread_id) DO UPDATE SET used_at = excluded.used_at
+    RETURNING number`)
+    .pluck();
+  const insertTurn = db.prepare(`
+    INSERT INTO chat_turn (thread, message_id, user, answer, created_at)
+    VALUES (@thread, @messageId, @user, @answer, @nowIso)`);
+  const trimTurns = db.prepare(`
+    DELETE FROM chat_turn WHERE thread = @thread AND number <= (
+      SELECT number FROM chat_turn WHERE thread = @thread ORDER BY number DESC LIMIT 1 OFFSET ${TURNS_MAX})`);
+  const upsertImage = db.prepare(`
+    INSERT INTO chat_image (thread, token, linked_at, after_turn, position) VALUES (@thread, @token, @nowIso, @afterTurn,
+      (SELECT coalesce(max(position), 0) + 1 FROM chat_image WHERE thread = @thread))
+    ON CONFLICT (thread, token) DO UPDATE SET linked_at = excluded.linked_at, position = excluded.position,
+      after_turn = excluded.after_turn`);
+  const selectLastTurn = db
+    .prepare<[number], number | null>("SELECT max(number) FROM chat_turn WHERE thread = ?")
+    .pluck();
+  const trimImages = db.prepare(`
+    DELETE FROM chat_image WHERE thread = @thread AND token IN (
+      SELECT token FROM chat_image WHERE thread = @thread
+      ORDER BY position DESC, linked_at DESC, token LIMIT -1 OFFSET ${THREAD_IMAGES_MAX})`);
+  const countJobs = db.prepare<{ accountId: string }, { jobs: number; own: number }>(
+    "SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS own FROM chat_job",
+  );
+  const insertJob = db.prepare(`
+    INSERT INTO chat_job (account_id, message_id, body, created_ms)
+    VALUES (@accountId, @messageId, @body, @nowMs)`);
+  const beginJob = db
+    .prepare<[number], number>("UPDATE chat_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
+    .pluck();
+  const handBack = db.prepare("UPDATE chat_job SET begun = begun - 1 WHERE number = ? AND begun > 0");
+  const isJob = db.prepare<[number], number>("SELECT 1 FROM chat_job WHERE number = ?").pluck();
+  const deleteJob = db.prepare("DELETE FROM chat_job WHERE number = ?");
+  const purgeTurns = db.prepare(`
+    DELETE FROM chat_turn WHERE number IN (
+      SELECT chat_turn.number FROM chat_thread JOIN chat_turn ON chat_turn.thread = chat_thread.number
+      WHERE used_at < ? LIMIT ?)`);
+  const empty =
+    "NOT EXISTS (SELECT 1 FROM chat_turn WHERE chat_turn.thread = chat_thread.number) AND NOT EXISTS (SELECT 1 FROM chat_image WHERE chat_image.thread = chat_thread.number)";
+  const purgeThreads = db.prepare(`
+    DELETE FROM chat_thread WHERE number IN (
+      SELECT number FROM chat_thread WHERE used_at < ? AND ${empty} LIMIT ?)`);
+  const purgeImages = db.prepare(`
+    DELETE FROM chat_image WHERE (thread, token) IN (
+      SELECT thread, token FROM chat_image WHERE linked_at < ? LIMIT ?)`);
+
+  const refuseGone = (
+    at: Pick<ThreadLink, "accountId" | "agentId" | "isStoredAgent" | "agentCreatedAt">,
+  ): void => {
+    if (!at.isStoredAgent) return;
+    const createdAt = selectAgent.get(at.accountId, at.agentId);
+    if (createdAt !== undefined && createdAt === (at.agentCreatedAt ?? createdAt)) return;
+    throw new KbsyncError("the agent was removed meanwhile", { code: "agent_gone", subject: at.agentId });
+  };
+  const openThread = (at: ThreadKey & { readonly nowIso: string }): number => {
+    const { accountId, agentId, threadId, nowIso } = at;
+    const thread = touchThread.get({ accountId, agentId, threadId, nowIso });
+    if (thread === undefined) throw new TypeError("a thread just written has no number");
+    return thread;
+  };
+  const link = (thread: number, token: string, nowIso: string, afterTurn: number): void => {
+    upsertImage.run({ thread, token, nowIso, afterTurn });
+    trimImages.run({ thread });
+  };
+
+  return {
+    addAgent: ({ agent, agentsMax }) => {
+      if (selectAgent.get(agent.accountId, agent.id) !== undefined) {
+        throw new KbsyncError("there is an agent of that id already", { code: "agent_exists" });
+      }
+      if ((countAgents.get(agent.accountId) ?? 0) >= agentsMax) {
+        throw new KbsyncError(`an account has at most ${agentsMax} agents`, {
+          code: "too_many_agents",
+          hint: "Remove one first.",
+        });
+      }
+      insertAgent.run(agent);
+    },
+    changeAgent: (agent) => updateAgent.run(agent).changes > 0,
+    removeAgent: ({ accountId, id, keepsThreads }) => {
+      if (deleteAgent.run(accountId, id).changes === 0) return false;
+      if (keepsThreads) return true;
+      deleteTurnsOfAgent.run(accountId, id);
+      deleteImagesOfAgent.run(accountId, id);
+      deleteThreadsOfAgent.run(accountId, id);
+      return true;
+    },
+    addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
+      // What ended the job wrote its turn and its message too: a second one would go out under the same id.
+      if (job !== undefined && isJob.get(job) === undefined) return false;
+      // A failed turn tells so whatever became of its agent.
+      if (turn !== undefined) refuseGone(at);
+      if (turn !== undefined && threadId !== undefined) {
+        const thread = openThread({ ...at, threadId });
+        const before = selectLastTurn.get(thread) ?? 0;
+        for (const file of files) addFile(file);
+        insertTurn.run({ thread, messageId, ...turn, nowIso: at.nowIso });
+        trimTurns.run({ thread });
+        for (const token of images) link(thread, token, at.nowIso, before);
+      }
+      if (job !== undefined) deleteJob.run(job);
+      if (delivery !== undefined) deliveries.add(delivery);
+      return true;
+    },
+    linkImage: ({ link: at, token }) => {
+      refuseGone(at);
+      const thread = openThread(at);
+      link(thread, token, at.nowIso, selectLastTurn.get(thread) ?? 0);
+    },
+    addChatJob: ({ job, jobsMax }) => {
+      const { jobs, own } = countJobs.get({ accountId: job.accountId }) ?? { jobs: 0, own: 0 };
+      if (!fitsShare(jobsMax, jobs, own, 1)) {
+        throw new KbsyncError("too many questions are waiting to be answered", {
+          code: "queue_full",
+          retryable: true,
+        });
+      }
+      insertJob.run(job);
+    },
+    beginChatJob: (number) => beginJob.get(number) ?? 0,
+    handBackChatJob: (number) => void handBack.run(number),
+    purgeThreads: ({ beforeIso, limit }) => {
+      const turns = purgeTurns.run(beforeIso, limit).changes;
+      return turns + purgeThreads.run(beforeIso, limit - turns).changes;
+    },
+    purgeThreadImages: ({ beforeIso, limit }) => purgeImages.run(beforeIso, limit).changes,
+  };
+}

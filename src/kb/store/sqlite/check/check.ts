@@ -1,0 +1,205 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import type { Finding } from "../../../../lib/finding.ts";
+import { isThere } from "../../../../lib/is-there.ts";
+import { type Connection, openForReading } from "../database/connection.ts";
+import { wrongMetadata } from "./check-metadata.ts";
+import { checkPostings } from "./check-postings.ts";
+import { storeFailure } from "../database/failures.ts";
+import { MIGRATIONS } from "../database/schema.ts";
+
+/** How thorough a check is. */
+export interface StoreCheckOptions {
+  /** Leaves out what reads every page and every text: seconds instead of minutes at a million chunks. */
+  readonly quick?: boolean;
+}
+
+/** What there was to check, and what is wrong with it. */
+export interface StoreReport {
+  readonly resources: number;
+  readonly chunks: number;
+  readonly findings: readonly Finding[];
+}
+
+/** Rows named of one kind of trouble; a hundred thousand of them would say no more. */
+const NAMED = 3;
+
+const RESTORE =
+  "`kbsync restore` puts a backup in its place. Without one: stop kbsync, move the folder `service` of the state folder away " +
+  "and start again; what was synced is sent once more after `kbsync approve`.";
+
+const WRONG_METADATA = "documents are found by filters for other metadata than they have";
+
+/** A statement that finds nothing in a sound store: each row has a `subject`. `words` say what it means that there are some. */
+interface Rule {
+  readonly check: string;
+  readonly words: string;
+  readonly sql: string;
+}
+
+/** What tables must agree on, beyond what SQLite itself can check. */
+const RULES: readonly Rule[] = [
+  {
+    check: "store-versions",
+    words: "chunks belong to no live version of a document, and are found by searches all the same",
+    sql: `SELECT 'chunk ' || row AS subject FROM chunk LEFT JOIN resource ON resource.number = chunk.resource
+      WHERE resource.number IS NULL OR is_deleted = 1 OR row NOT BETWEEN first_row AND first_row + resource.chunks - 1`,
+  },
+  {
+    check: "store-versions",
+    words: "documents do not have all chunks of their version",
+    sql: `SELECT 'document ' || id AS subject FROM resource
+      WHERE chunks <> (SELECT count(*) FROM chunk WHERE row BETWEEN first_row AND first_row + resource.chunks - 1)`,
+  },
+  {
+    check: "store-scopes",
+    words: "documents lie outside of their owner's range of rows, where no search looks",
+    sql: "SELECT 'document ' || id AS subject FROM resource WHERE chunks > 0 AND first_row >> 32 <> scope",
+  },
+  {
+    check: "store-scopes",
+    words: "counts of owners differ from what is there, so that scores are off",
+    sql: `SELECT 'owner ' || owner_id AS subject FROM scope
+      WHERE chunks <> (SELECT count(*) FROM chunk WHERE row BETWEEN number << 32 AND (number << 32) + 4294967295)
+        OR words <> (SELECT total(words) FROM chunk WHERE row BETWEEN number << 32 AND (number << 32) + 4294967295)
+        OR resources <> (SELECT count(*) FROM resource WHERE resource.scope = scope.number AND is_deleted = 0)`,
+  },
+  {
+    check: "store-words",
+    words: "chunks are not in the index of words, and are found by no word",
+    sql: "SELECT 'chunk ' || row AS subject FROM chunk WHERE row NOT IN (SELECT id FROM chunk_index_docsize)",
+  },
+  {
+    check: "store-words",
+    words: "entries of the index of words belong to no chunk",
+    sql: "SELECT 'row ' || id AS subject FROM chunk_index_docsize WHERE id NOT IN (SELECT row FROM chunk)",
+  },
+  {
+    check: "store-vectors",
+    words: "vectors belong to no chunk",
+    sql: "SELECT 'row ' || row AS subject FROM vector WHERE row NOT IN (SELECT row FROM chunk)",
+  },
+  {
+    check: "store-vectors",
+    words: "vectors differ in length from the others of their model",
+    sql: `SELECT 'row ' || row AS subject FROM vector AS one WHERE length(value) <> (
+        SELECT length(value) FROM vector WHERE vector.number = (
+          SELECT min(number) FROM vector WHERE vector.model = one.model))`,
+  },
+  {
+    check: "store-metadata",
+    words: "metadata for filters belongs to no live document",
+    sql: `SELECT 'document number ' || resource AS subject FROM metadata_value
+      WHERE resource NOT IN (SELECT number FROM resource WHERE is_deleted = 0)`,
+  },
+  {
+    check: "store-queue",
+    words: "documents are said to be waiting, and no work for them is queued",
+    sql: `SELECT 'document ' || id AS subject FROM resource
+      WHERE status = 'queued' AND is_deleted = 0
+        AND NOT EXISTS (SELECT 1 FROM ingest_job WHERE ingest_job.resource = resource.number)`,
+  },
+  {
+    check: "store-queue",
+    words: "work is queued for documents that are deleted",
+    sql: `SELECT 'document ' || id AS subject FROM resource JOIN ingest_job ON ingest_job.resource = resource.number
+      WHERE is_deleted = 1`,
+  },
+  {
+    check: "store-files",
+    words: "documents were made of an uploaded file that the store does not know",
+    sql: `SELECT 'document ' || id AS subject FROM resource
+      WHERE is_deleted = 0 AND file_token IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM stored_file WHERE token = file_token)`,
+  },
+];
+
+/**
+ * Checks a store file as it is at one moment, beside whatever writes to it. Undefined: there is none yet. Throws only
+ * `path_unseen`, `store_foreign`, `store_newer` and `store_unreachable`; damage is a finding.
+ */
+export function checkStore(path: string, { quick = false }: StoreCheckOptions = {}): StoreReport | undefined {
+  if (!isThere(path)) return undefined;
+  let db: Connection | undefined;
+  try {
+    db = openForReading(path);
+    db.exec("BEGIN");
+    return reportOf(db, path, quick);
+  } catch (error) {
+    const failure = storeFailure(error, path);
+    if (!(failure instanceof KbsyncError) || failure.code !== "store_damaged") throw failure;
+    return { resources: 0, chunks: 0, findings: [{ ...damaged(path, ""), message: failure.message }] };
+  } finally {
+    db?.close();
+  }
+}
+
+function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
+  const findings = [...structure(db, path, quick)];
+  const version = Number(db.pragma("user_version", { simple: true }));
+  if (findings.length === 0 && version < MIGRATIONS.length) findings.push(older(path, version));
+  // What the tables say of each other means nothing once SQLite cannot read them.
+  if (findings.length === 0) {
+    findings.push(...RULES.flatMap((rule) => broken(db, path, rule)));
+    findings.push(...told(path, "store-metadata", WRONG_METADATA, wrongMetadata(db)));
+    if (!quick && findings.length === 0)
+      findings.push(...checkPostings(db).map((words) => wrongTerms(path, words)));
+  }
+  const count = (sql: string): number => db.prepare<[], number>(sql).pluck().get() ?? 0;
+  return {
+    resources: count("SELECT count(*) FROM resource WHERE is_deleted = 0"),
+    chunks: count("SELECT count(*) FROM chunk"),
+    findings,
+  };
+}
+
+function structure(db: Connection, path: string, quick: boolean): Finding[] {
+  const pragma = quick ? "quick_check" : "integrity_check";
+  const lines = db.pragma(`${pragma}(${NAMED})`) as Record<string, string>[]; // one column, named as the pragma
+  const said = lines.map((line) => Object.values(line)[0] ?? "").filter((words) => words !== "ok");
+  const foreign = db.prepare<[], { table: string }>("SELECT * FROM pragma_foreign_key_check LIMIT 1").get();
+  const findings = said.map((words) => damaged(path, words));
+  if (foreign !== undefined)
+    findings.push(damaged(path, `rows of the table ${foreign.table} refer to rows that are gone`));
+  return findings;
+}
+
+function broken(db: Connection, path: string, { check, words, sql }: Rule): Finding[] {
+  return told(path, check, words, db.prepare<[], string>(`SELECT subject FROM (${sql})`).pluck().iterate());
+}
+
+/** One finding for all subjects, which names the first of them. */
+function told(path: string, check: string, words: string, subjects: Iterable<string>): Finding[] {
+  const named: string[] = [];
+  let count = 0;
+  for (const subject of subjects) {
+    count += 1;
+    if (named.length < NAMED) named.push(subject);
+  }
+  if (count === 0) return [];
+  const message = `${count} ${words}: ${named.join(", ")}${count > NAMED ? ", …" : ""}`;
+  return [{ check, level: "damage", subject: path, message, remedy: RESTORE }];
+}
+
+function wrongTerms(path: string, words: string): Finding {
+  return { check: "store-words", level: "damage", subject: path, message: words, remedy: RESTORE };
+}
+
+function older(path: string, version: number): Finding {
+  return {
+    check: "store-version",
+    level: "warning",
+    subject: path,
+    message: `the store is of version ${version} and was not looked into any further; this program works with ${MIGRATIONS.length}`,
+    remedy: "Start kbsync once, which brings it up to date, and check again.",
+  };
+}
+
+function damaged(path: string, words: string): Finding {
+  return {
+    check: "store-structure",
+    level: "damage",
+    subject: path,
+    message: `the store file is damaged: ${words}`,
+    remedy: RESTORE,
+  };
+}

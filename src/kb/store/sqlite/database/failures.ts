@@ -1,0 +1,61 @@
+import { codeOf, KbsyncError, messageOf } from "../../../../lib/failure.ts";
+import { DAMAGE_HINT } from "../../damage.ts";
+
+/** What SQLite threw, in words for a person; a KbsyncError stays as it is. `path` is the database file. */
+export function storeFailure(error: unknown, path: string): KbsyncError {
+  if (error instanceof KbsyncError) return error;
+  const code = codeOf(error) ?? "";
+  const facts = FACTS.find(([prefix]) => code.startsWith(prefix))?.[1];
+  if (facts === undefined) {
+    return new KbsyncError(`the store failed on ${path}: ${messageOf(error)}`, {
+      code: "store_failed",
+      subject: path,
+      cause: error,
+    });
+  }
+  const { what, ...rest } = facts;
+  return new KbsyncError(`${what}: ${path} (${messageOf(error)})`, { ...rest, subject: path, cause: error });
+}
+
+const FACTS: readonly (readonly [
+  prefix: string,
+  facts: { what: string; code: string; hint?: string; retryable?: boolean },
+])[] = [
+  [
+    "SQLITE_NOTADB",
+    {
+      what: "the store file is no SQLite database",
+      code: "store_damaged",
+      hint: DAMAGE_HINT,
+    },
+  ],
+  [
+    "SQLITE_CORRUPT",
+    {
+      what: "the store file is damaged",
+      code: "store_damaged",
+      hint: DAMAGE_HINT,
+    },
+  ],
+  [
+    "SQLITE_FULL",
+    { what: "no space is left for the store", code: "disk_full", hint: "Free some space.", retryable: true },
+  ],
+  ["SQLITE_BUSY", { what: "another program holds the store", code: "store_busy", retryable: true }],
+  ["SQLITE_CANTOPEN", { what: "the store file cannot be opened", code: "store_unreachable" }],
+  ["SQLITE_READONLY", { what: "the store file cannot be written", code: "store_unreachable" }],
+  ["SQLITE_PERM", { what: "the store file cannot be opened", code: "store_unreachable" }],
+  ["SQLITE_IOERR", { what: "reading or writing the store file failed", code: "store_unreachable" }],
+  [
+    "SQLITE_CONSTRAINT_UNIQUE",
+    { what: "something of that name or id exists already in the store", code: "conflict" },
+  ],
+  [
+    "SQLITE_CONSTRAINT_PRIMARYKEY",
+    { what: "something of that id exists already in the store", code: "conflict" },
+  ],
+  [
+    "SQLITE_CONSTRAINT_FOREIGNKEY",
+    { what: "what the new row belongs to is not in the store", code: "conflict" },
+  ],
+];

@@ -1,0 +1,102 @@
+import type { UserMetadata } from "../../../../wire/metadata.ts";
+import type { Settings, Strategy, Tier } from "../../../../wire/primitives.ts";
+import type { KeyRecord, Origin, Resource, ResourceStatus } from "../../records.ts";
+
+// Rows as the STRICT tables of schema.ts give them, and what the port makes of them.
+
+/** A row of RESOURCE_COLUMNS. */
+export interface ResourceRow {
+  readonly number: number;
+  readonly id: string;
+  readonly account_id: string;
+  readonly scope: number;
+  readonly collection_id: string;
+  readonly tier: Tier;
+  readonly owner_id: string;
+  readonly origin: Origin;
+  readonly title: string;
+  readonly description: string;
+  readonly url: string | null;
+  readonly head: string;
+  readonly settings: string;
+  readonly created_at: string;
+  readonly refreshed_at: string | null;
+  readonly updated_at: string;
+  readonly is_deleted: number;
+  readonly version: number;
+  readonly first_row: number;
+  readonly chunks: number;
+  readonly revision: number;
+  readonly status: ResourceStatus;
+  readonly status_message: string | null;
+  readonly status_error: string | null;
+  readonly metadata: string;
+  readonly file_token: string | null;
+  readonly strategy_used: Strategy | null;
+  readonly warning: string | null;
+}
+
+/** Resources with what their scope and collection tell; a WHERE clause follows. */
+export const SELECT_RESOURCE = `
+  SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
+    scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
+    version, first_row, resource.chunks, revision, status, status_message, status_error, resource.metadata,
+    file_token, strategy_used, warning
+  FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
+
+/** The resource of a row; its content is put together by the caller. */
+export function resourceOf(row: ResourceRow, content: string): Resource {
+  const settings = JSON.parse(row.settings) as Settings; // written by this store from a Settings
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    collectionId: row.collection_id,
+    tier: row.tier,
+    ownerId: row.owner_id,
+    origin: row.origin,
+    title: row.title,
+    description: row.description,
+    url: row.url,
+    content,
+    settings,
+    createdAt: row.created_at,
+    refreshedAt: row.refreshed_at,
+    updatedAt: row.updated_at,
+    isDeleted: row.is_deleted === 1,
+    version: row.version,
+    chunkCount: row.chunks,
+    revision: row.revision,
+    status: row.status,
+    statusMessage: row.status === "error" ? row.status_message : null,
+    statusError: row.status === "error" ? row.status_error : null,
+    strategyUsed: row.version === 0 ? null : (row.strategy_used ?? settings.strategy),
+    warning: row.warning,
+    metadata: JSON.parse(row.metadata) as UserMetadata, // written by this store from such an object
+  };
+}
+
+export interface KeyRow {
+  readonly sha256: string;
+  readonly id: string;
+  readonly hint: string;
+  readonly account_id: string;
+  readonly name: string;
+  readonly scopes: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+}
+
+export function keyOf(row: KeyRow): KeyRecord {
+  return {
+    sha256: row.sha256,
+    id: row.id,
+    hint: row.hint,
+    accountId: row.account_id,
+    name: row.name,
+    scopes: JSON.parse(row.scopes) as KeyRecord["scopes"], // written by this store from a KeyRecord
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}

@@ -1,0 +1,20 @@
+import type { Connection } from "../database/connection.ts";
+import { putTogether, type Part } from "../database/parts.ts";
+import type { ResourceRow } from "../database/records.ts";
+
+/** Puts texts together from their chunks. */
+export interface Contents {
+  /** The whole text of a resource. */
+  of(resource: Pick<ResourceRow, "head" | "first_row" | "chunks">): string;
+}
+
+/** Prepares the statement on a connection of either kind. */
+export function readContent(db: Connection): Contents {
+  const parts = db.prepare<[number, number], Part>(
+    "SELECT start, text, gap FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
+  );
+  return {
+    of: ({ head, first_row: first, chunks }) =>
+      chunks === 0 ? head : putTogether({ head, chunks: parts.all(first, first + chunks - 1) }),
+  };
+}

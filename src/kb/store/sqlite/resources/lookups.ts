@@ -1,0 +1,175 @@
+import type { KeptAnswer } from "../../request-note.ts";
+import type {
+  ChunksQuery,
+  CollectionRecord,
+  FoundChunk,
+  KeyRecord,
+  ListPage,
+  ListQuery,
+  Resource,
+  ResourceKey,
+  StoredFile,
+  VersionChunks,
+} from "../../records.ts";
+import { createHash } from "node:crypto";
+import type { Tier } from "../../../../wire/primitives.ts";
+import type { Connection } from "../database/connection.ts";
+import { readContent } from "./content.ts";
+import { readChunk } from "../database/parts.ts";
+import { keyOf, resourceOf, SELECT_RESOURCE, type KeyRow, type ResourceRow } from "../database/records.ts";
+import type { RowRange } from "../../../index/rows.ts";
+import { ANSWER_KEPT_MS } from "../database/answer-notes.ts";
+
+/** Synchronous reads over one connection. */
+export interface Lookups {
+  readonly keyByHash: (sha256: string) => KeyRecord | undefined;
+  readonly collections: (accountId: string) => CollectionRecord[];
+  readonly resource: (at: ResourceKey) => Resource | undefined;
+  readonly tierOf: (at: ResourceKey) => Tier | undefined;
+  readonly deletedResource: (at: ResourceKey) => Resource | undefined;
+  readonly listResources: (query: ListQuery) => ListPage;
+  readonly chunks: (query: ChunksQuery) => VersionChunks | undefined;
+  /** Chunks of the rows within the range, in the order asked; missing ones left out. */
+  readonly chunksByRow: (range: RowRange, rows: readonly number[]) => FoundChunk[];
+  readonly file: (token: string) => StoredFile | undefined;
+  readonly recall: (accountId: string, key: string, nowMs: number) => KeptAnswer | undefined;
+}
+
+interface ChunkRow {
+  readonly row: number;
+  readonly start: number;
+  readonly headings: string;
+  readonly text: string;
+}
+
+interface FoundRow extends ChunkRow {
+  readonly resource_id: string;
+  readonly title: string;
+  readonly collection_id: string;
+  readonly owner_id: string;
+  readonly version: number;
+  readonly first_row: number;
+}
+
+/** Prepares the statements on a connection of either kind. */
+export function prepareLookups(db: Connection): Lookups {
+  const selectKey = db.prepare<[string], KeyRow>("SELECT * FROM api_key WHERE sha256 = ?");
+  const selectCollections = db.prepare<[string], CollectionRecord>(`
+    SELECT collection.id, tier, ifnull(sum(scope.resources), 0) AS resources, ifnull(sum(scope.chunks), 0) AS chunks
+    FROM collection LEFT JOIN scope ON scope.collection_id = collection.id
+    WHERE account_id = ? GROUP BY collection.id
+    ORDER BY CASE tier WHEN 'fastest' THEN 0 WHEN 'moderate' THEN 1 ELSE 2 END`);
+  const selectResource = db.prepare<[string, string], ResourceRow>(
+    `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
+  );
+  const selectTier = db
+    .prepare<[string, string], Tier>(`
+    SELECT tier FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = collection_id
+    WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`)
+    .pluck();
+  const selectDeleted = db.prepare<[string, string], ResourceRow>(
+    `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 1`,
+  );
+  const selectPageOf = (isDeleted: 0 | 1) =>
+    db.prepare<[string, string, string, string, number], ResourceRow>(`${SELECT_RESOURCE}
+    WHERE resource.scope = (SELECT number FROM scope WHERE collection_id = ? AND owner_id = ?)
+      AND resource.account_id = ? AND is_deleted = ${isDeleted} AND resource.id > ?
+    ORDER BY resource.id LIMIT ?`);
+  const selectPage = selectPageOf(0);
+  const selectDeletedPage = selectPageOf(1);
+  const selectChunks = db.prepare<[number, number], ChunkRow>(
+    "SELECT row, start, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
+  );
+  // The fields one by one: as a join the same look-up takes several times as long. Rows tell their scope (rows.ts).
+  const ofResource = (field: string): string =>
+    `(SELECT ${field} FROM resource WHERE number = chunk.resource)`;
+  const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = row >> 32)`;
+  const selectFound = db.prepare<[number], FoundRow>(`
+    SELECT row, start, headings, text, ${ofResource("id")} AS resource_id, ${ofResource("title")} AS title,
+      ${ofResource("version")} AS version,
+      ${ofResource("first_row")} AS first_row, ${ofScope("collection_id")} AS collection_id,
+      ${ofScope("owner_id")} AS owner_id
+    FROM chunk WHERE row = ?`);
+  const selectFile = db.prepare<[string], StoredFile>(`
+    SELECT token, account_id AS accountId, name, media_type AS mediaType, declared_type AS declaredType,
+      size_bytes AS sizeBytes, sha256, created_at AS createdAt
+    FROM stored_file WHERE token = ?`);
+  const selectAnswer = db.prepare<[string, string, number], KeptAnswer>(`
+    SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);
+  const content = readContent(db);
+
+  return {
+    keyByHash(sha256) {
+      const row = selectKey.get(sha256);
+      return row === undefined ? undefined : keyOf(row);
+    },
+    collections: (accountId) => selectCollections.all(accountId),
+    resource(at) {
+      const row = selectResource.get(at.id, at.accountId);
+      return row === undefined ? undefined : resourceOf(row, content.of(row));
+    },
+    tierOf: ({ accountId, id }) => selectTier.get(id, accountId),
+    deletedResource(at) {
+      const row = selectDeleted.get(at.id, at.accountId);
+      return row === undefined ? undefined : resourceOf(row, "");
+    },
+    listResources({ accountId, collectionId, ownerId, afterId, limit, charsMax, deleted }) {
+      const page = deleted === true ? selectDeletedPage : selectPage;
+      const resources: Resource[] = [];
+      let chars = 0;
+      // One row more than wanted tells whether there are more.
+      for (const row of page.iterate(collectionId, ownerId, accountId, afterId ?? "", limit + 1)) {
+        if (resources.length === limit || chars >= charsMax) return { resources, more: true };
+        const resource = resourceOf(row, content.of(row));
+        resources.push(resource);
+        chars += resource.content.length + resource.title.length + resource.description.length;
+      }
+      return { resources, more: false };
+    },
+    chunks({ accountId, id, offset = 0, limit = Infinity }) {
+      const resource = selectResource.get(id, accountId);
+      if (resource === undefined) return undefined;
+      const end = Math.min(offset + limit, resource.chunks);
+      const rows = selectChunks.all(resource.first_row + offset, resource.first_row + end - 1);
+      const chunks = rows.map(({ row, start, text, headings }, index) =>
+        Object.assign(readChunk(headings, text), {
+          row,
+          id: chunkId(resource.id, resource.version, offset + index),
+          start,
+          end: start + text.length,
+        }),
+      );
+      return { version: resource.version, chunks, more: end < resource.chunks };
+    },
+    chunksByRow: (range, rows) =>
+      rows.flatMap((number) => {
+        const row = number < range.first || number > range.last ? undefined : selectFound.get(number);
+        if (row === undefined) return [];
+        return {
+          row: row.row,
+          id: chunkId(row.resource_id, row.version, row.row - row.first_row),
+          start: row.start,
+          end: row.start + row.text.length,
+          ...readChunk(row.headings, row.text),
+          resourceId: row.resource_id,
+          title: row.title,
+          collectionId: row.collection_id,
+          ownerId: row.owner_id,
+          version: row.version,
+        };
+      }),
+    file: (token) => selectFile.get(token),
+    recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_KEPT_MS),
+  };
+}
+
+/**
+ * Id of a chunk: a UUID (version 8) made from what the chunk is, so that it needs no place in the store and the same
+ * version of a resource always has the same ids.
+ */
+export function chunkId(resourceId: string, version: number, index: number): string {
+  const bytes = createHash("sha256").update(`${resourceId}/${version}/${index}`).digest().subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}

@@ -1,0 +1,43 @@
+import type { Connection } from "../database/connection.ts";
+
+/** What goes after a while, one argument each; the writes run inside a transaction of the caller. */
+export type RetentionWrites = {
+  purgeDeleted(argument: { readonly beforeIso: string; readonly limit: number }): number;
+  removeUnusedFile(argument: { readonly token: string; readonly beforeIso: string }): boolean;
+  purgeDead(argument: { readonly beforeMs: number; readonly limit: number }): number;
+};
+
+/** True of a file that no live resource and no job uses, nor did since; a parameter is that time. */
+const UNUSED = `
+  max(created_at, ifnull(released_at, created_at)) < ?
+  AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.file_token = stored_file.token AND is_deleted = 0)
+  AND NOT EXISTS (SELECT 1 FROM ingest_job WHERE ingest_job.file_token = stored_file.token)
+  AND NOT EXISTS (SELECT 1 FROM chat_image WHERE chat_image.token = stored_file.token)
+  AND NOT EXISTS (SELECT 1 FROM chat_job WHERE instr(chat_job.body, stored_file.token) > 0)`;
+
+/** Prepares the statements on the writing connection. */
+export function prepareRetentionWrites(db: Connection): RetentionWrites {
+  // A deleted record changes no more: its last change was the delete.
+  const purge = db.prepare(`
+    DELETE FROM resource WHERE number IN (
+      SELECT number FROM resource WHERE is_deleted = 1 AND updated_at < ? LIMIT ?)`);
+  const removeFile = db.prepare(`DELETE FROM stored_file WHERE token = ? AND ${UNUSED}`);
+  const purgeDead = db.prepare(`
+    DELETE FROM webhook_delivery WHERE number IN (
+      SELECT number FROM webhook_delivery WHERE state = 'dead' AND created_ms < ? LIMIT ?)`);
+  return {
+    purgeDeleted: ({ beforeIso, limit }) => purge.run(beforeIso, limit).changes,
+    removeUnusedFile: ({ token, beforeIso }) => removeFile.run(token, beforeIso).changes > 0,
+    purgeDead: ({ beforeMs, limit }) => purgeDead.run(beforeMs, limit).changes,
+  };
+}
+
+/** Finds the files that may go; on a connection of either kind. */
+export function prepareUnusedFiles(
+  db: Connection,
+): (argument: { readonly beforeIso: string; readonly limit: number }) => string[] {
+  const select = db
+    .prepare<[string, number], string>(`SELECT token FROM stored_file WHERE ${UNUSED} LIMIT ?`)
+    .pluck();
+  return ({ beforeIso, limit }) => select.all(beforeIso, limit);
+}

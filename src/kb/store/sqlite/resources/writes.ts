@@ -1,0 +1,349 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import { indexEntry } from "../../../lexical/index-text.ts";
+import type { NewJob } from "../../jobs.ts";
+import { linkAddress } from "../../links.ts";
+import type {
+  Chunking,
+  Expected,
+  NewResource,
+  Resource,
+  ResourceChange,
+  ResourceKey,
+} from "../../records.ts";
+import type { AnswerNotes } from "../database/answer-notes.ts";
+import type { Connection } from "../database/connection.ts";
+import { readContent } from "./content.ts";
+import type { IndexChanges } from "../words/index-changes.ts";
+import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
+import { prepareJobWrites } from "../queue/job-writes.ts";
+import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
+import type { KeyWrites } from "../accounts/key-rows.ts";
+import { prepareKeptVectors } from "../vectors/kept-vectors.ts";
+import { indexedText, joinHeadings, takeApart, type Part } from "../database/parts.ts";
+import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
+import { prepareScopeWrites } from "../scopes/scope-writes.ts";
+import { writeVectors, type VectorWrites } from "../vectors/vector-writes.ts";
+
+type ChangeKey = ResourceKey & Expected & { readonly nowIso: string };
+
+/** Writes of resources and their chunks; each runs inside a transaction of the caller. */
+export interface ResourceWrites {
+  /** The answer comes without the content, which the caller has. */
+  create(resource: NewResource, chunking: Chunking): Omit<Resource, "content">;
+  /** A resource without text, and the job that brings it. */
+  enqueueCreate(resource: NewResource, job: NewJob): Omit<Resource, "content">;
+  /** `job` is the one whose work this is. */
+  update(change: ResourceChange, chunking: Chunking | undefined, job?: number): Resource | undefined;
+  /** The answer comes without the content. */
+  enqueueUpdate(at: ChangeKey, job: NewJob): Resource | undefined;
+  /** Ends a job with its reason. Does nothing when the job or its resource is gone. */
+  fail(
+    this: void,
+    argument: {
+      readonly number: number;
+      readonly code: string;
+      readonly message: string;
+      readonly nowIso: string;
+    },
+  ): void;
+  remove(at: ChangeKey): Resource | undefined;
+}
+
+/** What stays of a text outside of its resource. */
+export type Traces = Pick<KeyWrites, "forgetLink"> & Pick<AnswerNotes, "forgetText">;
+
+/** Prepares the statements on the writing connection. */
+export function prepareResourceWrites(
+  db: Connection,
+  index: IndexChanges,
+  vectors: VectorWrites,
+  traces: Traces,
+): ResourceWrites {
+  const selectResource = db.prepare<[string, string], ResourceRow>(
+    `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
+  );
+  const content = readContent(db);
+  const scopes = prepareScopeWrites(db);
+  const insertResource = db.prepare(`
+    INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
+      updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning)
+    VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
+      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed, @warning)`);
+  const updateResource = db.prepare(`
+    UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
+      refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
+      status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_token = @fileToken,
+      strategy_used = @strategyUsed, warning = @warning,
+      revision = revision + 1
+    WHERE number = @number`);
+  const setQueued = db.prepare(
+    "UPDATE resource SET status = 'queued', updated_at = ?, revision = revision + 1 WHERE number = ?",
+  );
+  const setFailed = db.prepare(`
+    UPDATE resource SET status = ?, status_message = ?, status_error = ?, updated_at = ?, revision = revision + 1
+    WHERE number = ?`);
+  const markDeleted = db.prepare(`
+    UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, revision = revision + 1
+    WHERE number = ?`);
+  const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
+  const metadata = prepareMetadataWrites(db);
+  const keptVectors = prepareKeptVectors(db, vectors);
+  const deliveries = prepareDeliveryQueue(db);
+  const jobs = prepareJobWrites(db);
+  const insertChunk = db.prepare(
+    "INSERT INTO chunk (row, resource, start, words, headings, text, gap) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const deleteChunks = db.prepare("DELETE FROM chunk WHERE row BETWEEN ? AND ?");
+  const sumWords = db
+    .prepare<[number, number], number>("SELECT total(words) FROM chunk WHERE row BETWEEN ? AND ?")
+    .pluck();
+  const selectTexts = db.prepare<[number, number], { row: number; headings: string; text: string }>(
+    "SELECT row, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
+  );
+  const setWords = db.prepare("UPDATE chunk SET words = ? WHERE row = ?");
+  const read = (at: ResourceKey): ResourceRow | undefined => selectResource.get(at.id, at.accountId);
+  /** The resource to be changed. Throws `precondition_failed`. */
+  const readExpected = (at: ResourceKey & Expected): ResourceRow | undefined => {
+    const row = read(at);
+    const { expectedRevision } = at;
+    if (row === undefined || expectedRevision === undefined || row.revision === expectedRevision) return row;
+    throw new KbsyncError("the resource has changed: If-Match names another state of it", {
+      code: "precondition_failed",
+      subject: at.id,
+      hint: "read it again, and repeat the change with the ETag of that answer",
+    });
+  };
+
+  /** Writes the chunks of one version; returns where they begin and how many words they have. */
+  function addChunks(
+    resource: { readonly number: number; readonly scope: number; readonly title: string },
+    parts: readonly Part[],
+    chunking: Chunking,
+    firstRow: number,
+  ): number {
+    let words = 0;
+    for (const [at, { start, text, gap }] of parts.entries()) {
+      const headings = joinHeadings(chunking.spans[at] ?? { headings: [] });
+      const entry = indexEntry(indexedText(resource.title, headings, text));
+      const row = firstRow + at;
+      insertChunk.run(row, resource.number, start, entry.words, headings, text, gap);
+      index.insert(row, entry.text);
+      words += entry.words;
+    }
+    writeVectors(vectors, resource.scope, firstRow, chunking);
+    return words;
+  }
+
+  /** Takes the chunks, vectors and index entries of a resource away; returns how many words they had. */
+  function dropChunks(row: ResourceRow): number {
+    if (row.chunks === 0) return 0;
+    const last = row.first_row + row.chunks - 1;
+    const words = sumWords.get(row.first_row, last) ?? 0;
+    for (let at = row.first_row; at <= last; at++) index.remove(at);
+    vectors.removeRange(row.scope, row.first_row, last);
+    deleteChunks.run(row.first_row, last);
+    return words;
+  }
+
+  /** Indexes the chunks of a resource anew under its changed title; returns by how many words they grew. */
+  function retitle(row: ResourceRow, title: string): number {
+    let grown = -(sumWords.get(row.first_row, row.first_row + row.chunks - 1) ?? 0);
+    for (const chunk of selectTexts.all(row.first_row, row.first_row + row.chunks - 1)) {
+      const entry = indexEntry(indexedText(title, chunk.headings, chunk.text));
+      setWords.run(entry.words, chunk.row);
+      index.replace(chunk.row, entry.text);
+      grown += entry.words;
+    }
+    scopes.noteRetitled(row.scope);
+    keptVectors.markStale(row);
+    return grown;
+  }
+
+  /** A link that is no longer followed from here. */
+  function forgetLink({ origin, account_id: accountId, url }: ResourceRow, next: string | null): void {
+    if (origin !== "link" || url === null) return;
+    if (next === null || linkAddress(next) !== linkAddress(url)) traces.forgetLink(accountId, url);
+  }
+
+  /** Writes a resource and what it is found by; without a chunking it waits for its text. */
+  function insert(resource: NewResource, chunking: Chunking | undefined): InsertedResource {
+    const { head, chunks: parts } =
+      chunking === undefined ? { head: "", chunks: [] } : takeApart(resource.content, chunking.spans);
+    const { scope, collectionId } = scopes.open(resource);
+    const firstRow = scopes.takeRows(scope, parts.length);
+    const status = chunking === undefined ? "queued" : "chunked";
+    const version = chunking === undefined ? 0 : 1;
+    const { lastInsertRowid } = insertResource.run({
+      ...pick(resource),
+      scope,
+      head,
+      settings: JSON.stringify(resource.settings),
+      metadata: JSON.stringify(resource.metadata ?? {}),
+      fileToken: resource.fileToken ?? null,
+      firstRow,
+      chunks: parts.length,
+      version,
+      status,
+      strategyUsed: chunking?.strategyUsed ?? null,
+      warning: chunking?.warning ?? null,
+    });
+    const number = Number(lastInsertRowid);
+    const words =
+      chunking === undefined
+        ? 0
+        : addChunks({ number, scope, title: resource.title }, parts, chunking, firstRow);
+    scopes.count(scope, 1, parts.length, words);
+    metadata.add(scope, number, resource.metadata ?? {});
+    metadata.noteChange(scope);
+    const { content: _, fileToken: __, ...rest } = resource;
+    return {
+      number,
+      resource: {
+        ...rest,
+        metadata: resource.metadata ?? {},
+        collectionId,
+        version,
+        revision: 1,
+        chunkCount: parts.length,
+        refreshedAt: null,
+        updatedAt: resource.createdAt,
+        isDeleted: false,
+        status,
+        statusMessage: null,
+        statusError: null,
+        strategyUsed: chunking === undefined ? null : (chunking.strategyUsed ?? resource.settings.strategy),
+        warning: chunking?.warning ?? null,
+      },
+    };
+  }
+
+  return {
+    create(resource, chunking) {
+      const created = insert(resource, chunking).resource;
+      deliveries.publish("resource.chunked", created, resource.createdAt);
+      return created;
+    },
+
+    enqueueCreate(resource, job) {
+      const { number, resource: queued } = insert(resource, undefined);
+      jobs.add({ number, accountId: resource.accountId }, job);
+      return queued;
+    },
+
+    update(change, chunking, job) {
+      const before = readExpected(change);
+      if (before === undefined) return undefined;
+      if (job !== undefined) jobs.remove(job);
+      const title = change.title ?? before.title;
+      const text = change.content ?? content.of(before);
+      const isRight = chunking !== undefined || change.clearsError === true;
+      const statusMessage = isRight ? null : before.status_message;
+      const fileToken = change.fileToken === undefined ? before.file_token : change.fileToken;
+      const fields = {
+        number: before.number,
+        title,
+        description: change.description ?? before.description,
+        url: change.url ?? before.url,
+        settings: change.settings === undefined ? before.settings : JSON.stringify(change.settings),
+        metadata: change.metadata === undefined ? before.metadata : JSON.stringify(change.metadata),
+        status: jobs.statusOf(before.number, statusMessage),
+        statusMessage,
+        statusError: isRight ? null : before.status_error,
+        fileToken,
+        strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
+        warning: chunking === undefined ? before.warning : (chunking.warning ?? null),
+        refreshedAt: change.completesCreate === true ? before.refreshed_at : change.nowIso,
+        nowIso: change.nowIso,
+      };
+      if (before.file_token !== null && fileToken !== before.file_token) {
+        release.run(change.nowIso, before.file_token);
+      }
+      if (chunking === undefined) {
+        const grown = title === before.title ? 0 : retitle(before, title);
+        scopes.count(before.scope, 0, 0, grown);
+        const { head, version, chunks, first_row: firstRow } = before;
+        updateResource.run({ ...fields, head, version, firstRow, chunks });
+      } else {
+        const { head, chunks: parts } = takeApart(text, chunking.spans);
+        // Vectors are made of the title too: another one leaves none as it was.
+        const kept = title === before.title ? keptVectors.take(before) : undefined;
+        const wordsBefore = dropChunks(before);
+        const firstRow = scopes.takeRows(before.scope, chunking.spans.length);
+        const words = addChunks({ ...before, title }, parts, chunking, firstRow);
+        if (kept !== undefined) keptVectors.give(kept, before.scope, firstRow, parts, chunking.spans);
+        scopes.count(before.scope, 0, chunking.spans.length - before.chunks, words - wordsBefore);
+        updateResource.run({
+          ...fields,
+          head,
+          version: before.version + 1,
+          firstRow,
+          chunks: chunking.spans.length,
+        });
+      }
+      if (change.metadata !== undefined) {
+        metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
+        metadata.add(before.scope, before.number, change.metadata);
+      }
+      if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
+      forgetLink(before, fields.url);
+      const after = resourceOf(existing(read(change)), text);
+      if (chunking !== undefined) deliveries.publish("resource.chunked", after, change.nowIso);
+      return after;
+    },
+
+    enqueueUpdate(at, job) {
+      const before = readExpected(at);
+      if (before === undefined) return undefined;
+      jobs.add({ number: before.number, accountId: at.accountId }, job);
+      setQueued.run(at.nowIso, before.number);
+      return resourceOf(existing(read(at)), "");
+    },
+
+    fail({ number, code, message, nowIso }) {
+      const at = jobs.resourceOf(number);
+      const before = at === undefined ? undefined : read(at);
+      if (before === undefined) return;
+      jobs.remove(number);
+      setFailed.run(jobs.statusOf(before.number, message), message, code, nowIso, before.number);
+      // The event tells of this job, whatever waits behind it.
+      const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
+      deliveries.publish("resource.error", failed, nowIso);
+    },
+
+    remove(at) {
+      const before = readExpected(at);
+      if (before === undefined) return undefined;
+      const text = content.of(before);
+      scopes.count(before.scope, -1, -before.chunks, -dropChunks(before));
+      jobs.removeAll(before.number);
+      metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
+      metadata.noteChange(before.scope);
+      if (before.file_token !== null) release.run(at.nowIso, before.file_token);
+      markDeleted.run(at.nowIso, before.number);
+      forgetLink(before, null);
+      traces.forgetText(at);
+      const deleted = {
+        ...resourceOf(before, text),
+        isDeleted: true,
+        updatedAt: at.nowIso,
+        revision: before.revision + 1,
+      };
+      deliveries.publish("resource.deleted", deleted, at.nowIso);
+      return deleted;
+    },
+  };
+}
+
+interface InsertedResource {
+  readonly number: number;
+  readonly resource: Omit<Resource, "content">;
+}
+
+function pick({ id, accountId, origin, title, description, url, createdAt }: NewResource): object {
+  return { id, accountId, origin, title, description, url, createdAt };
+}
+
+function existing(row: ResourceRow | undefined): ResourceRow {
+  if (row === undefined) throw new TypeError("a resource just written was not found");
+  return row;
+}

@@ -1,0 +1,54 @@
+import type { MetadataScalar } from "../../../../wire/filter.ts";
+import type { UserMetadata } from "../../../../wire/metadata.ts";
+import { metadataEntries } from "../../metadata.ts";
+import type { Connection } from "../database/connection.ts";
+
+/** Kinds of values in `metadata_value`: SQLite would take true for 1. */
+export type ValueKind = "s" | "n" | "b" | "z";
+
+/** A value as the table has it. */
+export function storedValue(value: MetadataScalar): {
+  readonly kind: ValueKind;
+  readonly value: string | number;
+} {
+  if (value === null) return { kind: "z", value: 0 };
+  if (typeof value === "boolean") return { kind: "b", value: value ? 1 : 0 };
+  return typeof value === "number" ? { kind: "n", value } : { kind: "s", value };
+}
+
+/** Writes of the values that filters look up; each runs inside a transaction of the caller. */
+export interface MetadataWrites {
+  add(scope: number, resource: number, metadata: UserMetadata): void;
+  /** Takes out what was added for the resource: the same metadata. */
+  remove(scope: number, resource: number, metadata: UserMetadata): void;
+  /** Notes that a filter may find other chunks than before. */
+  noteChange(scope: number): void;
+}
+
+/** Prepares the statements on the writing connection. */
+export function prepareMetadataWrites(db: Connection): MetadataWrites {
+  const insert = db.prepare(
+    "INSERT INTO metadata_value (scope, path, kind, value, resource) VALUES (?, ?, ?, ?, ?)",
+  );
+  const remove = db.prepare(
+    "DELETE FROM metadata_value WHERE scope = ? AND path = ? AND kind = ? AND value = ? AND resource = ?",
+  );
+  const note = db.prepare("UPDATE scope SET refiltered = refiltered + 1 WHERE number = ?");
+  return {
+    add: (scope, resource, metadata) => {
+      for (const { path, value } of metadataEntries(metadata)) {
+        const stored = storedValue(value);
+        insert.run(scope, path, stored.kind, stored.value, resource);
+      }
+    },
+    remove: (scope, resource, metadata) => {
+      for (const { path, value } of metadataEntries(metadata)) {
+        const stored = storedValue(value);
+        remove.run(scope, path, stored.kind, stored.value, resource);
+      }
+    },
+    noteChange: (scope) => {
+      note.run(scope);
+    },
+  };
+}

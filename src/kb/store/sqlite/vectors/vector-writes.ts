@@ -1,0 +1,120 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import type { Chunking, RowVector } from "../../records.ts";
+import type { Connection } from "../database/connection.ts";
+import { quantize } from "../../../index/quantized.ts";
+import { scopeOfRow } from "../../../index/rows.ts";
+import type { RowSentences } from "../../sentences.ts";
+import { prepareSentenceWrites } from "./sentence-writes.ts";
+
+/** Changes noted for searchers; one that missed more than these reads its vectors anew. */
+const CHANGES_KEPT = 20_000;
+
+/** Writes of vectors; each runs inside a transaction of the caller. */
+export interface VectorWrites {
+  /** Vectors of consecutive rows of one scope. */
+  addRange(
+    scope: number,
+    firstRow: number,
+    vectors: readonly (Float32Array | undefined)[],
+    fingerprint: string,
+  ): void;
+  /** Notes that vectors of rows of a scope came or went. */
+  noteRange(scope: number, firstRow: number, lastRow: number): void;
+  removeRange(scope: number, firstRow: number, lastRow: number): void;
+  /**
+   * Vectors of any rows; an older one is replaced. Leaves out one of a chunk that is gone, or whose document was retitled
+   * since the vector's text was read.
+   */
+  put(fingerprint: string, vectors: readonly RowVector[]): void;
+  /** Vectors of the sentences of any chunks; `removeRange` takes them away as well. */
+  putSentences(fingerprint: string, chunks: readonly RowSentences[]): void;
+}
+
+/** Prepares the statements on the writing connection. */
+export function prepareVectorWrites(db: Connection): VectorWrites {
+  const selectModel = db
+    .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
+    .pluck();
+  const insertModel = db.prepare("INSERT INTO embedding_model (fingerprint) VALUES (?)");
+  const insert = db.prepare(`
+    INSERT INTO vector (row, model, value) SELECT @row, @model, @value
+    WHERE EXISTS (SELECT 1 FROM chunk WHERE chunk.row = @row)
+      AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = @row AND revision IS NOT @staleSince)
+    ON CONFLICT (row, model) DO UPDATE SET value = excluded.value`);
+  const deleteRange = db.prepare("DELETE FROM vector WHERE row BETWEEN ? AND ?");
+  const deleteStale = db.prepare("DELETE FROM stale_vector WHERE row BETWEEN ? AND ?");
+  const freshen = db.prepare("DELETE FROM stale_vector WHERE row = ? AND revision = ?");
+  const deleteOthers = db.prepare("DELETE FROM vector WHERE row = ? AND model <> ?");
+  // Where nothing had a vector yet, the first model serves.
+  const serveFirst = db.prepare(
+    "UPDATE scope SET serving_model = ? WHERE number = ? AND serving_model IS NULL",
+  );
+  const note = db.prepare("INSERT INTO vector_change (scope, first_row, last_row) VALUES (?, ?, ?)");
+  const forget = db.prepare("DELETE FROM vector_change WHERE number <= ?");
+
+  const sentences = prepareSentenceWrites(db);
+
+  const model = (fingerprint: string): number =>
+    selectModel.get(fingerprint) ?? Number(insertModel.run(fingerprint).lastInsertRowid);
+  const noteRange = (scope: number, first: number, last: number): void => {
+    const number = Number(note.run(scope, first, last).lastInsertRowid);
+    if (number % 1000 === 0) forget.run(number - CHANGES_KEPT);
+  };
+
+  return {
+    noteRange,
+    addRange(scope, firstRow, vectors, fingerprint) {
+      if (vectors.length === 0) return;
+      const number = model(fingerprint);
+      for (const [at, vector] of vectors.entries()) {
+        if (vector === undefined) continue;
+        insert.run({ row: firstRow + at, model: number, value: quantize(vector), staleSince: null });
+      }
+      serveFirst.run(number, scope);
+      noteRange(scope, firstRow, firstRow + vectors.length - 1);
+    },
+    removeRange(scope, firstRow, lastRow) {
+      deleteStale.run(firstRow, lastRow);
+      if (deleteRange.run(firstRow, lastRow).changes > 0) noteRange(scope, firstRow, lastRow);
+      sentences.removeRange(firstRow, lastRow);
+    },
+    putSentences(fingerprint, chunks) {
+      if (chunks.length > 0) sentences.put(model(fingerprint), chunks);
+    },
+    put(fingerprint, vectors) {
+      const number = model(fingerprint);
+      for (const { row, vector, staleSince } of vectors) {
+        const value = quantize(vector);
+        const { changes } = insert.run({ row, model: number, value, staleSince: staleSince ?? null });
+        if (changes === 0) continue;
+        // With the note goes what it was about: an earlier model's vector, which is still of the older title.
+        if (staleSince !== undefined && freshen.run(row, staleSince).changes > 0)
+          deleteOthers.run(row, number);
+        noteRange(scopeOfRow(row), row, row);
+        serveFirst.run(number, scopeOfRow(row));
+      }
+    },
+  };
+}
+
+/** Writes the vectors of a chunking whose chunks begin at `firstRow`. */
+export function writeVectors(
+  writes: VectorWrites,
+  scope: number,
+  firstRow: number,
+  chunking: Chunking,
+): void {
+  const { spans, vectors, fingerprint, sentences } = chunking;
+  if (vectors === undefined) return;
+  if (fingerprint === undefined || vectors.length !== spans.length) {
+    throw new KbsyncError(`a chunking of ${spans.length} spans came with ${vectors.length} vectors`, {
+      code: "internal",
+      hint: "One vector a span and their fingerprint were expected.",
+    });
+  }
+  writes.addRange(scope, firstRow, vectors, fingerprint);
+  const rows = (sentences ?? []).flatMap((of, at) =>
+    of === undefined ? [] : { row: firstRow + at, vectors: of },
+  );
+  writes.putSentences(fingerprint, rows.slice(0, spans.length));
+}

@@ -1,0 +1,232 @@
+import type { VectorHit } from "../../records.ts";
+import { makeCodeList, type CodeList } from "../../../index/codes.ts";
+import type { Connection } from "../database/connection.ts";
+import { dequantize, dimensionsOf, dotQuantized } from "../../../index/quantized.ts";
+import { rowOf, rowsOfScope, type RowRange } from "../../../index/rows.ts";
+import type { Place } from "../scopes/scopes.ts";
+
+/** Chunks whose cosine is computed exactly, at least, and for each hit wanted; see the test of recall. */
+const RESCORED_MIN = 400;
+const RESCORED_PER_HIT = 4;
+/** Memory for codes, in bytes: 4 million vectors of 384 dimensions. Scopes longest unused go first. */
+const CODE_BYTES_MAX = 256 * 1024 * 1024;
+/**
+ * Memory for the vectors beside their codes, in bytes: 250,000 of 384 dimensions. With more, those of the scopes longest
+ * unused are read from the database again, some 400 a search.
+ */
+const STORED_BYTES_MAX = 96 * 1024 * 1024;
+/** A list this much longer than when its mean was taken is made anew. */
+const MEAN_GROWTH_MAX = 2;
+/**
+ * Vectors that the mean is taken of, as many from each of some places spread over the scope: the mean of thousands is that
+ * of all to a hundredth of what a vector differs from it, and to read all twice would double the time to load a scope.
+ */
+const MEAN_PLACES = 128;
+const MEAN_VECTORS_A_PLACE = 64;
+
+/**
+ * Vectors whose codes one call makes, some 10 ms: those of a million take several seconds, in which nobody else would be
+ * answered.
+ */
+const SLICE_VECTORS = 4096;
+
+/** Searches by vector over one connection. */
+export interface Vectors {
+  /**
+   * The nearest chunks, best first; undefined: the codes of the scope are not all made, and the same call again goes on
+   * making them. With `isLast` it makes all at once.
+   */
+  nearest(
+    place: Place,
+    fingerprint: string,
+    vector: Float32Array,
+    limit: number,
+    isLast?: boolean,
+  ): VectorHit[] | undefined;
+}
+
+interface Partition {
+  readonly codes: CodeList;
+  /** Size that the mean was taken at; undefined while the codes are being made. */
+  sizeAtMean: number | undefined;
+  /** The codes of all rows before this one are made. */
+  madeTo: number;
+  /** Changes up to this one are in the codes. */
+  upTo: number;
+}
+
+/**
+ * Prepares the search for vectors: a scan over the 1-bit codes of a scope, in memory, then exact cosines of the best.
+ * The codes of a scope are made when it is first searched and then follow the changes that the writer notes.
+ */
+export function prepareVectors(db: Connection): Vectors {
+  const selectModel = db
+    .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
+    .pluck();
+  const selectRange = db
+    .prepare<[first: number, last: number, model: number, limit: number], [row: number, value: Buffer]>(
+      "SELECT row, value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
+    )
+    .raw();
+  const selectSome = db
+    .prepare<[number, number, number, number], Buffer>(
+      "SELECT value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
+    )
+    .pluck();
+  const selectOne = db
+    .prepare<[number, number], Buffer>("SELECT value FROM vector WHERE row = ? AND model = ?")
+    .pluck();
+  const selectChanges = db.prepare<[number, number], { number: number; first: number; last: number }>(`
+    SELECT number, first_row AS first, last_row AS last FROM vector_change WHERE number > ? AND scope = ?
+    ORDER BY first_row`);
+  // Each by itself is a look at one end of the table; asked for together they would be a walk through it.
+  const selectLog = db.prepare<[], { oldest: number; newest: number }>(`
+    SELECT ifnull((SELECT min(number) FROM vector_change), 0) AS oldest,
+      ifnull((SELECT max(number) FROM vector_change), 0) AS newest`);
+  const partitions = new Map<string, Partition>();
+
+  /** Undefined: the scope has no vectors of the model. */
+  function partitionOf(
+    { scope, nextSequence }: Place,
+    model: number,
+    isLast: boolean,
+  ): Partition | undefined {
+    const key = `${scope} ${model}`;
+    const log = selectLog.get() ?? { oldest: 0, newest: 0 };
+    let partition = partitions.get(key);
+    partitions.delete(key);
+    const isLost = partition !== undefined && partition.upTo < log.oldest - 1;
+    const grown =
+      partition?.sizeAtMean !== undefined && partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX;
+    if (partition === undefined || isLost || grown) {
+      const { first } = rowsOfScope(scope);
+      const mean = meanOf(first, rowOf(scope, nextSequence), model);
+      if (mean.length === 0) return undefined;
+      const codes = makeCodeList(mean, STORED_BYTES_MAX);
+      partition = { codes, sizeAtMean: undefined, madeTo: first, upTo: log.newest };
+    }
+    if (partition.sizeAtMean === undefined) make(partition, scope, model, isLast);
+    if (partition.sizeAtMean !== undefined && partition.upTo < log.newest)
+      follow(partition, scope, model, log.newest);
+    partitions.set(key, partition);
+    makeRoom();
+    return partition;
+  }
+
+  /** Of the scopes longest unused first. */
+  function makeRoom(): void {
+    let bytes = 0;
+    let storedBytes = 0;
+    for (const { codes } of partitions.values()) {
+      bytes += codes.bytes;
+      storedBytes += codes.storedBytes;
+    }
+    for (const [oldest, { codes }] of partitions) {
+      if (storedBytes > STORED_BYTES_MAX) {
+        storedBytes -= codes.storedBytes;
+        codes.dropStored();
+      }
+      if (bytes <= CODE_BYTES_MAX || partitions.size === 1) continue;
+      partitions.delete(oldest);
+      bytes -= codes.bytes;
+    }
+  }
+
+  /** Makes the next codes. What changes among those already made is in the log, and followed when all are made. */
+  function make(partition: Partition, scope: number, model: number, isLast: boolean): void {
+    const { codes } = partition;
+    const limit = isLast ? -1 : SLICE_VECTORS;
+    let count = 0;
+    for (const [row, value] of selectRange.iterate(partition.madeTo, rowsOfScope(scope).last, model, limit)) {
+      codes.add(row, floats(value), value);
+      partition.madeTo = row + 1;
+      count++;
+    }
+    if (count !== limit) partition.sizeAtMean = Math.max(1, codes.size);
+  }
+
+  function meanOf(first: number, end: number, model: number): Float32Array {
+    const step = Math.max(MEAN_VECTORS_A_PLACE, Math.ceil((end - first) / MEAN_PLACES));
+    let sum = new Float32Array(0);
+    let count = 0;
+    for (let from = first; from < end; from += step) {
+      const values = selectSome.all(from, from + step - 1, model, MEAN_VECTORS_A_PLACE);
+      for (const value of values) {
+        const vector = floats(value);
+        if (count === 0) sum = new Float32Array(vector.length);
+        for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + (vector[at] ?? 0);
+        count++;
+      }
+    }
+    return sum.map((value) => value / Math.max(1, count));
+  }
+
+  function addRange(codes: CodeList, { first, last }: RowRange, model: number): void {
+    for (const [row, value] of selectRange.iterate(first, last, model, -1))
+      codes.add(row, floats(value), value);
+  }
+
+  function follow(partition: Partition, scope: number, model: number, newest: number): void {
+    const changed = merged(selectChanges.all(partition.upTo, scope));
+    partition.codes.removeRanges(changed);
+    for (const range of changed) addRange(partition.codes, range, model);
+    partition.upTo = newest;
+  }
+
+  return {
+    nearest(place, fingerprint, vector, limit, isLast = false) {
+      const { scope, range, rangeChunks, allowed } = place;
+      const model = selectModel.get(fingerprint);
+      if (model === undefined) return [];
+      const count = Math.max(RESCORED_MIN, limit * RESCORED_PER_HIT);
+      const hits: VectorHit[] = [];
+      const add = (row: number): void => {
+        const value = selectOne.get(row, model);
+        if (value !== undefined) hits.push({ row, cosine: dotQuantized(vector, value) });
+      };
+      const base = rowOf(scope, 0);
+      const few = allowed?.within({ first: range.first - base, last: range.last - base }, count);
+      if (few !== undefined && few.length <= count) {
+        for (const sequence of few) add(base + sequence);
+      } else if (rangeChunks <= count && allowed === undefined) {
+        for (const [row, value] of selectRange.iterate(range.first, range.last, model, -1)) {
+          hits.push({ row, cosine: dotQuantized(vector, value) });
+        }
+      } else {
+        const partition = partitionOf(place, model, isLast);
+        if (partition === undefined) return [];
+        const { codes, sizeAtMean } = partition;
+        if (sizeAtMean === undefined) return undefined;
+        const isAllowed = allowed && ((row: number): boolean => allowed.has(row - base));
+        for (const at of codes.nearest(vector, range.first, range.last, count, isAllowed)) {
+          const row = codes.rowAt(at);
+          const cosine = codes.cosineAt(at, vector);
+          if (cosine === undefined) add(row);
+          else hits.push({ row, cosine });
+        }
+      }
+      return hits.sort((a, b) => b.cosine - a.cosine || a.row - b.row).slice(0, limit);
+    },
+  };
+}
+
+/** A stored vector as floats; the array is used again by the next call. */
+function floats(value: Buffer): Float32Array {
+  const dimensions = dimensionsOf(value);
+  if (unpacked.length !== dimensions) unpacked = new Float32Array(dimensions);
+  dequantize(value, unpacked);
+  return unpacked;
+}
+
+let unpacked = new Float32Array(0);
+
+/** Ranges in ascending order, those that touch or overlap made one: consecutive documents are one look-up. */
+function merged(ranges: readonly RowRange[]): RowRange[] {
+  const result: { first: number; last: number }[] = [];
+  for (const { first, last } of ranges) {
+    const before = result.at(-1);
+    if (before !== undefined && first <= before.last + 1) before.last = Math.max(before.last, last);
+    else result.push({ first, last });
+  }
+  return result;
+}

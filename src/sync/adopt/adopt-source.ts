@@ -1,0 +1,579 @@
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ActionContext } from "../actions/context.ts";
+import { observe, topicOf } from "../actions/observe.ts";
+import { listFound, listTwice, type Adoptable, type Found } from "./list.ts";
+import { findOmission } from "./search.ts";
+import { hashUpload, hashUploads, type SizedFile } from "../reconcile-service/uploads.ts";
+import { askPresence } from "../reconcile-service/presence.ts";
+import { readDocument } from "../read/read.ts";
+import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearched } from "../ledger/drift.ts";
+import type { Observed } from "../ledger/files.ts";
+import { applyMoves, findMovesByHash, type Place } from "../pass/moved-files.ts";
+import { inSlices } from "../pass/slices.ts";
+import { isWithin, matchFiles, unsearchedParts, uploadGroups, type Match } from "../plan/adoption.ts";
+import { alterationsOf, lossReason, type AuditedResource } from "../plan/audit.ts";
+import { isSameRoot } from "../plan/brakes.ts";
+import { hasSettings, sameShape } from "../plan/decide.ts";
+import type { KnownFile, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import { followMoves, sameIdentity } from "../plan/moves.ts";
+import { reconcileInSteps } from "../plan/reconcile.ts";
+import type { Rules } from "../rules/rules.ts";
+import { scanSource } from "../scan/scan.ts";
+import { ASKED_AGAIN } from "../ledger/standstill.ts";
+
+/** What adopting a source needs to know of it. */
+export interface AdoptingSource {
+  readonly id: number;
+  readonly root: string;
+  readonly rules: Rules;
+  readonly rulesKey: number;
+}
+
+/** What came of looking for a source's resources at the service. */
+export interface AdoptReport {
+  readonly source: string;
+  /** False: the service has not told the collection's id, so that there is no list yet. */
+  readonly listed: boolean;
+  /** Files whose resource was found with what they hold: nothing is sent for them. */
+  readonly adopted: number;
+  /** Files whose resource was found and that are sent to it. */
+  readonly differing: number;
+  /** Files whose resource the service no longer has. */
+  readonly missing: number;
+  /** Why these must not simply be sent again: they are most. Null where they may. */
+  readonly lost: string | null;
+  /** Resources of the place that no file takes; they are left alone. */
+  readonly surplus: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
+}
+
+/** The same, for the source that does it again. */
+export interface SourceAdoption extends AdoptReport {
+  /** What could not be read, so that its files must look for their resources another time. */
+  readonly unsearched: Unsearched;
+}
+
+export interface AdoptSourceOptions {
+  /** The ledger may be an old one, so its rows are compared with the list as well. */
+  readonly whole: boolean;
+  readonly signal: AbortSignal;
+  /** Some of the files that are to be sent. Default: as a scan finds them. */
+  readonly sample?: readonly ScanEntry[];
+  /** Whether a file is being read or sent: then it looks for nothing. Default: none is. */
+  readonly isBusy?: (path: RelativePath) => boolean;
+}
+
+/** A file that looks for its resource. */
+interface Candidate extends SizedFile {
+  readonly observed: Observed;
+}
+
+/** Files read between two turns of the loop. */
+const READ_AT_ONCE = 32;
+/** Rows written in one transaction. */
+const WRITE_ROWS = 500;
+/** Rows looked through between two turns of the loop. */
+const PAGE_ROWS = 1000;
+const SURPLUS_NAMED = 20;
+
+/**
+ * Lists a source's place and gives its files the resources that are theirs, so that nothing is made a second time and
+ * what is equal is not sent. Whatever another row owns is left alone; nothing is deleted but a resource of ours whose
+ * file turns out to have an older one. Doing it again, after a crash at any point, comes to the same.
+ *
+ * After the first time only files without a resource look for one, in the parts of the folder that could not be read
+ * before: a file that has its resource must not take one that somebody else makes later.
+ */
+export async function adoptSource(
+  context: ActionContext,
+  source: AdoptingSource,
+  { whole, signal, sample, isBusy = () => false }: AdoptSourceOptions,
+): Promise<SourceAdoption> {
+  const { ledger } = context;
+  ledger.flush();
+  const startedMs = context.now();
+  const isAgreedTo = ledger.drift.loss(source.id)?.agreed === true;
+  const found = await (isAgreedTo ? listFound : listTwice)(context, source, signal);
+  if (found === undefined) return { ...NOTHING, source: source.root, listed: false };
+  if (found === "unclear") return hold(context, source, UNCLEAR_LISTS);
+  const shown = new Set(found.shown.map(({ docId }) => docId));
+  /** Why the list seems to leave out resources of these files, which would be made again. */
+  const omissionOf = async (entries: readonly ScanEntry[]): Promise<string | undefined> =>
+    isAgreedTo ? undefined : findOmission(context, source, { shown, entries, signal });
+  if (found.unowned.length === 0 && !whole) {
+    const { entries } =
+      sample === undefined ? await scanSource(source.root, source.rules, { signal }) : { entries: sample };
+    const omission = await omissionOf(entries);
+    if (omission !== undefined) return hold(context, source, omission);
+    await ledger.write(() => {
+      ledger.drift.setRecheck(source.id, recheckOf(context, startedMs, found, []));
+      ledger.drift.setAdopted(source.id, true);
+      ledger.drift.setUnsearched(source.id, NOTHING_UNSEARCHED);
+      ledger.drift.setLoss(source.id, undefined);
+    });
+    return { ...NOTHING, source: source.root };
+  }
+  const { before, entries, seeking, changed, borne, unmatchedRows, goneRows, rows, unreadable } =
+    await findCandidates(context, source, found, { whole, signal, isBusy });
+
+  let confirmed = 0;
+  let differing = 0;
+  const candidates: Candidate[] = [];
+  const read = new Set<number>();
+  const unread = [...unreadable];
+  const topics = new Set(found.unowned.map(({ topic }) => topic));
+  for await (const candidate of readAll(source, entries, context.moved, signal)) {
+    if (!("observed" in candidate)) {
+      // An empty file is no document, and may be one again: a resource of its name stays its own until then.
+      if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
+      continue;
+    }
+    const row = seeking.get(candidate.path);
+    if (row !== undefined) read.add(row.id);
+    const altered = whole && row !== undefined ? found.altered.get(row.id) : undefined;
+    if (row === undefined || altered === undefined) {
+      candidates.push({ ...candidate, hasOther: changed.has(candidate.path) });
+      continue;
+    }
+    // The resource was changed since by the daemon that an old ledger forgot, or by somebody else.
+    const isEqual = isShapedAs(context, row, candidate) && (await holds(context, altered, candidate, signal));
+    confirmed += Number(isEqual);
+    differing += Number(!isEqual);
+    await ledger.write(() => {
+      if (isEqual) ledger.files.agree(row.id, row.docId, withAddress(candidate.observed, altered.url));
+      else ledger.files.setState(row.id, "unsure");
+    });
+  }
+  const unseen = [...unmatchedRows, ...[...seeking.values()].filter(({ id }) => !read.has(id))];
+  const adoptable = [...found.unowned, ...goneRows.flatMap(({ id }) => found.altered.get(id) ?? [])];
+  const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
+  const hashes = await hashUploads(context, uploadGroups(candidates, adoptable, hostsFile), signal);
+  const matched = matchFiles(candidates, adoptable, hashes, {
+    fits,
+    isBorne: (label) => borne.has(label),
+    // A former ledger made what it made before this one began or was put back, and before the resource that a row has by now.
+    isTooYoung: ({ path }, { createdMs }) =>
+      !whole &&
+      createdMs !== undefined &&
+      createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.forgottenMs),
+  });
+  const isUnowned = new Set(found.unowned);
+  const resources = matched.resources.filter((each) => isUnowned.has(each));
+  const files = [...matched.files];
+  const matches: (typeof matched.matches)[number][] = [];
+  for (const match of matched.matches) {
+    // The row's own is deleted for it, and a list also shows what is deleted.
+    const presence = seeking.has(match.file.path)
+      ? await askPresence(context, match.resource, signal)
+      : "there";
+    if (presence === "unanswered" && !isAgreedTo) return hold(context, source, UNANSWERED);
+    if (presence === "there") matches.push(match);
+    else files.push(match.file);
+  }
+  const taken = new Set(matches.map(({ resource }) => resource.docId));
+  const former = new Map(goneRows.filter(({ docId }) => taken.has(docId)).map((row) => [row.docId, row.id]));
+  const questioned = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
+  for (let at = 0; at < questioned.length; at += WRITE_ROWS) {
+    const group = questioned.slice(at, at + WRITE_ROWS);
+    await ledger.write(() => {
+      for (const row of group) question(context, row, found.altered.get(row.id));
+    });
+  }
+  const omission = await omissionOf(
+    files.filter(({ path }) => !seeking.has(path)).map(({ observed }) => observed.entry),
+  );
+  if (omission !== undefined) return hold(context, source, omission);
+  // Rows of a new ledger are few, and look for another resource once only. So theirs come first, with the note that the
+  // comparison has begun: after a crash in between only files without a resource look for one.
+  const ofRows = new Set(whole ? [] : matches.filter(({ file }) => seeking.has(file.path)));
+  if (!whole) {
+    await ledger.write(() => {
+      for (const match of ofRows) adopt(context, source, match);
+      if (before.parts.length === 0)
+        ledger.drift.setUnsearched(source.id, { parts: WHOLE_FOLDER, sinceMs: startedMs });
+    });
+    for (const { file, resource } of ofRows) reportAdopted(context, source, file, resource);
+  }
+  const ofFiles = matches.filter((match) => !ofRows.has(match));
+  for (let at = 0; at < ofFiles.length; at += WRITE_ROWS) {
+    const group = ofFiles.slice(at, at + WRITE_ROWS);
+    await ledger.write(() => {
+      for (const match of group) {
+        const formerRow = former.get(match.resource.docId);
+        if (formerRow !== undefined) ledger.files.remove(formerRow);
+        adopt(context, source, match);
+      }
+    });
+    for (const { file, resource } of group) reportAdopted(context, source, file, resource);
+  }
+  const missing = files.flatMap(({ path }) => (whole ? (seeking.get(path) ?? []) : []));
+  const lost = isAgreedTo
+    ? undefined
+    : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
+  const isFirst = before.parts.length === 0;
+  const unsearched: Unsearched = {
+    parts: unsearchedParts(unread, isFirst ? WHOLE_FOLDER : before.parts),
+    sinceMs: isFirst ? startedMs : before.sinceMs,
+  };
+  await ledger.write(() => {
+    if (lost !== undefined) {
+      // The service was reset as well. When that is settled, the rows are compared once more.
+      ledger.drift.distrust(source.id);
+      ledger.drift.setLoss(source.id, lost);
+      return;
+    }
+    // Only the service's word on the one resource says that it is gone: sending the file finds that out.
+    for (const { id } of missing) ledger.files.setState(id, "unsure");
+    ledger.drift.setLoss(source.id, undefined);
+    // A row whose file could not be read has looked for none of them.
+    const unseenLabels = new Set(unseen.map(({ label }) => label));
+    const left = resources.filter(({ label }) => !unseenLabels.has(label));
+    const recheck = recheckOf(context, unsearched.sinceMs, found, left);
+    const seen = isFirst ? undefined : ledger.drift.recheck(source.id)?.seen;
+    ledger.drift.setRecheck(source.id, { ...recheck, ...(seen && { seen }) });
+    // A folder that was not there, was empty or is another one has yet to be compared; so have the rows of an old ledger.
+    ledger.drift.setAdopted(source.id, !unread.includes(""));
+    ledger.drift.setUnsearched(source.id, unsearched);
+  });
+  const exact = matches.filter(isEqualMatch).length;
+  return {
+    source: source.root,
+    listed: true,
+    unsearched,
+    adopted: confirmed + exact,
+    differing: differing + matches.length - exact,
+    missing: missing.length,
+    lost: lost ?? null,
+    surplus: { count: resources.length, first: firstOf(resources) },
+  };
+}
+
+/** As parts of a folder: all of it. */
+const WHOLE_FOLDER: readonly RelativePath[] = [""];
+
+const NOTHING: Omit<SourceAdoption, "source"> = {
+  listed: true,
+  unsearched: NOTHING_UNSEARCHED,
+  adopted: 0,
+  differing: 0,
+  missing: 0,
+  lost: null,
+  surplus: { count: 0, first: [] },
+};
+
+const UNCLEAR_LISTS = `the service's lists of its documents differ from one moment to the next, so that files would be sent twice; ${ASKED_AGAIN}`;
+
+const UNANSWERED = `the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; ${ASKED_AGAIN}`;
+
+/** More resources than this that the adoption saw and left alone: nothing is then taken for what it did not see. */
+const SEEN_MAX = 10_000;
+
+/** What is compared again when lists have caught up. `left`: resources that were seen and are no file's. */
+function recheckOf(
+  { now }: ActionContext,
+  startedMs: number,
+  { clockOffsetMs }: Found,
+  left: readonly Adoptable[],
+): Recheck {
+  const isOver = left.length > SEEN_MAX;
+  // What the service was still working on could not be compared.
+  const seen = left
+    .filter(({ isUnfinished }) => isUnfinished !== true)
+    .map(({ docId, updatedMs }) => ({ docId, updatedMs }));
+  return {
+    boundMs: isOver ? 0 : startedMs + clockOffsetMs,
+    seen: isOver ? [] : seen,
+    sinceMs: now(),
+    looks: 0,
+    clean: 0,
+  };
+}
+
+/** Nothing is sent for the source until a later attempt, or until a person agrees. */
+async function hold(
+  { ledger }: ActionContext,
+  { id, root }: AdoptingSource,
+  reason: string,
+): Promise<SourceAdoption> {
+  await ledger.write(() => ledger.drift.setLoss(id, reason));
+  return { ...NOTHING, source: root, unsearched: ledger.drift.unsearched(id), lost: reason };
+}
+
+/**
+ * Files that look for a resource: those without one, and rows whose own is in question. Of a ledger that is new those are
+ * all it has, for it made them before it knew of any list; of an old one, rows whose resource is missing or altered. When
+ * it is done again, none of either is in question that is in agreement by now.
+ */
+async function findCandidates(
+  context: ActionContext,
+  source: AdoptingSource,
+  { unowned, sound, altered }: Found,
+  { whole, signal, isBusy }: Required<Omit<AdoptSourceOptions, "sample">>,
+): Promise<{
+  /** Parts that were not searched before; none: this is the first time. */
+  readonly before: Unsearched;
+  readonly entries: readonly ScanEntry[];
+  readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
+  /**
+   * Files that changed since the old ledger saw them, and whose resource did not: they may have been given another one, as
+   * when they became of another kind.
+   */
+  readonly changed: ReadonlySet<string>;
+  /** Titles and descriptions of rows that keep their resource, those that a resource without a row has as well. */
+  readonly borne: ReadonlySet<string>;
+  /** Rows whose resource is not as they say and that have no file at their path to look for another. */
+  readonly unmatchedRows: readonly AcknowledgedFile[];
+  /** Those of them that have no file any more and whose resource was changed: it may be another file's by now. */
+  readonly goneRows: readonly AcknowledgedFile[];
+  /** How many rows the ledger has of files that are not to be deleted. */
+  readonly rows: number;
+  /** Parts of the folder that could not be looked at; "" is all of it. */
+  readonly unreadable: readonly RelativePath[];
+}> {
+  const { ledger } = context;
+  const scan = await scanSource(source.root, source.rules, { signal, onSlice: context.moved });
+  // Another folder than the ledger knows holds other files: an old ledger says so, a new one cannot.
+  const { root } = ledger.sources.get(source.id);
+  const isAgreed = root === undefined || isSameRoot(root, scan.root);
+  if (whole && isAgreed) await followFiles(context, source, scan, signal);
+  const before = ledger.drift.unsearched(source.id);
+  const isAgain = before.parts.length > 0;
+  const mayLook = ({ path }: ScanEntry): boolean =>
+    (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
+  const entries = new Map(scan.entries.filter(mayLook).map((entry) => [entry.path, entry]));
+  const labels = new Set([...unowned, ...altered.values()].map(({ label }) => label));
+  const borne = new Set<string>();
+  const seeking = new Map<string, AcknowledgedFile>();
+  const changed = new Set<string>();
+  const unmatchedRows: AcknowledgedFile[] = [];
+  let rows = 0;
+  const { collection: tier, ownerId } = source.rules.source;
+  for (let afterId = 0; ;) {
+    signal.throwIfAborted();
+    const page = ledger.drift.page({ tier, ownerId }, afterId, PAGE_ROWS);
+    for (const row of page) {
+      if (row.source !== source.id) continue;
+      const isSound = whole && sound.has(row.id);
+      if (row.state === "held" || row.state === "doomed") {
+        if (!isSound) unmatchedRows.push(row);
+        continue;
+      }
+      rows += 1;
+      const isKept =
+        isSound ||
+        (isAgain && (!whole || row.state === "agreed")) ||
+        (whole && altered.has(row.id) && row.state !== "agreed");
+      if (isKept && labels.has(row.label)) borne.add(row.label);
+      if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
+      else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
+      if (isSound && unowned.length > 0 && hasChanged(entries.get(row.path), ledger.files.get(row.id)))
+        changed.add(row.path);
+      else if (isKept) entries.delete(row.path);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_ROWS) {
+      // Files may be taken away for some time, as they are when a disk is not mounted: then they look for theirs when they are back.
+      // A resource too many is no sign of that: as long as files seek, nothing would delete it.
+      const doubted = new Set(
+        ledger.intents.doubts(source.id).map(({ docId, observed }) => docId !== null && observed.label),
+      );
+      const isEmptied = scan.entries.length === 0 && unowned.some(({ label }) => !doubted.has(label));
+      const isThere = scan.root !== undefined && isAgreed && !isEmptied;
+      const unreadable = isThere ? scan.unreadable.map(({ path }) => path) : WHOLE_FOLDER;
+      const there = new Set(scan.entries.map(({ path }) => path));
+      const isGone = ({ id, path, state }: AcknowledgedFile): boolean =>
+        whole &&
+        altered.has(id) &&
+        state !== "held" &&
+        state !== "doomed" &&
+        !there.has(path) &&
+        !isWithin(path, unreadable);
+      const goneRows = unmatchedRows.filter(isGone);
+      const found = {
+        entries: [...entries.values()],
+        seeking,
+        changed,
+        borne,
+        unmatchedRows,
+        goneRows,
+        rows,
+      };
+      return { before, unreadable, ...found };
+    }
+    afterId = last.id;
+    await nextTurn();
+  }
+}
+
+function hasChanged(entry: ScanEntry | undefined, row: KnownFile | undefined): boolean {
+  if (entry === undefined || row === undefined) return false;
+  return !sameIdentity(entry, row) || entry.ctimeMs !== row.ctimeMs;
+}
+
+/**
+ * Gives the rows of an old ledger the names that their files have now, as the next pass would: a row must not be compared
+ * with the file that took its place.
+ */
+async function followFiles(
+  { ledger, moved }: ActionContext,
+  { id, rules, rulesKey }: AdoptingSource,
+  scan: Scan,
+  signal: AbortSignal,
+): Promise<void> {
+  const place: Place = { source: id, rules, ledger, signal, moved };
+  const difference = await inSlices(
+    reconcileInSteps(scan, ledger.files.all(id), { rulesKey }),
+    signal,
+    moved,
+  );
+  const byHash = await findMovesByHash(place, difference.looks, difference.gone);
+  await applyMoves(place, followMoves(difference, difference.looks, byHash));
+  ledger.flush();
+}
+
+/** A file that holds nothing to compare: it could not be read, or is empty, and then what its description stands for is known. */
+interface UnreadFile {
+  readonly path: RelativePath;
+  readonly topic?: string;
+}
+
+async function* readAll(
+  { root, rules, rulesKey }: AdoptingSource,
+  entries: readonly ScanEntry[],
+  moved: () => void,
+  signal: AbortSignal,
+): AsyncGenerator<Candidate | UnreadFile> {
+  for (const [index, entry] of entries.entries()) {
+    signal.throwIfAborted();
+    const readAtMs = Date.now();
+    const read = await readDocument(join(root, entry.path), entry, rules, { signal });
+    moved();
+    // What cannot be read, or changes now, looks for its resource another time.
+    if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
+    if (read.kind === "document") {
+      const topic = topicOf(read.document.recipe.description);
+      if (read.document.sizeBytes === 0) yield { path: entry.path, topic };
+      else yield candidateOf(observe(read.document, rulesKey, readAtMs), topic);
+    }
+    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
+  }
+}
+
+function candidateOf(observed: Observed, topic: string): Candidate {
+  const { entry, shape, title, label, digest, hash, fileUrl: url } = observed;
+  return {
+    path: entry.path,
+    hasOther: false,
+    sizeBytes: entry.sizeBytes,
+    kind: shape.kind,
+    title,
+    topic,
+    label,
+    digest,
+    hash,
+    url,
+    observed,
+  };
+}
+
+/** Whether a row's resource was made as the file is to be now: with the same chunks, in the same place. */
+function isShapedAs({ ledger }: ActionContext, { id }: AcknowledgedFile, { observed }: Candidate): boolean {
+  const row = ledger.files.get(id);
+  return row !== undefined && sameShape(row.shape, observed.shape);
+}
+
+/** Whether a resource holds what the file does. */
+async function holds(
+  { remote }: ActionContext,
+  resource: AuditedResource,
+  { kind, label, digest, hash, url, sizeBytes }: Candidate,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (kind !== "file") {
+    const stored = { storedDigest: null, storedLabel: null };
+    const row = { state: "agreed", kind, label, digest, fileUrl: url ?? null, ...stored } as const;
+    return alterationsOf(row, resource).length === 0;
+  }
+  if (resource.isUnfinished === true) return false;
+  if (resource.label !== label || resource.url === undefined || !remote.hostsFile(resource.url)) return false;
+  return (await hashUpload(remote, resource.url, sizeBytes, signal)) === hash;
+}
+
+/** Runs inside a group commit. */
+function adopt({ ledger }: ActionContext, source: AdoptingSource, match: Match<Candidate, Adoptable>): void {
+  const { file, resource } = match;
+  if (ledger.files.ownsDoc(resource.docId)) return;
+  const { settings } = file.observed.shape;
+  const shape = { ...file.observed.shape, settings: { ...settings, ...resource.settings } };
+  const observed = { ...withAddress(file.observed, resource.url), shape };
+  const state = isEqualMatch(match) ? "agreed" : "unsure";
+  const stored = {
+    ...(resource.label !== observed.label && { label: resource.label }),
+    ...(resource.updatedMs !== undefined && { atMs: resource.updatedMs }),
+  };
+  const row = ledger.files.living(source.id, file.path);
+  if (row === undefined) {
+    ledger.files.insert(source.id, resource.docId, state, observed, stored);
+    if (resource.warning !== undefined) ledger.files.warn(resource.docId, resource.warning);
+    return;
+  }
+  // The file has two now: the one that was found, and the one that its row knew, which is ours to delete.
+  if (row.docId !== null) ledger.intents.delete(source.id, file.path, row.docId);
+  ledger.files.agree(row.id, resource.docId, observed, stored);
+  ledger.files.warn(resource.docId, resource.warning);
+  if (state === "unsure") ledger.files.setState(row.id, state);
+}
+
+/**
+ * An old ledger's row whose file is not at its path, or cannot be read. The file may turn up under another name, or as it
+ * was: then it must not pass for what the service has. Runs inside a group commit.
+ */
+function question(
+  { ledger }: ActionContext,
+  row: AcknowledgedFile,
+  resource: AuditedResource | undefined,
+): void {
+  const found = resource && alterationsOf({ ...row, state: "agreed" }, resource);
+  if (resource !== undefined && found?.every((each) => each === "title or description") === true)
+    ledger.files.relabel(row.id, resource.title, resource.label);
+  else ledger.files.distrust(row.id);
+}
+
+/** Whether nothing is to be sent. Other chunk settings can only be given to a new resource, which the next look makes. */
+function isEqualMatch({ exact, file, resource }: Match<Candidate, Adoptable>): boolean {
+  return exact && resource.isUnfinished !== true && fits(file, resource);
+}
+
+function fits({ observed }: Candidate, { settings }: Adoptable): boolean {
+  return hasSettings(observed.shape, settings);
+}
+
+function withAddress(observed: Observed, url: string | undefined): Observed {
+  return { ...observed, fileUrl: url ?? observed.fileUrl };
+}
+
+function firstOf(resources: readonly Adoptable[]): AdoptReport["surplus"]["first"] {
+  return resources
+    .toSorted((a, b) => (a.title < b.title ? -1 : 1))
+    .slice(0, SURPLUS_NAMED)
+    .map(({ docId, title }) => ({ docId, title }));
+}
+
+function reportAdopted(
+  context: ActionContext,
+  source: AdoptingSource,
+  { path }: Candidate,
+  { docId }: Adoptable,
+): void {
+  context.report({
+    atMs: context.now(),
+    source: source.id,
+    path,
+    from: undefined,
+    docId,
+    action: "adopt",
+    outcome: "done",
+    durationMs: 0,
+    message: undefined,
+  });
+}

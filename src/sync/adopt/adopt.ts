@@ -1,0 +1,216 @@
+import { KbsyncError } from "../../lib/failure.ts";
+import type { ActionContext, Seeker } from "../actions/context.ts";
+import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
+import { kindOfName } from "../document/kinds.ts";
+import { NOTHING_UNSEARCHED } from "../ledger/drift.ts";
+import type { CreateIntent } from "../ledger/intents.ts";
+import { isWithin } from "../plan/adoption.ts";
+import type { Look, RelativePath } from "../plan/model.ts";
+import { parkMs } from "../plan/retry.ts";
+import type { UnderWay } from "../agenda/under-way.ts";
+
+/**
+ * Before a source of a new ledger makes its first resources, its place at the service is listed once: the ledger may be
+ * new because the old one was lost, or an old one may have been put back, and then what is there is adopted.
+ *
+ * The list needs the collection's id, which the bare specification tells only in a create's answer. The first file that
+ * is sent serves for that, alone, and nothing follows it before the list: a made-up resource that asks for the id would
+ * cost a create and a delete more, would be found by searches while it lasts, and would need a crash protocol of its own.
+ * If the file turns out to have a resource already, the older one stays its resource and the new one is deleted.
+ */
+export interface Adoption {
+  /** Whether the place is still to be listed for the first time. */
+  isPending(): boolean;
+  /**
+   * Whether a resource that seems too many may be one that a file is yet to find: it is pending, or a part of the folder
+   * could not be read, and there are doubts from before.
+   */
+  isSeeking(): boolean;
+  /** The same, of a file of this source or of another one of its owner and collection. */
+  isSought(): boolean;
+  /** The folder is another one: its place is to be listed once more. */
+  again(): void;
+  /** Files that are to be sent and wait until the place is listed. */
+  waiting(): number;
+  /**
+   * Of the files to be sent those that may be sent now; the others come again by a look at the whole source. `isWhole`
+   * says that these are the files of such a look.
+   */
+  admit(looks: readonly Look[], isWhole: boolean): Promise<readonly Look[]>;
+}
+
+export interface AdoptionOptions {
+  readonly context: ActionContext;
+  readonly source: AdoptingSource;
+  /** One pass: a list that the service refuses ends it. */
+  readonly once: boolean;
+  readonly signal: AbortSignal;
+  readonly underWay: Pick<UnderWay, "isEmpty" | "has">;
+  /** Most of what an old ledger knows is gone from the service: nothing may be sent until a person agrees. */
+  readonly onLoss: (reason: string) => void;
+  /** Has the whole source looked at. */
+  readonly lookAt: (atMs: number) => void;
+  readonly onWarning: (error: Error) => void;
+}
+
+/** How soon it is tried again to ask for a collection's id. */
+const UNANSWERED_MS = 1000;
+
+/** Opens the adoption of a source. */
+export function openAdoption(options: AdoptionOptions): Adoption {
+  const { context, source, once, signal, underWay, onLoss, lookAt, onWarning } = options;
+  const { ledger, collections, now } = context;
+  /** Parts of the folder that could not be read when the place was listed: what is made of them may be there already. */
+  let unsearched = ledger.drift.unsearched(source.id);
+  let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;
+  /** How often in a row a part of the folder could not be read when the place was listed. */
+  let failures = 0;
+  /** When it is worth another try though no file asks for it. */
+  let failedUntilMs = 0;
+  let refusals = 0;
+
+  const waiting = new Set<RelativePath>();
+  const place = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
+
+  /** Of `others` nothing depends on the list. */
+  const adopt = async (
+    looks: readonly Look[],
+    makes: readonly Look[],
+    others: readonly Look[],
+  ): Promise<readonly Look[]> => {
+    // Of an old ledger the rows are in question as well.
+    const whole = ledger.drift.isDistrusted(source.id);
+    const isBusy = (path: RelativePath): boolean => underWay.has(path);
+    // Two that list at once would both take the same one of equal resources, and leave the other behind.
+    const found = await context.adoptions.run(place, () =>
+      adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
+    );
+    const { adopted, differing, missing, lost } = found;
+    isPending = lost !== null;
+    unsearched = found.unsearched;
+    failures = unsearched.parts.length > 0 ? failures + 1 : 0;
+    failedUntilMs = now() + parkMs(failures);
+    if (lost !== null) {
+      onLoss(lost);
+      return [];
+    }
+    if (adopted + differing + missing === 0) return looks;
+    if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
+    lookAt(now());
+    return others;
+  };
+  /** An empty file looks for a resource of its own description alone, and may stay empty for good. */
+  const isEmptyFile = (part: RelativePath): boolean =>
+    ledger.files.living(source.id, part)?.state === "skipped";
+  /** A resource that a create of that time made may be the one of a file that could not be read since. */
+  const isQuestionable = ({ atMs }: CreateIntent): boolean =>
+    unsearched.parts.includes("") ||
+    (atMs <= unsearched.sinceMs && unsearched.parts.some((part) => !isEmptyFile(part)));
+  const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
+  /** Whether no file is known: such a folder may stay empty for good. */
+  const isEmpty = (): boolean => {
+    const { agreed, unsure } = ledger.sources.get(source.id);
+    return waiting.size === 0 && agreed + unsure === 0;
+  };
+  const seeker: Seeker = {
+    place,
+    seeks: (doubts) => {
+      // A new ledger looks for what is older than every doubt.
+      if (isPending ? !ledger.drift.isDistrusted(source.id) : !doubts.some(isQuestionable)) return false;
+      const isSomewhere = !isPending && !unsearched.parts.includes("");
+      return isSomewhere || !isEmpty();
+    },
+  };
+  context.seekers.add(seeker);
+  signal.addEventListener("abort", () => context.seekers.delete(seeker), { once: true });
+  const isSought = (): boolean => {
+    // The first file of a new ledger may be gone before there was a list: its create stays in doubt, and nothing asks for a list.
+    const isIdle = isPending && !ledger.drift.isDistrusted(source.id) && isEmpty();
+    if (!isIdle && isSeeking()) return true;
+    const doubts = ledger.intents.doubts(source.id);
+    const others = [...context.seekers].filter((each) => each !== seeker && each.place === place);
+    return others.some((each) => each.seeks(doubts));
+  };
+  /** What may be too many is looked at only when nothing looks for its resource any more. */
+  const isAwaited = (): boolean => now() >= failedUntilMs && isSeeking();
+  /** Whether a file may have a resource that no row knows. */
+  const isSearching = (look: Look): boolean =>
+    isMade(look) && (isPending || isWithin(look.entry.path, unsearched.parts));
+  const choose = async (looks: readonly Look[]): Promise<readonly Look[]> => {
+    ledger.flush();
+    const makes = looks.filter(isSearching);
+    const others = isPending ? [] : looks.filter((look) => !isSearching(look));
+    const { agreed, unsure } = ledger.sources.get(source.id);
+    if (makes.length === 0 && (isPending ? agreed + unsure === 0 : !isAwaited())) return looks;
+    // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
+    if (isPending && !underWay.isEmpty()) return [];
+    const { collection } = source.rules.source;
+    const asked = await collections.ask(collection, signal);
+    if (asked.id === undefined && asked.why === "unanswered") {
+      // The gate waits before the next. What is looked at later is no work of one pass, which would end as if all were done.
+      lookAt(once ? now() : now() + UNANSWERED_MS);
+      return others;
+    }
+    if (asked.id === undefined) {
+      const alone = cheapestOf(makes);
+      return looks.filter((look) => look === alone || !isSearching(look));
+    }
+    try {
+      return await adopt(looks, makes, others);
+    } catch (error) {
+      if (once || !(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
+      onWarning(error);
+      refusals += 1;
+      lookAt(now() + parkMs(refusals));
+      return others;
+    }
+  };
+  return {
+    isPending: () => isPending,
+    isSeeking,
+    isSought,
+    again: () => {
+      isPending = true;
+      unsearched = NOTHING_UNSEARCHED;
+    },
+    waiting: () => waiting.size,
+    admit: async (looks, isWhole) => {
+      if (isWhole) waiting.clear();
+      const isDone = !isPending && unsearched.parts.length === 0;
+      if (!isDone) for (const { entry } of looks) waiting.add(entry.path);
+      const admitted = isDone ? looks : await choose(looks);
+      for (const { entry } of admitted) waiting.delete(entry.path);
+      return admitted;
+    },
+  };
+}
+
+/** A person is to know: what was taken over may be another machine's, and those that differ are about to be overwritten. */
+function takenOver({ root, rules }: AdoptingSource, taken: number, differing: number): KbsyncError {
+  const { ownerId } = rules.source;
+  const rest =
+    differing === 0
+      ? "all as they are on disk"
+      : `${differing} of them with another text, which is sent anew`;
+  return new KbsyncError(
+    `the ledger is new, and the service had ${taken} resources of the owner ${ownerId} for files of ${root}: they were taken over, ${rest}`,
+    {
+      code: "taken_over",
+      subject: root,
+      hint: "That is right after a ledger was lost. If another kbsync sends files for this owner, give each source an ownerId of its own: they overwrite each other's.",
+    },
+  );
+}
+
+/** Whether a resource is to be made for it. */
+function isMade({ known }: Look): boolean {
+  return known === undefined || known.docId === null;
+}
+
+/** A text costs one request, an upload two. */
+function cheapestOf(looks: readonly Look[]): Look | undefined {
+  const costOf = ({ entry }: Look): number =>
+    entry.sizeBytes + (kindOfName(entry.path).kind === "content" ? 0 : Number.MAX_SAFE_INTEGER / 2);
+  const least = looks.reduce((cost, look) => Math.min(cost, costOf(look)), Infinity);
+  return looks.find((look) => costOf(look) === least);
+}

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
+import type { Settings } from "../../wire/primitives.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import type { ActionContext, ActionSource } from "../actions/context.ts";
+import { topicOf } from "../actions/observe.ts";
+import { auditedOf, listPlace, settingsOf } from "../reconcile-service/list.ts";
+import type { CreateIntent } from "../ledger/intents.ts";
+import { leaveTravelling, listsAgree, type TravellingCreate } from "../plan/adoption.ts";
+import { alterationsOf, type AuditedResource } from "../plan/audit.ts";
+import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
+import { warningOf } from "../remote/remote.ts";
+
+/** A resource of the list that may become a file's. */
+export interface Adoptable extends AuditedResource {
+  readonly topic: string;
+  readonly settings: Partial<Settings>;
+  /** What of its document the service could not read. */
+  readonly warning: string | undefined;
+}
+
+/** What the list shows of a source's place. */
+export interface Found {
+  /** Resources that no row owned when they were listed. */
+  readonly shown: readonly Adoptable[];
+  readonly isPaged: boolean;
+  readonly clockOffsetMs: number;
+  /** Until when a former ledger may have made resources, by the service's clock, at the latest. */
+  readonly forgottenMs: number;
+  /** Resources that no row owns. */
+  readonly unowned: readonly Adoptable[];
+  /** Rows whose resource is as the row says. */
+  readonly sound: NumberSet;
+  /** Resources that are there and differ, by their row. */
+  readonly altered: ReadonlyMap<number, Adoptable>;
+}
+
+/** Lists before two in a row that show the same must have come. */
+const LISTS_MAX = 4;
+
+/**
+ * Lists a source's place until two lists in a row show the same: one that leaves out resources looks like any other, and
+ * what it leaves out would be made again.
+ */
+export async function listTwice(
+  context: ActionContext,
+  source: Pick<ActionSource, "id" | "rules">,
+  signal: AbortSignal,
+): Promise<Found | "unclear" | undefined> {
+  const { ledger, now, timing } = context;
+  const sinceMs = now();
+  let before = await listFound(context, source, signal);
+  for (let lists = 2; before !== undefined; lists += 1) {
+    // A service without pages may cut off at the limit that it was given.
+    const after = await listFound(context, source, signal, !before.isPaged);
+    if (after === undefined) return undefined;
+    const still = before.shown.filter(
+      ({ docId }) => !ledger.files.ownsDoc(docId) && !ledger.intents.isDeleted(docId),
+    );
+    if (listsAgree(still, after.shown, sinceMs + after.clockOffsetMs)) return after;
+    if (lists >= LISTS_MAX) return "unclear";
+    before = after;
+    await sleep(timing.listAgainMs, undefined, { signal });
+  }
+  return undefined;
+}
+
+/** Lists a source's place once. Undefined as of `listPlace`. */
+export async function listFound(
+  context: ActionContext,
+  { id, rules }: Pick<ActionSource, "id" | "rules">,
+  signal: AbortSignal,
+  isUnlimited = false,
+): Promise<Found | undefined> {
+  const { ledger } = context;
+  const { collection: tier, ownerId } = rules.source;
+  let found = {
+    unowned: [] as Adoptable[],
+    sound: openNumberSet(),
+    altered: new Map<number, Adoptable>(),
+  };
+  const see = (record: ResourceRecord): void => {
+    const resource = adoptableOf(record);
+    const row = ledger.drift.byDoc(record._id);
+    if (row === undefined) {
+      // A list that is behind shows for some time what was deleted.
+      if (!ledger.files.ownsDoc(record._id) && !ledger.intents.isDeleted(record._id))
+        found.unowned.push(resource);
+    } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
+    else found.altered.set(row.id, resource);
+  };
+  const begin = (): ((record: ResourceRecord) => void) => {
+    found = { unowned: [], sound: openNumberSet(), altered: new Map() };
+    return see;
+  };
+  const listed = await listPlace(context, { tier, ownerId, isUnlimited }, begin, signal);
+  if (listed === undefined) return undefined;
+  // Creates come next: should the clock be set before one of them is settled, their times mean something still.
+  ledger.note(() => {
+    ledger.intents.setClockOffset(listed.clockOffsetMs);
+    ledger.drift.noteForgottenOffset(listed.clockOffsetMs);
+  });
+  ledger.flush();
+  const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
+  // The first time, nothing of this source is on its way; what a former process left is for its files to find.
+  const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
+  const unanswered = found.unowned.filter(
+    ({ docId }) => !ledger.files.ownsDoc(docId) && !context.following.has(docId),
+  );
+  const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), listed.clockOffsetMs);
+  return {
+    ...found,
+    unowned,
+    shown: found.unowned,
+    isPaged: listed.isPaged,
+    clockOffsetMs: listed.clockOffsetMs,
+    forgottenMs: ledger.drift.forgottenMs(listed.clockOffsetMs) + CLOCK_SLACK_MS,
+  };
+}
+
+function adoptableOf(record: ResourceRecord): Adoptable {
+  return {
+    ...auditedOf(record),
+    topic: topicOf(record.description),
+    settings: settingsOf(record),
+    warning: warningOf(record),
+  };
+}
+
+/** What is being made; its answer may be on its way. */
+function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCreate {
+  const { label, digest, fileUrl: url, shape } = observed;
+  return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };
+}

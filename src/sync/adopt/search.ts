@@ -1,0 +1,99 @@
+import { join } from "node:path";
+import type { SearchResult } from "../../wire/search.ts";
+import type { ActionContext, ActionSource } from "../actions/context.ts";
+import { readDocument, type SourceDocument } from "../read/read.ts";
+import type { ScanEntry } from "../plan/model.ts";
+import { ASKED_AGAIN } from "../ledger/standstill.ts";
+
+/** Files that are searched for before the others count as new. */
+const SAMPLE = 5;
+const TOP_K = 10;
+/** Characters of a text that are searched for: enough for its own chunk to be among the best. */
+const QUERY_CHARS = 300;
+
+export interface OmissionOptions {
+  /** Ids of the resources that the list showed, those left out that a row owns. */
+  readonly shown: ReadonlySet<string>;
+  /** Files that have no resource by the list. */
+  readonly entries: readonly ScanEntry[];
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Searches the collection for some of the files that have no resource by its list. Returns why the list seems to leave
+ * out resources, for the operator; undefined when nothing was found, or where the service cannot be searched.
+ */
+export async function findOmission(
+  context: ActionContext,
+  source: Pick<ActionSource, "root" | "rules">,
+  { shown, entries, signal }: OmissionOptions,
+): Promise<string | undefined> {
+  const { collection, ownerId } = source.rules.source;
+  const collectionId = context.collections.id(collection);
+  if (collectionId === undefined) return undefined;
+  const step = Math.max(1, Math.floor(entries.length / SAMPLE));
+  const sample = entries.filter((_, index) => index % step === 0).slice(0, SAMPLE);
+  for (const entry of sample) {
+    const read = await readDocument(join(source.root, entry.path), entry, source.rules, { signal });
+    if (read.kind !== "document") continue;
+    const { document } = read;
+    const query = queryOf(document);
+    if (query === "") continue;
+    const where = { collectionId, ownerId };
+    const reply = await context.remote.search({ query, topK: TOP_K, where }, signal);
+    // Without a search there is only the list.
+    if (reply.kind !== "done") return undefined;
+    for (const result of reply.value.results) {
+      const { resourceId } = result.payload;
+      const isElsewhere = result.payload.ownerId !== ownerId || result.payload.collectionId !== collectionId;
+      if (isElsewhere || shown.has(resourceId) || !isOf(document, result)) continue;
+      if (!isTravelling(context, document) && (await isThere(context, resourceId, signal))) {
+        return `the service's list leaves out documents that a search finds, such as that of ${entry.path}, so that files would be sent twice; ${ASKED_AGAIN}`;
+      }
+    }
+  }
+  return undefined;
+}
+
+function queryOf(document: SourceDocument): string {
+  return document.kind === "content"
+    ? textOf(document.content).slice(0, QUERY_CHARS).trim()
+    : document.recipe.title;
+}
+
+/** Whether a search found a document's own text, or, where that is the service's to read, its title. */
+function isOf(document: SourceDocument, { payload }: SearchResult): boolean {
+  if (document.kind !== "content") return payload.title === document.recipe.title;
+  // Our own service repeats the head of a table, and fences, where it parts them.
+  const { content, before = "", after = "" } = payload;
+  const chunk = squeeze(content.slice(before.length, content.length - after.length));
+  return chunk !== "" && squeeze(textOf(document.content)).includes(chunk);
+}
+
+function textOf(content: string | Uint8Array): string {
+  return typeof content === "string"
+    ? content
+    : (JSON.parse(Buffer.from(content).toString("utf8")) as string);
+}
+
+/** A service may store blanks and accents in a form of its own. */
+function squeeze(text: string): string {
+  return text.normalize("NFC").replaceAll(/\s+/g, "");
+}
+
+/** Whether a resource of the same bytes is being made: the list was read before it. */
+function isTravelling({ ledger }: ActionContext, { hash }: SourceDocument): boolean {
+  ledger.flush();
+  return ledger.intents.allOpen().some(({ observed }) => observed.hash === hash);
+}
+
+/** Whether a resource that a search found may exist: this ledger does not know it, and the service does not say that it was deleted. */
+async function isThere(
+  { ledger, remote }: ActionContext,
+  docId: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId)) return false;
+  const reply = await remote.read(docId, signal);
+  return reply.kind !== "done" || !reply.value.isDeleted;
+}

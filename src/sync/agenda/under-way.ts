@@ -1,0 +1,219 @@
+import { type Counted, countedAs } from "./counted.ts";
+import type { Deletion } from "../ledger/intents.ts";
+import type { Look, RelativePath, ScanEntry } from "../plan/model.ts";
+import { sameIdentity } from "../plan/moves.ts";
+import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
+
+/** What of a source is planned and not done: files to be read and sent, and deletes. */
+export interface UnderWay {
+  begin(looks: readonly Look[]): void;
+  beginDeletes(deletions: readonly Deletion[]): void;
+  /** The file's job has ended. Returns the paths to be looked at now: its own, if something happened there since, and those that waited for it. */
+  end(entry: ScanEntry): readonly RelativePath[];
+  /** Has a path looked at when another one's job has ended. False: it has ended already. */
+  lookAfter(busyPath: RelativePath, path: RelativePath): boolean;
+  endDelete(deletion: Deletion): void;
+  has(path: RelativePath): boolean;
+  /** A snapshot that also includes whatever ends until it is closed: a pass decides and begins by this one state. */
+  asOfNow(): BusyPaths;
+  isDeleting(id: number): boolean;
+  /** Something happened at a path that has a job. */
+  outdate(path: RelativePath): void;
+  isOutdated(path: RelativePath): boolean;
+  /** The path's row, if it has one, counts as unsure from here on. */
+  uncount(path: RelativePath): void;
+  /** The file of a path is being read or sent: its row may come to be counted before its job has ended. */
+  travel(path: RelativePath): void;
+  /** Those of which no row counted when they were planned, and that are being read or sent. They are few. */
+  travellers(): Iterable<RelativePath>;
+  /** Files whose row counts as nothing, or as one in agreement. */
+  size(): number;
+  /** How many of them have a row in agreement: an older version of theirs. */
+  agreed(): number;
+  isEmpty(): boolean;
+  /** Of files and deletes. */
+  paths(): Iterable<RelativePath>;
+  /** Whether a file or a delete of this path is under way. */
+  touches(path: RelativePath): boolean;
+}
+
+/** Paths of files under way when the snapshot was taken. Nothing may begin before it is closed. */
+export interface BusyPaths {
+  has(path: RelativePath): boolean;
+  /** Those that had a row when they were planned, as of now. */
+  known(): Iterable<RelativePath>;
+  /**
+   * Where a file with this inode is on its way, or was when the snapshot was taken, under another path: `isSame` decides
+   * whether it was renamed since, and perhaps edited, or its inode number used again. A path whose job has not ended comes first.
+   */
+  otherPath(entry: ScanEntry, isSame: (busy: ScanEntry) => boolean): RelativePath | undefined;
+  /**
+   * Those in the scope of a scan at which it saw another file than is on its way, or none: what happened there may have
+   * given no hint. `seen` are its entries at these paths.
+   */
+  changed(
+    seen: readonly ScanEntry[],
+    inScope: (path: RelativePath) => boolean,
+  ): Steps<readonly RelativePath[]>;
+  close(): void;
+}
+
+/** Nothing is under way. */
+export function openUnderWay(): UnderWay {
+  /** Paths with a job, and what their rows count as. */
+  const busy = new Map<RelativePath, { readonly entry: ScanEntry; counted: Counted }>();
+  const onTheWay = new Set<RelativePath>();
+  const busyFiles = openInodeIndex();
+  /** Busy paths where something happened since. */
+  const stale = new Set<RelativePath>();
+  /** Paths that wait for a busy one. */
+  const waiting = new Map<RelativePath, Set<RelativePath>>();
+  const deleting = new Set<number>();
+  /** Paths of those, and how many each has: two held rows of one path may be deleted together. */
+  const deletingPaths = new Map<RelativePath, number>();
+  /** What has ended, for each that asked for the paths as of a moment. */
+  const ended = new Set<(entry: ScanEntry) => void>();
+  const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
+
+  const remove = (path: RelativePath): void => {
+    const work = busy.get(path);
+    if (work === undefined) return;
+    sizes[work.counted] -= 1;
+    busy.delete(path);
+    onTheWay.delete(path);
+    busyFiles.remove(work.entry);
+  };
+  return {
+    begin: (looks) => {
+      for (const { entry, known } of looks) {
+        const counted = countedAs(known?.state);
+        remove(entry.path);
+        busy.set(entry.path, { entry, counted });
+        sizes[counted] += 1;
+        busyFiles.add(entry);
+      }
+    },
+    beginDeletes: (deletions) => {
+      for (const { id, path } of deletions) {
+        if (deleting.has(id)) continue;
+        deleting.add(id);
+        deletingPaths.set(path, (deletingPaths.get(path) ?? 0) + 1);
+      }
+    },
+    end: (entry) => {
+      remove(entry.path);
+      for (const note of ended) note(entry);
+      const after = [...(waiting.get(entry.path) ?? [])];
+      waiting.delete(entry.path);
+      return stale.delete(entry.path) ? [entry.path, ...after] : after;
+    },
+    lookAfter: (busyPath, path) => {
+      if (!busy.has(busyPath)) return false;
+      waiting.set(busyPath, (waiting.get(busyPath) ?? new Set()).add(path));
+      return true;
+    },
+    endDelete: ({ id, path }) => {
+      if (!deleting.delete(id)) return;
+      const left = (deletingPaths.get(path) ?? 1) - 1;
+      if (left === 0) deletingPaths.delete(path);
+      else deletingPaths.set(path, left);
+    },
+    has: (path) => busy.has(path),
+    asOfNow: () => {
+      const since = new Map<RelativePath, ScanEntry>();
+      const sinceFiles = openInodeIndex();
+      const note = (entry: ScanEntry): void => {
+        since.set(entry.path, entry);
+        sinceFiles.add(entry);
+      };
+      ended.add(note);
+      return {
+        has: (path) => busy.has(path) || since.has(path),
+        *known() {
+          for (const [path, { counted }] of busy) if (counted !== "nothing") yield path;
+        },
+        otherPath: (entry, isSame) => {
+          const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
+          const found = busyFiles.get(entry.ino).find(isOther) ?? sinceFiles.get(entry.ino).find(isOther);
+          return found?.path;
+        },
+        changed: function* (seen, inScope) {
+          const found: RelativePath[] = [];
+          const entries = new Map<RelativePath, ScanEntry>();
+          const taken = [...since.values()];
+          for (const { entry } of busy.values()) taken.push(entry);
+          let items = 0;
+          for (const entry of seen) {
+            if (++items % STEP_ITEMS === 0) yield;
+            entries.set(entry.path, entry);
+          }
+          for (const entry of taken) {
+            if (++items % STEP_ITEMS === 0) yield;
+            if (inScope(entry.path) && !isAsTaken(entry, entries.get(entry.path))) found.push(entry.path);
+          }
+          return found;
+        },
+        close: () => void ended.delete(note),
+      };
+    },
+    isDeleting: (id) => deleting.has(id),
+    outdate: (path) => {
+      if (busy.has(path)) stale.add(path);
+    },
+    isOutdated: (path) => stale.has(path),
+    uncount: (path) => {
+      const work = busy.get(path);
+      if (work?.counted !== "agreed") return;
+      work.counted = "trouble";
+      sizes.agreed -= 1;
+      sizes.trouble += 1;
+    },
+    travel: (path) => {
+      if (busy.get(path)?.counted === "nothing") onTheWay.add(path);
+    },
+    travellers: () => onTheWay,
+    size: () => sizes.nothing + sizes.agreed,
+    agreed: () => sizes.agreed,
+    isEmpty: () => busy.size === 0 && deleting.size === 0,
+    *paths() {
+      yield* busy.keys();
+      yield* deletingPaths.keys();
+    },
+    touches: (path) => busy.has(path) || deletingPaths.has(path),
+  };
+}
+
+/** Files by their inode numbers. Hard links share one; nearly every other file is alone, and costs no list. */
+function openInodeIndex(): {
+  add(entry: ScanEntry): void;
+  remove(entry: ScanEntry): void;
+  get(ino: number): readonly ScanEntry[];
+} {
+  const single = new Map<number, ScanEntry>();
+  const several = new Map<number, readonly ScanEntry[]>();
+  const get = (ino: number): readonly ScanEntry[] => {
+    const only = single.get(ino);
+    return only === undefined ? (several.get(ino) ?? []) : [only];
+  };
+  const set = (ino: number, entries: readonly ScanEntry[]): void => {
+    single.delete(ino);
+    several.delete(ino);
+    const [first] = entries;
+    if (entries.length > 1) several.set(ino, entries);
+    else if (first !== undefined) single.set(ino, first);
+  };
+  return {
+    add: (entry) => set(entry.ino, [...get(entry.ino), entry]),
+    remove: (entry) =>
+      set(
+        entry.ino,
+        get(entry.ino).filter((each) => each !== entry),
+      ),
+    get,
+  };
+}
+
+/** Whether a file is still what it was when it was planned. */
+function isAsTaken(taken: ScanEntry, now: ScanEntry | undefined): boolean {
+  return now !== undefined && sameIdentity(taken, now) && taken.ctimeMs === now.ctimeMs;
+}

@@ -1,0 +1,85 @@
+import { KbsyncError } from "../../lib/failure.ts";
+import type { Parts } from "./parts.ts";
+import type { SourceSync } from "../source/source.ts";
+import { openAudits, type Audits } from "../audit/audit.ts";
+import { LIST_LAG_MS } from "../reconcile-service/list.ts";
+import { openRechecks, type Rechecks } from "../audit/recheck.ts";
+import type { AuditReport } from "../audit/report.ts";
+import { auditWords, scheduleAudits, type AuditSchedule } from "../audit/schedule.ts";
+
+/** The audits of a daemon, and when they are made by themselves. */
+export interface DaemonAudits extends Audits {
+  /** Compares sources again that were adopted. */
+  readonly rechecks: Rechecks;
+  /** Counts what is left of a report's findings when the daemon has done what it could. */
+  settled(report: AuditReport): AuditReport;
+  /** Makes audits from time to time, repairing what is safe. */
+  schedule(isIdle: () => boolean): AuditSchedule;
+}
+
+/** Opens the audits of a daemon. */
+export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSync[]): DaemonAudits {
+  const { context, options, ledger, world, warn } = parts;
+  const lagMs = options.service.listLagMs ?? LIST_LAG_MS;
+  const audits = openAudits({ context, sources, lagMs });
+  const onFailure = (error: unknown): void => {
+    if (!context.signal.aborted) warn(error instanceof Error ? error : new Error(String(error)));
+  };
+  return {
+    ...audits,
+    rechecks: openRechecks({
+      ledger,
+      sources,
+      lagMs,
+      nowMs: context.now,
+      compare: (source, recheck) => audits.recheck(source, recheck),
+      onFailure,
+    }),
+    settled: (report) => ({ ...report, left: report.left + unsettled(parts, sources(), report) }),
+    schedule: (isIdle) =>
+      scheduleAudits({
+        periodMs: options.sync.auditHours * 3_600_000,
+        lastMs: ledger.drift.auditedMs(),
+        nowMs: () => Date.now(),
+        random: world.random,
+        isIdle,
+        audit: () => audits.audit({ repair: true }),
+        onDone: (report) => {
+          ledger.note(() => ledger.drift.setAuditedMs(Date.now()));
+          const warning = warningOf(report);
+          if (warning !== undefined) warn(warning);
+        },
+        onFailure,
+      }),
+  };
+}
+
+/** Findings that were to be put right and are not: the service refused the file, or is still being asked. */
+function unsettled({ ledger }: Parts, sources: readonly SourceSync[], { findings }: AuditReport): number {
+  ledger.flush();
+  const ids = new Map(sources.map(({ id, rules }) => [rules.source.absolutePath, id]));
+  return findings.filter(({ repaired, kind, source, path, docId }) => {
+    if (!repaired) return false;
+    if (kind !== "missing" && kind !== "altered") return ledger.files.ownsDoc(docId);
+    const id = ids.get(source);
+    const row = id === undefined ? undefined : ledger.files.living(id, path);
+    return row !== undefined && row.state !== "agreed";
+  }).length;
+}
+
+/** What a person is told of an audit that found something. */
+function warningOf(report: AuditReport): KbsyncError | undefined {
+  const words = auditWords(report);
+  if (words === undefined) return undefined;
+  const held = report.sources.some(({ lost }) => lost !== null);
+  const left = report.findings.some(({ kind, repaired }) => kind !== "foreign" && !repaired);
+  return new KbsyncError(words, {
+    code: "drift_found",
+    retryable: true,
+    hint: held
+      ? "nothing is sent for a source that lost most of them: see `kbsync status`, and `kbsync approve` to send them again"
+      : left
+        ? "`kbsync verify` names them, `kbsync verify --repair` puts right what was left"
+        : "they are being put right; `kbsync log` names them",
+  });
+}

@@ -1,0 +1,32 @@
+import { relative, sep } from "node:path";
+import { KbsyncError } from "../../lib/failure.ts";
+import type { RelativePath } from "../plan/model.ts";
+
+/** The path below a folder, "" for the folder itself; undefined for one that lies elsewhere. */
+export function belowRoot(root: string, path: string): string | undefined {
+  const below = relative(root, path);
+  return below === ".." || below.startsWith(`..${sep}`) ? undefined : below;
+}
+
+/** `source_unknown`: a folder was named that is no source. */
+export function unknownSource(folder: string, known: readonly string[]): KbsyncError {
+  return new KbsyncError(`${folder} is no source`, {
+    code: "source_unknown",
+    subject: folder,
+    hint: `The sources are: ${known.join(", ") || "none"}.`,
+  });
+}
+
+/** `outside_sources`: a path was named that lies in no source. */
+export function outsideSources(path: string, known: readonly string[]): KbsyncError {
+  return new KbsyncError(`${path} is outside all sources`, {
+    code: "outside_sources",
+    subject: path,
+    hint: `The sources are: ${known.join(", ") || "none"}.`,
+  });
+}
+
+/** Whether a path is at or below another; undefined is the source itself. */
+export function isBelow(path: RelativePath, below: RelativePath | undefined): boolean {
+  return below === undefined || path === below || path.startsWith(`${below}/`);
+}

@@ -1,0 +1,147 @@
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { KbsyncError } from "../../lib/failure.ts";
+import { ledgerFile } from "../ledger/ledger.ts";
+import { openSqlite } from "../ledger/open.ts";
+import { openSources, type RemovedSource, type SourceRow, type Sources } from "../ledger/sources.ts";
+import { changeLedger, chosenSources } from "./offline.ts";
+
+/** What a person agrees to. */
+export interface Approval {
+  readonly source: string;
+  /**
+   * Deletes that were held, or files missing from the folder before which the source stands still; 0 for a word on what
+   * the service has lost, which is sent again.
+   */
+  readonly held: number;
+  readonly reason: string;
+  /** Names exactly this: another one as soon as anything joins what is held, or leaves it. */
+  readonly token: string;
+}
+
+/** Why the resources of a source that left the configuration are kept, in words. */
+export const REMOVED_REASON = "removed from the configuration";
+
+/**
+ * What there is to agree to in these sources: nothing where nothing is held and none stands still. Before a missing
+ * folder a source stands still too, but to that nobody can agree: what will come in its place is not known.
+ */
+export function approvalsOf(
+  sources: Pick<Sources, "heldMark">,
+  rows: readonly (SourceRow | RemovedSource)[],
+): Approval[] {
+  return rows.flatMap((row) => {
+    const { id, path, held, halted, holdReason, haltRoot, haltFiles, lost } = row;
+    const approval = (files: number, reason: string, ...parts: readonly unknown[]): [Approval] => [
+      { source: path, held: files, reason, token: tokenOf(id, files, reason, ...parts) },
+    ];
+    if ("kept" in row) return approval(row.kept, REMOVED_REASON);
+    if (lost !== null) return approval(0, lost);
+    if (halted !== null && haltRoot !== undefined) {
+      const { dev, ino } = haltRoot;
+      return approval(Math.max(held, haltFiles), halted, dev, ino, haltFiles, sources.heldMark(id));
+    }
+    // The reason is words about the same deletes, and may change while these do not.
+    if (held === 0) return [];
+    const reason = holdReason ?? "deletes held before";
+    return [{ source: path, held, reason, token: tokenOf(id, sources.heldMark(id)) }];
+  });
+}
+
+/** Digits of a token: few enough to be typed, and what is held changes in few ways before a person answers. */
+const TOKEN_CHARS = 8;
+
+function tokenOf(...parts: readonly unknown[]): string {
+  return hash("sha256", parts.join(" ")).slice(0, TOKEN_CHARS);
+}
+
+/**
+ * Of these rows those that a token names; all of them without one. Throws `approval_changed` where none is: what is held
+ * is not what the person saw.
+ */
+export function namedBy<R extends SourceRow>(
+  sources: Pick<Sources, "heldMark">,
+  rows: readonly R[],
+  token: string | undefined,
+): readonly R[] {
+  if (token === undefined) return rows;
+  const found = rows.filter((row) => approvalsOf(sources, [row]).some((each) => each.token === token));
+  if (found.length > 0) return found;
+  const now = approvalsOf(sources, rows).map(
+    ({ source, held, reason }) => `${source}: ${held} deletes (${reason})`,
+  );
+  throw new KbsyncError(
+    `nothing was approved: what is held is not what ${token} stands for; it is now ${now.join(", ") || "nothing"}`,
+    {
+      code: "approval_changed",
+      subject: token,
+      hint: "Files may have joined what is held, or come back: `kbsync approve` lists it as it is now, with a new token.",
+    },
+  );
+}
+
+/**
+ * The sources that a person's word is about: the one of that folder, which may have left the configuration, or all that
+ * are in it. To the end of a source that left, only its name or its token agrees. Throws `source_unknown`, `source_missing`
+ * for a folder that is not there, and as `namedBy` does.
+ */
+export function agreeable(
+  sources: Sources,
+  folder: string | undefined,
+  configured: () => readonly SourceRow[],
+  token?: string,
+): readonly (SourceRow | RemovedSource)[] {
+  const removed = sources.removed();
+  const named = removed.find(({ path }) => path === folder);
+  if (named !== undefined) return namedBy(sources, [named], token);
+  const rows = configured();
+  const [row] = rows;
+  if (
+    folder !== undefined &&
+    row !== undefined &&
+    row.halted !== null &&
+    approvalsOf(sources, rows).length === 0
+  ) {
+    throw new KbsyncError(`${folder}: ${row.halted}; to that nobody can agree`, {
+      code: "source_missing",
+      subject: folder,
+      hint: "Bring the folder back; or take the source out of the configuration, and agree then to the end of its resources.",
+    });
+  }
+  const held = rows.filter((each) => approvalsOf(sources, [each]).length > 0);
+  // A token names the source that left as well as its folder does.
+  return namedBy(sources, folder === undefined && token !== undefined ? [...held, ...removed] : held, token);
+}
+
+/** What there is to agree to, as `approveHeld` would find it, with nothing changed; a daemon may run meanwhile. */
+export function heldNow(stateDir: string, folder: string | undefined): Approval[] {
+  const file = ledgerFile(stateDir);
+  if (!existsSync(file)) return [];
+  const db = openSqlite(file, { readonly: true });
+  try {
+    const sources = openSources(db);
+    return approvalsOf(
+      sources,
+      agreeable(sources, folder, () => chosenSources(db, folder)),
+    );
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Notes in the ledger that a person agrees to the deletes that are held, and to the folders as they are now; the next
+ * pass does them. `folder` is a source's, undefined all of them. `token` names what the person saw; without it all that
+ * is held now is agreed to. Returns what was agreed to, which is nothing where nothing is held. Throws `state_locked`
+ * while a daemon works on the state folder, and as `agreeable` does.
+ */
+export function approveHeld(stateDir: string, folder: string | undefined, token?: string): Approval[] {
+  const approvals = changeLedger(stateDir, (db) => {
+    const sources = openSources(db);
+    const rows = agreeable(sources, folder, () => chosenSources(db, folder), token);
+    const agreed = approvalsOf(sources, rows);
+    for (const { id } of rows) sources.approve(id);
+    return agreed;
+  });
+  return approvals ?? [];
+}

@@ -1,0 +1,60 @@
+import { existsSync } from "node:fs";
+import { relative, sep } from "node:path";
+import { ledgerFile } from "../ledger/ledger.ts";
+import { openSqlite } from "../ledger/open.ts";
+import { openSources } from "../ledger/sources.ts";
+
+/** Where a source's resources are found at the service. */
+export interface Place {
+  readonly path: string;
+  readonly ownerId: string;
+  /** Undefined until the service told it: then there is nothing to search. */
+  readonly collectionId: string | undefined;
+}
+
+/** What leads from files to resources and back. */
+export interface Places {
+  readonly sources: readonly Place[];
+  /** The file of a resource: its source's folder and the path below it. Undefined for a foreign resource. */
+  fileOf(docId: string): { readonly source: string; readonly path: string } | undefined;
+  /** The resource of a file given by its absolute path. Undefined where the ledger has none. */
+  docOf(absolutePath: string): string | undefined;
+  close(): void;
+}
+
+/** Opens the ledger of a state folder for look-ups, beside a running daemon. Undefined: there is no ledger yet. */
+export function openPlaces(stateDir: string): Places | undefined {
+  const file = ledgerFile(stateDir);
+  if (!existsSync(file)) return undefined;
+  const db = openSqlite(file, { readonly: true });
+  const sources = openSources(db);
+  const rows = sources.active();
+  const byDoc = db.prepare<[string], { source: string; path: string }>(
+    "SELECT sources.path AS source, files.path FROM files JOIN sources ON sources.id = files.source WHERE doc_id = ?",
+  );
+  const byPath = db
+    .prepare<[number, string], string>(
+      "SELECT doc_id FROM files WHERE source = ? AND path = ? AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')",
+    )
+    .pluck();
+  return {
+    sources: rows.map(({ path, ownerId, tier }) => ({
+      path,
+      ownerId,
+      collectionId: sources.collectionId(tier),
+    })),
+    fileOf: (docId) => byDoc.get(docId),
+    docOf: (absolutePath) => {
+      for (const { id, path } of rows) {
+        const below = relative(path, absolutePath);
+        if (below === "" || below === ".." || below.startsWith(`..${sep}`)) continue;
+        const docId = byPath.get(id, below);
+        if (docId !== undefined) return docId;
+      }
+      return undefined;
+    },
+    close: () => {
+      db.close();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { observe } from "../actions/observe.ts";
+import { readDocument } from "../read/read.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { SourceRow } from "../ledger/sources.ts";
+import { decide } from "../plan/decide.ts";
+import { type ActionKind, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
+import { isBlank } from "../plan/reconcile.ts";
+import type { SourceSync } from "../source/source.ts";
+
+/** What a pass would do, or why it would not. */
+export interface PlannedAction {
+  readonly source: string;
+  /** Empty for the source as a whole. */
+  readonly path: RelativePath;
+  readonly from?: RelativePath;
+  readonly docId?: string;
+  readonly action: Exclude<ActionKind, "touch"> | "discard" | "refuse" | "skip" | "hold" | "halt";
+  readonly reason?: string;
+}
+
+/**
+ * Plans a source as a pass would, reading files but sending and writing nothing. In no order. `row` is the source's as
+ * it would be after a pass. When the signal aborts, the source is stopped and the signal's reason thrown.
+ */
+export async function previewOf(
+  ledger: Ledger,
+  row: SourceRow,
+  source: SourceSync,
+  signal?: AbortSignal,
+): Promise<PlannedAction[]> {
+  signal?.throwIfAborted();
+  const stop = (): void => source.stop();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    return await plan(ledger, row, source, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** The deletes of sources that left the configuration and to whose end a person agreed; `configured` are folders. */
+export function removalsOf(ledger: Ledger, configured: ReadonlySet<string>): PlannedAction[] {
+  return ledger.sources
+    .removed()
+    .filter(({ approved, path }) => approved && !configured.has(path))
+    .flatMap(({ id, path: source }) => {
+      const rows = [...ledger.files.all(id), ...ledger.intents.deletes(id)];
+      return rows.flatMap(({ path, docId }) =>
+        docId === null ? [] : [{ source, path, action: "delete" as const, docId }],
+      );
+    });
+}
+
+async function plan(
+  ledger: Ledger,
+  row: SourceRow,
+  source: SourceSync,
+  signal: AbortSignal | undefined,
+): Promise<PlannedAction[]> {
+  if (row.lost !== null) return [{ source: row.path, path: "", action: "halt", reason: row.lost }];
+  const { looks, refused, skipped, braked } = await source.preview(row);
+  const { reason } = braked;
+  const why = reason === undefined ? {} : { reason };
+  if (braked.halted) return [{ source: row.path, path: "", action: "halt", ...why }];
+
+  const planned: PlannedAction[] = [];
+  const add = (
+    action: PlannedAction["action"],
+    path: RelativePath,
+    more: { from?: RelativePath | undefined; docId?: string | null | undefined; reason?: string } = {},
+  ): void => {
+    const { from, docId, ...words } = more;
+    const origin = from === undefined ? {} : { from };
+    const resource = typeof docId === "string" ? { docId } : {};
+    planned.push({ source: row.path, path, action, ...origin, ...resource, ...words });
+  };
+  for (const each of refused) add("refuse", each.path, { reason: each.reason });
+  for (const { entry, reason: words } of skipped) add("skip", entry.path, { reason: words });
+  for (const look of looks) {
+    signal?.throwIfAborted();
+    const { entry, known, from } = look;
+    const read = await readDocument(join(row.path, entry.path), entry, source.rules);
+    if (read.kind === "skipped") {
+      const action = known !== undefined && known.docId !== null ? "refuse" : "skip";
+      add(action, entry.path, { reason: read.reason });
+    }
+    if (read.kind === "refused") add("refuse", entry.path, { reason: read.reason });
+    if (read.kind === "unreadable") add("refuse", entry.path, { reason: `cannot be read: ${read.code}` });
+    if (read.kind !== "document") continue;
+    const file = known === undefined ? undefined : ledger.files.get(known.id);
+    if (isBlank(read.document.entry, file)) {
+      add("skip", entry.path, { reason: EMPTY_FILE });
+      continue;
+    }
+    const action = decide(observe(read.document, 0, 0), file, from !== undefined);
+    if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
+  }
+  // A path to which another file was moved has a file still: what it had before is an extra resource.
+  const movedTo = new Set(looks.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
+  for (const { path, docId } of braked.deletes)
+    add(movedTo.has(path) ? "discard" : "delete", path, { docId });
+  for (const { path, docId } of braked.held) add("hold", path, { docId, ...why });
+  // Deletes that an earlier process left undone go with the next pass.
+  const leaving = new Set([...braked.deletes, ...braked.held].map(({ id }) => id));
+  for (const { known, from } of looks) if (known !== undefined && from !== undefined) leaving.add(known.id);
+  for (const { path, docId } of ledger.intents.deletes(row.id)) {
+    const living = ledger.files.living(row.id, path);
+    const hasFile = movedTo.has(path) || (living !== undefined && !leaving.has(living.id));
+    add(hasFile ? "discard" : "delete", path, { docId });
+  }
+  return planned;
+}

@@ -1,0 +1,339 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { SyncConfig } from "../../config/schema.ts";
+import { openNumberSet } from "../../lib/number-set.ts";
+import type { Tier } from "../../wire/primitives.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import { openCollections } from "../actions/collections.ts";
+import type { ActionContext } from "../actions/context.ts";
+import { observe } from "../actions/observe.ts";
+import { hashUpload } from "../reconcile-service/uploads.ts";
+import { readDocument } from "../read/read.ts";
+import { openDrift, type AcknowledgedFile, type Drift } from "../ledger/drift.ts";
+import { ledgerFile } from "../ledger/ledger.ts";
+import { openSqlite } from "../ledger/open.ts";
+import { openSources } from "../ledger/sources.ts";
+import { rulesKeyOf } from "../pass/pass.ts";
+import { alterationsOf, type AuditedResource } from "../plan/audit.ts";
+import type { ScanEntry } from "../plan/model.ts";
+import { openPacer } from "../remote/pacer.ts";
+import { openRemote, type ServiceAddress } from "../remote/remote.ts";
+import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
+import { scanSource } from "../scan/scan.ts";
+import { TIMING } from "../plan/timing.ts";
+import { auditedOf, LIST_LAG_MS, listPlace } from "../reconcile-service/list.ts";
+
+/** One file, as it is in three places. */
+export interface ProvenFile {
+  readonly path: string;
+  readonly docId: string | null;
+  /** SHA-256 of the bytes on disk as they were read for this, hex; null when there is no file or it cannot be read. */
+  readonly disk: string | null;
+  /** SHA-256 of the bytes that the service acknowledged, by the ledger. */
+  readonly ledger: string | null;
+  /**
+   * What the service has: of a text the digest of it, and of an uploaded file the SHA-256 of its bytes, fetched for this;
+   * of a link its address. Null when it has nothing.
+   */
+  readonly service: string | null;
+  /** What the service would have to have, in the same terms. */
+  readonly expected: string | null;
+  /**
+   * `waiting`: it is yet to be sent. `leftOut`: it is no file for a knowledge base, or was refused. `notFetched`: the
+   * service does not give the uploaded file back; all else agrees.
+   */
+  readonly verdict: "agrees" | "differs" | "waiting" | "leftOut" | "notFetched";
+  /** Why it does not agree, in words. */
+  readonly reason?: string;
+}
+
+/** What the files of a source come to. */
+export interface ProofSums {
+  readonly files: number;
+  readonly agrees: number;
+  readonly differs: number;
+  readonly waiting: number;
+  readonly leftOut: number;
+  readonly notFetched: number;
+  /** Of those waiting, the ones that were sent so shortly before that a list which lags does not tell of them. */
+  readonly unjudged: number;
+  /** Bytes read from disk for it. */
+  readonly bytes: number;
+  /** Resources of the place that no row owns. */
+  readonly unowned: number;
+}
+
+/** Who takes the proof as it is made: it may be longer than what should be in memory. */
+export interface ProofReader {
+  begin(source: string): void;
+  file(file: ProvenFile): void;
+  end(sums: ProofSums): void;
+}
+
+export interface ProofOptions {
+  readonly stateDir: string;
+  readonly service: ServiceAddress & { readonly listLagMs?: number };
+  readonly sources: readonly WatchedSource[];
+  readonly sync: SyncConfig;
+  readonly signal: AbortSignal;
+}
+
+/** How long a service that does not answer is waited for. */
+const PATIENCE_MS = 30_000;
+/** Files read between two turns of the loop. */
+const READ_AT_ONCE = 32;
+/** Rows looked through between two turns of the loop. */
+const PAGE_ROWS = 1000;
+
+/**
+ * Proves file by file that disk, ledger and service agree: every file is read and hashed now, every resource taken from
+ * the service's list, every upload fetched. Nothing is changed anywhere, so a daemon may run meanwhile; what it is just
+ * sending is `waiting`. Returns whether all agree; undefined when there is no ledger. Throws `service_unreachable`,
+ * `key_refused`, `list_refused`.
+ */
+export async function proveAgreement(
+  options: ProofOptions,
+  reader: ProofReader,
+): Promise<boolean | undefined> {
+  const { stateDir, service, sources: watched, sync, signal } = options;
+  if (!existsSync(ledgerFile(stateDir))) return undefined;
+  const pacer = openPacer({
+    widthMax: sync.concurrency,
+    patienceMs: () => PATIENCE_MS,
+    random: Math.random,
+    onWidth: () => undefined,
+    onTrouble: () => undefined,
+  });
+  const timeoutMs = sync.requestTimeoutMs;
+  const remote = openRemote({ address: service, pacer, connections: 2, timeoutMs, now: Date.now });
+  const db = openSqlite(ledgerFile(stateDir), { readonly: true });
+  try {
+    const rows = openSources(db);
+    const drift = openDrift(db);
+    const configured = new Map<Tier, string>(
+      watched.flatMap(({ collection, collectionId }) =>
+        collectionId === undefined ? [] : [[collection, collectionId] as const],
+      ),
+    );
+    const kept = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
+    const collections = openCollections(kept, remote, configured);
+    const context = { remote, collections, random: Math.random, signal, timing: TIMING };
+    let agrees = true;
+    for (const source of watched) {
+      const row = rows.peek(source.absolutePath, source.ownerId, source.collection);
+      reader.begin(source.absolutePath);
+      const lagMs = service.listLagMs ?? LIST_LAG_MS;
+      const proving = { id: row?.id ?? -1, source, lagMs, signal };
+      const sums = await proveSource(context, drift, proving, (file) => {
+        agrees &&= file.verdict === "agrees" || file.verdict === "leftOut" || file.verdict === "notFetched";
+        reader.file(file);
+      });
+      reader.end(sums);
+    }
+    return agrees;
+  } finally {
+    db.close();
+    pacer.close(new Error("the proof is done"));
+    await remote.close();
+  }
+}
+
+type ProofContext = Pick<ActionContext, "remote" | "collections" | "random" | "signal" | "timing">;
+
+interface Proving {
+  readonly id: number;
+  readonly source: WatchedSource;
+  /** How long the service's list may lag behind its answers. */
+  readonly lagMs: number;
+  readonly signal: AbortSignal;
+}
+
+async function proveSource(
+  context: ProofContext,
+  drift: Drift,
+  { id, source, lagMs, signal }: Proving,
+  onFile: (file: ProvenFile) => void,
+): Promise<ProofSums> {
+  const place = { tier: source.collection, ownerId: source.ownerId };
+  const counts = { agrees: 0, differs: 0, waiting: 0, leftOut: 0, notFetched: 0 };
+  let bytes = 0;
+  let unjudged = 0;
+  const nowMs = Date.now();
+  const recent = new Set(drift.doneSince(drift.lastActivity(), nowMs - lagMs, nowMs).docIds);
+  /** What the list has not, or has otherwise, may be newer than the list. */
+  const judged = (file: ProvenFile): ProvenFile => {
+    if (file.verdict !== "differs" || file.docId === null || !recent.has(file.docId)) return file;
+    unjudged += 1;
+    return { ...file, verdict: "waiting", reason: TOO_NEW };
+  };
+  const tell = (found: ProvenFile): void => {
+    const file = judged(found);
+    counts[file.verdict] += 1;
+    onFile(file);
+  };
+  const held = await whatServiceHolds(context, drift, place);
+  const rules = openRules(source);
+  const scan = await scanSource(source.absolutePath, rules, { signal });
+  const paths = new Set(scan.entries.map(({ path }) => path));
+  for (const [index, entry] of scan.entries.toSorted(byPath).entries()) {
+    signal.throwIfAborted();
+    tell(await proveFile(context, drift, { id, rules, entry, held, signal }));
+    bytes += entry.sizeBytes;
+    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
+  }
+  for (let afterId = 0; ;) {
+    const page = drift.page(place, afterId, PAGE_ROWS);
+    for (const row of page) {
+      if (row.source !== id || paths.has(row.path)) continue;
+      const reason = row.state === "held" ? "the file is gone, and its delete is held" : "the file is gone";
+      const { path, docId, hash: ledger } = row;
+      const has = held.of(row);
+      tell({ path, docId, disk: null, ledger, service: has, expected: null, verdict: "waiting", reason });
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_ROWS) break;
+    afterId = last.id;
+    await nextTurn();
+  }
+  const files = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return { files, ...counts, unjudged, bytes, unowned: held.unowned };
+}
+
+const TOO_NEW = "it was sent a short while ago, and the service's list may lag: it is not judged yet";
+
+/** What the list says of rows. */
+interface Held {
+  /** Whether the resource is there at all, as the row says, or other than that. */
+  resource(row: AcknowledgedFile): "as acknowledged" | AuditedResource | undefined;
+  /** Digest of the text or the address; null when there is none. */
+  of(row: AcknowledgedFile): string | null;
+  /** Address of an uploaded file as the service tells it now. */
+  addressOf(row: AcknowledgedFile): string | undefined;
+  readonly unowned: number;
+}
+
+async function whatServiceHolds(
+  context: ProofContext,
+  drift: Drift,
+  place: Parameters<typeof listPlace>[1],
+): Promise<Held> {
+  let sound = openNumberSet();
+  let altered = new Map<number, AuditedResource>();
+  let addresses = new Map<number, string>();
+  let unowned = 0;
+  const see = (record: ResourceRecord): void => {
+    const resource = auditedOf(record);
+    const row = drift.byDoc(record._id);
+    if (row === undefined) {
+      unowned += 1;
+      return;
+    }
+    if (alterationsOf({ ...row, state: "agreed", storedDigest: null }, resource).length === 0)
+      sound.add(row.id);
+    else altered.set(row.id, resource);
+    // A service on this machine tells them under the port that it has now.
+    if (row.kind === "file" && resource.url !== undefined && resource.url !== row.fileUrl)
+      addresses.set(row.id, resource.url);
+  };
+  await listPlace(context, place, () => {
+    [sound, altered, addresses, unowned] = [openNumberSet(), new Map(), new Map(), 0];
+    return see;
+  });
+  const resource: Held["resource"] = (row) => (sound.has(row.id) ? "as acknowledged" : altered.get(row.id));
+  return {
+    resource,
+    of: (row) => {
+      const has = resource(row);
+      if (has === undefined) return null;
+      const { digest, url } =
+        has === "as acknowledged" ? { digest: row.digest, url: row.fileUrl ?? undefined } : has;
+      return row.kind === "content" ? digest : (url ?? null);
+    },
+    addressOf: (row) => addresses.get(row.id) ?? row.fileUrl ?? undefined,
+    get unowned() {
+      return unowned;
+    },
+  };
+}
+
+async function proveFile(
+  { remote }: ProofContext,
+  drift: Drift,
+  {
+    id,
+    rules,
+    entry,
+    held,
+    signal,
+  }: { id: number; rules: Rules; entry: ScanEntry; held: Held; signal: AbortSignal },
+): Promise<ProvenFile> {
+  const { path } = entry;
+  const row = drift.byPath(id, path);
+  const read = await readDocument(join(rules.source.absolutePath, path), entry, rules, { signal });
+  const facts = { path, docId: row?.docId ?? null, ledger: row?.hash ?? null };
+  const service = row === undefined ? null : held.of(row);
+  if (read.kind !== "document") {
+    const reason =
+      "reason" in read ? read.reason : read.kind === "unreadable" ? read.code : `it is ${read.kind}`;
+    const isLeftOut = (read.kind === "skipped" || read.kind === "refused") && row === undefined;
+    return {
+      ...facts,
+      disk: null,
+      service,
+      expected: null,
+      verdict: isLeftOut ? "leftOut" : "waiting",
+      reason,
+    };
+  }
+  const observed = observe(read.document, rulesKeyOf(rules), Date.now());
+  const disk = observed.hash;
+  const expected =
+    observed.shape.kind === "content"
+      ? observed.digest
+      : observed.shape.kind === "link"
+        ? (observed.fileUrl ?? null)
+        : disk;
+  const told = { ...facts, disk, service, expected };
+  if (row === undefined) {
+    const isEmpty = observed.entry.sizeBytes === 0;
+    return {
+      ...told,
+      verdict: isEmpty ? "leftOut" : "waiting",
+      reason: isEmpty ? "it is empty" : "it has no resource",
+    };
+  }
+  if (row.state !== "agreed") return { ...told, verdict: "waiting", reason: `the ledger says ${row.state}` };
+  if (row.hash !== disk) return { ...told, verdict: "waiting", reason: "the file changed since it was sent" };
+  const has = held.resource(row);
+  if (has === undefined) return { ...told, verdict: "differs", reason: "the service does not have it" };
+  if (has !== "as acknowledged" || row.label !== observed.label)
+    return {
+      ...told,
+      verdict: "differs",
+      reason: "the service has another text, title, description or address",
+    };
+  if (row.kind !== "file")
+    return service === null || row.digest !== observed.digest
+      ? { ...told, verdict: "differs", reason: "the service has another text" }
+      : { ...told, verdict: "agrees" };
+  const address = held.addressOf(row);
+  const fetched =
+    address !== undefined && remote.hostsFile(address)
+      ? await hashUpload(remote, address, entry.sizeBytes, signal)
+      : undefined;
+  if (fetched === undefined)
+    return {
+      ...told,
+      service: null,
+      verdict: "notFetched",
+      reason: "the service does not give the file back",
+    };
+  return fetched === disk
+    ? { ...told, service: fetched, verdict: "agrees" }
+    : { ...told, service: fetched, verdict: "differs", reason: "the uploaded bytes are other ones" };
+}
+
+function byPath(a: ScanEntry, b: ScanEntry): number {
+  return a.path < b.path ? -1 : 1;
+}

@@ -1,0 +1,311 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import PQueue from "p-queue";
+import { openFifo, type Fifo } from "../../lib/fifo.ts";
+import { FIRST_WINDOW, windowAfter, type Window } from "../plan/window.ts";
+
+/**
+ * Runs what only waits, so that others are sent in its place. `wait` is told how many wait so at the moment for each piece of
+ * work that the width allows, at least 1.
+ */
+export type Aside = <T>(wait: (crowd: () => number) => Promise<T>) => Promise<T>;
+
+/** A piece of work that was prepared and may be sent. */
+export interface Send {
+  /** Bytes it holds in memory until it is done. */
+  readonly bytes: number;
+  run(aside: Aside): Promise<void>;
+  /** Called instead of `run` when the queue was stopped before. */
+  drop(): void;
+}
+
+export interface WorkQueueOptions<Job> {
+  /** Jobs of one owner and kind wait in one line; lines share the width. Values are compared as keys of a map. */
+  readonly lineOf: (job: Job) => { readonly owner: unknown; readonly kind: string };
+  /** Bytes that preparing a job may bring into memory. */
+  readonly bytesOf: (job: Job) => number;
+  /** Reads what the jobs need and writes their intents. What needs no sending is left out of the result. */
+  readonly prepare: (jobs: readonly Job[]) => Promise<readonly Send[]>;
+  /** An error that nobody foresaw: the work cannot go on. */
+  readonly onError: (error: unknown) => void;
+  readonly width: number;
+  /** A clock that nobody sets. Default: that of the timers. */
+  readonly elapsedMs?: () => number;
+}
+
+/**
+ * Work waiting for its turn. Jobs are small and lie in lists; only a few at a time are prepared (read into memory)
+ * and become tasks, so that a hundred thousand files cost a list. Of several lines with work, the one with the fewest on
+ * their way goes next. Jobs pushed as `last` run after all others of their owner.
+ */
+export interface WorkQueue<Job> {
+  push(jobs: Iterable<Job>, options?: { readonly last?: boolean }): void;
+  setWidth(width: number): void;
+  /** Starts nothing more; resolves when what was started has ended. */
+  stop(): Promise<void>;
+}
+
+/** Jobs prepared together: they share one transaction for their intents. Reading so many holds the loop for some ms. */
+const BATCH_JOBS = 128;
+/**
+ * So many of a line are prepared ahead of those on their way. A flush to a busy disk takes tens of milliseconds, in which what
+ * is ready must not run out; batches whose intents wait for the same flush share it.
+ */
+const AHEAD_JOBS = 512;
+/** Bytes in memory of all that is prepared or on its way; one larger file goes alone. */
+const BYTES_MAX = 64 * 1024 * 1024;
+/** Bytes of a batch; so many are had by a line that holds nothing even where others have taken all. */
+const BATCH_BYTES_MAX = BYTES_MAX / 4;
+/**
+ * Pieces of work of a line in whose place others are sent: when so many only wait, the line's next ones wait for them. More
+ * would only wait at the service, before what others send. When they come back they are more than the width until as many
+ * others have ended; their connections are no more for that.
+ */
+const ASIDE_MAX = 200;
+
+/** The jobs of one owner and kind, and how far they are. */
+interface Line<Job> {
+  readonly owner: unknown;
+  readonly isLast: boolean;
+  readonly jobs: Fifo<Job>;
+  /** Taken from the jobs to be prepared together, as soon as there is room. */
+  batch: { readonly jobs: readonly Job[]; readonly need: number } | undefined;
+  /** Jobs being read, or whose intents are on their way to the disk. */
+  preparing: number;
+  /** Prepared, and not yet on its way. */
+  readonly ready: Fifo<Send>;
+  running: number;
+  /** Those that only wait. */
+  waiting: number;
+  bytes: number;
+  window: Window;
+}
+
+/**
+ * Opens an empty queue. What runs side by side are lanes, each a task of p-queue that sends one piece of work after
+ * another: a task of its own for every file would cost as much as writing it to the ledger.
+ */
+export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
+  const { lineOf, bytesOf, prepare, onError, elapsedMs = () => performance.now() } = options;
+  let { width } = options;
+  const lanes = new PQueue({ concurrency: width });
+  /** In the order of their turns to be prepared. */
+  let lines: Line<Job>[] = [];
+  const lineBy = new Map<unknown, Map<string, Line<Job>>>();
+  /** Lanes that were added and have not left. */
+  let lanesOpen = 0;
+  /** Pieces of work that only wait. */
+  let waiting = 0;
+  let bytes = 0;
+  let stopped = false;
+  let pump: Promise<void> | undefined;
+  let waiter: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
+
+  /** Resolves when the condition holds; the pump alone waits here, and who stops it once it has ended. */
+  const until = async (isOver: () => boolean): Promise<void> => {
+    if (isOver()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waiter = { isOver, resolve };
+    await promise;
+  };
+  const wake = (): void => {
+    if (waiter === undefined || !waiter.isOver()) return;
+    waiter.resolve();
+    waiter = undefined;
+  };
+
+  const lineFor = (job: Job, isLast: boolean): Line<Job> => {
+    const { owner, kind } = lineOf(job);
+    const ofOwner = lineBy.get(owner) ?? new Map<string, Line<Job>>();
+    lineBy.set(owner, ofOwner);
+    const name = isLast ? "last" : kind;
+    let line = ofOwner.get(name);
+    if (line === undefined) {
+      line = openLine(owner, isLast);
+      ofOwner.set(name, line);
+      lines.push(line);
+    }
+    return line;
+  };
+  const hasJobs = ({ jobs, batch }: Line<Job>): boolean => batch !== undefined || jobs.length() > 0;
+  const fillBatch = (line: Line<Job>): NonNullable<Line<Job>["batch"]> => {
+    if (line.batch !== undefined) return line.batch;
+    const jobs: Job[] = [];
+    let need = 0;
+    while (jobs.length < BATCH_JOBS) {
+      const next = line.jobs.peek();
+      if (next === undefined || (jobs.length > 0 && need + bytesOf(next) > BATCH_BYTES_MAX)) break;
+      need += bytesOf(next);
+      jobs.push(next);
+      line.jobs.shift();
+    }
+    line.batch = { jobs, need };
+    return line.batch;
+  };
+  const hasRoom = (line: Line<Job>, need: number): boolean =>
+    bytes === 0 ||
+    bytes + need <= BYTES_MAX ||
+    (line.bytes === 0 && need <= BATCH_BYTES_MAX && bytes + need <= BYTES_MAX + BATCH_BYTES_MAX);
+  const mayPrepare = (line: Line<Job>): boolean => {
+    if (!hasJobs(line) || line.preparing + line.ready.length() >= AHEAD_JOBS) return false;
+    if (line.isLast && lines.some((other) => other.owner === line.owner && !other.isLast && hasJobs(other)))
+      return false;
+    return hasRoom(line, fillBatch(line).need);
+  };
+  const prepareBatch = async (line: Line<Job>): Promise<void> => {
+    const { jobs, need } = fillBatch(line);
+    line.batch = undefined;
+    const hold = (more: number): void => {
+      bytes += more;
+      line.bytes += more;
+    };
+    line.preparing += jobs.length;
+    hold(need);
+    try {
+      for (const send of await prepare(jobs)) {
+        hold(send.bytes);
+        line.ready.push(send);
+      }
+    } catch (error) {
+      onError(error);
+    }
+    line.preparing -= jobs.length;
+    hold(-need);
+    openLanes();
+    wake();
+  };
+  const waits = (): boolean => !stopped && lines.some(hasJobs);
+  const work = async (): Promise<void> => {
+    while (waits()) {
+      await until(() => stopped || lines.some(mayPrepare));
+      const line = lines.find(mayPrepare);
+      if (stopped || line === undefined) break;
+      // The others have their turns before it.
+      lines = [...lines.filter((each) => each !== line), line];
+      void prepareBatch(line);
+      await nextTurn();
+    }
+  };
+  const ensureWork = (): void => {
+    pump ??= work()
+      .catch(onError)
+      .finally(() => {
+        pump = undefined;
+        if (waits()) ensureWork();
+      });
+  };
+
+  /** How many more of a line may leave; to drop what is left, all. */
+  const mayLeave = ({ ready, running, waiting: aside, window }: Line<Job>): number => {
+    if (stopped) return ready.length();
+    return aside >= ASIDE_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
+  };
+  const nextLine = (): Line<Job> | undefined => {
+    let next: Line<Job> | undefined;
+    for (const line of lines) {
+      if ((next === undefined || line.running < next.running) && mayLeave(line) > 0) next = line;
+    }
+    return next;
+  };
+  const runOrDrop = async (line: Line<Job>, send: Send): Promise<void> => {
+    if (stopped) {
+      send.drop();
+      return;
+    }
+    const leftMs = elapsedMs();
+    // The service took it and works on it in its own time: that tells nothing of how long a request takes.
+    let wentAside = false;
+    line.running += 1;
+    try {
+      await send.run(async (wait) => {
+        wentAside = true;
+        return aside(line, wait);
+      });
+    } finally {
+      if (!wentAside) line.window = windowAfter(line.window, leftMs, elapsedMs(), width);
+      line.running -= 1;
+    }
+  };
+  /** Not while there are more lanes than the width allows; to drop what is left, any will do. */
+  const mayGoOn = (): boolean => stopped || lanesOpen <= lanes.concurrency;
+  /** Sends until nothing may leave. */
+  const lane = async (): Promise<void> => {
+    while (mayGoOn()) {
+      const line = nextLine();
+      const send = line?.ready.shift();
+      if (line === undefined || send === undefined) break;
+      wake();
+      try {
+        await runOrDrop(line, send);
+      } catch (error) {
+        onError(error);
+      }
+      bytes -= send.bytes;
+      line.bytes -= send.bytes;
+      wake();
+      openLanes();
+    }
+    lanesOpen -= 1;
+  };
+  const openLanes = (): void => {
+    if (lanesOpen >= lanes.concurrency) return;
+    let wanted = lanesOpen;
+    for (const line of lines) wanted += mayLeave(line);
+    for (wanted = Math.min(lanes.concurrency, wanted); lanesOpen < wanted; lanesOpen++)
+      lanes.add(lane).catch(onError);
+  };
+  const setConcurrency = (): void => {
+    lanes.concurrency = width + waiting;
+    openLanes();
+  };
+  const aside = async <T>(line: Line<Job>, wait: (crowd: () => number) => Promise<T>): Promise<T> => {
+    const count = (more: number): void => {
+      line.running -= more;
+      line.waiting += more;
+      waiting += more;
+      setConcurrency();
+    };
+    count(1);
+    try {
+      return await wait(() => Math.max(1, waiting / width));
+    } finally {
+      count(-1);
+    }
+  };
+
+  return {
+    push: (jobs, { last: isLast = false } = {}) => {
+      if (stopped) return;
+      for (const job of jobs) lineFor(job, isLast).jobs.push(job);
+      ensureWork();
+      wake();
+    },
+    setWidth: (next) => {
+      width = next;
+      setConcurrency();
+    },
+    stop: async () => {
+      stopped = true;
+      wake();
+      await pump;
+      await until(() => lines.every(({ preparing }) => preparing === 0));
+      openLanes();
+      // What is ready and has not begun passes through without doing anything.
+      await lanes.onIdle();
+    },
+  };
+}
+
+function openLine<Job>(owner: unknown, isLast: boolean): Line<Job> {
+  return {
+    owner,
+    isLast,
+    jobs: openFifo<Job>(),
+    batch: undefined,
+    preparing: 0,
+    ready: openFifo<Send>(),
+    running: 0,
+    waiting: 0,
+    bytes: 0,
+    window: FIRST_WINDOW,
+  };
+}

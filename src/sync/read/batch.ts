@@ -1,0 +1,88 @@
+import type { Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { Rules, WatchedSource } from "../rules/rules.ts";
+import { EXTRACTOR_VERSION } from "./recipe.ts";
+import type { ReadOutcome, SourceDocument } from "./read.ts";
+
+/** Text files of one source that are to be read together. */
+export interface ReadBatch {
+  readonly source: WatchedSource;
+  readonly paths: readonly RelativePath[];
+}
+
+/**
+ * What came of reading them, in few large pieces: between threads every object and string costs about a microsecond, and
+ * a document has dozens.
+ */
+export interface ReadAnswer {
+  /** JSON literals of the texts, one after another, in UTF-8. */
+  readonly texts: Uint8Array;
+  /** Where the text of each file ends in `texts`. One that ends where the one before it did was not read. */
+  readonly ends: Uint32Array;
+  /** Of each file: size, modification and change time, inode. */
+  readonly stats: Float64Array;
+  /** Of each file: hash, digest, title, description. */
+  readonly words: readonly string[];
+}
+
+/** The reading thread's methods. */
+export type ReaderMethods = {
+  /** Does nothing: who asks wants to know that the thread is up. */
+  greet(argument: undefined): void;
+  read(batch: ReadBatch): Promise<ReadAnswer>;
+};
+
+const STATS = 4;
+const WORDS = 4;
+
+/** Packs what was read. Whatever is no text is left out: it is rare, and its reader is told more. */
+export function packBatch(outcomes: readonly (ReadOutcome | undefined)[]): ReadAnswer {
+  const pieces: Buffer[] = [];
+  const ends = new Uint32Array(outcomes.length);
+  const stats = new Float64Array(outcomes.length * STATS);
+  const words: string[] = [];
+  let end = 0;
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome?.kind === "document" && outcome.document.kind === "content") {
+      const { entry, hash, digest, recipe, content } = outcome.document;
+      const piece = typeof content === "string" ? Buffer.from(JSON.stringify(content)) : Buffer.from(content);
+      pieces.push(piece);
+      end += piece.length;
+      stats.set([entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino], index * STATS);
+      words.push(hash, digest, recipe.title, recipe.description);
+    } else words.push("", "", "", "");
+    ends[index] = end;
+  }
+  return { texts: Buffer.concat(pieces), ends, stats, words };
+}
+
+/** The document of the file at `index` of a batch; undefined: it was not read there. */
+export function unpackDocument(
+  { texts, ends, stats, words }: ReadAnswer,
+  index: number,
+  { path }: Pick<ScanEntry, "path">,
+  rules: Rules,
+): SourceDocument | undefined {
+  const start = index === 0 ? 0 : (ends[index - 1] ?? 0);
+  const end = ends[index] ?? start;
+  if (end === start) return undefined;
+  const [sizeBytes = 0, mtimeMs = 0, ctimeMs = 0, ino = 0] = stats.subarray(
+    index * STATS,
+    (index + 1) * STATS,
+  );
+  const [hash = "", digest = "", title = "", description = ""] = words.slice(
+    index * WORDS,
+    (index + 1) * WORDS,
+  );
+  const { collection: tier, ownerId } = rules.source;
+  const recipe: Recipe = {
+    title,
+    description,
+    settings: rules.recipeParts(path).settings,
+    tier,
+    ownerId,
+    kind: "content",
+    extractorVersion: EXTRACTOR_VERSION,
+  };
+  const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino };
+  return { kind: "content", hash, digest, sizeBytes, entry, recipe, content: texts.subarray(start, end) };
+}

@@ -1,0 +1,114 @@
+import { lazyWorker } from "../../lib/lazy-worker.ts";
+import { siblingModule } from "../../lib/sibling.ts";
+import type { ScanEntry } from "../plan/model.ts";
+import type { Rules } from "../rules/rules.ts";
+import { type ReaderMethods, unpackDocument } from "./batch.ts";
+import { isConverted, kindOfName } from "../document/kinds.ts";
+import { readDocument, type ReadOptions, type ReadOutcome, SMALL_BYTES } from "./read.ts";
+
+/** Reads files that are to be sent, each as `readDocument` does. */
+export interface DocumentReader {
+  read(absolutePath: string, entry: ScanEntry, rules: Rules, options?: ReadOptions): Promise<ReadOutcome>;
+  /** Ends the thread, if there is one. What is read after that is read here. */
+  close(): Promise<void>;
+}
+
+/** So many small texts asked for in one turn are worth a thread, whose start costs as much as reading hundreds. */
+const BATCH_FILES_MIN = 48;
+/** A thread that had nothing to read for so long is ended: at rest the daemon holds no memory for it. */
+const IDLE_MS = 5000;
+
+interface Ask {
+  readonly absolutePath: string;
+  readonly entry: ScanEntry;
+  readonly rules: Rules;
+  readonly options: ReadOptions;
+  readonly resolve: (outcome: ReadOutcome | Promise<ReadOutcome>) => void;
+}
+
+/** Reads in the thread of the caller. */
+export function openLocalReader(): DocumentReader {
+  return { read: readDocument, close: async () => Promise.resolve() };
+}
+
+/**
+ * Reads many small texts in a thread of its own, for reading and hashing are a quarter of what sending a file costs the
+ * main one; few files, large ones and what is no text are read here.
+ */
+export function openThreadReader(): DocumentReader {
+  const worker = lazyWorker<ReaderMethods>(siblingModule(import.meta.url, "reader-worker"), "reading");
+  let asks: Ask[] = [];
+  /** Until the thread answers, files are read here, so that nobody waits for its start. */
+  let state: "none" | "starting" | "up" | "closed" = "none";
+  let idle: NodeJS.Timeout | undefined;
+
+  const readHere = ({ absolutePath, entry, rules, options, resolve }: Ask): void =>
+    resolve(readDocument(absolutePath, entry, rules, options));
+  const start = async (): Promise<void> => {
+    state = "starting";
+    try {
+      await worker.call("greet", undefined);
+      if (state === "starting") state = "up";
+    } catch {
+      // Reading goes on here, and the next batch asks for a thread again.
+      if (state === "starting") state = "none";
+    }
+  };
+  const stayUp = (): void => {
+    clearTimeout(idle);
+    idle = setTimeout(() => {
+      state = "none";
+      void worker.close();
+    }, IDLE_MS).unref();
+  };
+  const readThere = async (rules: Rules, batch: readonly Ask[]): Promise<void> => {
+    try {
+      const paths = batch.map(({ entry }) => entry.path);
+      const answer = await worker.call("read", { source: rules.source, paths });
+      for (const [index, ask] of batch.entries()) {
+        const document = unpackDocument(answer, index, ask.entry, rules);
+        if (document === undefined) readHere(ask);
+        else ask.resolve({ kind: "document", document });
+      }
+    } catch {
+      // A thread that died takes nothing with it: what it had not told is read here.
+      if (state === "up") state = "none";
+      for (const ask of batch) readHere(ask);
+    }
+  };
+  const flush = (): void => {
+    const batch = asks;
+    asks = [];
+    const isWorthIt = batch.length >= BATCH_FILES_MIN && state !== "closed";
+    if (isWorthIt) {
+      if (state === "none") void start();
+      stayUp();
+    }
+    if (!isWorthIt || state !== "up") {
+      for (const ask of batch) readHere(ask);
+      return;
+    }
+    for (const [rules, group] of Map.groupBy(batch, (ask) => ask.rules)) void readThere(rules, group);
+  };
+
+  return {
+    read: async (absolutePath, entry, rules, options = {}) => {
+      const named = kindOfName(entry.path);
+      const isSmallText =
+        entry.sizeBytes <= SMALL_BYTES &&
+        entry.link === undefined &&
+        named.kind === "content" &&
+        !isConverted(named);
+      if (!isSmallText) return readDocument(absolutePath, entry, rules, options);
+      return new Promise((resolve) => {
+        asks.push({ absolutePath, entry, rules, options, resolve });
+        if (asks.length === 1) queueMicrotask(flush);
+      });
+    },
+    close: async () => {
+      state = "closed";
+      clearTimeout(idle);
+      await worker.close();
+    },
+  };
+}

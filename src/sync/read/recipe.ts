@@ -1,0 +1,56 @@
+import { oneLine } from "../../lib/one-line.ts";
+import { DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX } from "../../wire/resource.ts";
+import type { DocumentKind, Recipe, RelativePath } from "../plan/model.ts";
+import type { Rules } from "../rules/rules.ts";
+import type { Naming } from "../document/title.ts";
+
+/**
+ * Raise it when reading the same bytes gives another title, description, kind or text than before: every resource is
+ * then compared anew and, where it differs, updated. A faster way to the same result leaves it alone.
+ */
+export const EXTRACTOR_VERSION = 1;
+
+/** The same for documents whose text is taken out of them and sent as Markdown; no other file is concerned by it. */
+export const CONVERTER_VERSION = 6;
+
+/**
+ * The recipe of a document: what the text calls itself, dressed by the templates of the rules. A title or description
+ * that comes out empty is the path, for a service wants both.
+ */
+export function composeRecipe(
+  path: RelativePath,
+  kind: DocumentKind,
+  naming: Naming,
+  rules: Rules,
+  extractorVersion = EXTRACTOR_VERSION,
+): Recipe {
+  const parts = rules.recipeParts(path);
+  const ownTitle = oneLine(naming.title ?? "") || path;
+  const fill = (template: string): string =>
+    template.replaceAll(/\{(path|name|title)\}/g, (_, word: string) => {
+      if (word === "path") return path;
+      return word === "name" ? path.slice(path.lastIndexOf("/") + 1) : ownTitle;
+    });
+
+  const title = parts.title === undefined ? ownTitle : oneLine(fill(parts.title)) || path;
+  const description = (
+    parts.description === undefined ? (naming.description ?? "") : fill(parts.description)
+  ).trim();
+  const { collection, ownerId } = rules.source;
+  return {
+    title: bounded(title, TITLE_CHARS_MAX),
+    description: bounded(description || path, DESCRIPTION_CHARS_MAX),
+    settings: parts.settings,
+    tier: collection,
+    ownerId,
+    kind,
+    extractorVersion,
+  };
+}
+
+/** Cut to at most `charsMax` UTF-16 units, never through a character. */
+function bounded(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text.toWellFormed();
+  const cut = text.slice(0, charsMax);
+  return (/[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut).trimEnd().toWellFormed();
+}

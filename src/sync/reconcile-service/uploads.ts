@@ -1,0 +1,58 @@
+import { createHash } from "node:crypto";
+import type { ActionContext } from "../actions/context.ts";
+import type { AdoptableResource, AdoptingFile, UploadGroup } from "../plan/adoption.ts";
+
+/** An uploaded file and the size that its bytes must have at the service. */
+export interface SizedFile extends AdoptingFile {
+  readonly sizeBytes: number;
+}
+
+/** Files of one title and description that differ in size are few; each size may cost a download of every resource. */
+const SIZES_MAX = 4;
+
+/**
+ * Fetches what may be an upload of ours and hashes it as it comes. Returns the hash by resource, for those of a size that
+ * a file has; what the service does not give is left out.
+ */
+export async function hashUploads(
+  { remote }: ActionContext,
+  groups: readonly UploadGroup<SizedFile, AdoptableResource>[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const hashes = new Map<string, string>();
+  for (const { files, resources } of groups) {
+    const sizes = [...new Set(files.map(({ sizeBytes }) => sizeBytes))].slice(0, SIZES_MAX);
+    for (const { docId, url } of resources) {
+      for (const sizeBytes of sizes) {
+        const hash = url === undefined ? undefined : await hashUpload(remote, url, sizeBytes, signal);
+        if (hash === undefined) continue;
+        hashes.set(docId, hash);
+        break;
+      }
+    }
+  }
+  return hashes;
+}
+
+/** SHA-256 in hex of an uploaded file; undefined when the service does not give one of that size. */
+export async function hashUpload(
+  remote: Pick<ActionContext["remote"], "download">,
+  url: string,
+  sizeBytes: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (let tries = 1; ; tries += 1) {
+    const digest = createHash("sha256");
+    const sink = (piece: Buffer): Promise<void> => {
+      digest.update(piece);
+      return Promise.resolve();
+    };
+    const reply = await remote.download(url, sizeBytes, sink, signal);
+    if (reply.kind === "done") return digest.digest("hex");
+    // The gate has waited; a file host that fails on one file again and again does not give it.
+    if (reply.kind !== "later" || (reply.blame === "request" && tries >= TRIES_MAX)) return undefined;
+  }
+}
+
+/** Failed downloads of one file before it counts as not given. */
+const TRIES_MAX = 3;

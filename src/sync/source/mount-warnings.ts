@@ -1,0 +1,62 @@
+import { KbsyncError } from "../../lib/failure.ts";
+import type { RelativePath, Unreadable } from "../plan/model.ts";
+import type { Rules } from "../rules/rules.ts";
+import { UNMOUNTED } from "../rules/sub-mounts.ts";
+
+/** A mount below a source that is not as it was: nothing below it is sent or deleted. */
+export interface MountTrouble {
+  readonly path: RelativePath;
+  readonly reason: string;
+  /** What a person can do, in a sentence. */
+  readonly remedy: string;
+}
+
+/** The mounts of a source that are not as they were, of those that its rules let in. */
+export function mountTroubles({
+  mounts,
+  entersFolder,
+  wants,
+}: Pick<Rules, "mounts" | "entersFolder" | "wants">): readonly MountTrouble[] {
+  return (mounts?.closed() ?? [])
+    .filter(({ path }) => entersFolder(path).wanted || wants(path).wanted)
+    .map(({ path, code }) => ({ path, reason: reasonOf(code), remedy: remedyOf(path, code) }));
+}
+
+/** Warns once of each mount below a source that is not as it was, and again when that was over meanwhile. */
+export function openMountWarnings(
+  { source, entersFolder, wants }: Pick<Rules, "source" | "entersFolder" | "wants">,
+  onWarning: (error: Error) => void,
+): (closed: readonly Unreadable[]) => void {
+  let warned: ReadonlySet<string> = new Set();
+  return (closed) => {
+    const current = new Set<string>();
+    for (const { path, code } of closed) {
+      if (!entersFolder(path).wanted && !wants(path).wanted) continue;
+      const key = `${code} ${path}`;
+      current.add(key);
+      if (!warned.has(key)) onWarning(mountChanged(`${source.absolutePath}/${path}`, code));
+    }
+    warned = current;
+  };
+}
+
+function mountChanged(path: string, code: string): KbsyncError {
+  return new KbsyncError(`${path}: ${reasonOf(code)}; its documents stay as they are at the service`, {
+    code: "mount_changed",
+    subject: path,
+    retryable: true,
+    hint: "It goes on by itself when the mount is as it was. If that is to stay so, leave the folder out with `exclude`: its documents are deleted then.",
+  });
+}
+
+function reasonOf(code: string): string {
+  return code === UNMOUNTED
+    ? "what was mounted there is not mounted any more"
+    : "something is mounted over it that holds other files than before";
+}
+
+function remedyOf(path: RelativePath, code: string): string {
+  const glob = `${path.replaceAll(/[\\*?[\]{}()!+@]/g, String.raw`\$&`)}/**`;
+  const back = code === UNMOUNTED ? "mount it again" : "unmount that";
+  return `${back} and it goes on by itself; to delete its documents, add ${JSON.stringify(glob)} to the source's \`exclude\` and start kbsync anew: \`kbsync approve\` does not act on it`;
+}

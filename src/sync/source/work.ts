@@ -1,0 +1,129 @@
+import { basename } from "node:path";
+import type { Prepared } from "../actions/prepare.ts";
+import type { Activity } from "../ledger/activity.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { kindOfName } from "../document/kinds.ts";
+import { openQueue, type Aside, type Send, type WorkQueue } from "../queue/queue.ts";
+import type { Job } from "./source.ts";
+
+/** Of the work found so far in this run. */
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  /** Of those done, the ones for which something was sent: a file that was only touched is looked at, no more. */
+  readonly sent: number;
+  /** Of those done, the ones that the service refused, or that could not be read: they are no changes. */
+  readonly failed: number;
+  /** Bytes of the files done. */
+  readonly bytes: number;
+}
+
+/** The daemon's queue: jobs of all sources, read and written down together, then sent side by side. */
+export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {
+  progress(): Progress;
+  /** What became of a job, as it is reported before the job ends. */
+  reported(activity: Pick<Activity, "source" | "path" | "docId" | "action" | "outcome">): void;
+}
+
+export interface WorkOptions {
+  readonly ledger: Ledger;
+  readonly width: number;
+  readonly onError: (error: unknown) => void;
+  /** Nothing more can be done; jobs only pass through. */
+  readonly isBroken: () => boolean;
+}
+
+/** Opens the queue. */
+export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Work {
+  let done = 0;
+  let total = 0;
+  let sent = 0;
+  let failed = 0;
+  let bytes = 0;
+  /** Jobs that were reported as failed and have not ended. */
+  const failing = new Set<string>();
+
+  const finish = (job: Job, wasSent = false): void => {
+    done += 1;
+    if (failing.delete(keyOf(job))) failed += 1;
+    else if (wasSent) sent += 1;
+    // What is reported outside of a job has no end that would take it out.
+    if (done === total) failing.clear();
+    if (job.kind === "look") bytes += job.look.entry.sizeBytes;
+    job.source.done(job);
+  };
+  const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
+    bytes: bytesHeld,
+    run: async (aside: Aside) => {
+      // A job that threw is not done: the work cannot go on, and status still counts its file as waiting.
+      await run(aside);
+      finish(job, true);
+    },
+    drop: () => drop?.(),
+  });
+  type LookJob = Extract<Job, { kind: "look" }>;
+  const prepareOf = async (job: Job): Promise<Prepared | undefined> =>
+    job.kind === "look" && !isBroken() ? job.source.prepare(job.look) : undefined;
+
+  const queue = openQueue<Job>({
+    width,
+    onError,
+    lineOf: (job) => ({
+      owner: job.source,
+      kind: job.kind === "look" ? paceOf(job.look.entry.path) : "delete",
+    }),
+    bytesOf: (job) => (job.kind === "look" ? job.look.entry.sizeBytes : 0),
+    prepare: async (jobs) => {
+      const prepared = await Promise.all(jobs.map(prepareOf));
+      const sends: Send[] = [];
+      const ready: { readonly job: LookJob; readonly work: Prepared }[] = [];
+      for (const [index, job] of jobs.entries()) {
+        const work = prepared[index];
+        if (job.kind === "delete") sends.push(sendOf(job, 0, () => job.source.delete(job.deletion)));
+        else if (work === undefined) finish(job);
+        else ready.push({ job, work });
+      }
+      if (ready.length === 0) return sends;
+      // From here on each intent is on disk before its request can leave.
+      await ledger.write(() => {
+        for (const { job, work } of ready) {
+          const { run, drop } = job.source.depart(work);
+          sends.push(sendOf(job, work.bytes, run, drop));
+        }
+      });
+      return sends;
+    },
+  });
+
+  return {
+    setWidth: (next) => queue.setWidth(next),
+    stop: () => queue.stop(),
+    push: (jobs, how) => {
+      const list = [...jobs];
+      total += list.length;
+      queue.push(list, how);
+    },
+    progress: () => ({ done, total, sent, failed, bytes }),
+    reported: ({ source, path, docId, action, outcome }) => {
+      if (outcome !== "refused" && outcome !== "parked") return;
+      failing.add(action === "delete" ? deleteKey(docId ?? "") : lookKey(source, path));
+    },
+  };
+}
+
+/** A scan takes the service minutes, a text an instant: neither waits behind the other. */
+function paceOf(path: string): "text" | "document" {
+  return kindOfName(basename(path)).kind === "content" ? "text" : "document";
+}
+
+function keyOf(job: Job): string {
+  return job.kind === "look" ? lookKey(job.source.id, job.look.entry.path) : deleteKey(job.deletion.docId);
+}
+
+function lookKey(source: number, path: string): string {
+  return `look ${source} ${path}`;
+}
+
+function deleteKey(docId: string): string {
+  return `delete ${docId}`;
+}

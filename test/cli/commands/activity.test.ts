@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { activityLine, withFolder } from "../../../src/cli/commands/activity.ts";
+
+const renamed = {
+  atMs: 0,
+  source: "/home/docs",
+  path: "b.md",
+  from: "a.md",
+  docId: "d",
+  action: "move",
+  outcome: "done",
+  durationMs: 1,
+  message: undefined,
+} as const;
+
+it("tells a file by its path in the source where there is one source", () => {
+  expect(activityLine(withFolder(renamed, 1))).toMatch(/ move {6}a\.md -> b\.md\n$/);
+});
+
+it("tells a file by its whole path where there are several sources", () => {
+  expect(activityLine(withFolder(renamed, 2))).toMatch(
+    / move {6}\/home\/docs\/a\.md -> \/home\/docs\/b\.md\n$/,
+  );
+});
+
+it("leaves what is about a source as a whole as it is", () => {
+  expect(withFolder({ source: "/home/docs", path: "" }, 2)).toEqual({ source: "/home/docs", path: "" });
+});

@@ -1,0 +1,162 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Context } from "../../../src/cli/output/context.ts";
+import { askAll } from "../../../src/cli/commands/interview.ts";
+import { buildProgram } from "../../../src/cli/program.ts";
+import { loadConfig, parseConfig } from "../../../src/config/load.ts";
+import { configText, type Wishes } from "../../../src/config/template.ts";
+
+const wishes: Wishes = {
+  folders: ["/srv/docs", "/srv/more docs"],
+  collection: "moderate",
+  ownerId: undefined,
+  service: { embedded: true, port: 7500 },
+  stateDir: undefined,
+  schema: undefined,
+};
+
+describe("the configuration that is written", () => {
+  it("says what was wished for", () => {
+    const config = parseConfig(configText(wishes), "x");
+    expect(config.sources.map(({ path, collection }) => ({ path, collection }))).toEqual([
+      { path: "/srv/docs", collection: "moderate" },
+      { path: "/srv/more docs", collection: "moderate" },
+    ]);
+    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 7500 });
+  });
+
+  it("names every key of its parts, with its meaning in front", () => {
+    const lines = configText(wishes).split("\n");
+    const keys = ["settings", "include", "exclude", "rules", "maxFileBytes", "settleMs", "trashDays", "ocr"];
+    for (const key of [...keys, "reranker", "port", "stateDir"]) {
+      const at = lines.findIndex((line) => line.includes(`// "${key}": `));
+      expect({ key, before: lines[at - 1] }).toEqual({ key, before: expect.stringMatching(/^ +\/\/ [^"]/) });
+    }
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(140);
+  });
+
+  it("is valid with every comment of a key taken as a setting", () => {
+    const text = configText({ ...wishes, folders: ["/srv/docs"] }).replaceAll(/^( +)\/\/ (?=")/gm, "$1");
+    const config = parseConfig(text, "x");
+    expect(config.sources[0]).toMatchObject({ ownerId: "my-documents" });
+    expect(config.metrics).toEqual({ host: "127.0.0.1", port: 9464 });
+  });
+
+  it("may be of a hosted service", () => {
+    const service = {
+      apiUrl: "https://kb.example",
+      dbUrl: "https://db.example",
+      resourcesUrl: "https://kb.example",
+      pauthkeyFile: undefined,
+    };
+    const { pauthkeyFile: _, ...expected } = service;
+    const text = configText({ ...wishes, service, ownerId: "me", stateDir: "/s" });
+    expect(parseConfig(text, "x")).toMatchObject({
+      service: expected,
+      stateDir: "/s",
+      sources: [{ ownerId: "me" }, { ownerId: "me" }],
+    });
+  });
+});
+
+describe("kbsync init", () => {
+  let cwd: string;
+  let said: string;
+  beforeEach(() => {
+    cwd = mkdtempSync(join(tmpdir(), "kbsync-init-"));
+    mkdirSync(join(cwd, "docs"));
+    said = "";
+  });
+  afterEach(() => rmSync(cwd, { recursive: true }));
+
+  const init = async (...args: readonly string[]): Promise<void> => {
+    const context: Context = {
+      stdout: { write: (text) => void (said += text), draw: () => undefined, isTTY: false, columns: 80 },
+      stderr: { write: () => undefined },
+      stderrIsTTY: false,
+      env: {},
+      cwd,
+      signal: new AbortController().signal,
+      nowMs: Date.now,
+      exitCode: 0,
+    };
+    await buildProgram(context).parseAsync(["init", ...args], { from: "user" });
+  };
+  const file = (): string => join(cwd, "kbsync.config.json");
+
+  it("writes what every command then reads, and says how to go on", async () => {
+    await init("docs", "--collection", "high_accuracy", "--port", "0", "--state-dir", "state");
+    const config = loadConfig({ cwd, env: {} });
+    expect(config.sources).toMatchObject([{ absolutePath: join(cwd, "docs"), collection: "high_accuracy" }]);
+    expect(config.stateDir).toBe(join(cwd, "state"));
+    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 0 });
+    expect(said).toContain(`wrote ${file()}\n`);
+    expect(said).toContain("kbsync up");
+    // Nothing is left of how it was written.
+    expect(readdirSync(cwd).toSorted()).toEqual(["docs", "kbsync.config.json"]);
+  });
+
+  it("never writes over a configuration unless it is told to", async () => {
+    writeFileSync(file(), "{}");
+    await expect(init("docs")).rejects.toMatchObject({ code: "usage", subject: file() });
+    expect(readFileSync(file(), "utf8")).toBe("{}");
+    await init("docs", "--force");
+    expect(loadConfig({ cwd, env: {} }).sources).toHaveLength(1);
+  });
+
+  it.each([
+    ["a folder that is not there", ["gone"], "source_unusable"],
+    ["folders that overlap", ["docs", "."], "source_overlap"],
+    ["no folder and no terminal", [], "usage"],
+    ["half of a hosted service", ["docs", "--db-url", "https://db.example"], "usage"],
+    ["a port of a hosted service", ["docs", "--api-url", "https://kb.example", "--port", "1"], "usage"],
+    ["an address that is none", ["docs", "--api-url", "kb.example"], "config_invalid"],
+    ["a place that cannot be written", ["docs", "-c", "no/such/folder/x.json"], "config_unreadable"],
+  ])("refuses %s and writes nothing", async (_name, args, code) => {
+    await expect(init(...args)).rejects.toMatchObject({ code });
+    expect(readdirSync(cwd)).toEqual(["docs"]);
+  });
+
+  it("asks for the rest, and again where an answer makes no sense", async () => {
+    const answers = ["gone", "docs", "docs", "", "best", "fastest", "maybe", "here", "70000", "7600"];
+    const told: string[] = [];
+    const ask = async (): Promise<string> => answers.shift() ?? "no more answers";
+    const found = await askAll({ ...wishes, folders: [] }, ask, (words) => told.push(words), cwd);
+    expect(found).toMatchObject({
+      folders: [join(cwd, "docs")],
+      collection: "fastest",
+      service: { embedded: true, port: 7600 },
+    });
+    expect(told).toEqual([
+      `${join(cwd, "gone")} is no folder`,
+      `${join(cwd, "docs")} is named already`,
+      "expected one of fastest, moderate, high_accuracy",
+      "expected here or hosted",
+      "expected a whole number from 0 to 65535",
+    ]);
+  });
+
+  it("asks for the addresses of a hosted service", async () => {
+    const answers = [
+      "docs",
+      "",
+      "",
+      "hosted",
+      "ftp://x",
+      "https://kb.example/",
+      "https://db.example",
+      "",
+      "key",
+    ];
+    const ask = async (): Promise<string> => answers.shift() ?? "no more answers";
+    const { service } = await askAll({ ...wishes, folders: [] }, ask, () => undefined, cwd);
+    expect(service).toEqual({
+      apiUrl: "https://kb.example",
+      dbUrl: "https://db.example",
+      resourcesUrl: "https://kb.example",
+      pauthkeyFile: join(cwd, "key"),
+    });
+  });
+});

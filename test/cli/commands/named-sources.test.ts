@@ -1,0 +1,89 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Context } from "../../../src/cli/output/context.ts";
+import { syncedSources, tellOthers } from "../../../src/cli/commands/named-sources.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { openWorld, type World } from "../../sync/daemon/harness.ts";
+
+let world: World;
+let configured: string;
+let told: string;
+let context: Context;
+const options = (): { config: string; stateDir: string } => ({
+  config: join(dirname(world.root), "kbsync.config.json"),
+  stateDir: world.stateDir,
+});
+beforeEach(async () => {
+  world = await openWorld();
+  configured = join(dirname(world.root), "configured");
+  mkdirSync(configured);
+  writeFileSync(options().config, JSON.stringify({ sources: [{ path: "configured", maxFileBytes: 77 }] }));
+  // As `kbsync up FOLDER` leaves the ledger: the folder is none of the configuration's.
+  world.write("a.txt", "a");
+  await world.sync();
+  told = "";
+  context = {
+    stdout: { write: () => undefined, draw: () => undefined, isTTY: false, columns: 80 },
+    stderr: { write: (text) => void (told += text) },
+    stderrIsTTY: false,
+    env: {},
+    cwd: dirname(world.root),
+    signal: new AbortController().signal,
+    nowMs: Date.now,
+    exitCode: 0,
+  };
+});
+afterEach(async () => {
+  await world.end();
+});
+
+const chosen = (folder: string | undefined, live?: readonly string[]): readonly string[] =>
+  syncedSources(context, "verify", folder, options(), live).sources.map(({ absolutePath }) => absolutePath);
+
+describe("a command on what was synced", () => {
+  it("takes the sources of the daemon that runs, whatever the configuration says", () => {
+    expect(chosen(undefined, [world.root])).toEqual([world.root]);
+    expect(chosen("docs", [world.root])).toEqual([world.root]);
+    expect(told).toBe("");
+    expect(() => chosen("configured", [world.root])).toThrow(/is no source/);
+  });
+
+  it("keeps the configuration's settings of a folder that it names", () => {
+    const { sources } = syncedSources(context, "verify", undefined, options(), [world.root, configured]);
+    expect(sources).toMatchObject([
+      { absolutePath: world.root },
+      { absolutePath: configured, maxFileBytes: 77 },
+    ]);
+  });
+
+  it("says without a daemon which folder it took, and how to name the other", () => {
+    expect(chosen(undefined)).toEqual([configured]);
+    expect(told).toContain(`this is about ${configured}`);
+    expect(told).toContain(`\`kbsync verify ${world.root}\``);
+  });
+
+  it("takes the folder on the command line", () => {
+    expect(chosen("docs")).toEqual([world.root]);
+    expect(chosen("configured")).toEqual([configured]);
+    mkdirSync(join(context.cwd, "third"));
+    expect(chosen("third")).toEqual([join(context.cwd, "third")]);
+    expect(() => chosen("none")).toThrow(/is no folder/);
+    expect(told).toBe("");
+  });
+
+  it("says nothing where configuration and ledger agree, or the ledger is damaged", () => {
+    const request = { env: {}, cwd: context.cwd, folder: world.root, stateDir: world.stateDir };
+    tellOthers(context, "sync", loadConfig(request));
+    writeFileSync(join(world.stateDir, "ledger.db"), "no ledger at all");
+    tellOthers(context, "recover", loadConfig({ ...request, folder: configured }));
+    expect(told).toBe("");
+  });
+
+  it("names the ledger's folder where the configuration has none", () => {
+    writeFileSync(options().config, JSON.stringify({ sources: [] }));
+    expect(() => chosen(undefined)).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining(world.root) as string }) as Error,
+    );
+  });
+});

@@ -1,0 +1,162 @@
+import { pino } from "pino";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type Ground, openReloads, type Reloads } from "../../../src/cli/commands/reload.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+
+const PLAIN = loadConfig({ stateDir: "/nonexistent/state", cwd: "/nonexistent", env: {} });
+const SERVICE = {
+  apiUrl: "http://127.0.0.1:9",
+  dbUrl: "http://127.0.0.1:9",
+  pauthkey: "key",
+  identity: "here",
+  close: async () => undefined,
+};
+const GROUND: Ground = { config: PLAIN, service: SERVICE };
+
+let lines: { level: number; msg: string; code?: string }[];
+let told: (string | undefined)[];
+let hangup: () => void;
+let answers: (() => Ground)[];
+
+function open(read?: () => Promise<Ground>): Reloads {
+  const sink = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  return openReloads({
+    context: {
+      onHangup: (listener) => {
+        hangup = listener;
+        return () => (hangup = () => undefined);
+      },
+    },
+    log: pino({ base: null }, sink),
+    supervisor: {
+      reloading: () => void told.push("reloading"),
+      reloaded: (words) => void told.push(words ?? "all is well"),
+    },
+    ground: GROUND,
+    read:
+      read ??
+      (() => {
+        const next = answers.shift();
+        if (next === undefined) throw new TypeError("read too often");
+        return next();
+      }),
+  });
+}
+beforeEach(() => {
+  lines = [];
+  told = [];
+  answers = [];
+});
+
+/** Signals, and waits until that was answered. */
+async function hangUp(): Promise<void> {
+  const before = told.length;
+  hangup();
+  await expect.poll(() => told.length).toBeGreaterThan(before);
+  await expect.poll(() => lines.length).toBeGreaterThan(0);
+}
+
+const withPace = (settleMs: number): Ground => ({
+  ...GROUND,
+  config: { ...PLAIN, sync: { ...PLAIN.sync, settleMs } },
+});
+
+describe("at a SIGHUP", () => {
+  it("what changes the daemon has it opened anew", async () => {
+    const reloads = open();
+    answers.push(() => withPace(7));
+    const signal = reloads.signal();
+    await hangUp();
+    await expect.poll(() => signal.aborted).toBe(true);
+    expect(reloads.take()?.config.sync.settleMs).toBe(7);
+    expect(reloads.signal().aborted).toBe(false);
+    expect(reloads.take()).toBeUndefined();
+    // READY is told when the new daemon is ready, not here.
+    expect(told).toEqual(["reloading"]);
+    expect(lines[0]?.msg).toBe("the configuration was read again: sync.settleMs");
+  });
+
+  it("a new key of the service counts, and is not told", async () => {
+    const reloads = open();
+    answers.push(() => ({ ...GROUND, service: { ...SERVICE, pauthkey: "another" } }));
+    await hangUp();
+    await expect.poll(() => reloads.signal().aborted).toBe(true);
+    expect(reloads.take()?.service.pauthkey).toBe("another");
+    expect(JSON.stringify(lines)).toContain("the service's key");
+    expect(JSON.stringify(lines)).not.toContain("another");
+  });
+
+  it("a configuration that cannot be used is refused with words, and the old one stays", async () => {
+    const reloads = open();
+    answers.push(
+      () => {
+        throw new KbsyncError("c.json: sync.settleMs: expected number\nc.json: more", {
+          code: "config_invalid",
+        });
+      },
+      () => withPace(8),
+    );
+    await hangUp();
+    await expect.poll(() => told).toHaveLength(2);
+    expect(told).toEqual([
+      "reloading",
+      "the configuration is refused: c.json: sync.settleMs: expected number",
+    ]);
+    expect(lines).toMatchObject([{ level: 50, code: "config_invalid" }]);
+    expect(reloads.signal().aborted).toBe(false);
+    expect(reloads.take()).toBeUndefined();
+    await hangUp();
+    await expect.poll(() => reloads.signal().aborted).toBe(true);
+  });
+
+  it("what needs another start is named and waits for it", async () => {
+    const reloads = open();
+    answers.push(() => ({ ...GROUND, config: { ...PLAIN, stateDir: "/elsewhere" } }));
+    await hangUp();
+    await expect.poll(() => told).toEqual(["reloading", "all is well"]);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      "only the next start takes this from the configuration: stateDir",
+      "the configuration was read again: nothing changes by it now",
+    ]);
+    expect(reloads.take()).toBeUndefined();
+  });
+
+  it("two in a row are answered one after the other", async () => {
+    const reloads = open();
+    answers.push(
+      () => withPace(7),
+      () => withPace(9),
+    );
+    hangup();
+    hangup();
+    await expect.poll(() => told).toEqual(["reloading", "reloading"]);
+    await expect.poll(() => lines).toHaveLength(2);
+    expect(reloads.take()?.config.sync.settleMs).toBe(9);
+  });
+
+  it("however many come while one is answered, they are answered together by one more", async () => {
+    let answer: (ground: Ground) => void = () => undefined;
+    const reloads = open(() => new Promise((resolve) => (answer = resolve)));
+    hangup();
+    await expect.poll(() => told).toEqual(["reloading"]);
+    hangup();
+    hangup();
+    hangup();
+    answer(GROUND);
+    await expect.poll(() => told).toEqual(["reloading", "all is well", "reloading"]);
+    answer(withPace(7));
+    await expect.poll(() => reloads.signal().aborted).toBe(true);
+    // One that comes later is a new one.
+    hangup();
+    await expect.poll(() => told).toEqual(["reloading", "all is well", "reloading", "reloading"]);
+    answer(withPace(7));
+    await expect.poll(() => told.at(-1)).toBe("all is well");
+  });
+
+  it("nothing is read when nobody listens any more", () => {
+    open().stop();
+    hangup();
+    expect(told).toEqual([]);
+  });
+});

@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { targetsOf } from "../../../src/cli/commands/search.ts";
+import type { Places } from "../../../src/sync/operator/places.ts";
+
+it("asks once where two sources share owner and collection, and not where nothing was sent", () => {
+  const places: Places = {
+    sources: [
+      { path: "/a", ownerId: "team", collectionId: "c1" },
+      { path: "/b", ownerId: "team", collectionId: "c1" },
+      { path: "/c", ownerId: "team", collectionId: "c2" },
+      { path: "/d", ownerId: "me", collectionId: "c1" },
+      { path: "/e", ownerId: "me", collectionId: undefined },
+    ],
+    fileOf: () => undefined,
+    docOf: () => undefined,
+    close: () => undefined,
+  };
+  expect(targetsOf(places, undefined, "/")).toEqual([
+    { collectionId: "c1", ownerId: "team" },
+    { collectionId: "c2", ownerId: "team" },
+    { collectionId: "c1", ownerId: "me" },
+  ]);
+});

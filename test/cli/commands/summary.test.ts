@@ -1,0 +1,202 @@
+import { describe, expect, it } from "vitest";
+import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
+import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
+import { statusText } from "../../../src/cli/commands/status.ts";
+import type { SourceStatus, TroubledFile } from "../../../src/sync/operator/status.ts";
+
+const source = (more: Partial<SourceStatus>): SourceStatus => ({
+  path: "/docs",
+  ownerId: "owner",
+  collectionId: null,
+  files: 2,
+  inAgreement: 2,
+  waiting: 0,
+  failed: 0,
+  skipped: 0,
+  readInPart: 0,
+  held: 0,
+  holdReason: null,
+  halted: false,
+  remedy: null,
+  approvalToken: null,
+  compared: true,
+  unreadable: 0,
+  unreadablePaths: [],
+  mounts: [],
+  degraded: null,
+  paused: false,
+  ...more,
+});
+const summary = (...sources: SourceStatus[]): string =>
+  passSummary(
+    {
+      service: { kind: "open" },
+      sources,
+      removed: [],
+      progress: { done: 1, total: 1, sent: 0, failed: 0, bytes: 0 },
+      filesPerSecond: undefined,
+      idle: true,
+    },
+    1000,
+  );
+
+describe("skipped files", () => {
+  it("have a line of their own in what came of a pass", () => {
+    expect(summary(source({}))).toBe("in agreement: 2 files, nothing to send\n");
+    expect(summary(source({ skipped: 1200 }), source({ skipped: 3 }))).toBe(
+      "in agreement: 4 files, nothing to send\n  1,203 skipped (kbsync status --json names them)\n",
+    );
+  });
+
+  it("are counted, not named, in the status for a person", () => {
+    const skipped = [{ source: "/docs", path: "a.zip", reason: "archive" }];
+    const text = statusText({
+      daemon: null,
+      stateDir: "/state",
+      service: { address: "http://127.0.0.1:1", running: true },
+      sources: [source({ skipped: 1 })],
+      removed: [],
+      failures: [],
+      skipped,
+    });
+    expect(text).toContain("2 of 2 files in agreement, 1 skipped\n");
+    expect(text).not.toContain("a.zip");
+    expect(text).not.toContain("failed");
+  });
+});
+
+describe("what came of a pass", () => {
+  it("is told by what was sent, not by what was looked at", () => {
+    const status = {
+      service: { kind: "open" as const },
+      sources: [source({})],
+      removed: [],
+      filesPerSecond: undefined,
+      idle: true,
+    };
+    const words = (sent: number, failed = 0) =>
+      passSummary({ ...status, progress: { done: 3, total: 3, sent, failed, bytes: 0 } }, 1000);
+    expect(words(0)).toContain("nothing to send");
+    expect(words(1)).toContain("1 change in 1 s");
+    expect(words(0, 3)).toContain("nothing sent");
+    expect(words(1, 3)).toContain("1 change in 1 s");
+  });
+
+  it("says of a halted source that it is, and why, and counts none of its files as in agreement", () => {
+    const halted = { halted: true, holdReason: "the folder is missing or is no folder" };
+    expect(summary(source({ ...halted, held: 2 }))).toBe(
+      "in agreement: 0 of 2 files, nothing to send, 2 deletes held\n" +
+        "  /docs: halted, nothing is sent: the folder is missing or is no folder\n",
+    );
+  });
+
+  it("says what a person can do", () => {
+    const held = { held: 2, holdReason: "the folder was emptied", remedy: "`kbsync approve` deletes them" };
+    expect(summary(source(held))).toContain(
+      "  /docs: deletes held: the folder was emptied (`kbsync approve` deletes them)\n",
+    );
+    const halted = { halted: true, holdReason: "the folder is missing", remedy: "mount it" };
+    expect(summary(source(halted))).toContain(
+      "  /docs: halted, nothing is sent: the folder is missing (mount it)\n",
+    );
+  });
+
+  it("names the first that cannot be looked at, and counts the rest", () => {
+    const unreadablePaths = ["a", "b/c", "d", "e"];
+    expect(summary(source({ unreadable: 5, unreadablePaths }))).toContain(
+      "  /docs: cannot be looked at: a, b/c, d and 2 more (check owner and mode)\n",
+    );
+    expect(summary(source({ unreadable: 1, unreadablePaths: [""] }))).toContain(
+      "cannot be looked at: the folder itself (",
+    );
+    expect(summary(source({ unreadable: 1 }))).not.toContain("looked at:");
+  });
+
+  it("says why deletes are held, and that files wait", () => {
+    expect(summary(source({ inAgreement: 1, waiting: 1, held: 9, holdReason: "9 deletes at once" }))).toBe(
+      "in agreement: 1 of 2 files, nothing to send, 1 waiting, 9 deletes held\n" +
+        "  /docs: deletes held: 9 deletes at once\n",
+    );
+  });
+
+  it.each([
+    ["all in agreement", {}, 0],
+    ["a failed file", { failed: 1 }, 1],
+    ["something unreadable", { unreadable: 1 }, 1],
+    ["a file that waits", { waiting: 1 }, 1],
+    ["held deletes", { held: 1 }, 4],
+    ["a failed file and held deletes", { failed: 1, held: 1 }, 1],
+    ["a halted source without a file", { halted: true, files: 0, inAgreement: 0 }, 4],
+    ["a halted source with files that wait", { halted: true, waiting: 1 }, 4],
+  ])("%s has its exit status", (_name, more, code) => {
+    expect(exitCodeOfPass([source({}), source(more)])).toBe(code);
+  });
+});
+
+it("names troubled files under what is the matter with them, each group up to a limit", () => {
+  const file = (path: string, state: TroubledFile["state"], message: string): TroubledFile => ({
+    source: "/docs",
+    path,
+    docId: null,
+    state,
+    code: state,
+    message,
+  });
+  const files = [
+    file("a", "held", "emptied"),
+    file("b", "failed", "too large"),
+    file("c", "parked", "busy"),
+    file("d", "held", "emptied"),
+    file("e", "held", "emptied"),
+    file("f", "doomed", "to be deleted"),
+  ];
+  expect(troubleLines(files, 2)).toBe(
+    "failed\n  b: too large\nwaiting\n  c: busy\nheld\n  a: emptied\n  d: emptied\n  and 2 more (kbsync status --json has all)\n",
+  );
+  expect(troubleLines([], 2)).toBe("");
+});
+
+it("the status counts no file of a halted source as in agreement", () => {
+  const lost = "the service has lost 3,500 of 4,000 resources";
+  const text = statusText({
+    daemon: null,
+    stateDir: "/state",
+    service: { address: "http://127.0.0.1:1", running: true },
+    sources: [source({ files: 4000, inAgreement: 4000, halted: true, holdReason: lost })],
+    removed: [],
+    failures: [],
+    skipped: [],
+  });
+  expect(text).toContain("4,000 files, 4,000 of them in agreement before it was halted\n");
+  expect(text).not.toContain("4,000 of 4,000");
+  expect(text).toContain(lost);
+});
+
+it("the status says of a service that was not asked that it was not", () => {
+  const text = statusText({
+    daemon: null,
+    stateDir: "/state",
+    service: { address: "https://db.example.com", running: null },
+    sources: [],
+    removed: [],
+    failures: [],
+    skipped: [],
+  });
+  expect(text).toContain("service  https://db.example.com (not asked)\n");
+  expect(text).toContain("nothing was synced with the state folder /state yet\n");
+});
+
+describe("a mount below a source that is not as it was", () => {
+  const mounts = [{ path: "disk", reason: "what was mounted there is gone", remedy: "mount it again" }];
+
+  it("is named with what to do, and is no matter of owner and mode", () => {
+    const words = summary(source({ unreadable: 1, unreadablePaths: ["disk"], mounts }));
+    expect(words).toContain("  /docs: disk: what was mounted there is gone (mount it again)\n");
+    expect(words).not.toContain("owner and mode");
+  });
+
+  it("leaves what else cannot be looked at a line of its own", () => {
+    const words = summary(source({ unreadable: 2, unreadablePaths: ["closed", "disk"], mounts }));
+    expect(words).toContain("  /docs: cannot be looked at: closed (check owner and mode)\n");
+  });
+});

@@ -1,0 +1,97 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Context } from "../../../src/cli/output/context.ts";
+import { buildProgram } from "../../../src/cli/program.ts";
+import { type NotifySocket, openNotifySocket } from "../../system/socket.ts";
+
+let folder: string;
+let socket: NotifySocket;
+let stopping: AbortController;
+let hangup: () => void;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-up-"));
+  socket = openNotifySocket();
+  stopping = new AbortController();
+  hangup = () => undefined;
+});
+afterEach(() => {
+  socket.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs a command in this process; resolves with what it printed. `onOutput` hears of each piece as it comes. */
+async function run(args: readonly string[], onOutput: () => void = () => undefined): Promise<string> {
+  let said = "";
+  const context: Context = {
+    stdout: {
+      write: (text) => {
+        said += text;
+        onOutput();
+      },
+      draw: () => undefined,
+      isTTY: false,
+      columns: 80,
+    },
+    stderr: { write: () => undefined },
+    stderrIsTTY: false,
+    env: { NOTIFY_SOCKET: socket.address, KBSYNC_LOG: "silent" },
+    cwd: folder,
+    signal: stopping.signal,
+    onHangup: (listener) => {
+      hangup = listener;
+      return () => undefined;
+    },
+    nowMs: Date.now,
+    exitCode: 0,
+  };
+  await buildProgram(context).parseAsync(args, { from: "user" });
+  return said;
+}
+
+/** Writes a configuration with these folders as its sources, each of an owner of its own name. */
+function configure(...names: readonly string[]): void {
+  const sources = names.map((name) => ({ path: name, ownerId: name, collection: "fastest" }));
+  // Words alone are quick, and enough here.
+  const service = { embedded: true, port: 0, modelDir: "no-model" };
+  writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify({ stateDir: "state", sources, service }));
+}
+
+function source(name: string, text: string): void {
+  mkdirSync(join(folder, name));
+  writeFileSync(join(folder, name, "note.md"), text);
+}
+
+describe("up", () => {
+  it("has its agent read a source that came with a reload", async () => {
+    source("ships", "# Ships\n\nThe ferry leaves at seven.\n");
+    source("trees", "# Trees\n\nThe oak behind the mill is three hundred years old.\n");
+    configure("ships");
+    const told: string[] = [];
+    const heard = (word: string): boolean => {
+      told.push(...socket.take());
+      return told.some((message) => message.includes(word));
+    };
+    const running = run(["up"]);
+    await expect.poll(() => heard("READY=1"), { timeout: 15_000 }).toBe(true);
+    const ask = (): Promise<string> => run(["ask", "How old is the oak behind the mill?"]);
+    expect(await ask()).not.toContain("three hundred");
+    configure("ships", "trees");
+    hangup();
+    await expect.poll(ask, { timeout: 15_000 }).toContain("three hundred");
+    stopping.abort();
+    await running;
+  });
+
+  it("that is stopped while it starts tells that it stops, and never that it is ready", async () => {
+    source("ships", "# Ships\n");
+    configure("ships");
+    // It tells where it serves before it looks at anything.
+    await run(["up"], () => stopping.abort());
+    const told = socket.take().join("\n");
+    expect(told).toContain("STOPPING=1");
+    expect(told).not.toContain("READY=1");
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import { recoverText } from "../../../src/cli/commands/recover.ts";
+import { auditText } from "../../../src/cli/commands/verify.ts";
+import type { AuditReport } from "../../../src/sync/audit/report.ts";
+
+const source = {
+  path: "/docs",
+  resources: 1200,
+  missing: 0,
+  altered: 0,
+  unjudged: 0,
+  lost: null,
+  listed: true,
+};
+const report = (more: Partial<AuditReport>): AuditReport => ({
+  sources: [source],
+  findings: [],
+  unnamed: 0,
+  foreign: 0,
+  agrees: true,
+  left: 0,
+  ...more,
+});
+const finding = {
+  source: "/docs",
+  path: "a.txt",
+  docId: "1",
+  title: "a.txt",
+  kind: "missing",
+  what: "the service no longer has it",
+  repaired: true,
+} as const;
+
+describe("what verify tells a person", () => {
+  it("is short where all agree", () => {
+    expect(auditText(report({}))).toBe("/docs: 1,200 resources compared\nall agree\n");
+  });
+
+  it("is a line a finding, then the sum", () => {
+    const findings = [finding, { ...finding, path: "b.txt", kind: "altered", repaired: false } as const];
+    expect(auditText(report({ findings, agrees: false, left: 1 }))).toBe(
+      "missing  a.txt  (the service no longer has it; put right)\n" +
+        "altered  b.txt  (the service no longer has it)\n" +
+        "/docs: 1,200 resources compared\n2 differ, 1 of them put right\n",
+    );
+  });
+
+  it("says how many were sent too shortly before to be judged, and no more than was compared", () => {
+    expect(auditText(report({ sources: [{ ...source, resources: 0, unjudged: 56 }] }))).toBe(
+      "/docs: 0 resources compared, 56 were sent less than two minutes ago and are not judged yet\n" +
+        "nothing was compared yet\n",
+    );
+    expect(auditText(report({ sources: [{ ...source, unjudged: 1 }] }))).toBe(
+      "/docs: 1,200 resources compared, 1 was sent less than two minutes ago and is not judged yet\n" +
+        "all that were compared agree\n",
+    );
+    expect(auditText(report({ sources: [{ ...source, resources: 0, listed: false }] }))).not.toContain(
+      "all agree",
+    );
+  });
+
+  it("says of what --repair deleted that it did, not that it was put right", () => {
+    const same = { ...finding, kind: "same", what: "it is equal to 7, and may be another kbsync's" } as const;
+    expect(auditText(report({ findings: [same], agrees: false, left: 0 }))).toContain(
+      "same     a.txt  (deleted: it is equal to 7, and may be another kbsync's)\n",
+    );
+  });
+
+  it("does not go on for ever", () => {
+    const findings = Array.from({ length: 200 }, () => finding);
+    const text = auditText(report({ findings, unnamed: 1000, agrees: false }));
+    expect(text).toContain("… and 1,150 more");
+    expect(text.split("\n").length).toBeLessThan(60);
+  });
+
+  it("says why nothing is sent, what others have there, and what cannot be compared yet", () => {
+    expect(auditText(report({ sources: [{ ...source, lost: "the service has lost 9 of 9." }] }))).toContain(
+      "kbsync approve",
+    );
+    expect(auditText(report({ foreign: 3 }))).toContain("3 resources of others");
+    expect(auditText(report({ sources: [{ ...source, listed: false }] }))).toContain(
+      "nothing to compare yet",
+    );
+  });
+});
+
+describe("what recover tells a person", () => {
+  const recovered = {
+    source: "/docs",
+    listed: true,
+    adopted: 1000,
+    differing: 2,
+    missing: 1,
+    lost: null,
+    surplus: { count: 1, first: [{ docId: "9", title: "old.txt" }] },
+  };
+  it("is what was adopted, what is left, and what the next sync sends", () => {
+    const text = recoverText({
+      setAside: "/state/ledger.db.damaged-1",
+      sources: [recovered],
+      planned: [{ source: "/docs", path: "new.txt", action: "create" }],
+    });
+    expect(text).toContain("the damaged ledger is kept as /state/ledger.db.damaged-1");
+    expect(text).toContain("1,000 adopted as they are, 2 adopted, to be sent, 1 no longer there, to be sent");
+    expect(text).toContain("left     old.txt  (9)");
+    expect(text).toContain("create   new.txt");
+  });
+
+  it("says that nothing is sent to a service that lost most, and what sends it", () => {
+    const lost = "the service has lost 40 of 43 resources; was it reset, or restored from a backup?";
+    const text = recoverText({ setAside: null, sources: [{ ...recovered, missing: 40, lost }], planned: [] });
+    expect(text).toContain("40 no longer there, held");
+    expect(text).toContain(`${lost} \`kbsync approve\` sends them again.`);
+  });
+
+  it("says why nothing could be adopted yet", () => {
+    const text = recoverText({ setAside: null, sources: [{ ...recovered, listed: false }], planned: [] });
+    expect(text).toContain("nothing adopted yet");
+  });
+});

@@ -1,0 +1,68 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { embedderOf, rerankerOf, serviceKey } from "../../../src/cli/compose/models.ts";
+import { openModelService } from "../../fakes/model-service.ts";
+
+const KEY = "sk-of-the-tests";
+let folder: string;
+let lines: string[];
+const log = pino({ level: "debug" }, { write: (line: string) => void lines.push(line) });
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-models-"));
+  lines = [];
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const keyFile = (text = `${KEY}\n`, mode = 0o600): string => {
+  const file = join(folder, "key");
+  writeFileSync(file, text);
+  chmodSync(file, mode);
+  return file;
+};
+
+describe("the models of the configuration", () => {
+  it("embed at the address that is configured, with the key of the file", async () => {
+    const service = await openModelService(KEY);
+    const { baseUrl } = service;
+    const open = embedderOf({ baseUrl, model: "hashed", apiKeyFile: keyFile() }, undefined, log);
+    const embedder = await open();
+    expect(embedder).toMatchObject({ kind: "remote", dimensions: 64 });
+    if ("close" in embedder) await embedder.close();
+    await service.close();
+  });
+
+  it("embed here where no address is configured, and say what is missing in a folder", async () => {
+    const found = await embedderOf({}, folder, log)();
+    expect(found).toMatchObject({ kind: "no-model", reason: expect.stringContaining(folder) });
+  });
+
+  it("rerank where a reranker is configured", () => {
+    expect(rerankerOf(undefined, log)).toEqual({});
+    const file = keyFile();
+    expect(rerankerOf({ url: "http://a/rerank", model: "r", apiKeyFile: file }, log)).toEqual({
+      reranker: { url: "http://a/rerank", model: "r", apiKey: KEY },
+    });
+  });
+});
+
+describe("the key of another service", () => {
+  it("is read from its file, and needs none", () => {
+    expect(serviceKey(undefined, "kb.x", log)).toBeUndefined();
+    expect(serviceKey(keyFile(), "kb.x", log)).toBe(KEY);
+    expect(lines).toEqual([]);
+  });
+
+  it("is told to be missing or no key at the start, without telling it", () => {
+    expect(() => serviceKey(join(folder, "none"), "kb.x", log)).toThrow(/there is no key file/);
+    expect(() => serviceKey(keyFile("two\nlines"), "kb.x", log)).toThrow(/several lines/);
+  });
+
+  it("is used but warned of where everybody can read it", () => {
+    expect(serviceKey(keyFile(KEY, 0o644), "kb.x", log)).toBe(KEY);
+    expect(lines.join("")).toContain("everybody on this machine can read the key of kb.x");
+    expect(lines.join("")).not.toContain(KEY);
+  });
+});

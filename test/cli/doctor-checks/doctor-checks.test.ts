@@ -1,0 +1,243 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { CHECKS } from "../../../src/cli/doctor-checks/doctor-checks.ts";
+import type { Checked } from "../../../src/cli/doctor-checks/check.ts";
+import { judgeRoom, sizeWords } from "../../../src/cli/doctor-checks/machine.ts";
+import { judgeClock } from "../../../src/cli/doctor-checks/service.ts";
+import { judgeWatches, readInotify } from "../../../src/cli/doctor-checks/watches.ts";
+import { stateFolder } from "../../../src/cli/state/state-folder.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+
+let base: string;
+let server: Server | undefined;
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "kbsync-doctor-"));
+  mkdirSync(join(base, "docs"));
+});
+afterEach(async () => {
+  rmSync(base, { recursive: true, force: true });
+  await new Promise<void>((resolve) => {
+    if (server === undefined) resolve();
+    else server.close(() => resolve());
+  });
+  server = undefined;
+});
+
+/** Runs one check on a configuration. */
+async function check(name: string, config: object, env: NodeJS.ProcessEnv = {}): Promise<Checked> {
+  const file = join(base, "kbsync.config.json");
+  writeFileSync(file, JSON.stringify({ stateDir: "state", ...config }));
+  const loaded = loadConfig({ file, cwd: base, env: {} });
+  const found = CHECKS.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`no check ${name}`);
+  const signal = new AbortController().signal;
+  return found.run({ config: loaded, state: stateFolder(loaded.stateDir), env, quick: false, signal });
+}
+const levels = ({ findings }: Checked): string[] => findings.map((one) => `${one.level} ${one.check}`);
+
+async function serve(handle: RequestListener): Promise<string> {
+  const opened = createServer(handle);
+  server = opened;
+  await new Promise<void>((resolve) => void opened.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(opened.address() as AddressInfo).port}`;
+}
+const hosted = (url: string) => ({ service: { apiUrl: url, dbUrl: url, resourcesUrl: url } });
+
+it("every check has a name of its own that fits its column", () => {
+  const names = CHECKS.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const name of names) expect(name).toMatch(/^[a-z-]{1,8}$/);
+});
+
+it("reports what other users can read of the state folder", async () => {
+  const state = join(base, "state");
+  expect(levels(await check("access", {}))).toEqual([]);
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(join(state, "ledger.db"), "", { mode: 0o644 });
+  expect(levels(await check("access", {}))).toEqual([]);
+  chmodSync(state, 0o755);
+  expect(levels(await check("access", {}))).toEqual(["warning access-folder", "failure access-file"]);
+});
+
+describe("the disk", () => {
+  const room = { freeBytes: 80e9, totalBytes: 271e9, freeFiles: 1e6, totalFiles: 1e7 };
+  it.each([
+    ["has room", room, []],
+    ["is nearly full", { ...room, freeBytes: 500e6 }, ["warning disk-space"]],
+    ["is full", { ...room, freeBytes: 1e6 }, ["failure disk-space"]],
+    ["has no room for files", { ...room, freeFiles: 3 }, ["failure disk-files"]],
+    ["has no limit of files", { ...room, freeFiles: 0, totalFiles: 0 }, []],
+  ])("%s", (_name, given, expected) => {
+    expect(levels(judgeRoom(given, "/s"))).toEqual(expected);
+  });
+
+  it("is looked at where the state folder will be, before it is there", async () => {
+    expect((await check("disk", { stateDir: "not/yet/there" })).seen).toMatch(/free$/);
+  });
+
+  it.each([
+    [0, "0 B"],
+    [999, "999 B"],
+    [1400, "1.4 kB"],
+    [80e9, "80 GB"],
+    [5e15, "5000 TB"],
+  ])("%d bytes in words", (bytes, words) => expect(sizeWords(bytes)).toBe(words));
+});
+
+describe("inotify", () => {
+  const idle = { watchesMax: 8192, instancesMax: 128, watches: 100, instances: 3 };
+  it.each([
+    ["is enough", idle, 1000, false, []],
+    ["is nearly used up", idle, 7000, false, ["warning watch-limit"]],
+    ["is too little", idle, 9000, false, ["failure watch-limit"]],
+    ["is enough where a daemon watches already", { ...idle, watches: 6000 }, 5900, true, []],
+    ["has few instances left", { ...idle, instances: 125 }, 10, false, ["warning watch-instances"]],
+    ["has no instance left", { ...idle, instances: 128 }, 10, false, ["failure watch-instances"]],
+  ])("%s", (_name, inotify, folders, isWatching, expected) => {
+    expect(levels(judgeWatches(inotify, folders, isWatching))).toEqual(expected);
+  });
+
+  it("names the line that raises the limit, now and for good", () => {
+    const [finding] = judgeWatches(idle, 400_000, false).findings;
+    expect(finding?.remedy).toBe(
+      "echo fs.inotify.max_user_watches=1048576 | sudo tee -a /etc/sysctl.d/90-kbsync.conf && sudo sysctl -p /etc/sysctl.d/90-kbsync.conf",
+    );
+  });
+
+  it("is read with what a user's programs have taken of it, where the system tells it", () => {
+    expect(readInotify(join(base, "nothing"))).toBeUndefined();
+    const put = (path: string, text: string): void => {
+      mkdirSync(dirname(join(base, "proc", path)), { recursive: true });
+      writeFileSync(join(base, "proc", path), text);
+    };
+    put("sys/fs/inotify/max_user_watches", "8192\n");
+    put("sys/fs/inotify/max_user_instances", "128\n");
+    put("7/status", `Name:\tx\nUid:\t${process.getuid?.()}\t0\t0\t0\n`);
+    put("7/fdinfo/3", "pos:\t0\ninotify wd:1 ino:2\ninotify wd:2 ino:3\n");
+    put("8/status", "Name:\ty\nUid:\t4294967294\t0\t0\t0\n");
+    put("8/fdinfo/3", "inotify wd:1 ino:2\n");
+    expect(readInotify(join(base, "proc"))).toEqual({
+      watchesMax: 8192,
+      instancesMax: 128,
+      watches: 2,
+      instances: 1,
+    });
+  });
+
+  it("is counted by the folders that the rules let in", async () => {
+    mkdirSync(join(base, "docs", "a", "b"), { recursive: true });
+    mkdirSync(join(base, "docs", ".git", "objects"), { recursive: true });
+    const { seen } = await check("watches", { sources: [{ path: "docs" }] });
+    expect(seen).toMatch(/^3 folders, limit [\d,]+$/);
+  });
+});
+
+describe("the sources", () => {
+  it("are counted, with whose eyes", async () => {
+    writeFileSync(join(base, "docs", "a.md"), "a");
+    const { seen, findings } = await check("sources", { sources: [{ path: "docs" }] });
+    expect(findings).toEqual([]);
+    expect(seen).toMatch(/^1 folder, 1 file, as (root|user \d+)/);
+  });
+
+  it("may be missing, or no folder", async () => {
+    writeFileSync(join(base, "file"), "a");
+    const seen = await check("sources", { sources: [{ path: "gone" }, { path: "file" }] });
+    expect(levels(seen)).toEqual(["failure source-folder", "failure source-folder"]);
+    expect(seen.findings.map(({ message }) => message)).toEqual([
+      expect.stringContaining("is missing"),
+      expect.stringContaining("is no folder"),
+    ]);
+  });
+});
+
+describe("a hosted service", () => {
+  it("is reached, takes the key, and has the same time", async () => {
+    const keys: unknown[] = [];
+    const url = await serve((request, answer) => {
+      keys.push(request.headers["pauthkey"]);
+      answer.writeHead(404).end("{}");
+    });
+    const env = { KBSYNC_PAUTHKEY: "kb_one" };
+    expect(await check("service", hosted(url), env)).toEqual({ seen: url, findings: [] });
+    expect((await check("key", hosted(url), env)).seen).toBe("the service takes it");
+    expect((await check("clock", hosted(url), env)).seen).toBe("as the service's");
+    // Whether somebody is there is asked without the key.
+    expect(keys).toEqual([undefined, "kb_one", undefined]);
+  });
+
+  it("refuses the key", async () => {
+    const url = await serve((_request, answer) => answer.writeHead(401).end());
+    const checked = await check("key", hosted(url), { KBSYNC_PAUTHKEY: "kb_wrong" });
+    expect(levels(checked)).toEqual(["failure key-refused"]);
+    expect(JSON.stringify(checked)).not.toContain("kb_wrong");
+  });
+
+  it("is not there", async () => {
+    const url = await serve(() => undefined);
+    await new Promise<void>((resolve) => void server?.close(() => resolve()));
+    expect(levels(await check("service", hosted(url)))).toEqual(["failure service-reachable"]);
+    expect((await check("key", hosted(url), { KBSYNC_PAUTHKEY: "kb_one" })).seen).toContain(
+      "does not answer",
+    );
+  });
+
+  it("has no key here", async () => {
+    const url = await serve((_request, answer) => answer.end());
+    expect(levels(await check("key", hosted(url)))).toEqual(["failure key-missing"]);
+  });
+
+  it("has a key that others can read", async () => {
+    const url = await serve((_request, answer) => answer.writeHead(404).end());
+    const file = join(base, "key");
+    writeFileSync(file, "kb_one\n");
+    chmodSync(file, 0o644);
+    const config = { service: { ...hosted(url).service, pauthkeyFile: "key" } };
+    expect(levels(await check("key", config))).toEqual(["warning key-file-mode"]);
+    chmodSync(file, 0o600);
+    expect(levels(await check("key", config))).toEqual([]);
+  });
+
+  it("has another time", async () => {
+    const url = await serve((_request, answer) => {
+      answer.sendDate = false;
+      answer.writeHead(404, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end();
+    });
+    const checked = await check("clock", hosted(url), { KBSYNC_PAUTHKEY: "kb_one" });
+    expect(levels(checked)).toEqual(["warning clock-off"]);
+    expect(checked.seen).toMatch(/^(3600|3601) s ahead of the service's$/);
+  });
+});
+
+it.each([
+  [1500, "as the service's", 0],
+  [-30_000, "30 s behind the service's", 0],
+  [61_000, "61 s ahead of the service's", 1],
+])("a clock that is %d ms ahead", (aheadMs, seen, findings) => {
+  const checked = judgeClock(aheadMs, "https://service.example");
+  expect([checked.seen, checked.findings.length]).toEqual([seen, findings]);
+});
+
+describe("the model", () => {
+  it("that is missing fails where a source needs it, else is a warning", async () => {
+    const service = { embedded: true, modelDir: "no-model" };
+    expect(levels(await check("model", { service }))).toEqual(["warning model-missing"]);
+    const sources = [{ path: "docs", collection: "moderate" }];
+    expect(levels(await check("model", { service, sources }))).toEqual(["failure model-missing"]);
+  });
+
+  it("may be elsewhere", async () => {
+    const kb = { embedding: { baseUrl: "https://models.example/v1", model: "small" } };
+    expect((await check("model", { kb })).seen).toBe("small at https://models.example/v1 (not asked)");
+  });
+});
+
+it("an embedded service need not run, nor have a key yet", async () => {
+  expect(await check("service", {})).toEqual({ seen: "embedded, not running", findings: [] });
+  expect(await check("key", {})).toEqual({ seen: "none yet", findings: [] });
+  expect((await check("clock", {})).seen).toContain("not compared");
+});

@@ -1,0 +1,42 @@
+import { vol } from "memfs";
+import { afterEach, expect, it, vi } from "vitest";
+import { seeFolders } from "../../../src/cli/doctor-checks/folders.ts";
+import { ConfigFile } from "../../../src/config/schema.ts";
+
+vi.mock("node:fs", async () => (await import("memfs")).fs);
+vi.mock("node:fs/promises", async () => (await import("memfs")).fs.promises);
+
+afterEach(() => vol.reset());
+
+const signal = new AbortController().signal;
+function source(more: object = {}) {
+  const [config] = ConfigFile.parse({ sources: [{ path: "/docs", ...more }] }).sources;
+  if (config === undefined) throw new Error("no source");
+  return { ...config, absolutePath: "/docs", ownerId: "o" };
+}
+
+it("names what cannot be read, and goes on with the rest", async () => {
+  vol.fromJSON({
+    "/docs/a.md": "a",
+    "/docs/secret.md": "s",
+    "/docs/closed/b.md": "b",
+    "/docs/open/c.md": "c",
+    "/docs/open/left-out.md": "d",
+  });
+  vol.chmodSync("/docs/secret.md", 0o000);
+  vol.chmodSync("/docs/closed", 0o000);
+  const seen = await seeFolders(source({ exclude: ["open/left-out.md"] }), signal);
+  expect(seen).toMatchObject({ problem: undefined, folders: 3, files: 3, unreadable: 2, cut: false });
+  expect(seen.unreadablePaths.toSorted()).toEqual(["closed", "secret.md"]);
+});
+
+it("says why the source's own folder cannot be looked at", async () => {
+  expect((await seeFolders(source(), signal)).problem).toEqual({ code: "ENOENT" });
+  vol.fromJSON({ "/docs": "a file" });
+  expect((await seeFolders(source(), signal)).problem).toEqual({ code: "ENOTDIR" });
+});
+
+it("can be broken off", async () => {
+  vol.fromJSON(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`/docs/d${at}/a.md`, "a"])));
+  await expect(seeFolders(source(), AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
+});

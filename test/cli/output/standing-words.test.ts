@@ -1,0 +1,84 @@
+import { expect, it } from "vitest";
+import { standingWords } from "../../../src/cli/output/standing-words.ts";
+import type { DaemonStatus } from "../../../src/sync/daemon.ts";
+
+type Source = DaemonStatus["sources"][number];
+
+const source = (change: Partial<Source> = {}): Source => ({
+  path: "/srv/handbook",
+  ownerId: "handbook",
+  collectionId: null,
+  files: 0,
+  inAgreement: 0,
+  waiting: 0,
+  failed: 0,
+  skipped: 0,
+  readInPart: 0,
+  held: 0,
+  holdReason: null,
+  halted: false,
+  remedy: null,
+  approvalToken: null,
+  compared: true,
+  unreadable: 0,
+  unreadablePaths: [],
+  mounts: [],
+  degraded: null,
+  paused: false,
+  ...change,
+});
+
+const OPEN: DaemonStatus["service"] = { kind: "open" };
+
+it.each<[string, readonly Source[], DaemonStatus["service"], string]>([
+  ["nothing", [], OPEN, "0 files in agreement"],
+  ["one file", [source({ inAgreement: 1 })], OPEN, "1 file in agreement"],
+  ["what waits", [source({ inAgreement: 1204, waiting: 3 })], OPEN, "1,204 files in agreement, 3 waiting"],
+  [
+    "sources together, and what a person must see to",
+    [source({ inAgreement: 1000, failed: 2 }), source({ inAgreement: 5, held: 60, unreadable: 1 })],
+    OPEN,
+    "1,005 files in agreement, 2 failed, 1 unreadable, 60 deletes held",
+  ],
+  [
+    "a halted source, of which nobody knows what agrees",
+    [
+      source({ inAgreement: 7 }),
+      source({
+        path: "/mnt/disk",
+        inAgreement: 90,
+        held: 90,
+        halted: true,
+        holdReason: "the folder is missing",
+      }),
+    ],
+    OPEN,
+    "7 files in agreement; /mnt/disk halted: the folder is missing",
+  ],
+  [
+    "a pause",
+    [source({ waiting: 2, paused: true })],
+    OPEN,
+    "0 files in agreement, 2 waiting; /srv/handbook paused",
+  ],
+  [
+    "a service that is away",
+    [source({ waiting: 4 })],
+    { kind: "waiting", untilMs: 0, reason: "connect ECONNREFUSED 127.0.0.1:9" },
+    "0 files in agreement, 4 waiting; the service does not answer: connect ECONNREFUSED 127.0.0.1:9",
+  ],
+  [
+    "a service whose trouble a person has to end",
+    [source({ waiting: 4 })],
+    { kind: "waiting", untilMs: 0, reason: "The store is damaged.", hint: "Restore it." },
+    "0 files in agreement, 4 waiting; the service cannot work: The store is damaged. Restore it",
+  ],
+  [
+    "a key that is refused",
+    [source({ inAgreement: 4 })],
+    { kind: "key_refused", untilMs: 0, reason: "unknown key" },
+    "4 files in agreement; the service refuses the key: unknown key",
+  ],
+])("tells %s in one line", (_name, sources, service, words) => {
+  expect(standingWords({ sources, service })).toBe(words);
+});

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { compareConfigs, LIVE_IN_SERVICE, liveConfig } from "../../../src/cli/state/config-change.ts";
+import { type Config, loadConfig } from "../../../src/config/load.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-config-"));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function configOf(content: object): Config {
+  const file = join(folder, "kbsync.config.json");
+  writeFileSync(file, JSON.stringify({ stateDir: "/var/lib/kbsync", ...content }));
+  return loadConfig({ file, cwd: folder, env: {} });
+}
+
+const HANDBOOK = { path: "/srv/handbook" };
+
+describe("a configuration that was read again", () => {
+  it.each<[string, object, object, readonly string[], readonly string[]]>([
+    ["is the same", { sources: [HANDBOOK] }, { sources: [HANDBOOK] }, [], []],
+    [
+      "spells out a default",
+      { sources: [HANDBOOK] },
+      { sources: [HANDBOOK], sync: { settleMs: 150 } },
+      [],
+      [],
+    ],
+    [
+      "has another source",
+      { sources: [HANDBOOK] },
+      { sources: [HANDBOOK, { path: "/srv/b" }] },
+      ["source /srv/b added"],
+      [],
+    ],
+    ["has a source less", { sources: [HANDBOOK] }, { sources: [] }, ["source /srv/handbook removed"], []],
+    [
+      "has other rules for a source",
+      { sources: [HANDBOOK] },
+      { sources: [{ ...HANDBOOK, exclude: ["drafts/**"], settings: { chunkSize: 2000 } }] },
+      ["source /srv/handbook: settings.chunkSize, exclude"],
+      [],
+    ],
+    [
+      "works at another pace",
+      {},
+      { sync: { settleMs: 99, concurrency: 3 } },
+      ["sync.settleMs", "sync.concurrency"],
+      [],
+    ],
+    ["has another port", {}, { service: { embedded: true, port: 8000 } }, [], ["service.port"]],
+    ["has other rules for the service", {}, { kb: { ocr: { pagesMax: 5 } } }, [], ["kb.ocr.pagesMax"]],
+    ["lies elsewhere", {}, { stateDir: "/var/lib/other" }, [], ["stateDir"]],
+    [
+      "has both",
+      {},
+      { sources: [HANDBOOK], kb: { limits: { ingests: 9 } } },
+      ["source /srv/handbook added"],
+      ["kb.limits.ingests"],
+    ],
+  ])("%s", (_name, before, after, applied, pending) => {
+    const [old, now] = [configOf(before), configOf(after)];
+    expect(compareConfigs(old, now)).toEqual({ applied, pending });
+    // What was taken is no news any more, and what waits for the next start still does.
+    expect(compareConfigs(liveConfig(old, now), now)).toEqual({ applied: [], pending });
+  });
+
+  it("changes nothing of a service that runs alone", () => {
+    const change = compareConfigs(
+      configOf({}),
+      configOf({ sources: [HANDBOOK], sync: { settleMs: 9 } }),
+      LIVE_IN_SERVICE,
+    );
+    expect(change).toEqual({ applied: [], pending: ["source /srv/handbook added", "sync.settleMs"] });
+  });
+});

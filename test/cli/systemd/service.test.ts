@@ -1,0 +1,338 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Context } from "../../../src/cli/output/context.ts";
+import { readUnit, withOrigin, writeUnit } from "../../../src/cli/systemd/installed-unit.ts";
+import { asInstalled, unitCommands } from "../../../src/cli/systemd/service-install.ts";
+import { fileStatus, statusOf, unitStatusText } from "../../../src/cli/systemd/service-status.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { planUnit } from "../../../src/cli/systemd/unit-plan.ts";
+import type { UnitRequest } from "../../../src/cli/systemd/unit-checks.ts";
+import { searchCommand } from "../../../src/cli/commands/up.ts";
+import { directive } from "../../../src/system/unit-text.ts";
+
+let folder: string;
+let config: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-service-"));
+  // As a folder of configurations is; a temporary one is closed to others.
+  chmodSync(folder, 0o755);
+  config = join(folder, "kbsync.config.json");
+  mkdirSync(join(folder, "docs"));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const context = (): Context => ({
+  stdout: { write: () => undefined, draw: () => undefined, isTTY: false, columns: 80 },
+  stderr: { write: () => undefined },
+  stderrIsTTY: false,
+  env: { XDG_CONFIG_HOME: join(folder, "conf"), XDG_STATE_HOME: join(folder, "state") },
+  cwd: folder,
+  signal: new AbortController().signal,
+  nowMs: Date.now,
+  exitCode: 0,
+});
+const configure = (content: object): void => writeFileSync(config, JSON.stringify(content));
+const plan = (request: UnitRequest = {}) => planUnit(context(), { config, ...request });
+
+describe("the unit of a configuration", () => {
+  it("runs both halves with the embedded service, and keeps its data where systemd says", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const { unit, file, stateDir, text, warnings } = plan();
+    expect({ unit, file, stateDir, warnings }).toEqual({
+      unit: "kbsync.service",
+      file: "/etc/systemd/system/kbsync.service",
+      stateDir: "/var/lib/kbsync",
+      warnings: [],
+    });
+    expect(directive(text, "ExecStart")[0]).toContain(` up --config ${config}`);
+    expect(directive(text, "BindReadOnlyPaths")).toContain(`-${join(folder, "docs")}`);
+    // The folder of the file, which an editor may replace.
+    expect(directive(text, "BindReadOnlyPaths")).toContain(folder);
+  });
+
+  it("runs the daemon alone for a hosted service, with its key handed over", () => {
+    const url = "https://kb.example";
+    const service = { apiUrl: url, dbUrl: url, resourcesUrl: url, pauthkeyFile: "key" };
+    configure({ service, sources: [{ path: "docs" }] });
+    const { text } = plan();
+    expect(directive(text, "ExecStart")[0]).toContain(` run --config ${config}`);
+    expect(directive(text, "LoadCredential")).toEqual([`pauthkey:${join(folder, "key")}`]);
+  });
+
+  it("hands over the keys of models", () => {
+    const model = { model: "m", apiKeyFile: "m.key" };
+    configure({
+      sources: [{ path: "docs" }],
+      kb: {
+        embedding: { baseUrl: "https://m.example/v1", ...model },
+        reranker: { url: "https://r.example/rerank", ...model },
+        languageModel: { baseUrl: "https://l.example/v1", ...model },
+      },
+    });
+    const file = join(folder, "m.key");
+    expect(directive(plan().text, "LoadCredential")).toEqual([
+      `kb.embedding.apiKey:${file}`,
+      `kb.reranker.apiKey:${file}`,
+      `kb.languageModel.apiKey:${file}`,
+    ]);
+  });
+
+  it.each<[string, UnitRequest]>([
+    ["a configuration", {}],
+    ["a folder", { dir: "docs" }],
+    ["a person", { user: true }],
+  ])("of %s waits ever longer before another start where systemd can do that", (_name, request) => {
+    configure({ sources: [{ path: "docs" }] });
+    const steps = (version?: number): string[] =>
+      directive(planUnit(context(), { config, ...request }, version).text, "RestartSteps");
+    expect([steps(), steps(252), steps(254)]).toEqual([[], [], ["6"]]);
+  });
+
+  it("warns of folders that are closed or missing", () => {
+    mkdirSync(join(folder, "closed"), { mode: 0o750 });
+    configure({ sources: [{ path: "closed" }, { path: "missing" }] });
+    expect(plan().warnings).toEqual([
+      expect.stringContaining("closed is closed to others: --group NAME"),
+      expect.stringContaining("missing is not there"),
+    ]);
+    expect(plan({ group: ["docs"] }).warnings).toHaveLength(1);
+    expect(directive(plan({ group: ["docs"] }).text, "SupplementaryGroups")).toEqual(["docs"]);
+  });
+
+  it("warns of a source that is a link, which the unit follows at its start alone", () => {
+    const link = join(folder, "link");
+    symlinkSync(join(folder, "docs"), link);
+    configure({ sources: [{ path: "link" }] });
+    expect(plan().warnings).toEqual([
+      `${link} leads to ${join(folder, "docs")} by a link: name that folder itself under sources`,
+    ]);
+  });
+
+  it.each<[string, object, UnitRequest, string]>([
+    ["has no source", {}, {}, "there is no folder to watch"],
+    [
+      "names a home that is another one for the unit",
+      { sources: [{ path: "~/docs" }] },
+      {},
+      "~ is another folder",
+    ],
+    [
+      "names a state folder that the unit cannot write",
+      { sources: [{ path: "docs" }], stateDir: "/srv/state" },
+      {},
+      "names the state folder /srv/state",
+    ],
+    ["is for one folder and one person", {}, { dir: "docs", user: true }, "is a system unit"],
+  ])("is refused where the configuration %s", (_name, content, request, words) => {
+    configure(content);
+    expect(() => plan(request)).toThrow(words);
+  });
+
+  it("is refused where the unit's own user cannot read the configuration, not where its owner runs it", () => {
+    configure({ sources: [{ path: "docs" }] });
+    chmodSync(config, 0o600);
+    expect(() => plan()).toThrow(`cannot read ${config}`);
+    expect(directive(plan({ runAs: "me" }).text, "User")).toEqual(["me"]);
+  });
+
+  it("is refused where the configuration's folder is closed to the unit's own user", () => {
+    configure({ sources: [{ path: "docs" }] });
+    chmodSync(folder, 0o750);
+    expect(() => plan()).toThrow(
+      expect.objectContaining({
+        code: "config_unreadable",
+        subject: folder,
+        hint: expect.stringContaining(`chmod o+x ${folder}`) as string,
+      }),
+    );
+    expect(plan({ group: ["docs"] }).warnings).toEqual([]);
+    expect(plan({ runAs: "me" }).warnings).toEqual([]);
+    chmodSync(folder, 0o711);
+    expect(plan().warnings).toEqual([]);
+  });
+
+  it.each<[string, string]>([
+    ["the temporary folder", "/tmp"],
+    ["a home", homedir()],
+  ])("is refused where the configuration lies in %s, with whatever else is there", (_name, place) => {
+    const file = join(place, `kbsync-${process.pid}.json`);
+    writeFileSync(file, JSON.stringify({ sources: [{ path: join(folder, "docs") }] }));
+    try {
+      expect(() => plan({ config: file })).toThrow(
+        expect.objectContaining({
+          code: "usage",
+          subject: file,
+          message: expect.stringContaining(place) as string,
+        }),
+      );
+      // A person's own unit hides nothing.
+      expect(plan({ config: file, user: true }).unit).toBe("kbsync.service");
+    } finally {
+      rmSync(file);
+    }
+  });
+
+  it("of a person lies among their own", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const { file, stateDir, text } = plan({ user: true });
+    expect(file).toBe(join(folder, "conf", "systemd", "user", "kbsync.service"));
+    expect(stateDir).toBe(join(folder, "state", "kbsync"));
+    expect(directive(text, "WantedBy")).toEqual(["default.target"]);
+  });
+
+  it("of a person takes any free port, and that of the configuration where it names one", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const [assignment = ""] = directive(plan({ user: true }).text, "Environment");
+    const env = { KBSYNC_PORT: assignment.replace("KBSYNC_PORT=", "") };
+    const port = (): unknown =>
+      loadConfig({ file: config, cwd: folder, env: { ...context().env, ...env } }).service;
+    expect(port()).toMatchObject({ port: 0 });
+    configure({ service: { embedded: true, port: 7411 }, sources: [{ path: "docs" }] });
+    expect(port()).toMatchObject({ port: 7411 });
+    expect(plan().text).not.toContain("KBSYNC_PORT");
+  });
+
+  it("of a folder has data of its own", () => {
+    expect(plan({ dir: "docs" })).toMatchObject({
+      file: "/etc/systemd/system/kbsync@.service",
+      unit: expect.stringMatching(/^kbsync@.*-docs\.service$/) as string,
+      stateDir: expect.stringMatching(/^\/var\/lib\/kbsync-.*-docs$/) as string,
+    });
+  });
+});
+
+describe("the commands that an install prints", () => {
+  it.each(["hand-book", "my docs", "Übung", "it's here"])(
+    "name the unit and the state folder of %s as a shell reads them",
+    (name) => {
+      mkdirSync(join(folder, name));
+      const { unit, stateDir } = plan({ dir: name });
+      const { status, journal, restart } = unitCommands({ unit, stateDir }, {});
+      const words = (command: string): string[] =>
+        execFileSync("sh", ["-c", `sudo() { printf '%s\\n' "$@"; }; ${command}`], { encoding: "utf8" })
+          .trimEnd()
+          .split("\n");
+      expect(words(status)).toEqual(["kbsync", "status", "--state-dir", stateDir]);
+      expect(words(journal)).toEqual(["journalctl", "-u", unit]);
+      expect(words(restart)).toEqual(["systemctl", "restart", unit]);
+    },
+  );
+
+  it("search in the unit's own state folder, not in that of whoever reads the journal", () => {
+    const state = String.raw`/var/lib/kbsync-srv-hand\x2dbook`;
+    expect(searchCommand({ STATE_DIRECTORY: state }, state)).toBe(
+      `sudo kbsync search "your question" --state-dir '${state}'`,
+    );
+    expect(searchCommand({}, "/home/me/.local/state/kbsync")).toBe('kbsync search "your question"');
+  });
+});
+
+describe("a unit file", () => {
+  it("tells the next install what the last one was told, which counts less than what is said now", () => {
+    configure({ sources: [{ path: "docs" }] });
+    const file = join(folder, "kbsync.service");
+    const first = plan({ runAs: "me", group: ["docs"] });
+    writeFileSync(file, first.text);
+    const installed = readUnit(file);
+    expect(planUnit(context(), asInstalled({}, installed)).text).toBe(first.text);
+    expect(asInstalled({ runAs: "you" }, installed)).toEqual({ config, runAs: "you", group: ["docs"] });
+  });
+
+  it("is written whole, with the folders above it, or it is said why not", () => {
+    const file = join(folder, "systemd", "user", "kbsync.service");
+    writeUnit(file, "[Unit]\n");
+    expect(readFileSync(file, "utf8")).toBe("[Unit]\n");
+    expect(statSync(file).mode & 0o777).toBe(0o644);
+    const blocked = join(file, "below.service");
+    expect(() => writeUnit(blocked, "")).toThrow(
+      expect.objectContaining({ code: "unit_unusable", subject: blocked }),
+    );
+  });
+
+  it("of somebody else is not touched", () => {
+    const file = join(folder, "kbsync.service");
+    expect(readUnit(file)).toBeUndefined();
+    for (const text of ["[Unit]\n", withOrigin("[Unit]\n", { data: "/x" }).replace('"data"', '"date"')]) {
+      writeFileSync(file, text);
+      expect(() => readUnit(file)).toThrow(expect.objectContaining({ code: "unit_foreign" }));
+    }
+  });
+});
+
+describe("the status of a unit", () => {
+  const known = { unit: "kbsync.service", upToDate: true, stateDir: "/var/lib/kbsync", warnings: [] };
+
+  it("tells what a person should see to", () => {
+    const now = statusOf({ ActiveState: "active", SubState: "running" }, { ...known, warnings: ["a link"] });
+    expect(unitStatusText(now, false)).toContain("warning    a link\n");
+  });
+
+  it("tells why the configuration is refused now, and where the data of the unit is all the same", () => {
+    configure({ sources: [{ path: "docs" }], stateDir: "own-state" });
+    const { file, text } = plan({ user: true });
+    writeUnit(file, text);
+    const look = () => fileStatus(context(), { user: true, config });
+    expect(look()).toMatchObject({ stateDir: join(folder, "own-state"), warnings: [] });
+    configure({ sources: [{ path: "docs" }], stateDir: 7 });
+    expect(look()).toEqual({
+      upToDate: null,
+      stateDir: join(folder, "own-state"),
+      warnings: [expect.stringContaining("stateDir: expected string, got 7")],
+    });
+    // Of somebody else's unit nobody knows where its data is.
+    writeFileSync(file, "[Unit]\n");
+    expect(look()).toMatchObject({
+      stateDir: join(folder, "state", "kbsync"),
+      warnings: [expect.stringContaining("was not written by kbsync service install")],
+    });
+  });
+
+  it("tells what runs", () => {
+    const running = {
+      FragmentPath: "/etc/systemd/system/kbsync.service",
+      UnitFileState: "enabled",
+      ActiveState: "active",
+      SubState: "running",
+      Result: "success",
+      StatusText: "1,204 files in agreement, 3 waiting",
+      MainPID: "155",
+      NRestarts: "2",
+      ActiveEnterTimestamp: "Sun 2026-11-22 02:39:07 UTC",
+    };
+    expect(unitStatusText(statusOf(running, { ...known, upToDate: false }), false)).toBe(
+      [
+        "unit       kbsync.service, enabled",
+        "file       /etc/systemd/system/kbsync.service",
+        "outdated   it would be written in another way now: `kbsync service install` does it",
+        "state      active (running), process 155, since Sun 2026-11-22 02:39:07 UTC, started again 2 times",
+        "says       1,204 files in agreement, 3 waiting",
+        "data       /var/lib/kbsync",
+        "log        journalctl -u kbsync.service",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("tells what failed, and what is not there", () => {
+    const failed = { ActiveState: "failed", SubState: "failed", Result: "watchdog", MainPID: "0" };
+    expect(unitStatusText(statusOf(failed, known), true)).toContain(
+      "state      failed (failed), last: watchdog\n",
+    );
+    const absent = statusOf({ ActiveState: "inactive", SubState: "dead" }, { ...known, upToDate: null });
+    expect(unitStatusText(absent, false)).toContain("unit       kbsync.service, not installed\n");
+  });
+});

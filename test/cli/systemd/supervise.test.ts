@@ -1,0 +1,229 @@
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  openSupervisor,
+  STALL_MS,
+  START_MS_MAX,
+  type Supervised,
+  type Supervisor,
+} from "../../../src/cli/systemd/supervise.ts";
+import type { Pulse } from "../../../src/system/progress.ts";
+import { type NotifySocket, openNotifySocket } from "../../system/socket.ts";
+
+let socket: NotifySocket;
+let supervisor: Supervisor;
+let stopping: AbortController;
+let heard: string[];
+let lines: { level: number; msg: string; subject?: string }[];
+/** The clock of progress, set by the test; the rhythm of signs of life is real and quick. */
+let nowMs: number;
+let pulse: Pulse;
+let isReady: boolean;
+/** How often the parts were looked at: once for each sign of life that is due. */
+let looks: number;
+let words: string;
+/** How often the clock of progress was read: at each tick. */
+let clockReads: number;
+
+const supervised: Supervised = {
+  isReady: () => isReady,
+  words: () => words,
+  pulses: () => {
+    looks += 1;
+    return { "the daemon": pulse };
+  },
+};
+
+beforeEach(() => {
+  socket = openNotifySocket();
+  stopping = new AbortController();
+  heard = [];
+  lines = [];
+  nowMs = 0;
+  pulse = { moves: 0, atWork: true, waitsForOthers: false };
+  isReady = false;
+  looks = 0;
+  clockReads = 0;
+  words = "1,204 files in agreement, 3 waiting";
+  supervisor = openSupervisor({
+    // A sign of life is expected every 30 ms, so that one comes every ten.
+    env: { NOTIFY_SOCKET: socket.address, WATCHDOG_USEC: "30000" },
+    log: pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+    signal: stopping.signal,
+    requestTimeoutMs: 120_000,
+    nowMs: () => {
+      clockReads += 1;
+      return nowMs;
+    },
+  });
+});
+afterEach(() => {
+  supervisor.close();
+  socket.close();
+});
+
+/** Waits until the manager has heard a message. */
+async function hears(message: string): Promise<void> {
+  await expect
+    .poll(
+      () => {
+        heard.push(...socket.take());
+        return heard;
+      },
+      { interval: 5, timeout: 15_000 },
+    )
+    .toContain(message);
+}
+
+const forget = (): void => {
+  socket.take();
+  heard = [];
+};
+
+describe("a service manager", () => {
+  it("is told READY when the start is over, with the status before it, and asked for more time until then", async () => {
+    supervisor.watch(supervised);
+    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    expect(heard).not.toContain("READY=1");
+    isReady = true;
+    await hears("READY=1");
+    expect(heard.indexOf(`STATUS=${words}`)).toBeLessThan(heard.indexOf("READY=1"));
+    expect(heard.filter((message) => message === "READY=1")).toHaveLength(1);
+  });
+
+  it("is asked for more time while nothing is watched yet for an hour, and for none beyond it", async () => {
+    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    nowMs = START_MS_MAX;
+    await expect.poll(() => lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ level: 50, code: "start_too_long" });
+    expect(lines[0]?.msg).toContain("the start has taken 60 min");
+    forget();
+    const [first] = lines;
+    const before = clockReads;
+    await expect.poll(() => clockReads).toBeGreaterThan(before + 3);
+    expect(socket.take()).toEqual([]);
+    expect(lines).toEqual([first]);
+    // From then on progress counts.
+    supervisor.watch(supervised);
+    await hears("EXTEND_TIMEOUT_USEC=90000000");
+  });
+
+  it("is asked for an hour before what holds the loop up", async () => {
+    supervisor.longStep();
+    await hears("EXTEND_TIMEOUT_USEC=3600000000");
+    expect(heard).not.toContain("READY=1");
+  });
+
+  it("is not asked for more time for a stop that comes before the start is over", async () => {
+    supervisor.watch(supervised);
+    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    stopping.abort();
+    await hears("STOPPING=1");
+    forget();
+    await hears("WATCHDOG=1");
+    expect(heard.filter((message) => message.startsWith("EXTEND"))).toEqual([]);
+  });
+
+  it("is told the status as it changes", async () => {
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("READY=1");
+    words = "1,207 files in agreement";
+    for (let change = 0; change < 1000; change += 1) supervisor.changed();
+    await hears("STATUS=1,207 files in agreement");
+    expect(heard.filter((message) => message.startsWith("STATUS="))).toHaveLength(2);
+  });
+
+  it("hears no sign of life while the queue stands still, and is told by the log which part it is", async () => {
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("WATCHDOG=1");
+    nowMs = STALL_MS;
+    await expect.poll(() => lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ level: 50, subject: "the daemon" });
+    expect(lines[0]?.msg).toContain("the daemon has stood still for 5 min although there is work");
+    forget();
+    const before = looks;
+    await expect.poll(() => looks).toBeGreaterThan(before + 3);
+    expect(socket.take()).toEqual([]);
+    pulse = { ...pulse, moves: 1 };
+    await hears("WATCHDOG=1");
+    expect(lines).toHaveLength(1);
+  });
+
+  it.each<[string, Partial<Pulse>]>([
+    ["nothing is to be done", { atWork: false }],
+    ["a service elsewhere is down", { waitsForOthers: true }],
+  ])("hears signs of life for hours while %s", async (_name, change) => {
+    isReady = true;
+    pulse = { ...pulse, ...change };
+    supervisor.watch(supervised);
+    await hears("WATCHDOG=1");
+    nowMs = 100 * STALL_MS;
+    forget();
+    await hears("WATCHDOG=1");
+    expect(lines).toEqual([]);
+  });
+
+  it("is told of a refused configuration until another one is read", async () => {
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("READY=1");
+    forget();
+    supervisor.reloading();
+    supervisor.reloaded("the configuration is refused: sync: unknown key");
+    await hears("READY=1");
+    expect(heard[0]).toMatch(/^RELOADING=1\nMONOTONIC_USEC=\d+$/);
+    expect(heard[1]).toBe(`STATUS=the configuration is refused: sync: unknown key; ${words}`);
+    forget();
+    supervisor.reloading();
+    isReady = false;
+    supervisor.watch(supervised);
+    isReady = true;
+    await hears("READY=1");
+    expect(heard).toContain(`STATUS=${words}`);
+  });
+
+  it("that asks for a second reload while the daemon of the first is looked for is told READY at the end", async () => {
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("READY=1");
+    forget();
+    supervisor.reloading();
+    isReady = false;
+    supervisor.watch(supervised);
+    supervisor.reloading();
+    supervisor.reloaded(undefined);
+    await hears("WATCHDOG=1");
+    expect(heard).not.toContain("READY=1");
+    isReady = true;
+    await hears("READY=1");
+    expect(heard.findLast((message) => /^(?:READY|RELOADING)/.test(message))).toBe("READY=1");
+  });
+
+  it("is told of a stop that comes before anything is watched, and not that it is ready after it", async () => {
+    stopping.abort();
+    await hears("STOPPING=1");
+    forget();
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("WATCHDOG=1");
+    expect(heard).not.toContain("READY=1");
+  });
+
+  it("is told of the stop, and of nothing after it", async () => {
+    isReady = true;
+    supervisor.watch(supervised);
+    await hears("READY=1");
+    stopping.abort();
+    await hears("STOPPING=1");
+    words = "0 files in agreement";
+    supervisor.changed();
+    supervisor.close();
+    forget();
+    const before = looks;
+    supervisor.changed();
+    expect(socket.take()).toEqual([]);
+    expect(looks).toBe(before);
+  });
+});

@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openTextModel } from "../../../../src/kb/ingest/agentic/text-model.ts";
+import type { TextModel } from "../../../../src/kb/ingest/agentic/text-model.ts";
+import type { ChatModel } from "../../../../src/kb/models/chat-model.ts";
+import { openOpenAiModel } from "../../../../src/kb/models/openai.ts";
+import { codeOf } from "../../../../src/lib/failure.ts";
+import { startLanguageModelServer } from "../../../fakes/language-model-server.ts";
+import type { LanguageModelServer, Script } from "../../../fakes/language-model-server.ts";
+
+const QUESTION = [
+  { role: "system", text: "Divide." },
+  { role: "user", text: "What?" },
+] as const;
+/** Nobody leaves. */
+const STAYS = new AbortController().signal;
+
+describe("a language model behind an OpenAI-compatible server", () => {
+  let server: LanguageModelServer;
+  let chat: ChatModel;
+  let model: TextModel;
+  beforeEach(async () => {
+    server = await startLanguageModelServer();
+    const { baseUrl, apiKey } = server;
+    // Documents have a patience of their own.
+    chat = openOpenAiModel({ baseUrl, apiKey, timeoutMs: 1 });
+    model = openTextModel(chat, "divider-1");
+  });
+  afterEach(async () => {
+    await chat.close();
+    await server.close();
+  });
+
+  it("asks for the same answer each time, and gives it", async () => {
+    server.next({ says: "Here." });
+    expect(await model.complete(QUESTION, STAYS)).toBe("Here.");
+    expect(server.asked).toEqual([
+      {
+        model: "divider-1",
+        messages: [
+          { role: "system", content: "Divide." },
+          { role: "user", content: "What?" },
+        ],
+        temperature: 0,
+        seed: 1,
+      },
+    ]);
+  });
+
+  it("leaves out what the model does not take, from then on", async () => {
+    server.next(
+      { status: 400, error: "Unsupported value: 'temperature' does not support 0 with this model." },
+      { status: 400, error: "Unknown parameter: 'seed'." },
+      { says: "a" },
+      { says: "b" },
+    );
+    expect(await model.complete(QUESTION, STAYS)).toBe("a");
+    expect(await model.complete(QUESTION, STAYS)).toBe("b");
+    expect(server.asked.map(({ temperature, seed }) => [temperature, seed])).toEqual([
+      [0, 1],
+      [undefined, 1],
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
+  });
+
+  it("takes no other refusal for one of these, whatever the model's name says", async () => {
+    const named = openTextModel(chat, "seed-oss-36b");
+    server.next({ status: 401, error: "Who asks?" });
+    await expect(named.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
+    server.next({ status: 400, error: "No such model: seed-oss-36b." }, { says: "b" });
+    await expect(named.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
+  });
+
+  it("tries again where the service is busy", async () => {
+    server.next({ status: 429, retryAfter: "0" }, { status: 503 }, { says: "now" });
+    expect(await model.complete(QUESTION, STAYS)).toBe("now");
+  });
+
+  it.each<[name: string, scripts: readonly Script[], code: string, requests: number]>([
+    [
+      "gives up on a busy service",
+      [{ status: 503 }, { status: 503 }, { status: 503 }],
+      "language_model_unreachable",
+      3,
+    ],
+    [
+      "does not wait long for a service that asks to",
+      [{ status: 429, retryAfter: "3600" }],
+      "language_model_unreachable",
+      1,
+    ],
+    [
+      "does not insist on what is refused",
+      [{ status: 404, error: "no such model" }],
+      "language_model_refused",
+      1,
+    ],
+    ["takes no answer that was cut off", [{ says: "a", finish: "length" }], "language_model_answer", 1],
+    ["takes no filtered answer", [{ says: "a", finish: "content_filter" }], "language_model_answer", 1],
+    ["takes no page in place of an answer", [{ body: "<html>" }], "language_model_answer", 1],
+    ["takes no other JSON", [{ body: "{}" }], "language_model_answer", 1],
+  ])("%s", async (_name, scripts, code, requests) => {
+    server.next(...scripts);
+    await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({ code });
+    expect(server.asked).toHaveLength(requests);
+  });
+
+  it("asks one that hangs again, and gives up on it", async () => {
+    const hasty = openTextModel(chat, "divider-1", { tryMs: 300, allMs: 2_000 });
+    server.next({ hangs: true }, { hangs: true }, { hangs: true });
+    await expect(hasty.complete(QUESTION, STAYS)).rejects.toMatchObject({
+      code: "language_model_unreachable",
+    });
+    expect(server.asked.length).toBeGreaterThan(1);
+  });
+
+  it("never tells the key that a refusal repeats, nor has it in a cause", async () => {
+    server.next({ status: 401, error: `Incorrect API key provided: ${server.apiKey}` });
+    const failure: unknown = await model.complete(QUESTION, STAYS).catch((error: unknown) => error);
+    const words: string[] = [];
+    for (let error = failure; error instanceof Error; error = error.cause) words.push(String(error.stack));
+    expect(codeOf(failure)).toBe("language_model_refused");
+    expect(words.join()).toContain("Incorrect API key provided: (the key)");
+    expect(words.join()).not.toContain(server.apiKey);
+  });
+
+  it("does not follow a redirect, which may lead anywhere", async () => {
+    server.next({ status: 307, location: `${server.baseUrl}/chat/completions` });
+    await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it("reads no answer without end", async () => {
+    server.next({ body: `{"choices": "${"a".repeat(9 * 1024 * 1024)}"}` });
+    await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({
+      code: "language_model_answer",
+      message: expect.stringContaining("more than any model writes"),
+    });
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it("ends a question whose signal fires", async () => {
+    server.next({ hangs: true });
+    const stop = new AbortController();
+    const answer = model.complete(QUESTION, stop.signal);
+    stop.abort(new Error("closing"));
+    await expect(answer).rejects.toThrow("closing");
+  });
+});

@@ -1,0 +1,114 @@
+import Database from "better-sqlite3";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  carryKeys,
+  countValidKeys,
+  keysIn,
+} from "../../../../../src/kb/store/sqlite/accounts/carried-keys.ts";
+import { openForWriting } from "../../../../../src/kb/store/sqlite/database/connection.ts";
+import { prepareKeyWrites } from "../../../../../src/kb/store/sqlite/accounts/key-rows.ts";
+import { MIGRATIONS } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+import { prepareSmallWrites } from "../../../../../src/kb/store/sqlite/accounts/small-writes.ts";
+import type { KeyRecord } from "../../../../../src/kb/store/records.ts";
+import { Tier } from "../../../../../src/wire/primitives.ts";
+
+const NOW = "2026-01-02T03:04:05.678Z";
+const SOON = "2026-02-01T00:00:00.000Z";
+const LATER = "2027-01-01T00:00:00.000Z";
+
+let folder: string;
+let made = 0;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-carried-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+type Part = Partial<KeyRecord> & { readonly account?: string };
+
+const shaOf = (at: number): string => String(at).padStart(64, "0");
+
+/** A store file with these keys; key number n is the same one in every file. */
+function storeWith(...keys: readonly Part[]): string {
+  const path = join(folder, `${++made}.sqlite`);
+  const db = openForWriting(path);
+  const small = prepareSmallWrites(db);
+  const writes = prepareKeyWrites(db);
+  for (const [at, { account = "local", ...part }] of keys.entries()) {
+    const { id: accountId } = small.ensureAccount(account, [
+      account,
+      ...Tier.options.map((tier) => account + tier),
+    ]);
+    const fixed = {
+      sha256: shaOf(at),
+      id: String(at).padStart(24, "0"),
+      hint: "kb_12345",
+      name: `key ${at}`,
+    };
+    const free = { scopes: ["read"], createdAt: NOW, expiresAt: null, revokedAt: null } as const;
+    writes.putKey({ ...fixed, ...free, accountId, ...part });
+  }
+  db.close();
+  return path;
+}
+
+describe("a restored key", () => {
+  it.each<[string, Part, Part, Part]>([
+    ["that did not change stays as it is", {}, {}, {}],
+    ["that was revoked since stays revoked", {}, { revokedAt: SOON }, { revokedAt: SOON }],
+    ["that was revoked before keeps its time", { revokedAt: NOW }, { revokedAt: SOON }, { revokedAt: NOW }],
+    ["that the replaced store knew unrevoked stays revoked", { revokedAt: NOW }, {}, { revokedAt: NOW }],
+    ["that got an end since has it", {}, { expiresAt: SOON }, { expiresAt: SOON }],
+    ["that got an earlier end has that", { expiresAt: LATER }, { expiresAt: SOON }, { expiresAt: SOON }],
+    ["that was made to last longer does not", { expiresAt: SOON }, { expiresAt: LATER }, { expiresAt: SOON }],
+    ["that lost a scope has it no more", { scopes: ["read", "write"] }, {}, { scopes: ["read"] }],
+    ["that got a scope since does not have it", {}, { scopes: ["read", "write"] }, { scopes: ["read"] }],
+    ["that was all-powerful may do what is left to it", { scopes: ["admin"] }, {}, { scopes: ["read"] }],
+    ["that became all-powerful did not", {}, { scopes: ["admin"] }, { scopes: ["read"] }],
+    ["whose scopes were exchanged may do nothing", {}, { scopes: ["write"] }, { scopes: [] }],
+  ])("%s", (_name, older, newer, after) => {
+    const [from, into] = [storeWith(newer), storeWith(older)];
+    carryKeys(keysIn(from), into);
+    const before = { scopes: ["read"], expiresAt: null, revokedAt: null };
+    expect(keysIn(into)).toMatchObject([{ sha256: shaOf(0), ...before, ...after }]);
+  });
+});
+
+it("counts what it did, each key once", () => {
+  const from = storeWith({ revokedAt: SOON, expiresAt: SOON }, { expiresAt: SOON }, { scopes: ["read"] }, {});
+  const into = storeWith({}, {}, { scopes: ["read", "write"] }, {});
+  expect(carryKeys(keysIn(from), into)).toEqual({ revoked: 1, endEarlier: 1, narrowed: 1 });
+  expect(carryKeys(keysIn(from), into)).toEqual({ revoked: 0, endEarlier: 0, narrowed: 0 });
+  expect(countValidKeys(into, Date.parse(NOW))).toBe(3);
+  expect(countValidKeys(into, Date.parse(SOON))).toBe(2);
+});
+
+it("takes over revoked keys that the older store does not know, with their accounts, and no others", () => {
+  const from = storeWith({ account: "other", revokedAt: SOON }, {});
+  const into = storeWith();
+  expect(carryKeys(keysIn(from), into).revoked).toBe(1);
+  expect(keysIn(into)).toMatchObject([{ sha256: shaOf(0), revokedAt: SOON, row: { account: "other" } }]);
+  const db = new Database(into);
+  expect(db.prepare("SELECT count(*) FROM collection").pluck().get()).toBe(Tier.options.length);
+  db.close();
+});
+
+it("reads a store of before keys could be revoked", () => {
+  const old = join(folder, "old.sqlite");
+  const db = new Database(old);
+  db.exec(MIGRATIONS[0] ?? "");
+  db.exec(`INSERT INTO account VALUES ('a', 'local');
+    INSERT INTO api_key VALUES ('${shaOf(0)}', 'a', 'key 0', '["read"]', '${NOW}', '${SOON}')`);
+  db.pragma("application_id = 0x6b627374");
+  db.pragma("user_version = 1");
+  db.close();
+  expect(carryKeys(keysIn(old), storeWith({}))).toEqual({ revoked: 0, endEarlier: 1, narrowed: 0 });
+});
+
+it("says what it cannot read", () => {
+  const page = join(folder, "page.sqlite");
+  writeFileSync(page, "<html>".repeat(1000));
+  expect(() => keysIn(page)).toThrow(expect.objectContaining({ code: "store_damaged" }) as Error);
+});

@@ -1,0 +1,189 @@
+import Database from "better-sqlite3";
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { wrongMetadata } from "../../../../../src/kb/store/sqlite/check/check-metadata.ts";
+import { checkStore } from "../../../../../src/kb/store/sqlite/check/check.ts";
+import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
+import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
+
+const NOW = "2026-01-02T03:04:05.678Z";
+
+let folder: string;
+let sound: string;
+let made = 0;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-check-"));
+  sound = join(folder, "sound.sqlite");
+  const store = await openSqliteStore({ path: sound });
+  const { id: accountId } = await store.ensureAccount("local");
+  for (const [number, content] of ["The moon pulls the sea.", "Flour and water.", "Gone soon."].entries()) {
+    const vector = new Float32Array([1, 0, 0, 0]);
+    await store.createResource(
+      {
+        accountId,
+        id: String(number).padStart(24, "0"),
+        tier: "moderate",
+        ownerId: "ann",
+        origin: "content",
+        title: `Title ${number}`,
+        description: "",
+        url: null,
+        content,
+        settings: DEFAULT_SETTINGS,
+        createdAt: NOW,
+        metadata: { lang: "en", tags: ["a", "b", "a"], deep: { year: 2024, done: true } },
+      },
+      {
+        spans: [{ start: 0, end: content.length, headings: ["Above"] }],
+        vectors: [vector],
+        fingerprint: "test/4",
+      },
+    );
+  }
+  await store.deleteResource({ accountId, id: "2".padStart(24, "0"), nowIso: NOW });
+  await store.close();
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** A copy of the sound store with something done to it. */
+function damagedBy(sql: string): string {
+  const path = join(folder, `damaged-${++made}.sqlite`);
+  copyFileSync(sound, path);
+  const db = new Database(path);
+  db.pragma("foreign_keys = OFF");
+  db.exec(sql);
+  db.close();
+  return path;
+}
+
+it("finds nothing in a sound store, and counts what it has", () => {
+  expect(checkStore(sound)).toEqual({ resources: 2, chunks: 2, findings: [] });
+  expect(checkStore(sound, { quick: true })?.findings).toEqual([]);
+});
+
+it("has nothing to say where there is no store", () => {
+  expect(checkStore(join(folder, "none.sqlite"))).toBeUndefined();
+});
+
+it("reads the values of metadata once, however many documents there are", () => {
+  const asked: string[] = [];
+  const db = new Database(sound, { readonly: true, verbose: (sql) => asked.push(String(sql)) });
+  expect([...wrongMetadata(db)]).toEqual([]);
+  db.close();
+  expect(asked.filter((sql) => sql.includes("metadata_value"))).toHaveLength(1);
+});
+
+it("one that cannot be looked at does not pass for one that is not there", () => {
+  // What is closed to the user fails in the same way, and to root nothing is closed.
+  const ring = join(folder, "ring.sqlite");
+  symlinkSync(ring, ring);
+  expect(() => checkStore(ring)).toThrow(expect.objectContaining({ code: "path_unseen" }) as Error);
+});
+
+describe("a store with", () => {
+  it.each([
+    [
+      "a chunk of a deleted document",
+      "UPDATE resource SET is_deleted = 1 WHERE number = 1",
+      "store-versions",
+    ],
+    [
+      "a chunk of another version",
+      "UPDATE resource SET first_row = first_row + 5 WHERE number = 1",
+      "store-versions",
+    ],
+    [
+      "a missing chunk",
+      "DELETE FROM chunk WHERE resource = 1; DELETE FROM vector WHERE number = 1",
+      "store-versions",
+    ],
+    [
+      "a chunk that no word finds",
+      "DELETE FROM chunk_index WHERE rowid = (SELECT min(row) FROM chunk)",
+      "store-words",
+    ],
+    ["an entry of no chunk", "INSERT INTO chunk_index (rowid, terms) VALUES (9, 'moon')", "store-words"],
+    [
+      "a text that changed under its entry",
+      "UPDATE chunk SET text = 'Other words.' WHERE resource = 1",
+      "store-words",
+    ],
+    [
+      "a title that changed under its entry",
+      "UPDATE resource SET title = 'Else' WHERE number = 1",
+      "store-words",
+    ],
+    ["a vector of no chunk", "UPDATE vector SET row = 77 WHERE number = 1", "store-structure"],
+    [
+      "vectors of sentences of no chunk",
+      "INSERT INTO sentence_vectors (row, model, vectors) VALUES (77, 1, x'00')",
+      "store-structure",
+    ],
+    [
+      "a mark of an older title on no chunk",
+      "INSERT INTO stale_vector (row, revision) VALUES (77, 1)",
+      "store-structure",
+    ],
+    [
+      "vectors of sentences of another model than any",
+      "INSERT INTO sentence_vectors (row, model, vectors) SELECT row, 99, x'00' FROM chunk LIMIT 1",
+      "store-structure",
+    ],
+    ["a vector cut short", "UPDATE vector SET value = x'00' WHERE number = 2", "store-vectors"],
+    ["counts that are off", "UPDATE scope SET words = words + 1", "store-scopes"],
+    [
+      "metadata that filters do not see",
+      "DELETE FROM metadata_value WHERE path = 'tags' AND value = 'b'",
+      "store-metadata",
+    ],
+    [
+      "metadata of another kind",
+      "UPDATE metadata_value SET kind = 's', value = '1' WHERE kind = 'b'",
+      "store-metadata",
+    ],
+    [
+      "a number where a text was",
+      "UPDATE metadata_value SET value = 7, kind = 's' WHERE path = 'lang' AND resource = 1",
+      "store-metadata",
+    ],
+    ["metadata of another owner", "UPDATE metadata_value SET scope = 9 WHERE resource = 2", "store-metadata"],
+    [
+      "values for a document that has no metadata",
+      "UPDATE resource SET metadata = '{}' WHERE number = 1",
+      "store-metadata",
+    ],
+    [
+      "metadata of a deleted document",
+      "UPDATE metadata_value SET resource = 3 WHERE resource = 1",
+      "store-metadata",
+    ],
+    [
+      "a document that waits for nothing",
+      "UPDATE resource SET status = 'queued' WHERE number = 1",
+      "store-queue",
+    ],
+    ["a document of an unknown file", "UPDATE resource SET file_token = 'x' WHERE number = 1", "store-files"],
+  ])("%s is found out", (_name, sql, check) => {
+    const findings = checkStore(damagedBy(sql))?.findings ?? [];
+    expect(findings.map((finding) => finding.check)).toContain(check);
+    for (const { message, remedy, level } of findings) {
+      expect([level, remedy]).toEqual(["damage", expect.stringContaining("kbsync restore")]);
+      expect(message).not.toBe("");
+    }
+  });
+
+  it("pages cut off, or no database at all, is found out in words", () => {
+    const cut = damagedBy("VACUUM");
+    truncateSync(cut, 8192);
+    expect(checkStore(cut)?.findings[0]).toMatchObject({ check: "store-structure", level: "damage" });
+    expect(checkStore(cut)?.findings[0]?.message.split("damaged:")).toHaveLength(2);
+    const page = join(folder, "page.sqlite");
+    writeFileSync(page, "<html>".repeat(1000));
+    expect(checkStore(page)?.findings[0]?.message).toContain("no SQLite database");
+  });
+});

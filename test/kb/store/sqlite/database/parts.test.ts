@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import {
+  joinHeadings,
+  putTogether,
+  splitHeadings,
+  takeApart,
+} from "../../../../../src/kb/store/sqlite/database/parts.ts";
+
+// That any text with any spans comes back is a law of the store contract; here are the shapes of it.
+describe("takeApart and putTogether", () => {
+  it.each([
+    ["no chunks", " \n ", []],
+    [
+      "chunks apart",
+      "  one   two  ",
+      [
+        [2, 5],
+        [8, 11],
+      ],
+    ],
+    [
+      "chunks that touch",
+      "onetwo",
+      [
+        [0, 3],
+        [3, 6],
+      ],
+    ],
+    [
+      "chunks that overlap",
+      "abcdefgh",
+      [
+        [0, 5],
+        [3, 8],
+      ],
+    ],
+    [
+      "a chunk over two others",
+      "abcdefgh",
+      [
+        [0, 4],
+        [1, 6],
+        [2, 8],
+      ],
+    ],
+  ])("%s", (_name, text, bounds) => {
+    const spans = bounds.map(([start = 0, end = 0]) => ({ start, end, headings: [] }));
+    const parts = takeApart(text, spans);
+    expect(parts.chunks.map((part) => part.text)).toEqual(
+      spans.map(({ start, end }) => text.slice(start, end)),
+    );
+    expect(putTogether(parts)).toBe(text);
+  });
+});
+
+describe("headings", () => {
+  it.each([[[]], [[""]], [["One"]], [["One", "", "Two, with | signs"]]])("%j come back", (headings) => {
+    expect(splitHeadings(joinHeadings({ headings }))).toEqual(headings);
+  });
+});

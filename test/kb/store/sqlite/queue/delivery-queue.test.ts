@@ -1,0 +1,32 @@
+import Database from "better-sqlite3";
+import { expect, it } from "vitest";
+import { prepareDeliveryQueue } from "../../../../../src/kb/store/sqlite/queue/delivery-queue.ts";
+import { MIGRATIONS } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+
+it("an account that lets its own addresses overflow is bounded, and no other account with it", () => {
+  const db = new Database(":memory:");
+  try {
+    for (const step of MIGRATIONS) db.exec(step);
+    // What accounts are is not looked at here.
+    db.pragma("foreign_keys = OFF");
+    db.exec(`
+      WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many WHERE at < 20000)
+      INSERT INTO webhook_delivery (account_id, target, event_id, type, due_ms, created_ms, body)
+      SELECT 'full', '{}', 'msg_' || at, 'chat.completion', 0, 0, '{}' FROM many`);
+    const queue = prepareDeliveryQueue(db);
+    const target = { url: "http://a.example/", secrets: [], headers: {} };
+    for (const accountId of ["full", "other"]) {
+      const eventId = `msg_of_${accountId}`;
+      queue.add({ accountId, eventId, type: "chat.completion", body: "{}", to: { target }, nowMs: 1 });
+    }
+    const states = db
+      .prepare("SELECT account_id, state, problem FROM webhook_delivery WHERE event_id LIKE 'msg_of_%'")
+      .all();
+    expect(states).toEqual([
+      { account_id: "full", state: "dead", problem: expect.stringContaining("more than 20000 deliveries") },
+      { account_id: "other", state: "waiting", problem: null },
+    ]);
+  } finally {
+    db.close();
+  }
+});

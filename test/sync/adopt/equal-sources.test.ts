@@ -1,0 +1,37 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, it } from "vitest";
+import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
+import type { FakeOptions } from "../../fakes/knowledge-service.ts";
+import { openWorld } from "../daemon/harness.ts";
+
+const SERVICES: readonly FakeOptions[] = [{ collections: true }, {}];
+
+it.each(SERVICES)(
+  "two sources of one owner with equal files find every resource again after the ledger is lost, with a service of %o",
+  async (options) => {
+    const world = await openWorld(options);
+    const base = dirname(world.root);
+    const sources = ["one", "two"].map((name): WatchedSource => {
+      const absolutePath = join(base, name);
+      mkdirSync(absolutePath);
+      for (let file = 0; file < 6; file += 1)
+        writeFileSync(join(absolutePath, `${file}.txt`), `text of file ${file}`);
+      return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
+    });
+    await world.sync({ sources });
+    expect(world.service.live()).toHaveLength(12);
+    const before = world.service.live().map(({ _id }) => _id);
+
+    rmSync(world.stateDir, { recursive: true });
+    await world.sync({ sources });
+    // A bare service tells a collection's id only in the answer to a create, which is deleted again.
+    expect(
+      world.service
+        .live()
+        .map(({ _id }) => _id)
+        .toSorted(),
+    ).toEqual(before.toSorted());
+    await world.end();
+  },
+);

@@ -1,0 +1,155 @@
+import { rmSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { join } from "node:path";
+import type { FakeResource } from "../../fakes/knowledge-service.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+
+/**
+ * A new ledger, a resource of somebody else at the same owner, and a folder that cannot be read: files below it may have
+ * resources, and nobody can say yet.
+ */
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld({ collections: true });
+  world.write("a.txt", "text a");
+  world.write("b.txt", "text b");
+  world.write("closed/c.txt", "text c");
+  // So large an ignore file is not read: what it would leave out is unknown, and nothing below it is looked at.
+  world.write("closed/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
+});
+afterEach(() => world.end());
+
+const COLLECTION = `${"c".repeat(23)}1`;
+let made = 0;
+/** Adds a resource that this daemon did not make. */
+const addForeign = (title: string, content: string, description = "of somebody else"): FakeResource => {
+  made += 1;
+  const at = new Date(0).toISOString();
+  const resource: FakeResource = {
+    _id: `f${String(made).padStart(23, "0")}`,
+    title,
+    description,
+    settings: {},
+    content,
+    collectionId: COLLECTION,
+    ownerId: "docs-owner",
+    refreshedAt: null,
+    isDeleted: false,
+    createdAt: at,
+    updatedAt: at,
+  };
+  world.service.resources.set(resource._id, resource);
+  return resource;
+};
+const openFolder = (): void => rmSync(join(world.root, "closed/.kbsyncignore"));
+const texts = (): (readonly [string, string | undefined])[] =>
+  world.service.live().map(({ title, content }) => [title, content] as const);
+const descriptionOf = (title: string): string =>
+  world.service.live().find((resource) => resource.title === title)?.description ?? "";
+
+describe("after a part of the folder could not be read", () => {
+  it("an edit is sent that was made while another file was on its way", async () => {
+    addForeign("theirs", "their text");
+    const daemon = world.daemon();
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => world.service.live().length === 3 && daemon.status().idle);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    world.service.fault = ({ operation, body }) =>
+      operation === "create" && body?.["title"] === "slow.txt" ? { kind: "wait", until: held } : undefined;
+    world.write("slow.txt", "slow");
+    await until(() => world.service.requests.some(({ body }) => body?.["title"] === "slow.txt"));
+    world.write("a.txt", "text a, edited");
+    world.write("new.txt", "new");
+    await until(
+      () => texts().some(([title]) => title === "new.txt"),
+      () => "the new file, while another one is on its way",
+    );
+    release();
+    await until(
+      () => texts().length === 5 && daemon.status().idle,
+      () => JSON.stringify(texts()),
+    );
+    expect(texts()).toContainEqual(["a.txt", "text a, edited"]);
+    stop.abort();
+    await ended;
+  });
+
+  it("a new file elsewhere costs its one request", async () => {
+    addForeign("theirs", "their text");
+    await world.sync();
+    for (const name of ["new.txt", "newer.txt"]) {
+      const number = world.service.requests.length;
+      world.write(name, `text ${name}`);
+      await world.sync();
+      expect(world.service.requests.slice(number).map(({ operation }) => operation)).toEqual(["create"]);
+    }
+  });
+
+  it("no resource of somebody else is taken for a file that has one, and none of ours goes", async () => {
+    addForeign("theirs", "their text");
+    await world.sync();
+    const before = world.service.live();
+    const theirs = addForeign("a.txt", "their own a", descriptionOf("a.txt"));
+    world.write("new.txt", "new");
+    world.write("closed/d.txt", "text d");
+    await world.sync();
+    openFolder();
+    await world.sync();
+    await world.sync();
+    expect(theirs).toMatchObject({ content: "their own a", isDeleted: false });
+    for (const resource of before) expect(resource.isDeleted).toBe(false);
+    expect(texts()).toHaveLength(7);
+  });
+
+  it("a file of that part takes its own resource when it can be read, and nothing else does", async () => {
+    openFolder();
+    await world.sync();
+    const ids = new Map(world.service.live().map(({ title, _id }) => [title, _id]));
+    rmSync(world.stateDir, { recursive: true });
+    world.write("closed/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
+    addForeign("theirs", "their text");
+    await world.sync();
+    world.write("new.txt", "new");
+    await world.sync();
+    openFolder();
+    world.write("closed/d.txt", "text d");
+    await world.sync();
+    expect(world.service.live().find(({ title }) => title === "closed/c.txt")?._id).toBe(
+      ids.get("closed/c.txt"),
+    );
+    expect(texts()).toHaveLength(6);
+    // From here on every part was read, and a new file there is one as any other.
+    const number = world.service.requests.length;
+    world.write("closed/e.txt", "text e");
+    await world.sync();
+    expect(world.service.requests.slice(number).map(({ operation }) => operation)).toEqual(["create"]);
+  });
+
+  it("nothing of somebody else is taken when a crash cut the adoption off", { timeout: 60_000 }, async () => {
+    openFolder();
+    await world.sync();
+    rmSync(world.stateDir, { recursive: true });
+    // A second resource under the title of one of ours: alone it would seem to be that file's.
+    const theirs = addForeign("a.txt", "their own a", descriptionOf("a.txt"));
+    for (let nth = 1, passed = false; !passed; nth += 1) {
+      let count = 0;
+      const step = (): void => {
+        count += 1;
+        if (count >= nth) throw new Error("a crash");
+      };
+      passed = await world.sync({ step }).then(
+        () => true,
+        () => false,
+      );
+      await world.sync();
+      expect(theirs, `crash at effect ${nth}`).toMatchObject({ content: "their own a", isDeleted: false });
+      expect(texts(), `crash at effect ${nth}`).toHaveLength(4);
+      rmSync(world.stateDir, { recursive: true });
+    }
+  });
+});

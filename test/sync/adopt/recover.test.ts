@@ -1,0 +1,579 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AskedId } from "../../../src/sync/actions/collections.ts";
+import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
+import { labelOf } from "../../../src/sync/actions/observe.ts";
+import { digestOf } from "../../../src/sync/document/digest.ts";
+import type { Observed } from "../../../src/sync/ledger/files.ts";
+import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import type { Deletion } from "../../../src/sync/ledger/intents.ts";
+import { openSettler, type Settler } from "../../../src/sync/adopt/recover.ts";
+import type { Reply } from "../../../src/sync/remote/answer.ts";
+import type { ListEnd, Remote, Taken } from "../../../src/sync/remote/remote.ts";
+import { TIMING } from "../../../src/sync/plan/timing.ts";
+import type { ResourceRecord } from "../../../src/wire/resource.ts";
+import type { Fault } from "../../fakes/knowledge-service.ts";
+import { openWorld, type World } from "../daemon/harness.ts";
+
+const HOUR_MS = 3_600_000;
+
+let dir: string;
+let ledger: Ledger;
+let stop: AbortController;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "kbsync-recover-"));
+  ledger = openLedger(dir, "s");
+  stop = new AbortController();
+});
+afterEach(() => {
+  stop.abort(new Error("stopped"));
+  ledger.abandon();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const observed = (ownerId = "o"): Observed => ({
+  entry: { path: "a.txt", sizeBytes: 4, mtimeMs: 1, ctimeMs: 1, ino: 1 },
+  rulesKey: 1,
+  hash: "h",
+  digest: digestOf("text"),
+  title: "a.txt",
+  label: labelOf("a.txt", "d"),
+  extractorVersion: 1,
+  shape: {
+    kind: "content",
+    tier: "fastest",
+    ownerId,
+    settings: { strategy: "recursive", chunkSize: 10, chunkOverlap: 1 },
+  },
+  fileUrl: undefined,
+});
+const record = { _id: "doc", title: "a.txt", description: "d", content: "text" } as ResourceRecord;
+/** What the service says of a resource that is there. */
+const there = (docId: string): Reply<ResourceRecord> => ({
+  kind: "done",
+  value: { ...record, _id: docId, isDeleted: false },
+});
+
+/** The settler of a source; `list` stands for the service. */
+function settlerOf(
+  id: number,
+  list: () => Reply<ListEnd> | Promise<Reply<ListEnd>>,
+  once: boolean,
+  {
+    elapsedMs,
+    shows = true,
+    createdMs = () => Date.now(),
+    isAdopting = () => false,
+    isBusy = () => false,
+    asked = [],
+    read = () => ({ kind: "gone" }),
+    update = () => ({ kind: "gone" }),
+    description = "d",
+    listed = {},
+    following = [],
+  }: {
+    readonly elapsedMs?: () => number;
+    readonly shows?: boolean;
+    readonly createdMs?: () => number;
+    readonly isAdopting?: () => boolean;
+    readonly isBusy?: () => boolean;
+    /** What comes of the first questions for the collection's id. */
+    readonly asked?: AskedId[];
+    /** Resources of creates that the service took and still works on. */
+    readonly following?: readonly string[];
+    /** What the service says of a resource by its id; default: that it knows no such address. */
+    readonly read?: (docId: string) => Reply<ResourceRecord>;
+    /** What it answers to a title that it has. */
+    readonly update?: () => Reply<Taken>;
+    /** Of the resource that the list shows. */
+    readonly description?: string;
+    readonly listed?: Partial<ResourceRecord>;
+  } = {},
+): { settler: Settler; deletions: Deletion[]; warnings: string[]; looks: string[] } {
+  const deletions: Deletion[] = [];
+  const looks: string[] = [];
+  const warnings: string[] = [];
+  const remote: Pick<Remote, "list" | "read" | "update"> = {
+    read: async (docId) => await Promise.resolve(read(docId)),
+    update: async () => await Promise.resolve(update()),
+    list: async (_, onResource) => {
+      const reply = await list();
+      if (reply.kind === "done" && shows)
+        onResource({ ...record, ...listed, description, createdAt: new Date(createdMs()).toISOString() });
+      return await Promise.resolve(reply);
+    },
+  };
+  const context = {
+    ledger,
+    remote,
+    collections: { ask: async () => await Promise.resolve(asked.shift() ?? { id: "c" }) },
+    now: Date.now,
+    timing: TIMING,
+    random: () => 0,
+    following: new Set(following),
+    signal: stop.signal,
+  } as unknown as ActionContext;
+  const source = {
+    id,
+    deleteLater: (deletion: Deletion) => deletions.push(deletion),
+    lookAgain: (path: string) => looks.push(path),
+  } as unknown as ActionSource;
+  const onWarning = (error: Error): number => warnings.push(error.message);
+  const clock = elapsedMs === undefined ? {} : { elapsedMs };
+  const settler = openSettler({
+    context,
+    source,
+    stopped: stop.signal,
+    once,
+    onWarning,
+    isAdopting,
+    isBusy,
+    ...clock,
+  });
+  return { settler, deletions, warnings, looks };
+}
+
+describe("an extra resource that a create may have made", () => {
+  const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+  const doubtBeside = async (ownerId: string): Promise<readonly Deletion[]> => {
+    const [first, second] = [
+      ledger.sources.open("/one", "o", "fastest"),
+      ledger.sources.open("/two", ownerId, "fastest"),
+    ];
+    await ledger.write(() => {
+      ledger.intents.doubt(ledger.intents.create(first.id, "key-1", Date.now() - 1000, observed()), null);
+      ledger.intents.create(second.id, "key-2", Date.now() - 1000, observed(ownerId));
+    });
+    await ledger.write(() => ledger.files.insert(first.id, "kept", "agreed", observed()));
+    const { settler, deletions } = settlerOf(first.id, done, true, { read: there });
+    await settler.checkDoubts();
+    settler.stop();
+    return deletions;
+  };
+  /** A doubt of a file that has the resource `kept`. */
+  const doubtOf = async (state: "agreed" | "failed" = "agreed"): Promise<number> => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.files.insert(id, "kept", state, observed());
+      ledger.intents.doubt(ledger.intents.create(id, "key", Date.now() - 1000, observed()), "kept");
+      ledger.intents.again(1);
+    });
+    return id;
+  };
+  const answered = async (source: number, docId: string): Promise<void> => {
+    const facts = { source, path: "a.txt", from: undefined, docId, durationMs: 0, message: undefined };
+    await ledger.write(() =>
+      ledger.activity.add({ ...facts, atMs: Date.now(), action: "update", outcome: "done" }),
+    );
+  };
+
+  it("stays when it is of a create that the service took and still works on", async () => {
+    const id = await doubtOf();
+    const { settler, deletions } = settlerOf(id, done, true, { read: there, following: ["doc"] });
+    await settler.checkDoubts();
+    settler.stop();
+    expect(deletions).toEqual([]);
+  });
+
+  it("stays until the file's own has answered a change, where the service shows none by its id", async () => {
+    const id = await doubtOf();
+    await answered(id, "kept");
+    const { settler, deletions, looks } = settlerOf(id, done, false);
+    expect(await settler.checkDoubts()).toBe(true);
+    // An answer from before it was seen says nothing of now.
+    expect([deletions, looks, ledger.files.living(id, "a.txt")?.state]).toEqual([[], ["a.txt"], "unsure"]);
+    await ledger.write(() => ledger.files.agree(1, "kept", observed()));
+    await answered(id, "kept");
+    expect(await settler.checkDoubts()).toBe(false);
+    settler.stop();
+    expect(deletions).toMatchObject([{ docId: "doc" }]);
+  });
+
+  it("lets an update finish whose answer says that the file's own exists", async () => {
+    const id = await doubtOf();
+    await ledger.write(() => ledger.files.setState(1, "unsure"));
+    const { settler, looks } = settlerOf(id, done, false, { isBusy: () => true });
+    expect([await settler.checkDoubts(), await settler.checkDoubts()]).toEqual([true, true]);
+    settler.stop();
+    // Another look would give it up, and send it under another key to a service that still works on it.
+    expect(looks).toEqual([]);
+  });
+
+  it("stays for good where nothing can say that the file's own exists", async () => {
+    const id = await doubtOf("failed");
+    let elapsedMs = 0;
+    const { settler, deletions } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs });
+    await settler.checkDoubts();
+    elapsedMs = 500_000;
+    expect(await settler.checkDoubts()).toBe(true);
+    settler.stop();
+    expect([deletions, ledger.intents.doubts(id).length]).toEqual([[], 1]);
+  });
+
+  it("is deleted when the file's own answers to its title, though the file can no longer be sent", async () => {
+    const id = await doubtOf("failed");
+    const { settler, deletions } = settlerOf(id, done, false, {
+      update: () => ({ kind: "done", value: { isUnderWay: false, warning: undefined, record } }),
+    });
+    expect(await settler.checkDoubts()).toBe(false);
+    settler.stop();
+    expect(deletions).toHaveLength(1);
+  });
+
+  it("stays when the service says by its id that the file's own is deleted", async () => {
+    const id = await doubtOf();
+    await answered(id, "kept");
+    const gone = (docId: string): Reply<ResourceRecord> => ({
+      kind: "done",
+      value: { ...record, _id: docId, isDeleted: true },
+    });
+    const { settler, deletions, looks } = settlerOf(id, done, false, { read: gone });
+    await settler.checkDoubts();
+    settler.stop();
+    expect([deletions, looks]).toEqual([[], ["a.txt"]]);
+  });
+
+  it.each([
+    { does: "stays when it has another description: it is somebody else's", stored: undefined, deleted: 0 },
+    {
+      does: "is deleted when the service gave the file's own that description, too",
+      stored: "D",
+      deleted: 1,
+    },
+  ])("$does", async ({ stored, deleted }) => {
+    const id = await doubtOf();
+    const label = labelOf("a.txt", "D");
+    if (stored !== undefined) {
+      await ledger.write(() => {
+        ledger.drift.setStored(1, { digest: "", label });
+      });
+    }
+    const { settler, deletions } = settlerOf(id, done, false, { read: there, description: "D" });
+    expect(await settler.checkDoubts()).toBe(false);
+    settler.stop();
+    expect(deletions).toHaveLength(deleted);
+  });
+
+  it("stays when another file got it while that was found out", async () => {
+    const id = await doubtOf();
+    const other = ledger.sources.open("/two", "o", "fastest").id;
+    const read = (docId: string): Reply<ResourceRecord> => {
+      ledger.note(() => ledger.files.insert(other, "doc", "agreed", observed()));
+      return there(docId);
+    };
+    const { settler, deletions } = settlerOf(id, done, false, { read });
+    await settler.checkDoubts();
+    settler.stop();
+    expect([deletions, ledger.intents.deletes(id)]).toEqual([[], []]);
+  });
+
+  it("stays when its file got another resource while that was found out", async () => {
+    const id = await doubtOf();
+    const read = (docId: string): Reply<ResourceRecord> => {
+      ledger.note(() => ledger.files.agree(1, "newer", observed()));
+      return there(docId);
+    };
+    const { settler, deletions } = settlerOf(id, done, false, { read });
+    expect(await settler.checkDoubts()).toBe(true);
+    settler.stop();
+    expect(deletions).toEqual([]);
+  });
+
+  it("is deleted though the file was renamed since, and becomes nobody's under the old name", async () => {
+    const id = await doubtOf();
+    await ledger.write(() => ledger.files.repath([{ id: 1, to: "b.txt" }]));
+    const { settler, deletions } = settlerOf(id, done, false, { read: there });
+    await settler.checkDoubts();
+    settler.stop();
+    expect([deletions, ledger.files.living(id, "a.txt")]).toMatchObject([[{ docId: "doc" }], undefined]);
+  });
+
+  it("is deleted without a question when this ledger deleted the file's own", async () => {
+    const id = await doubtOf();
+    await ledger.write(() => {
+      ledger.files.remove(1);
+      ledger.intents.deleted(ledger.intents.delete(id, "a.txt", "kept"), "kept");
+    });
+    const { settler, deletions } = settlerOf(id, done, false);
+    await settler.checkDoubts();
+    settler.stop();
+    expect(deletions).toMatchObject([{ docId: "doc" }]);
+  });
+
+  it("is neither adopted nor deleted again when this ledger deleted it before", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.intents.create(id, "key", Date.now() - 1000, observed());
+      ledger.intents.deleted(ledger.intents.delete(id, "a.txt", "doc"), "doc");
+    });
+    const { settler, deletions } = settlerOf(id, done, false);
+    await settler.recover();
+    settler.stop();
+    expect([deletions, ledger.files.living(id, "a.txt")]).toEqual([[], undefined]);
+  });
+
+  it("is not taken for one while another source's create of the same is on its way", async () => {
+    expect(await doubtBeside("o")).toEqual([]);
+  });
+
+  it("is deleted when the other create is for another owner", async () => {
+    expect(await doubtBeside("other")).toMatchObject([{ docId: "doc" }]);
+  });
+});
+
+describe("two sources that were making the same when the process died", () => {
+  it("share nothing: one gets the resource that was made, the other makes its own", async () => {
+    const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const ids = ["/one", "/two"].map((path) => ledger.sources.open(path, "o", "fastest").id);
+    await ledger.write(() => {
+      for (const id of ids) ledger.intents.create(id, `key-${id}`, Date.now() - 1000, observed());
+    });
+    const settlers = ids.map((id) => settlerOf(id, done, false));
+    await Promise.all(settlers.map(({ settler }) => settler.recover()));
+    for (const { settler } of settlers) settler.stop();
+    ledger.flush();
+    expect(ids.filter((id) => ledger.files.living(id, "a.txt")?.docId === "doc")).toHaveLength(1);
+    expect(ids.flatMap((id) => ledger.intents.doubts(id))).toHaveLength(1);
+    expect(settlers.flatMap(({ deletions }) => deletions)).toEqual([]);
+  });
+});
+
+describe("a create that was cut off", () => {
+  it("takes no resource from a file that an adoption gave one, whatever the list shows", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.intents.create(id, "key", Date.now(), observed());
+      ledger.files.insert(id, "adopted", "agreed", observed());
+    });
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler, deletions } = settlerOf(id, list, false, { read: there });
+    await settler.recover();
+    settler.stop();
+    expect(deletions).toEqual([]);
+    expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "adopted", state: "agreed" });
+  });
+
+  it("gives its file a resource of other chunk settings as one that is to be replaced", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => ledger.intents.create(id, "key", Date.now() - 1000, observed()));
+    const listed = { settings: { strategy: "recursive", chunkSize: 20, chunkOverlap: 2 } };
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler, looks } = settlerOf(id, list, true, { listed });
+    await settler.recover();
+    settler.stop();
+    const row = ledger.files.get(ledger.files.living(id, "a.txt")?.id ?? 0);
+    expect(row).toMatchObject({ docId: "doc", state: "unsure", shape: listed });
+    expect(looks).toEqual(["a.txt"]);
+  });
+
+  it("is not settled by an equal resource that is older than it", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => void ledger.intents.create(id, "key", Date.now(), observed()));
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler } = settlerOf(id, list, false, { createdMs: () => Date.now() - HOUR_MS });
+    await settler.recover();
+    settler.stop();
+    expect(ledger.files.ownsDoc("doc")).toBe(false);
+  });
+});
+
+describe("a clock that was set between a create and its recovery", () => {
+  it("is told by what the list said of it before", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    // Set back by an hour since: the intent seems to lie in the future, and the service to be an hour ahead.
+    const intentMs = Date.now() + HOUR_MS;
+    await ledger.write(() => {
+      ledger.intents.setClockOffset(0);
+      ledger.intents.create(id, "key", intentMs, observed());
+    });
+    const list = (): Reply<ListEnd> => ({
+      kind: "done",
+      value: { clockOffsetMs: HOUR_MS, isPaged: false },
+    });
+    const { settler } = settlerOf(id, list, false, { createdMs: () => intentMs + 10 });
+    await settler.recover();
+    settler.stop();
+    expect(ledger.files.ownsDoc("doc")).toBe(true);
+    ledger.flush();
+    expect(ledger.intents.clockOffset()).toBe(HOUR_MS);
+  });
+
+  it("is remembered by further processes as long as the create is open", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    const intentMs = Date.now() + HOUR_MS;
+    await ledger.write(() => {
+      ledger.intents.setClockOffset(0);
+      ledger.intents.doubt(ledger.intents.create(id, "key", intentMs, observed()), null);
+    });
+    const list = (): Reply<ListEnd> => ({
+      kind: "done",
+      value: { clockOffsetMs: HOUR_MS, isPaged: false },
+    });
+    for (const shows of [false, true]) {
+      ledger.close();
+      ledger = openLedger(dir, "s");
+      const { settler } = settlerOf(id, list, false, { shows, createdMs: () => intentMs + 10 });
+      await settler.checkDoubts();
+      settler.stop();
+    }
+    expect(ledger.files.ownsDoc("doc")).toBe(true);
+    expect(ledger.files.living(id, "a.txt")?.docId).toBe("doc");
+  });
+});
+
+describe("a create that is in doubt", () => {
+  const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+  const doubt = async (atMs: number): Promise<number> => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => ledger.intents.doubt(ledger.intents.create(id, "key", atMs, observed()), null));
+    return id;
+  };
+
+  it.each(["parked", "failed"] as const)(
+    "gives the resource that it made after all to its file, which is %s without one",
+    async (state) => {
+      const id = await doubt(Date.now() - 1000);
+      const trouble = { rulesKey: 1, state, sure: true, code: "no_answer", message: "no answer" };
+      await ledger.write(() => ledger.files.trouble(id, undefined, { entry: observed().entry, ...trouble }));
+      const { settler, deletions } = settlerOf(id, done, false);
+      await settler.checkDoubts();
+      settler.stop();
+      expect(deletions).toEqual([]);
+      expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "doc", state: "agreed" });
+    },
+  );
+
+  it("takes no other create with it when it was looked for twice at a time", async () => {
+    const id = await doubt(Date.now() - 1000);
+    let elapsedMs = 0;
+    const slow = Promise.withResolvers<Reply<ListEnd>>();
+    const answers = [done(), done(), slow.promise];
+    const list = () => answers.shift() ?? done();
+    const { settler } = settlerOf(id, list, false, { elapsedMs: () => elapsedMs, shows: false });
+    await settler.checkDoubts();
+    elapsedMs = HOUR_MS;
+    const checks = [settler.checkDoubts(), settler.checkDoubts()];
+    // The first one ends the doubt, and its number is given again.
+    await checks[0];
+    const another = { ...observed(), title: "another.txt" };
+    await ledger.write(() => void ledger.intents.create(id, "new-key", Date.now(), another));
+    slow.resolve(done());
+    await checks[1];
+    settler.stop();
+    ledger.flush();
+    expect(ledger.intents.creates(id)).toMatchObject([{ key: "new-key" }]);
+  });
+
+  it("leaves what it made to the files as long as these look for their resources", async () => {
+    const id = await doubt(Date.now() - 1000);
+    let adopting = true;
+    const { settler, deletions } = settlerOf(id, done, false, { isAdopting: () => adopting });
+    await settler.checkDoubts();
+    expect(deletions).toEqual([]);
+    adopting = false;
+    await settler.checkDoubts();
+    settler.stop();
+    expect([deletions, ledger.files.living(id, "a.txt")]).toMatchObject([[], { docId: "doc" }]);
+  });
+
+  it("is looked for until it can make no resource any more, however long ago it was planned", async () => {
+    const id = await doubt(Date.now() - 86_400_000);
+    let elapsedMs = 0;
+    const { settler } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs, shows: false });
+    await settler.checkDoubts();
+    elapsedMs = HOUR_MS - 1;
+    await settler.checkDoubts();
+    expect(ledger.intents.doubts(id)).toHaveLength(1);
+    elapsedMs = HOUR_MS;
+    await settler.checkDoubts();
+    settler.stop();
+    expect(ledger.intents.doubts(id)).toEqual([]);
+  });
+});
+
+describe("a question for the collection's id that nobody answers", () => {
+  it("is asked again before anything is settled, however long ago the create was", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    const intentMs = Date.now() - 7_200_000;
+    await ledger.write(() => void ledger.intents.create(id, "key", intentMs, observed()));
+    const asked: AskedId[] = [
+      { id: undefined, why: "unanswered" },
+      { id: undefined, why: "unanswered" },
+    ];
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler } = settlerOf(id, list, false, { asked });
+    await settler.recover();
+    settler.stop();
+    expect([asked, ledger.files.ownsDoc("doc")]).toEqual([[], true]);
+  });
+});
+
+describe("a list that the service refuses", () => {
+  const refused = (): Reply<never> => ({ kind: "refused", code: "http_400", message: "no such list" });
+  const open = async (): Promise<number> => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => void ledger.intents.create(id, "key", Date.now() - 1000, observed()));
+    return id;
+  };
+
+  it("ends one pass with the service's words", async () => {
+    const { settler } = settlerOf(await open(), refused, true);
+    await expect(settler.recover()).rejects.toMatchObject({
+      code: "list_refused",
+      message: expect.stringContaining("no such list") as string,
+    });
+  });
+
+  it("is asked for again by a running daemon, which says so once", async () => {
+    let asked = 0;
+    const answers = (): Reply<ListEnd> =>
+      asked++ < 2 ? refused() : { kind: "done", value: { clockOffsetMs: 0, isPaged: false } };
+    const { settler, warnings } = settlerOf(await open(), answers, false);
+    await settler.recover();
+    expect(warnings).toEqual([expect.stringContaining("no such list")]);
+    expect(ledger.files.ownsDoc("doc")).toBe(true);
+  });
+});
+
+describe("a create that got no answer while the collection's id is unknown", () => {
+  const PAGE = "<html>One moment, please</html>";
+  const INSTEAD: Readonly<Record<string, Fault>> = {
+    collections: { kind: "html" },
+    create: { kind: "html" },
+  };
+  let world: World;
+  beforeEach(async () => {
+    world = await openWorld({ collections: true });
+    world.write("a.txt", "text a");
+  });
+  afterEach(() => world.end());
+
+  it.each([
+    { name: "a proxy's page", fault: { kind: "answer", status: 200, body: PAGE } },
+    { name: "a proxy's 502", fault: { kind: "answer", status: 502, body: PAGE } },
+    { name: "silence", fault: { kind: "lose-answer" } },
+  ] as const)("is not sent again as long as the question for it is met by $name", async ({ fault }) => {
+    let questions = 0;
+    world.service.fault = ({ operation }) => {
+      if (operation === "collections") questions += 1;
+      if (operation === "collections" && questions > 1 && questions < 5) return fault;
+      // The first question comes before the create, whose answer tells nothing.
+      return questions === 1 ? INSTEAD[operation] : undefined;
+    };
+    // What answers in the service's place is asked again after a tenth of a second at the soonest.
+    await world.sync({ timing: { retryMs: 150 } });
+    expect(world.service.count("create")).toBe(1);
+    expect(world.service.live()).toHaveLength(1);
+  });
+
+  it("is given up by one pass that is met by pages for too long, and settled by the next", async () => {
+    world.service.fault = () => ({ kind: "html" });
+    await expect(world.sync()).rejects.toMatchObject({ code: "list_refused" });
+    world.service.fault = () => undefined;
+    await world.sync();
+    expect(world.service.count("create")).toBe(1);
+    expect(world.service.live()).toHaveLength(1);
+  });
+});

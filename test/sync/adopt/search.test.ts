@@ -1,0 +1,136 @@
+import { hash } from "node:crypto";
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import { findOmission } from "../../../src/sync/adopt/search.ts";
+import type { ScanEntry } from "../../../src/sync/plan/model.ts";
+import type { Reply } from "../../../src/sync/remote/answer.ts";
+import type { SearchQuery } from "../../../src/sync/remote/remote.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
+
+const { signal } = new AbortController();
+let root: string;
+let queries: SearchQuery[];
+beforeEach(() => {
+  root = makeTree({});
+  queries = [];
+});
+afterEach(() => removeTree(root));
+
+interface Service {
+  readonly collectionId?: string | undefined;
+  /** Chunks that every search finds. */
+  readonly found?: readonly Record<string, unknown>[];
+  readonly search?: Reply<unknown>;
+  /** What the service says of a resource by its id; default: that it knows no such address. */
+  readonly read?: Reply<unknown>;
+  /** Resources that the list showed. */
+  readonly shown?: readonly string[];
+  /** Resources that a row of the ledger has, and that it deleted. */
+  readonly owned?: string;
+  readonly deleted?: string;
+  /** Text of a file that is being sent. */
+  readonly sent?: string;
+}
+
+const chunk = (content: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  payload: { resourceId: "doc", ownerId: "owner", collectionId: "c1", title: "a.md", content, ...more },
+});
+
+/** Writes the files and searches for them. */
+async function search(files: Record<string, string | Buffer>, service: Service): Promise<string | undefined> {
+  addFiles(root, files);
+  const entries = Object.keys(files).map((path): ScanEntry => {
+    const { size: sizeBytes, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
+    return { path, sizeBytes, mtimeMs, ctimeMs, ino };
+  });
+  const rules = openRules(sourceAt(root));
+  const { found = [], owned, deleted, sent } = service;
+  const context = {
+    collections: { id: () => ("collectionId" in service ? service.collectionId : "c1") },
+    ledger: {
+      flush: () => undefined,
+      files: { ownsDoc: (docId: string) => docId === owned },
+      intents: {
+        isDeleted: (docId: string) => docId === deleted,
+        allOpen: () => (sent === undefined ? [] : [{ observed: { hash: hash("sha256", sent) } }]),
+      },
+    },
+    remote: {
+      search: async (query: SearchQuery) => {
+        queries.push(query);
+        return await Promise.resolve(service.search ?? { kind: "done", value: { results: found } });
+      },
+      read: async () => await Promise.resolve(service.read ?? { kind: "gone" }),
+    },
+  } as unknown as ActionContext; // What a search for omissions uses.
+  return await findOmission(context, { root, rules }, { shown: new Set(service.shown), entries, signal });
+}
+
+describe("a list leaves out a resource", () => {
+  it("when a search finds the text of a file that has none by the list, and nothing speaks against it", async () => {
+    expect(await search({ "a.md": "the text of a" }, { found: [chunk("text  of a")] })).toContain("a.md");
+    expect(queries).toEqual([
+      { query: "the text of a", topK: 10, where: { collectionId: "c1", ownerId: "owner" } },
+    ]);
+  });
+
+  it("when the service shows it by its id", async () => {
+    const read: Reply<unknown> = { kind: "done", value: { isDeleted: false } };
+    expect(await search({ "a.md": "text" }, { found: [chunk("text")], read })).toContain("a.md");
+  });
+
+  it("though another file is being sent", async () => {
+    expect(await search({ "a.md": "text" }, { found: [chunk("text")], sent: "other" })).toContain("a.md");
+  });
+
+  it("when its letters are composed in another form", async () => {
+    expect(await search({ "a.md": "cafe\u0301 au lait" }, { found: [chunk("caf\u00e9 au")] })).toContain(
+      "a.md",
+    );
+  });
+
+  it("when a search for an uploaded file finds one of its title", async () => {
+    const found = [chunk("what the service read", { title: "a.pdf" })];
+    expect(await search({ "a.pdf": "%PDF-1.4\npages" }, { found })).toContain("a.pdf");
+    expect(queries[0]?.query).toBe("a.pdf");
+  });
+});
+
+describe("a list leaves out nothing", () => {
+  it.each<[what: string, service: Service]>([
+    ["that a search finds", { found: [] }],
+    ["when what is found has another text", { found: [chunk("another")] }],
+    ["when what is found has no text", { found: [chunk(" ")] }],
+    ["when what is found is another owner's", { found: [chunk("text", { ownerId: "other" })] }],
+    ["when what is found is in another collection", { found: [chunk("text", { collectionId: "c2" })] }],
+    ["when the list showed what is found", { found: [chunk("text")], shown: ["doc"] }],
+    ["when a row has what is found", { found: [chunk("text")], owned: "doc" }],
+    ["when this ledger deleted what is found", { found: [chunk("text")], deleted: "doc" }],
+    [
+      "when the service shows what is found as deleted",
+      { found: [chunk("text")], read: { kind: "done", value: { isDeleted: true } } },
+    ],
+    ["when the same bytes are being sent", { found: [chunk("text")], sent: "text" }],
+    ["where the service cannot be searched", { search: { kind: "refused", code: "c", message: "no" } }],
+    ["where the collection's id is not known", { collectionId: undefined, found: [chunk("text")] }],
+  ])("%s", async (_what, service) => {
+    expect(await search({ "a.md": "text" }, service)).toBeUndefined();
+  });
+
+  it("where there is nothing to search for", async () => {
+    expect(await search({ "a.md": " \n", "b.zip": "PK" }, { found: [chunk(" ")] })).toBeUndefined();
+    expect(queries).toEqual([]);
+  });
+});
+
+it("five files are searched for, evenly from the first to the last, by their first three hundred characters", async () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 12 }, (_, n) => [`${String(n).padStart(2, "0")}.md`, `${n} ${"x".repeat(400)}`]),
+  );
+  await search(files, {});
+  expect(queries.map(({ query }) => Number.parseInt(query, 10))).toEqual([0, 2, 4, 6, 8]);
+  expect(queries.map(({ query }) => query.length)).toEqual([300, 300, 300, 300, 300]);
+});

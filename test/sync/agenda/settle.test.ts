@@ -1,0 +1,357 @@
+import { describe, expect, it } from "vitest";
+import { EMPTY_MS, openDirtySet } from "../../../src/sync/agenda/settle.ts";
+import { CEILING_MS } from "../../../src/sync/plan/timing.ts";
+
+const entry = (
+  mtimeMs: number,
+  sizeBytes = 1,
+): { path: string; sizeBytes: number; mtimeMs: number; ctimeMs: number; ino: number } => ({
+  path: "a",
+  sizeBytes,
+  mtimeMs,
+  ctimeMs: mtimeMs,
+  ino: 1,
+});
+
+describe("the dirty set", () => {
+  it("gives a path when it has rested", () => {
+    const dirty = openDirtySet(100);
+    dirty.mark("a", 1000);
+    dirty.mark("a", 1050);
+    expect(dirty.nextDueMs()).toBe(1150);
+    expect(dirty.take(1149)).toBeUndefined();
+    expect(dirty.take(1150)?.paths).toEqual(["a"]);
+    expect(dirty.isQuiet()).toBe(true);
+  });
+
+  it("gives a path that never rests once a minute", () => {
+    const dirty = openDirtySet(100);
+    const taken: number[] = [];
+    for (let nowMs = 0; nowMs <= 3 * CEILING_MS; nowMs += 50) {
+      if (dirty.take(nowMs) !== undefined) taken.push(nowMs);
+      dirty.mark("a", nowMs);
+    }
+    expect(taken).toEqual([CEILING_MS, 2 * CEILING_MS + 0, 3 * CEILING_MS]);
+  });
+
+  it("waits for a file that is written anew, though one of its name was unrested long ago and went", () => {
+    const dirty = openDirtySet(1000);
+    expect(dirty.rested(entry(1_000_000), 1_000_100, false)).toBe(false);
+    // It vanishes, so that nothing more is heard of it. A day later there is another one.
+    const laterMs = 1_000_000 + 86_400_000;
+    expect(dirty.rested(entry(laterMs, 2), laterMs + 100, false)).toBe(false);
+    expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 400, false)).toBe(false);
+    expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 1300, false)).toBe(true);
+  });
+
+  it("gives an empty file longer, for whoever writes one anew empties it first", () => {
+    const dirty = openDirtySet(100);
+    expect(dirty.rested(entry(1000, 0), 1100, false)).toBe(false);
+    expect(dirty.nextDueMs()).toBe(1000 + EMPTY_MS);
+    expect(dirty.rested(entry(1000, 0), 1000 + EMPTY_MS, false)).toBe(true);
+    expect(dirty.rested(entry(3000, 1), 3100, false)).toBe(true);
+    // Who asks for no rest gets none.
+    expect(openDirtySet(0).rested(entry(1000, 0), 1000, false)).toBe(true);
+  });
+
+  it("judges a file's age by the system's clock once a jump forward of that was corrected", () => {
+    const dirty = openDirtySet(100);
+    // The clock for waits is never set back: it stays a day ahead.
+    const aheadMs = 86_400_000;
+    expect(dirty.rested(entry(1000), 1050 + aheadMs, false, 1050)).toBe(false);
+    expect(dirty.nextDueMs()).toBe(1100 + aheadMs);
+    expect(dirty.rested(entry(1000), 1100 + aheadMs, false, 1100)).toBe(true);
+  });
+
+  it("slows down the reading of a path that is torn again and again", () => {
+    const dirty = openDirtySet(100);
+    let read = 0;
+    for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
+      dirty.mark("a", nowMs);
+      const due = dirty.take(nowMs + 150);
+      if (due === undefined || !dirty.rested(entry(nowMs), nowMs + 150, due.forced.has("a"))) continue;
+      read += 1;
+      dirty.torn("a", nowMs + 150);
+    }
+    expect(read).toBeLessThan(40);
+    expect(read).toBeGreaterThanOrEqual(9);
+  });
+
+  it("slows down a path that is found unrested again and again, and reads it once a minute", () => {
+    const dirty = openDirtySet(100);
+    let read = 0;
+    for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
+      dirty.mark("a", nowMs);
+      const due = dirty.take(nowMs + 150);
+      if (due === undefined) continue;
+      if (dirty.rested(entry(nowMs + 149), nowMs + 150, due.forced.has("a"))) read += 1;
+    }
+    expect(read).toBeLessThan(12);
+    expect(read).toBeGreaterThanOrEqual(9);
+  });
+
+  it("names a path as held back from when it is found written to all the time until it is read, or has gone", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 0; nowMs < 8; nowMs += 1) expect(dirty.rested(entry(nowMs), nowMs, false)).toBe(false);
+    expect([...dirty.heldBack()]).toEqual([]);
+    expect(dirty.rested(entry(0), 1000, false)).toBe(false);
+    expect([...dirty.heldBack()]).toEqual(["a"]);
+    dirty.mark("a", 1000);
+    expect(dirty.take(1100)?.paths).toEqual(["a"]);
+    expect([...dirty.heldBack()]).toEqual(["a"]);
+    expect(dirty.rested(entry(0), 1100, false)).toBe(false);
+    expect(dirty.take(CEILING_MS)?.paths).toEqual(["a"]);
+    expect(dirty.rested(entry(0), CEILING_MS, false)).toBe(true);
+    expect([...dirty.heldBack()]).toEqual([]);
+
+    for (let nowMs = 0; nowMs < 8; nowMs += 1) dirty.torn("a", 2 * CEILING_MS);
+    expect(dirty.rested(entry(0), 2 * CEILING_MS, false)).toBe(false);
+    // It was looked at and is gone: nobody marks it again.
+    dirty.take(3 * CEILING_MS);
+    dirty.take(3 * CEILING_MS);
+    expect([...dirty.heldBack()]).toEqual([]);
+  });
+
+  it("looks at a path at once though it is written to all the time, for it may be gone", () => {
+    const dirty = openDirtySet(100);
+    for (let times = 0; times < 20; times += 1) dirty.torn("a", times);
+    expect(dirty.rested(entry(0), 1000, false)).toBe(false);
+    dirty.mark("a", 1000);
+    expect(dirty.take(1100)?.paths).toEqual(["a"]);
+  });
+
+  it("does not slow down a person who saves often", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 0; nowMs < 3 * CEILING_MS; nowMs += 2000) {
+      dirty.mark("a", nowMs);
+      expect(dirty.take(nowMs + 100)?.paths).toEqual(["a"]);
+      expect(dirty.rested(entry(nowMs), nowMs + 100, false)).toBe(true);
+    }
+  });
+
+  it.each([0, 150])(
+    "with a settle time of %i ms gives a file that grows every half second at first, then once a minute, and soon after the end",
+    (settleMs) => {
+      const dirty = openDirtySet(settleMs);
+      const readAtMs: number[] = [];
+      const beginMs = 1_000_000;
+      const endMs = beginMs + 3 * CEILING_MS;
+      let sizeBytes = 0;
+      let mtimeMs = 0;
+      for (let nowMs = beginMs; nowMs < endMs + 20_000; nowMs += 10) {
+        if (nowMs < endMs && (nowMs - beginMs) % 600 === 0) {
+          sizeBytes += 100;
+          mtimeMs = nowMs;
+          dirty.mark("a", nowMs);
+        }
+        const due = dirty.take(nowMs);
+        // What was read as it is gives no look.
+        if (due !== undefined && dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
+          readAtMs.push(nowMs - beginMs);
+        }
+      }
+      const [last] = readAtMs.slice(-1);
+      expect(readAtMs.length).toBeLessThanOrEqual(3 + 3 + 1);
+      expect(readAtMs.filter((atMs) => atMs > CEILING_MS).length).toBeGreaterThanOrEqual(2);
+      expect(last).toBeGreaterThanOrEqual(endMs - beginMs - 600);
+      expect(last).toBeLessThan(endMs - beginMs + 6000);
+    },
+  );
+
+  it.each([
+    { leastMs: 2000, mostMs: 5000, coarseMs: 1 },
+    { leastMs: 5000, mostMs: 10_000, coarseMs: 1 },
+    { leastMs: 2000, mostMs: 10_000, coarseMs: 1 },
+    { leastMs: 400, mostMs: 10_000, coarseMs: 1 },
+    { leastMs: 2000, mostMs: 10_000, coarseMs: 2000 },
+  ])(
+    "gives a file that grows every $leastMs to $mostMs ms, with times in steps of $coarseMs ms, once a minute after the first four",
+    ({ leastMs, mostMs, coarseMs }) => {
+      for (let seed = 0; seed < 20; seed += 1) {
+        const dirty = openDirtySet(150);
+        const readAtMs: number[] = [];
+        const beginMs = 1_000_000;
+        const endMs = beginMs + 5 * CEILING_MS;
+        let appends = 0;
+        let nextMs = beginMs;
+        let mtimeMs = 0;
+        for (let nowMs = beginMs; nowMs < endMs + CEILING_MS; nowMs += 10) {
+          if (nowMs >= nextMs && nowMs < endMs) {
+            appends += 1;
+            mtimeMs = Math.floor(nowMs / coarseMs) * coarseMs;
+            dirty.mark("a", nowMs);
+            nextMs += leastMs + (((seed + 1) * appends * 3701) % (mostMs - leastMs));
+          }
+          const due = dirty.take(nowMs);
+          if (due === undefined || !dirty.rested(entry(mtimeMs, appends), nowMs, due.forced.has("a")))
+            continue;
+          readAtMs.push(nowMs - beginMs);
+          const free = nowMs < endMs ? 4 : 5;
+          expect(readAtMs.length).toBeLessThanOrEqual(free + (nowMs - beginMs) / CEILING_MS);
+        }
+        expect(readAtMs.length).toBeGreaterThanOrEqual(3 + 4);
+        expect(readAtMs.at(-1)).toBeGreaterThanOrEqual(endMs - beginMs - mostMs);
+      }
+    },
+  );
+
+  it("does not slow down a person who saves a growing text every twenty seconds", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 1_000_000; nowMs < 1_000_000 + 5 * CEILING_MS; nowMs += 20_000) {
+      dirty.mark("a", nowMs);
+      expect(dirty.take(nowMs + 100)?.paths).toEqual(["a"]);
+      expect(dirty.rested(entry(nowMs, nowMs), nowMs + 100, false)).toBe(true);
+    }
+  });
+
+  it("gives a growing file once a minute, too, when each version takes ten seconds to send", () => {
+    const dirty = openDirtySet(150);
+    const readAtMs: number[] = [];
+    const beginMs = 1_000_000;
+    let sizeBytes = 0;
+    let mtimeMs = 0;
+    let busyUntilMs: number | undefined;
+    for (let nowMs = beginMs; nowMs < beginMs + 5 * CEILING_MS; nowMs += 10) {
+      if (busyUntilMs !== undefined && nowMs >= busyUntilMs) {
+        busyUntilMs = undefined;
+        dirty.ended("a", nowMs);
+        dirty.mark("a", nowMs);
+      }
+      if ((nowMs - beginMs) % 600 === 0) {
+        sizeBytes += 100;
+        mtimeMs = nowMs;
+        if (busyUntilMs === undefined) dirty.mark("a", nowMs);
+      }
+      const due = dirty.take(nowMs);
+      if (due === undefined || !dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) continue;
+      readAtMs.push(nowMs - beginMs);
+      busyUntilMs = nowMs + 10_000;
+    }
+    expect(readAtMs.length).toBeGreaterThanOrEqual(5);
+    expect(readAtMs.length).toBeLessThanOrEqual(3 + 5);
+  });
+
+  it("gives a growing file once a minute, too, when the job of the version that is due ends unsent and the same version is due again", () => {
+    const dirty = openDirtySet(0);
+    const readBytes: number[] = [];
+    const beginMs = 1_000_000;
+    let sizeBytes = 0;
+    let mtimeMs = 0;
+    let restarts = 0;
+    for (let nowMs = beginMs; nowMs < beginMs + 5 * CEILING_MS; nowMs += 10) {
+      if ((nowMs - beginMs) % 600 === 0) {
+        sizeBytes += 100;
+        mtimeMs = nowMs;
+        dirty.mark("a", nowMs);
+      }
+      const due = dirty.take(nowMs);
+      if (due === undefined || !dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) continue;
+      const isAgain = readBytes.at(-1) === sizeBytes;
+      readBytes.push(sizeBytes);
+      dirty.ended("a", nowMs);
+      if (isAgain) continue;
+      restarts += 1;
+      dirty.again("a", nowMs + 10, nowMs);
+    }
+    expect(restarts).toBeGreaterThanOrEqual(5);
+    expect(new Set(readBytes).size).toBeLessThanOrEqual(3 + 5);
+  });
+
+  it("takes the earlier of two times to look again", () => {
+    const dirty = openDirtySet(100);
+    dirty.again("a", 3_600_000, 0);
+    expect(dirty.isQuiet()).toBe(true);
+    dirty.again("a", 50, 0);
+    expect(dirty.nextDueMs()).toBe(50);
+    expect(dirty.isQuiet()).toBe(false);
+    dirty.again("a", 9000, 0);
+    expect(dirty.nextDueMs()).toBe(50);
+    expect(dirty.take(50)?.paths).toEqual(["a"]);
+    expect(dirty.isQuiet()).toBe(true);
+  });
+
+  it("lets a file rest that was edited while it waited for a retry", () => {
+    const dirty = openDirtySet(100);
+    dirty.again("a", 10 * CEILING_MS, 0);
+    dirty.mark("a", 2 * CEILING_MS);
+    expect(dirty.nextDueMs()).toBe(2 * CEILING_MS + 100);
+    const due = dirty.take(2 * CEILING_MS + 100);
+    expect([due?.paths, due?.forced.size]).toEqual([["a"], 0]);
+  });
+
+  it("lets old files be read at once, and fresh ones after a second look", () => {
+    const dirty = openDirtySet(100);
+    expect(dirty.rested(entry(0), 1000, false)).toBe(true);
+    expect(dirty.rested(entry(950), 1000, false)).toBe(false);
+    expect(dirty.nextDueMs()).toBe(1050);
+    expect(dirty.take(1050)?.paths).toEqual(["a"]);
+    expect(dirty.rested(entry(950), 1050, false)).toBe(true);
+  });
+
+  it("does not trust a modification time in the future, yet does not wait for it", () => {
+    const dirty = openDirtySet(100);
+    expect(dirty.rested(entry(9_000_000), 1000, false)).toBe(false);
+    expect(dirty.rested(entry(9_000_000), 1050, false)).toBe(false);
+    expect(dirty.rested(entry(9_000_000), 1100, false)).toBe(true);
+  });
+
+  it("is at rest while nothing but retries is marked, and what is left out of the question", () => {
+    const dirty = openDirtySet(100);
+    expect([dirty.isQuiet(), dirty.oldestMs()]).toEqual([true, undefined]);
+    dirty.again("retried", 60_000, 1000);
+    expect([dirty.isQuiet(), dirty.oldestMs(), dirty.nextDueMs()]).toEqual([true, undefined, 60_000]);
+    dirty.mark("a", 2000);
+    dirty.mark("b", 1500);
+    dirty.mark("a", 3000);
+    expect([dirty.isQuiet(), dirty.oldestMs(), dirty.nextDueMs()]).toEqual([false, 1500, 1600]);
+    expect(dirty.isQuiet(new Map([["a", 0]]))).toBe(false);
+    expect(
+      dirty.isQuiet(
+        new Map([
+          ["a", 0],
+          ["b", 0],
+        ]),
+      ),
+    ).toBe(true);
+    expect([...dirty.marked()].toSorted()).toEqual(["a", "b", "retried"]);
+    expect([dirty.isMarked("retried"), dirty.isMarked("c")]).toEqual([true, false]);
+    expect(dirty.take(3100)?.paths).toEqual(["a", "b"]);
+    expect([dirty.isQuiet(), dirty.isMarked("a")]).toEqual([true, false]);
+  });
+
+  it("makes a mark of a retry for which something happened, or which is to be looked at soon", () => {
+    for (const hurry of [
+      (dirty: ReturnType<typeof openDirtySet>) => dirty.mark("a", 2000),
+      (dirty: ReturnType<typeof openDirtySet>) => dirty.again("a", 2000 + EMPTY_MS, 2000),
+    ]) {
+      const dirty = openDirtySet(100);
+      dirty.again("a", 60_000, 1000);
+      hurry(dirty);
+      expect([dirty.isQuiet(), dirty.oldestMs()]).toEqual([false, 2000]);
+      dirty.take(60_000);
+      expect(dirty.isQuiet()).toBe(true);
+    }
+  });
+
+  it("is not at rest while the whole source is due, but for a retry of that", () => {
+    const dirty = openDirtySet(100);
+    dirty.markAll(60_000, 1000);
+    expect([dirty.isQuiet(), dirty.take(59_999)]).toEqual([true, undefined]);
+    dirty.markAll(70_000, 1000, true);
+    expect([dirty.isQuiet(), dirty.nextDueMs()]).toEqual([false, 60_000]);
+    dirty.markAll(80_000, 1000);
+    expect(dirty.isQuiet()).toBe(false);
+    expect(dirty.take(60_000)).toMatchObject({ all: true, paths: [] });
+    expect([dirty.isQuiet(), dirty.nextDueMs()]).toEqual([true, undefined]);
+    dirty.markAll(60_000, 60_000);
+    expect(dirty.isQuiet()).toBe(false);
+  });
+
+  it("has a path that never rested read as it is, but no retry", () => {
+    const dirty = openDirtySet(100);
+    dirty.mark("a", 0);
+    dirty.again("b", 2 * CEILING_MS, 0);
+    for (let atMs = 0; atMs < CEILING_MS; atMs += 50) dirty.mark("a", atMs);
+    expect([...(dirty.take(2 * CEILING_MS)?.forced ?? [])]).toEqual(["a"]);
+  });
+});

@@ -1,0 +1,113 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
+import {
+  openDaemon,
+  type Daemon,
+  type DaemonActivity,
+  type DaemonOptions,
+} from "../../../src/sync/daemon.ts";
+import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
+import type { Timing } from "../../../src/sync/plan/timing.ts";
+import { openFakeService, type FakeOptions, type FakeService } from "../../fakes/knowledge-service.ts";
+
+/** Waits for a service, as short as can be: its answers are the tests' own. */
+const BRISK: Partial<Timing> = {
+  listAgainMs: 5,
+  retryMs: 20,
+  goneAgainMs: [5, 5],
+  missingAgainMs: [5, 5],
+  knownAfterMs: 0,
+  gatherMs: 5,
+};
+
+/**
+ * For tests that delete single files while a daemon runs. Not for those that delete many: what the watcher reports of them
+ * may come in parts, and must be one burst all the same.
+ */
+export const SINGLE_DELETES: Partial<Timing> = { burstGapMs: 20 };
+
+/** A folder, a state folder and a fake service, and daemons on them. */
+export interface World {
+  readonly root: string;
+  readonly stateDir: string;
+  readonly service: FakeService;
+  readonly activity: DaemonActivity[];
+  write(path: string, text: string | Buffer): void;
+  source(more?: Record<string, unknown>): WatchedSource;
+  daemon(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Daemon;
+  /** One pass with a daemon of its own. */
+  sync(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Promise<void>;
+  end(): Promise<void>;
+}
+
+export async function openWorld(options?: FakeOptions): Promise<World> {
+  const base = mkdtempSync(join(tmpdir(), "kbsync-"));
+  const root = join(base, "docs");
+  mkdirSync(root);
+  const service = await openFakeService(options);
+  const open = new Set<Daemon>();
+  const world: World = {
+    root,
+    stateDir: join(base, "state"),
+    service,
+    activity: [],
+    write: (path, text) => {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    },
+    source: (more = {}) => {
+      const config = ConfigFile.parse({ sources: [{ path: root, ...more }] }).sources[0];
+      if (config === undefined) throw new Error("no source");
+      return { ...config, absolutePath: root, ownerId: config.ownerId ?? "docs-owner" };
+    },
+    daemon: ({ settings = {}, ...more } = {}) => {
+      const daemon = openDaemon({
+        stateDir: world.stateDir,
+        service: { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key },
+        sources: [world.source()],
+        sync: {
+          // Tests count requests: without a trash each delete is one.
+          ...ConfigFile.parse({ sync: { settleMs: 0, trashDays: 0, ...settings } }).sync,
+          concurrency: Number(settings["concurrency"] ?? CONCURRENCY_HOSTED),
+        },
+        onActivity: (activity) => world.activity.push(activity),
+        ...more,
+        timing: { ...BRISK, ...more.timing },
+      });
+      open.add(daemon);
+      return daemon;
+    },
+    sync: async (more) => {
+      const daemon = world.daemon(more);
+      try {
+        await daemon.syncOnce();
+      } finally {
+        await daemon.close();
+      }
+    },
+    end: async () => {
+      // One that was made to crash may fail to close, too.
+      for (const daemon of open) await daemon.close().catch(() => undefined);
+      await service.close();
+      rmSync(base, { recursive: true, force: true });
+    },
+  };
+  return world;
+}
+
+/** Waits until a condition holds; fails with its last words after a while. */
+export async function until(
+  condition: () => boolean,
+  words: () => string = () => "the condition",
+  timeoutMs = 10_000,
+): Promise<void> {
+  const endMs = Date.now() + timeoutMs;
+  while (!condition()) {
+    if (Date.now() > endMs) throw new Error(`waited in vain for ${words()}`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 5);
+    });
+  }
+}

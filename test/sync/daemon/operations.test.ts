@@ -1,0 +1,628 @@
+import { mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import type { Daemon } from "../../../src/sync/daemon.ts";
+import type { WaitEnd } from "../../../src/sync/daemon/wait.ts";
+import { setPaused } from "../../../src/sync/operator/offline.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
+import { REAL_WORLD as realWorld } from "../../../src/sync/daemon/options.ts";
+import { openWorld, SINGLE_DELETES, until, type World } from "./harness.ts";
+
+let world: World;
+let stopping: AbortController;
+let running: Promise<void>[];
+beforeEach(async () => {
+  world = await openWorld();
+  stopping = new AbortController();
+  running = [];
+});
+afterEach(async () => {
+  stopping.abort();
+  await Promise.all(running);
+  await world.end();
+});
+
+/** A daemon that runs and has come to rest. */
+async function run(more?: Parameters<World["daemon"]>[0]): Promise<Daemon> {
+  const daemon = world.daemon({ timing: SINGLE_DELETES, ...more });
+  running.push(daemon.run({ signal: stopping.signal }));
+  await daemon.whenIdle();
+  return daemon;
+}
+
+async function stop(): Promise<void> {
+  stopping.abort();
+  await Promise.all(running);
+  stopping = new AbortController();
+  running = [];
+}
+
+const titles = (): string[] => world.service.live().map(({ title }) => title);
+const changes = (): number =>
+  world.service.requests.filter(({ operation }) => operation !== "list" && operation !== "collections")
+    .length;
+const never = new AbortController().signal;
+
+describe("pause", () => {
+  it("sends nothing, counts what comes up, and resume brings it over", async () => {
+    world.write("a.txt", "a");
+    const daemon = await run();
+    expect(await daemon.pause()).toEqual([world.root]);
+    const before = changes();
+    world.write("a.txt", "another a");
+    world.write("b.txt", "b");
+    world.write("folder/c.txt", "c");
+    await until(() => daemon.status().sources[0]?.waiting === 3);
+    expect(daemon.status().sources).toMatchObject([
+      { paused: true, waiting: 3, inAgreement: 0, files: 3, failed: 0 },
+    ]);
+    expect(changes()).toBe(before);
+    expect(await daemon.resume()).toEqual([world.root]);
+    await until(() => titles().length === 3);
+    await daemon.whenIdle();
+    expect(daemon.status().sources).toMatchObject([{ paused: false, waiting: 0, inAgreement: 3 }]);
+  });
+
+  it("outlasts a restart, and is told by the ledger alone", async () => {
+    world.write("a.txt", "a");
+    await (await run()).pause();
+    await stop();
+    expect(readStatus(world.stateDir, 1)?.sources).toMatchObject([{ paused: true }]);
+    const before = changes();
+    world.write("b.txt", "b");
+    const daemon = await run();
+    expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 1 }]);
+    expect(changes()).toBe(before);
+    await daemon.resume();
+    await until(() => titles().length === 2);
+    await stop();
+    expect(readStatus(world.stateDir, 1)?.sources).toMatchObject([{ paused: false }]);
+  });
+
+  it("set while no daemon runs holds back the next pass, which says what waits", async () => {
+    world.write("a.txt", "a");
+    await world.sync();
+    expect(setPaused(world.stateDir, undefined, true)).toEqual([world.root]);
+    world.write("b.txt", "b");
+    rmSync(join(world.root, "a.txt"));
+    const daemon = world.daemon();
+    const { status } = await daemon.syncOnce();
+    await daemon.close();
+    expect(status.sources).toMatchObject([{ paused: true, waiting: 1 }]);
+    expect(titles()).toEqual(["a.txt"]);
+    expect(setPaused(world.stateDir, world.root, false)).toEqual([world.root]);
+    await world.sync();
+    expect(titles()).toEqual(["b.txt"]);
+  });
+
+  it("keeps renamed files' resources: nothing is guessed while it lasts", async () => {
+    world.write("a.txt", "a text that moves");
+    const daemon = await run();
+    const [before] = world.service.live();
+    await daemon.pause();
+    renameSync(join(world.root, "a.txt"), join(world.root, "b.txt"));
+    await until(() => daemon.status().sources[0]?.waiting === 1);
+    await daemon.resume();
+    await until(() => titles().join() === "b.txt");
+    expect(world.service.live()).toMatchObject([{ _id: before?._id }]);
+  });
+
+  it("gives up what is planned, lets what is under way end, and loses neither", async () => {
+    for (let index = 0; index < 300; index += 1) world.write(`${index}.txt`, `text ${index}`);
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let waiting = 0;
+    world.service.fault = (request) => {
+      if (request.operation !== "create") return undefined;
+      waiting += 1;
+      return { kind: "wait", until: released };
+    };
+    const daemon = world.daemon();
+    running.push(daemon.run({ signal: stopping.signal }));
+    await until(() => waiting > 0);
+    const paused = daemon.pause();
+    release();
+    await paused;
+    await daemon.whenIdle();
+    const sent = world.service.live().length;
+    expect(sent).toBe(waiting);
+    expect(sent).toBeLessThan(100);
+    expect(daemon.status().sources).toMatchObject([{ files: 300, inAgreement: sent, waiting: 300 - sent }]);
+    world.service.fault = () => undefined;
+    await daemon.resume();
+    await until(() => titles().length === 300);
+    await daemon.whenIdle();
+    expect(new Set(titles()).size).toBe(300);
+  });
+
+  it("keeps back what waited for the service to answer", async () => {
+    world.write("a.txt", "a");
+    let leaving = 0;
+    const daemon = await run({
+      step: (name) => {
+        if (name === "create") leaving += 1;
+        if (name === "create:answered") leaving -= 1;
+      },
+    });
+    // The wish for a second keeps the others at the gate while the one that is under way ends.
+    const headers = { "retry-after": "1" };
+    world.service.fault = () => ({ kind: "answer", status: 503, body: "{}", headers });
+    for (const name of ["b", "c", "d", "e"]) world.write(`${name}.txt`, name);
+    await until(() => daemon.status().service.kind === "waiting");
+    await daemon.pause();
+    await until(() => leaving === 0);
+    world.service.fault = () => undefined;
+    await daemon.whenIdle();
+    expect(titles()).toEqual(["a.txt"]);
+    await daemon.resume();
+    await until(() => titles().length === 5);
+  });
+
+  it("of one source leaves the others alone", async () => {
+    const other = `${world.root}-other`;
+    mkdirSync(other);
+    writeFileSync(join(other, "x.txt"), "x");
+    const daemon = await run({
+      sources: [world.source(), { ...world.source(), absolutePath: other, ownerId: "another" }],
+    });
+    await daemon.pause(world.root);
+    world.write("a.txt", "a");
+    writeFileSync(join(other, "y.txt"), "y");
+    await until(() => titles().length === 2);
+    expect(titles().toSorted()).toEqual(["x.txt", "y.txt"]);
+    expect(daemon.status().sources.map(({ paused }) => paused)).toEqual([true, false]);
+    await expect(daemon.pause("/elsewhere")).rejects.toMatchObject({ code: "source_unknown" });
+  });
+
+  it("holds deletes back, and resume sends them", async () => {
+    for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
+    const daemon = await run();
+    await daemon.pause();
+    unlinkSync(join(world.root, "a.txt"));
+    daemon.rescan();
+    await daemon.whenIdle();
+    expect(titles()).toHaveLength(3);
+    await daemon.resume();
+    await until(() => titles().length === 2);
+  });
+});
+
+describe("wait", () => {
+  const wait = (daemon: Daemon, path?: string): Promise<WaitEnd> =>
+    daemon.wait({ signal: never, ...(path !== undefined && { path: join(world.root, path) }) });
+
+  it("does not return before a file that was just written is there, event or none", async () => {
+    const daemon = await run({ world: deafWorld() });
+    for (let round = 0; round < 5; round += 1) {
+      world.write("a.txt", `round ${round}`);
+      expect(await wait(daemon, "a.txt")).toEqual({ agreed: true, reasons: [], troubled: 0 });
+      expect(world.service.live()).toMatchObject([{ content: `round ${round}` }]);
+    }
+    world.write("new/folder/b.txt", "b");
+    expect(await wait(daemon)).toMatchObject({ agreed: true });
+    expect(titles()).toHaveLength(2);
+    world.write("new/folder/c.txt", "c");
+    expect(await wait(daemon, "new")).toMatchObject({ agreed: true });
+    expect(titles()).toHaveLength(3);
+  });
+
+  it("asked before anything was looked at waits for all of a first sync", async () => {
+    for (let index = 0; index < 30; index += 1) world.write(`${index}.txt`, `text ${index}`);
+    const daemon = world.daemon();
+    running.push(daemon.run({ signal: stopping.signal }));
+    const [whole, one] = await Promise.all([wait(daemon), wait(daemon, "29.txt")]);
+    expect([whole, one]).toMatchObject([{ agreed: true }, { agreed: true }]);
+    expect(titles()).toHaveLength(30);
+  });
+
+  it("with a settle time waits for it too", async () => {
+    const daemon = await run({ settings: { settleMs: 200 } });
+    world.write("a.txt", "a");
+    expect(await wait(daemon, "a.txt")).toMatchObject({ agreed: true });
+    expect(titles()).toEqual(["a.txt"]);
+  });
+
+  it("sees a change that came while an older version was under way", async () => {
+    const daemon = await run();
+    let release = (): void => undefined;
+    let arrived = false;
+    world.service.fault = ({ operation }) => {
+      if (operation !== "create") return undefined;
+      arrived = true;
+      return {
+        kind: "wait",
+        until: new Promise<void>((resolve) => {
+          release = resolve;
+        }),
+      };
+    };
+    world.write("a.txt", "old");
+    await until(() => arrived);
+    world.write("a.txt", "new");
+    const waited = wait(daemon, "a.txt");
+    release();
+    expect(await waited).toMatchObject({ agreed: true });
+    expect(world.service.live()).toMatchObject([{ content: "new" }]);
+  });
+
+  it("waits until a deleted file is gone, and returns at once for one that never was", async () => {
+    for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
+    const daemon = await run();
+    unlinkSync(join(world.root, "b.txt"));
+    expect(await wait(daemon, "b.txt")).toMatchObject({ agreed: true });
+    expect(titles().toSorted()).toEqual(["a.txt", "c.txt"]);
+    expect(await wait(daemon, "never.txt")).toMatchObject({ agreed: true });
+  });
+
+  it("waits for a service that comes back", async () => {
+    const daemon = await run();
+    world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
+    world.write("a.txt", "a");
+    const waited = wait(daemon);
+    await until(() => daemon.status().service.kind === "waiting");
+    world.service.fault = () => undefined;
+    expect(await waited).toMatchObject({ agreed: true });
+    expect(titles()).toEqual(["a.txt"]);
+  });
+
+  it("ends when it is told to", async () => {
+    const daemon = await run();
+    world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
+    world.write("a.txt", "a");
+    const leaving = new AbortController();
+    const waited = daemon.wait({ signal: leaving.signal });
+    const ended = waited.catch((error: unknown) => error);
+    await until(() => daemon.status().service.kind === "waiting");
+    leaving.abort(new Error("enough"));
+    expect(await ended).toMatchObject({ message: "enough" });
+    world.service.fault = () => undefined;
+  });
+
+  it("is told that the daemon stops", async () => {
+    const daemon = await run();
+    world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
+    world.write("a.txt", "a");
+    const ended = wait(daemon).catch((error: unknown) => error);
+    await until(() => daemon.status().service.kind === "waiting");
+    stopping.abort();
+    expect(await ended).toMatchObject({ code: "daemon_stopping" });
+  });
+
+  it.each<[string, () => Promise<string>, unknown]>([
+    [
+      "a file that the service refuses",
+      () => {
+        world.service.fault = ({ operation }) =>
+          operation === "create"
+            ? { kind: "answer", status: 422, body: '{"success":false,"message":"no such thing"}' }
+            : undefined;
+        world.write("bad.txt", "bad");
+        return Promise.resolve("bad.txt");
+      },
+      { path: "bad.txt", message: "no such thing" },
+    ],
+    [
+      "a file that is left out",
+      () => {
+        world.write("a.tmp", "x");
+        return Promise.resolve("a.tmp");
+      },
+      { code: "left_out", message: "a temporary file" },
+    ],
+    [
+      "an empty file",
+      () => {
+        world.write("empty.txt", "");
+        return Promise.resolve("empty.txt");
+      },
+      { code: "left_out" },
+    ],
+  ])("tells the reason for %s", async (_name, prepare, reason) => {
+    const daemon = await run();
+    const path = await prepare();
+    expect(await wait(daemon, path)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
+  });
+
+  it("does not take a file for empty that was emptied to be written anew", async () => {
+    const daemon = await run({ settings: { settleMs: 500 } });
+    world.write("a.txt", "");
+    const { promise: looked, resolve } = Promise.withResolvers<void>();
+    const path = join(world.root, "a.txt");
+    const waited = daemon.wait({ signal: never, path, onWaiting: () => resolve() });
+    await Promise.race([looked, waited]);
+    world.write("a.txt", "text");
+    expect(await waited).toMatchObject({ agreed: true });
+    expect(titles()).toEqual(["a.txt"]);
+    expect(world.activity).toMatchObject([{ outcome: "done" }]);
+  });
+
+  it("does not return while the delete of an older resource of the path waits for the file as it is now", async () => {
+    world.write("a.txt", "old");
+    const daemon = await run();
+    let refusing = true;
+    let arrived = false;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    world.service.fault = ({ operation }) => {
+      if (operation === "delete" && refusing)
+        return { kind: "answer", status: 422, body: '{"success":false,"message":"not now"}' };
+      if (operation !== "create") return undefined;
+      arrived = true;
+      return { kind: "wait", until: released };
+    };
+    unlinkSync(join(world.root, "a.txt"));
+    await until(() => daemon.status().sources[0]?.failed === 1);
+    world.write("a.txt", "new");
+    let isOver = false;
+    const waited = wait(daemon, "a.txt").finally(() => (isOver = true));
+    await until(() => arrived);
+    refusing = false;
+    await daemon.retry();
+    // What the retry sets going is done by the time that two more commits are on disk: the delete waits for the create.
+    await daemon.retry();
+    await daemon.retry();
+    expect([isOver, world.service.live()]).toMatchObject([false, [{ content: "old" }]]);
+    release();
+    await waited;
+    await until(() => world.service.live().length === 1);
+    expect(await wait(daemon, "a.txt")).toMatchObject({ agreed: true });
+    expect(world.service.live()).toMatchObject([{ content: "new" }]);
+  });
+
+  it("tells of what cannot be looked at: below a folder, and on the way to a file", async () => {
+    world.write("open/a.txt", "a");
+    world.write("shut/inner/b.txt", "b");
+    const daemon = await run();
+    // An ignore file that is too large to read: what it leaves out is not known, as for a folder without leave to enter.
+    world.write("shut/inner/.kbsyncignore", Buffer.alloc(2 * 1024 * 1024, 0x23));
+    expect(await wait(daemon, "shut")).toMatchObject({
+      agreed: false,
+      reasons: [{ path: "shut/inner", code: "unreadable" }],
+    });
+    expect(await wait(daemon, "shut/inner/b.txt")).toMatchObject({
+      agreed: false,
+      reasons: [{ path: "shut/inner", code: "unreadable" }],
+    });
+    expect(daemon.status().sources).toMatchObject([{ unreadable: 1, unreadablePaths: ["shut/inner"] }]);
+    expect(await wait(daemon, "open")).toMatchObject({ agreed: true });
+    unlinkSync(join(world.root, "shut/inner/.kbsyncignore"));
+    expect(await wait(daemon, "shut")).toMatchObject({ agreed: true });
+  });
+
+  it("tells of a file that cannot be read, and waits no longer for it", async () => {
+    const shut = new Set<string>();
+    const openReader = (): ReturnType<typeof realWorld.openReader> => {
+      const reader = realWorld.openReader();
+      const read: typeof reader.read = async (path, ...more) =>
+        [...shut].some((name) => path.endsWith(name))
+          ? Promise.resolve({ kind: "unreadable", code: "EACCES" })
+          : reader.read(path, ...more);
+      return { ...reader, read };
+    };
+    world.write("open.txt", "open");
+    shut.add("new.txt");
+    world.write("new.txt", "new");
+    const daemon = await run({ world: { ...realWorld, openReader } });
+    const reason = { path: "new.txt", code: "EACCES", message: "cannot be read: EACCES, check its mode" };
+    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
+    expect(await wait(daemon)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
+    expect(await wait(daemon, "open.txt")).toMatchObject({ agreed: true });
+    shut.clear();
+    world.write("new.txt", "can be read now");
+    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: true });
+    shut.add("new.txt");
+    world.write("new.txt", "cannot be read again");
+    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, reasons: [reason] });
+  });
+
+  it("does not take a path for done that a pass has in hand, whenever it is asked", async () => {
+    let ask = (): void => undefined;
+    const watch: typeof realWorld.watch = ({ onError }) => {
+      // Whatever is reported, everybody who waits looks again.
+      ask = () => onError(new KbsyncError("a warning", { code: "a_warning" }));
+      return Promise.resolve({
+        degraded: () => undefined,
+        renew: () => undefined,
+        close: () => Promise.resolve(),
+      });
+    };
+    world.write("a.txt", "a");
+    const daemon = await run({ world: { ...realWorld, watch }, step: () => ask() });
+    unlinkSync(join(world.root, "a.txt"));
+    expect(await wait(daemon, "a.txt")).toMatchObject({ agreed: true });
+    expect(titles()).toEqual([]);
+  });
+
+  it("says of a path that it knows nothing of it", async () => {
+    world.write("folder/a.txt", "a");
+    const daemon = await run();
+    expect(await wait(daemon, "none.txt")).toMatchObject({ agreed: true, unknown: true });
+    expect((await wait(daemon, "folder")).unknown).toBeUndefined();
+    unlinkSync(join(world.root, "folder/a.txt"));
+    expect((await wait(daemon, "folder/a.txt")).unknown).toBeUndefined();
+    expect(titles()).toEqual([]);
+    expect((await wait(daemon, "folder/a.txt")).unknown).toBeUndefined();
+  });
+
+  it("tells of deletes that are held, of a folder that is away, and of a pause", async () => {
+    for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
+    const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 }, timing: {} });
+    for (let index = 0; index < 5; index += 1) unlinkSync(join(world.root, `${index}.txt`));
+    expect(await wait(daemon)).toMatchObject({
+      agreed: false,
+      troubled: 5,
+      reasons: Array.from({ length: 5 }, () => ({
+        message: expect.stringContaining("kbsync approve") as string,
+      })),
+    });
+    expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: true });
+    await daemon.pause();
+    world.write("9.txt", "changed");
+    expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: false, reasons: [{ code: "paused" }] });
+    expect(await wait(daemon, "8.txt")).toMatchObject({ agreed: true });
+    await daemon.resume();
+    expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: true });
+    renameSync(world.root, `${world.root}-away`);
+    expect(await wait(daemon)).toMatchObject({ agreed: false, reasons: [{ path: "", code: "halted" }] });
+    // What is held is what a person could agree to; of the rest nobody knows that it is gone.
+    expect(daemon.status().sources).toMatchObject([
+      { halted: true, held: 5, remedy: expect.stringContaining("put it back") as string },
+    ]);
+    renameSync(`${world.root}-away`, world.root);
+  });
+
+  it("refuses a path outside", async () => {
+    const daemon = await run();
+    await expect(daemon.wait({ signal: never, path: "/elsewhere/a.txt" })).rejects.toMatchObject({
+      code: "outside_sources",
+    });
+  });
+});
+
+/** A world whose watcher hears nothing. */
+function deafWorld(): NonNullable<NonNullable<Parameters<World["daemon"]>[0]>["world"]> {
+  return {
+    ...realWorld,
+    watch: ({ onReady }) => {
+      setImmediate(onReady);
+      return Promise.resolve({
+        degraded: () => undefined,
+        renew: () => undefined,
+        close: () => Promise.resolve(),
+      });
+    },
+  };
+}
+
+it("a person's word on deletes is in the ledger by the time that it is answered", async () => {
+  for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
+  const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 } });
+  for (let index = 0; index < 8; index += 1) unlinkSync(join(world.root, `${index}.txt`));
+  await until(() => daemon.status().sources[0]?.held === 8);
+  expect(daemon.approve()).toMatchObject([{ source: world.root, held: 8 }]);
+  const states = new Set(readStatus(world.stateDir, 10)?.troubled.map(({ state }) => state));
+  expect(states).toEqual(new Set(["doomed"]));
+  await until(() => titles().length === 2);
+});
+
+describe("retry", () => {
+  it("tries failed files again, and says how many", async () => {
+    const daemon = await run();
+    let isWilling = false;
+    world.service.fault = ({ operation }) =>
+      operation === "create" && !isWilling
+        ? { kind: "answer", status: 422, body: '{"success":false,"message":"not today"}' }
+        : undefined;
+    world.write("a.txt", "a");
+    world.write("folder/b.txt", "b");
+    world.write("folder/c.txt", "c");
+    await until(() => daemon.status().sources[0]?.failed === 3);
+    isWilling = true;
+    const tried = (files: number): unknown => [
+      { source: world.root, failed: files, parked: 0, skipped: 0, deletes: 0 },
+    ];
+    expect(await daemon.retry(join(world.root, "folder/b.txt"))).toEqual(tried(1));
+    await until(() => daemon.status().sources[0]?.failed === 2);
+    expect(await daemon.retry(join(world.root, "folder"))).toEqual(tried(1));
+    await until(() => daemon.status().sources[0]?.failed === 1);
+    expect(await daemon.retry()).toEqual(tried(1));
+    await until(() => daemon.status().sources[0]?.failed === 0);
+    expect(titles()).toHaveLength(3);
+    expect(await daemon.retry()).toEqual(tried(0));
+    await expect(daemon.retry("/elsewhere")).rejects.toMatchObject({ code: "outside_sources" });
+  });
+
+  it("tries files put aside, and refused deletes, before their time", async () => {
+    for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
+    const daemon = await run();
+    let isWilling = false;
+    world.service.fault = ({ operation }) =>
+      operation === "delete" && !isWilling
+        ? { kind: "answer", status: 400, body: '{"success":false,"message":"never"}' }
+        : operation === "create" && !isWilling
+          ? { kind: "html" }
+          : undefined;
+    unlinkSync(join(world.root, "a.txt"));
+    await until(() => daemon.status().sources[0]?.failed === 1);
+    isWilling = true;
+    expect(await daemon.retry()).toMatchObject([{ failed: 0, deletes: 1 }]);
+    await until(() => daemon.status().sources[0]?.failed === 0);
+    expect(titles()).toHaveLength(2);
+  });
+});
+
+describe("log", () => {
+  it("tells the newest, oldest first, of all or of a path, and what comes after", async () => {
+    world.write("a.txt", "a");
+    const daemon = await run();
+    const heard: string[] = [];
+    const stopHearing = daemon.follow(({ path, action }) => heard.push(`${action} ${path}`));
+    world.write("folder/b.txt", "b");
+    await until(() => heard.length === 1);
+    renameSync(join(world.root, "folder/b.txt"), join(world.root, "c.txt"));
+    await until(() => heard.length === 2);
+    stopHearing();
+    expect(heard).toEqual(["create folder/b.txt", "move c.txt"]);
+    const recent = (limit: number, path?: string): string[] =>
+      daemon
+        .recent({ limit, ...(path !== undefined && { path: join(world.root, path) }) })
+        .map(({ action, path: of }) => `${action} ${of}`);
+    expect(recent(10)).toEqual(["create a.txt", "create folder/b.txt", "move c.txt"]);
+    expect(recent(1)).toEqual(["move c.txt"]);
+    expect(recent(10, "folder")).toEqual(["create folder/b.txt", "move c.txt"]);
+    expect(recent(10, "a.txt")).toEqual(["create a.txt"]);
+    expect(recent(0)).toEqual([]);
+  });
+});
+
+it("a daemon that cannot be opened lets go of the state folder", async () => {
+  const { url, key } = world.service;
+  const wrong = { apiUrl: "no address", dbUrl: url, pauthkey: key, identity: "s" };
+  const right = { apiUrl: url, dbUrl: url, pauthkey: key, identity: "s" };
+  expect(() => world.daemon({ service: wrong })).toThrow("Invalid URL");
+  world.write("a.txt", "a");
+  await world.sync({ service: right });
+  expect(titles()).toEqual(["a.txt"]);
+});
+
+it("status is cheap: while work goes on, asking does not write", async () => {
+  for (let index = 0; index < 200; index += 1) world.write(`${index}.txt`, `text ${index}`);
+  const steps: string[] = [];
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let waiting = 0;
+  world.service.fault = ({ operation }) => {
+    if (operation !== "create" || (waiting += 1) < 20) return undefined;
+    return { kind: "wait", until: released };
+  };
+  const daemon = world.daemon({ step: (name) => steps.push(name) });
+  running.push(daemon.run({ signal: stopping.signal }));
+  await until(() => waiting > 20);
+  daemon.status();
+  const before = steps.filter((name) => name === "commit").length;
+  for (let index = 0; index < 1000; index += 1) daemon.status();
+  expect(steps.filter((name) => name === "commit").length - before).toBeLessThan(10);
+  release();
+  await daemon.whenIdle();
+});
+
+it("counts the files that wait as soon as the work is planned, though the status was asked a moment before", async () => {
+  for (let index = 0; index < 50; index += 1) world.write(`${index}.txt`, `text ${index}`);
+  const gate = Promise.withResolvers<void>();
+  world.service.fault = ({ operation }) =>
+    operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
+  const daemon = world.daemon();
+  running.push(daemon.run({ signal: stopping.signal }));
+  // Each look at the figures reads the status, too.
+  await until(() => daemon.figures().planned);
+  const { sources } = daemon.status();
+  gate.resolve();
+  expect(sources).toMatchObject([{ files: 50, waiting: 50, inAgreement: 0 }]);
+});

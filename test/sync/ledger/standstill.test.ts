@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { ASKED_AGAIN, missingReason, standstillsOf } from "../../../src/sync/ledger/standstill.ts";
+
+const going = { lost: null, halted: null, haltRoot: undefined, held: 0, holdReason: null };
+
+describe("what waits for a person", () => {
+  it("is nothing while a source goes on", () => {
+    expect(standstillsOf(going)).toEqual([]);
+  });
+
+  it("is named with its reason, what weighs most first", () => {
+    expect(
+      standstillsOf({
+        ...going,
+        lost: "most are gone",
+        halted: "no folder",
+        held: 1,
+        holdReason: "too many",
+      }),
+    ).toMatchObject([
+      { kind: "lost", reason: "most are gone", remedy: expect.stringContaining("kbsync approve") as string },
+      { kind: "halted", reason: "no folder" },
+      { kind: "held", reason: "too many", remedy: expect.stringContaining("kbsync approve") as string },
+    ]);
+  });
+
+  it("is no loss to be mended where the service is only asked again", () => {
+    const [found] = standstillsOf({ ...going, lost: `the lists differ; ${ASKED_AGAIN}` });
+    expect(found?.remedy).toMatch(/^wait: .*goes on by itself.*`kbsync approve`/);
+    expect(found?.remedy).not.toContain("bring the service's data back");
+  });
+
+  it("has words for deletes held for a reason that is no longer known", () => {
+    expect(standstillsOf({ ...going, held: 2 })).toMatchObject([{ reason: "deletes held before" }]);
+  });
+
+  it.each<[what: string, reason: string, root: { dev: number; ino: number } | undefined, remedy: RegExp]>([
+    [
+      "another folder can be agreed to",
+      "another folder",
+      { dev: 1, ino: 1 },
+      /`kbsync approve` takes this one/,
+    ],
+    ["a missing folder is to be put back", missingReason(), undefined, /^mount it or put it back/],
+    [
+      "one that cannot be read is to be checked",
+      "the folder cannot be read: EACCES",
+      undefined,
+      /owner and mode/,
+    ],
+    [
+      "one that a unit does not show needs that unit's restart",
+      missingReason("kbsync@my docs.service"),
+      undefined,
+      /systemctl restart 'kbsync@my docs\.service'` lets/,
+    ],
+  ])("%s", (_what, halted, haltRoot, remedy) => {
+    const [found] = standstillsOf({ ...going, halted, haltRoot });
+    expect(found?.remedy).toMatch(remedy);
+  });
+});

@@ -1,0 +1,58 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { exitCodeOf } from "../../../src/cli/output/exit-code.ts";
+import { heldNow } from "../../../src/sync/operator/approve.ts";
+import { changeLedger } from "../../../src/sync/operator/offline.ts";
+import { openWorld, type World } from "../daemon/harness.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+  world.write("a.txt", "a");
+  await world.sync();
+});
+afterEach(async () => {
+  await world.end();
+});
+
+/** What a change of the ledger ends with when SQLite says this. */
+function failing(code: string): unknown {
+  try {
+    changeLedger(world.stateDir, () => {
+      throw Object.assign(new Error("database or disk is full"), { code });
+    });
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+it("a word to the ledger on a full disk is an expected failure, with the exit code of one", () => {
+  const error = failing("SQLITE_FULL");
+  expect(error).toMatchObject({
+    code: "disk_full",
+    hint: expect.stringContaining("Free some space") as string,
+  });
+  expect(exitCodeOf(error)).toBe(74);
+});
+
+it("what is held is told without agreeing to it", async () => {
+  world.write("b.txt", "b");
+  await world.sync();
+  for (const name of ["a.txt", "b.txt"]) rmSync(join(world.root, name));
+  await world.sync();
+  const held = heldNow(world.stateDir, undefined);
+  expect(held).toMatchObject([{ source: world.root, held: 2, reason: "the folder was emptied" }]);
+  expect(heldNow(world.stateDir, world.root)).toEqual(held);
+  await world.sync();
+  expect(world.service.live()).toHaveLength(2);
+  expect(heldNow(join(world.stateDir, "none"), undefined)).toEqual([]);
+});
+
+it("any other failure of SQLite is one of the ledger's, and a defect stays a defect", () => {
+  expect(failing("SQLITE_READONLY")).toMatchObject({ code: "ledger_unusable" });
+  expect(failing("SQLITE_IOERR_READ")).toMatchObject({ code: "ledger_unreachable" });
+  expect(failing("SQLITE_BUSY")).toMatchObject({ code: "ledger_unreachable" });
+  expect(failing("ERR_ASSERTION")).toMatchObject({ code: "ERR_ASSERTION" });
+});

@@ -1,0 +1,149 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
+import { proveAgreement, type ProofSums, type ProvenFile } from "../../../src/sync/operator/proof.ts";
+import { openWorld, type World } from "../daemon/harness.ts";
+
+const PDF = Buffer.from("%PDF-1.4\nsome pages");
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld({ collections: true });
+});
+afterEach(async () => {
+  await world.end();
+});
+
+interface Proof {
+  readonly agrees: boolean | undefined;
+  readonly files: readonly ProvenFile[];
+  readonly sums: ProofSums | undefined;
+}
+async function prove(listLagMs = 0): Promise<Proof> {
+  const files: ProvenFile[] = [];
+  let sums: ProofSums | undefined;
+  const { url, key } = world.service;
+  const agrees = await proveAgreement(
+    {
+      stateDir: world.stateDir,
+      service: { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs },
+      sources: [world.source()],
+      sync: { ...ConfigFile.parse({}).sync, concurrency: CONCURRENCY_HOSTED },
+      signal: new AbortController().signal,
+    },
+    { begin: () => undefined, file: (file) => files.push(file), end: (all) => (sums = all) },
+  );
+  return { agrees, files, sums };
+}
+const verdicts = ({ files }: Proof): unknown[] => files.map(({ path, verdict }) => [path, verdict]);
+const mix = async (): Promise<void> => {
+  world.write("a.txt", "text a");
+  world.write("b.pdf", PDF);
+  world.write("c.url", "[InternetShortcut]\nURL=https://example.com/");
+  world.write("empty.txt", "");
+  await world.sync();
+};
+
+describe("the proof", () => {
+  it("is that every file, read now, is what the ledger and the service have, by hash", async () => {
+    await mix();
+    const before = world.service.requests.length;
+    const proof = await prove();
+    expect(proof.agrees).toBe(true);
+    expect(verdicts(proof)).toEqual([
+      ["a.txt", "agrees"],
+      ["b.pdf", "agrees"],
+      ["c.url", "agrees"],
+      ["empty.txt", "leftOut"],
+    ]);
+    for (const file of proof.files.slice(0, 3)) {
+      expect(file.disk).toBe(file.ledger);
+      expect(file.service).toBe(file.expected);
+      expect(file.disk).toMatch(/^[0-9a-f]{64}$/);
+    }
+    expect(proof.sums).toMatchObject({ files: 4, agrees: 3, leftOut: 1, differs: 0, unowned: 0 });
+    const asked = world.service.requests.slice(before).map(({ operation }) => operation);
+    expect(asked).toEqual(["list", "download"]);
+  });
+
+  it("fails for a text, a title or an upload that others changed", async () => {
+    await mix();
+    const [text, upload] = world.service.live();
+    if (text === undefined || upload?.url === undefined) throw new Error("nothing was made");
+    text.content = "altered";
+    const file = world.service.uploads.get(upload.url);
+    if (file === undefined) throw new Error("nothing was uploaded");
+    file.content = Buffer.from(PDF).fill("x", 10);
+    const proof = await prove();
+    expect(proof.agrees).toBe(false);
+    expect(verdicts(proof).slice(0, 2)).toEqual([
+      ["a.txt", "differs"],
+      ["b.pdf", "differs"],
+    ]);
+  });
+
+  it("fails for what is missing there, and for what is not sent yet", async () => {
+    await mix();
+    for (const resource of world.service.live()) if (resource.title === "a.txt") resource.isDeleted = true;
+    world.write("b.pdf", Buffer.concat([PDF, Buffer.from("more")]));
+    world.write("new.txt", "new");
+    rmSync(join(world.root, "c.url"));
+    const proof = await prove();
+    expect(proof.agrees).toBe(false);
+    expect(verdicts(proof)).toEqual([
+      ["a.txt", "differs"],
+      ["b.pdf", "waiting"],
+      ["empty.txt", "leftOut"],
+      ["new.txt", "waiting"],
+      ["c.url", "waiting"],
+    ]);
+    expect(proof.files[0]).toMatchObject({ service: null, reason: "the service does not have it" });
+  });
+
+  it("does not judge by a list that may lag what was sent a short while ago", async () => {
+    await mix();
+    for (const resource of world.service.live()) if (resource.title === "a.txt") resource.isDeleted = true;
+    const proof = await prove(60_000);
+    expect(proof.agrees).toBe(false);
+    expect(proof.files[0]).toMatchObject({
+      path: "a.txt",
+      verdict: "waiting",
+      reason: "it was sent a short while ago, and the service's list may lag: it is not judged yet",
+    });
+    expect(proof.sums).toMatchObject({ agrees: 2, waiting: 1, differs: 0, unjudged: 1 });
+  });
+
+  it("says of an upload that the service does not give back that it was not fetched", async () => {
+    await mix();
+    world.service.uploads.clear();
+    const proof = await prove();
+    expect(proof.agrees).toBe(true);
+    expect(verdicts(proof)[1]).toEqual(["b.pdf", "notFetched"]);
+  });
+
+  it("is made beside a running daemon, and changes nothing", async () => {
+    await mix();
+    const daemon = world.daemon();
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await daemon.whenIdle();
+    expect((await prove()).agrees).toBe(true);
+    stop.abort();
+    await ended;
+  });
+
+  it("is none where nothing was synced", async () => {
+    expect((await prove()).agrees).toBeUndefined();
+  });
+
+  it("ends with the service's silence", async () => {
+    await mix();
+    world.service.fault = () => ({
+      kind: "answer",
+      status: 401,
+      body: '{"success":false,"message":"no key"}',
+    });
+    await expect(prove()).rejects.toMatchObject({ code: "key_refused" });
+  });
+});

@@ -1,0 +1,446 @@
+import { mkdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { approveHeld, heldNow } from "../../../src/sync/operator/approve.ts";
+import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
+import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
+import type { SourceStatus } from "../../../src/sync/operator/status.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(async () => {
+  await world.end();
+});
+
+/** So few files that a handful is a mass. */
+const LIMITS = { holdDeletesOver: 5, holdDeletesPercent: 20 };
+type More = Parameters<World["daemon"]>[0];
+
+const fill = (count: number, folder = ""): void => {
+  for (let index = 0; index < count; index += 1)
+    world.write(`${folder}${index}.txt`, `text ${folder}${index}`);
+};
+const drop = (from: number, to: number): void => {
+  for (let index = from; index < to; index += 1) unlinkSync(join(world.root, `${index}.txt`));
+};
+const sync = async (more: More = {}): Promise<SourceStatus | undefined> => {
+  const daemon = world.daemon({ settings: LIMITS, ...more });
+  try {
+    return (await daemon.syncOnce()).status.sources[0];
+  } finally {
+    await daemon.close();
+  }
+};
+const live = (): number => world.service.live().length;
+const deletes = (): number => world.service.count("delete");
+const watch = async (more: More = {}): Promise<{ daemon: Daemon; end: () => Promise<void> }> => {
+  const daemon = world.daemon({ settings: LIMITS, ...more });
+  const stop = new AbortController();
+  const ended = daemon.run({ signal: stop.signal });
+  await until(() => daemon.status().idle);
+  return {
+    daemon,
+    end: async () => {
+      stop.abort();
+      await ended;
+    },
+  };
+};
+const state = (daemon: Daemon): SourceStatus | undefined => daemon.status().sources[0];
+
+describe("rules that leave many files out", () => {
+  beforeEach(async () => {
+    fill(4, "keep/");
+    fill(8, "drafts/");
+    await sync();
+  });
+
+  it.each([
+    { name: "exclude", fields: { exclude: ["drafts/**"] } },
+    { name: "include", fields: { include: ["keep/**"] } },
+  ])("hold the deletes and say that it is the rules: $name", async ({ fields }) => {
+    const sources = [world.source(fields)];
+    expect(await sync({ sources })).toMatchObject({
+      held: 8,
+      inAgreement: 4,
+      halted: false,
+      holdReason: "the rules leave out 8 files that were in agreement",
+    });
+    expect([live(), deletes()]).toEqual([12, 0]);
+    // The old rules again: nothing has happened.
+    const before = world.service.requests.length;
+    expect(await sync()).toMatchObject({ held: 0, holdReason: null, inAgreement: 12 });
+    expect(world.service.requests.length).toBe(before);
+  });
+
+  it("hold the deletes for an ignore file that was written while nobody watched", async () => {
+    world.write(".kbsyncignore", "drafts\n");
+    expect(await sync()).toMatchObject({
+      held: 8,
+      holdReason: "the rules leave out 8 files that were in agreement",
+    });
+    approveHeld(world.stateDir, undefined);
+    expect(await sync()).toMatchObject({ held: 0, holdReason: null, files: 4 });
+    expect([live(), deletes()]).toEqual([4, 8]);
+  });
+
+  it("hold the deletes for an ignore file that is written while the daemon watches", async () => {
+    const { daemon, end } = await watch();
+    world.write(".kbsyncignore", "drafts\n");
+    await until(() => state(daemon)?.held === 8);
+    expect(state(daemon)?.holdReason).toBe("the rules leave out 8 files that were in agreement");
+    unlinkSync(join(world.root, ".kbsyncignore"));
+    await until(() => state(daemon)?.held === 0 && daemon.status().idle);
+    expect([live(), deletes()]).toEqual([12, 0]);
+    await end();
+  });
+
+  it("are not taken for an emptied folder when they leave everything out", async () => {
+    world.write(".kbsyncignore", "*\n");
+    expect(await sync()).toMatchObject({
+      held: 12,
+      holdReason: "the rules leave out 12 files that were in agreement",
+    });
+  });
+
+  it("delete nothing by a lower bound of size: the files are told as failed", async () => {
+    const sources = [world.source({ maxFileBytes: 3 })];
+    expect(await sync({ sources })).toMatchObject({ held: 0, failed: 12 });
+    expect([live(), deletes()]).toEqual([12, 0]);
+    expect(await sync()).toMatchObject({ failed: 0, inAgreement: 12 });
+  });
+});
+
+describe("a person's word", () => {
+  it("covers what was held when it was given, and not what goes later", async () => {
+    fill(40);
+    await sync();
+    drop(0, 10);
+    expect(await sync()).toMatchObject({ held: 10 });
+    expect(approveHeld(world.stateDir, undefined)).toMatchObject([{ held: 10 }]);
+    drop(10, 20);
+    expect(await sync()).toMatchObject({ held: 10, holdReason: "10 deletes at once, 33 % of the source" });
+    expect(live()).toBe(30);
+    expect(world.service.live().map(({ title }) => title)).toContain("10.txt");
+  });
+
+  it("on another root covers what was missing then", async () => {
+    fill(4);
+    await sync();
+    renameSync(world.root, `${world.root}-old`);
+    mkdirSync(world.root);
+    world.write("new.txt", "new");
+    expect(await sync()).toMatchObject({
+      halted: true,
+      held: 4,
+      holdReason: "the folder was replaced by another one that holds none of its files",
+    });
+    expect(approveHeld(world.stateDir, undefined)).toMatchObject([{ held: 4 }]);
+    expect(await sync()).toMatchObject({ halted: false, held: 0, files: 1 });
+    expect(world.service.live()).toMatchObject([{ title: "new.txt" }]);
+  });
+
+  it("on another root says nothing of a third one", async () => {
+    fill(4);
+    await sync();
+    renameSync(world.root, `${world.root}-old`);
+    mkdirSync(world.root);
+    world.write("new.txt", "new");
+    await sync();
+    approveHeld(world.stateDir, undefined);
+    renameSync(world.root, `${world.root}-second`);
+    mkdirSync(world.root);
+    world.write("third.txt", "third");
+    expect(await sync()).toMatchObject({ halted: true, held: 4 });
+    expect([live(), deletes()]).toEqual([4, 0]);
+    // Nor is it kept for later.
+    rmSync(world.root, { recursive: true });
+    renameSync(`${world.root}-second`, world.root);
+    expect(await sync()).toMatchObject({ halted: true, held: 4 });
+  });
+
+  it("cannot be given to a missing folder, whatever comes in its place", async () => {
+    fill(4);
+    await sync();
+    renameSync(world.root, `${world.root}-old`);
+    expect(await sync()).toMatchObject({ halted: true, holdReason: "the folder is missing or is no folder" });
+    expect(approveHeld(world.stateDir, undefined)).toEqual([]);
+    expect(() => approveHeld(world.stateDir, world.root)).toThrow(/missing.*nobody can agree/);
+    mkdirSync(world.root);
+    await sync();
+    expect([live(), deletes()]).toEqual([4, 0]);
+    rmdirSync(world.root);
+    renameSync(`${world.root}-old`, world.root);
+    expect(await sync()).toMatchObject({ halted: false, held: 0, inAgreement: 4 });
+  });
+});
+
+describe("a token", () => {
+  const token = (): string => heldNow(world.stateDir, undefined)[0]?.token ?? "none";
+
+  it("agrees to what it was shown for, and refuses when more has joined", async () => {
+    fill(40);
+    await sync();
+    drop(0, 10);
+    const shown = (await sync())?.approvalToken ?? "none";
+    expect(shown).toBe(token());
+    expect((await sync())?.approvalToken).toBe(shown);
+    drop(10, 30);
+    expect(await sync()).toMatchObject({ held: 30 });
+    expect(() => approveHeld(world.stateDir, undefined, shown)).toThrow(
+      /nothing was approved: .* it is now .*: 30 deletes/,
+    );
+    expect(() => approveHeld(world.stateDir, world.root, shown)).toThrow(/nothing was approved/);
+    await sync();
+    expect([live(), deletes()]).toEqual([40, 0]);
+    expect(approveHeld(world.stateDir, undefined, token())).toMatchObject([{ held: 30 }]);
+    await sync();
+    expect(live()).toBe(10);
+  });
+
+  it("is another one when as many other files are held", async () => {
+    fill(40);
+    await sync();
+    drop(0, 10);
+    await sync();
+    const shown = token();
+    for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
+    drop(10, 20);
+    expect(await sync()).toMatchObject({ held: 10 });
+    expect(token()).not.toBe(shown);
+  });
+
+  it("of another folder in the source's place is no token of a third one", async () => {
+    fill(4);
+    await sync();
+    renameSync(world.root, `${world.root}-old`);
+    mkdirSync(world.root);
+    expect(await sync()).toMatchObject({ halted: true, held: 4 });
+    const shown = token();
+    await sync();
+    expect(token()).toBe(shown);
+    renameSync(world.root, `${world.root}-second`);
+    mkdirSync(world.root);
+    expect(await sync()).toMatchObject({ halted: true, held: 4 });
+    expect(() => approveHeld(world.stateDir, undefined, shown)).toThrow(/nothing was approved/);
+  });
+
+  it("is refused by a running daemon, too, when more has joined", async () => {
+    fill(40);
+    const { daemon, end } = await watch();
+    drop(0, 10);
+    await until(() => state(daemon)?.held === 10 && daemon.status().idle);
+    const shown = state(daemon)?.approvalToken ?? "none";
+    drop(10, 30);
+    await until(() => state(daemon)?.held === 30 && daemon.status().idle);
+    expect(() => daemon.approve(undefined, shown)).toThrow(/nothing was approved/);
+    expect(daemon.approve(world.root, state(daemon)?.approvalToken ?? "none")).toMatchObject([{ held: 30 }]);
+    await until(() => live() === 10 && daemon.status().idle);
+    expect(state(daemon)?.approvalToken).toBeNull();
+    await end();
+  });
+});
+
+describe("what is held", () => {
+  it("keeps its reason while the folder is missing for a time", async () => {
+    fill(20);
+    await sync();
+    drop(0, 10);
+    const reason = "10 deletes at once, 50 % of the source";
+    expect(await sync()).toMatchObject({ held: 10, holdReason: reason });
+    renameSync(world.root, `${world.root}-away`);
+    expect(await sync()).toMatchObject({ halted: true, holdReason: "the folder is missing or is no folder" });
+    renameSync(`${world.root}-away`, world.root);
+    expect(await sync()).toMatchObject({ halted: false, held: 10, holdReason: reason });
+  });
+
+  it("counts deletes that trickle in over many passes, restarts between them", async () => {
+    fill(20);
+    await sync();
+    for (let index = 0; index < 9; index += 1) {
+      drop(index, index + 1);
+      await sync();
+    }
+    expect(live()).toBe(15);
+    expect(await sync()).toMatchObject({ held: 4 });
+    expect(approveHeld(world.stateDir, undefined)).toMatchObject([
+      { reason: expect.stringMatching(/after 5 within 10 minutes, \d+ % of the source/) as string },
+    ]);
+  });
+
+  it("is joined by the last file of the folder, found missing by itself", async () => {
+    fill(2);
+    const { daemon, end } = await watch();
+    drop(0, 2);
+    await until(() => state(daemon)?.held === 2 && daemon.status().idle);
+    world.write("1.txt", "written again");
+    await until(() => state(daemon)?.held === 1 && daemon.status().idle);
+    drop(1, 2);
+    await until(() => state(daemon)?.held === 2 || deletes() > 0);
+    expect([state(daemon)?.holdReason, deletes()]).toEqual(["the folder was emptied", 0]);
+    await end();
+  });
+
+  it("is sent when it comes back, if the service never had what it was when it went", async () => {
+    fill(6, "d/");
+    await sync();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 500, body: "{}" } : undefined;
+    world.write("d/0.txt", "edited, and never sent");
+    expect(await sync()).toMatchObject({ waiting: 1 });
+    world.service.fault = () => undefined;
+    renameSync(join(world.root, "d"), `${world.root}-d`);
+    expect(await sync()).toMatchObject({ held: 6 });
+    renameSync(`${world.root}-d`, join(world.root, "d"));
+    expect(await sync()).toMatchObject({ held: 0, inAgreement: 6 });
+    expect(world.service.live().map(({ content }) => content)).toContain("edited, and never sent");
+    expect(world.service.count("create")).toBe(6);
+  });
+});
+
+describe("a small folder", () => {
+  it("of which most files are deleted holds all of these deletes, whatever came first", async () => {
+    fill(40);
+    const { daemon, end } = await watch({ settings: {} });
+    drop(0, 12);
+    await until(() => !daemon.status().idle);
+    drop(12, 39);
+    await until(() => state(daemon)?.held === 39 && daemon.status().idle);
+    expect(state(daemon)?.holdReason).toBe("39 deletes at once, 98 % of the source");
+    expect([live(), deletes()]).toEqual([40, 0]);
+    await end();
+  });
+
+  it("of which half is deleted deletes them, at once in a single pass", async () => {
+    fill(40);
+    await sync({ settings: {} });
+    drop(0, 20);
+    expect(await sync({ settings: {} })).toMatchObject({ held: 0, files: 20 });
+    expect(live()).toBe(20);
+    drop(20, 21);
+    expect(await sync({ settings: {} })).toMatchObject({
+      held: 1,
+      holdReason: "1 delete after 20 within 10 minutes, 53 % of the source",
+    });
+  });
+});
+
+describe("files in trouble whose resources are there", () => {
+  it("count as files of an emptied folder when their last update was refused", async () => {
+    fill(8);
+    await sync();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 422, body: "{}" } : undefined;
+    for (let index = 0; index < 8; index += 1) world.write(`${index}.txt`, `edited ${index}`);
+    expect(await sync()).toMatchObject({ failed: 8 });
+    world.service.fault = () => undefined;
+    drop(0, 8);
+    expect(await sync({ settings: {} })).toMatchObject({ held: 8, holdReason: "the folder was emptied" });
+    expect([live(), deletes()]).toEqual([8, 0]);
+  });
+
+  it("count as files of an emptied folder when they are parked", async () => {
+    await world.end();
+    world = await openWorld({ collections: true });
+    fill(2);
+    await sync();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 500, body: "oops" } : undefined;
+    for (let index = 0; index < 2; index += 1) world.write(`${index}.txt`, `edited ${index}`);
+    await sync();
+    expect(world.activity.filter(({ outcome }) => outcome === "parked")).toHaveLength(2);
+    world.service.fault = () => undefined;
+    drop(0, 2);
+    expect(await sync({ settings: {} })).toMatchObject({ held: 2, holdReason: "the folder was emptied" });
+    expect([live(), deletes()]).toEqual([2, 0]);
+  });
+
+  it("keep a folder of which some failed from passing for one that is hardly touched", async () => {
+    fill(20);
+    await sync();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 422, body: "{}" } : undefined;
+    for (let index = 0; index < 15; index += 1) world.write(`${index}.txt`, `edited ${index}`);
+    await sync();
+    world.service.fault = () => undefined;
+    drop(0, 8);
+    expect(await sync()).toMatchObject({ held: 8, holdReason: "8 deletes at once, 40 % of the source" });
+  });
+});
+
+describe("a daemon that watches", () => {
+  it("goes on by itself when the right folder is back", async () => {
+    fill(4);
+    const { daemon, end } = await watch();
+    renameSync(world.root, `${world.root}-away`);
+    await until(() => state(daemon)?.halted === true);
+    mkdirSync(world.root);
+    writeFileSync(join(world.root, "stray.txt"), "stray");
+    await until(
+      () => /replaced/.test(state(daemon)?.holdReason ?? ""),
+      () => `another root, not: ${state(daemon)?.holdReason}`,
+      30_000,
+    );
+    expect(deletes()).toBe(0);
+    rmSync(world.root, { recursive: true });
+    renameSync(`${world.root}-away`, world.root);
+    world.write("new.txt", "written when it was back");
+    await until(
+      () => live() === 5 && state(daemon)?.halted === false,
+      () => JSON.stringify(state(daemon)),
+      30_000,
+    );
+    expect(deletes()).toBe(0);
+    await end();
+  }, 90_000);
+
+  it("holds a mass, does it when a person agrees, and then the next single delete at once", async () => {
+    fill(20);
+    const { daemon, end } = await watch();
+    drop(0, 10);
+    await until(() => state(daemon)?.held === 10 && daemon.status().idle);
+    expect([live(), deletes()]).toEqual([20, 0]);
+    expect(daemon.approve()).toMatchObject([{ held: 10 }]);
+    await until(() => live() === 10 && daemon.status().idle);
+    drop(10, 11);
+    await until(
+      () => live() === 9,
+      () => JSON.stringify(state(daemon)),
+    );
+    expect(state(daemon)).toMatchObject({ held: 0, holdReason: null });
+    await end();
+  });
+});
+
+it("another folder in the place of a watched one is not agreed to by a look at one new file", async () => {
+  fill(8);
+  await sync();
+  let hint: (path: string | undefined) => void = () => undefined;
+  const deaf: DaemonOptions["world"] = {
+    ...REAL_WORLD,
+    watch: ({ onDirty, onReady }) => {
+      hint = onDirty;
+      onReady();
+      return Promise.resolve({
+        degraded: () => undefined,
+        renew: () => undefined,
+        close: () => Promise.resolve(),
+      });
+    },
+  };
+  const { daemon, end } = await watch({ world: deaf });
+  try {
+    renameSync(world.root, `${world.root}-before`);
+    mkdirSync(world.root);
+    writeFileSync(join(world.root, "new.txt"), "new");
+    hint("new.txt");
+    await until(() => state(daemon)?.halted === true || live() === 9);
+    expect(state(daemon)?.holdReason).toContain("was replaced");
+    expect([live(), deletes()]).toEqual([8, 0]);
+  } finally {
+    await end();
+  }
+});

@@ -1,0 +1,334 @@
+import { expect, it } from "vitest";
+import { openQueue, type Send, type WorkQueue } from "../../../src/sync/queue/queue.ts";
+import { until } from "../daemon/harness.ts";
+
+interface Stage {
+  readonly queue: WorkQueue<number>;
+  /** Jobs in the order in which they began, and those that wait for `release`. */
+  readonly begun: number[];
+  readonly underWay: Map<number, () => void>;
+  readonly dropped: number[];
+  readonly errors: unknown[];
+  readonly batches: number[];
+  /** Most at once so far. */
+  most(): number;
+  release(count: number): void;
+}
+
+/** A queue of numbers: each is a job of as many bytes as `bytesOf` says, and runs until it is released. */
+function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage {
+  const begun: number[] = [];
+  const underWay = new Map<number, () => void>();
+  const dropped: number[] = [];
+  const errors: unknown[] = [];
+  const batches: number[] = [];
+  let most = 0;
+  const sendOf = (job: number): Send => ({
+    bytes: bytesOf(job),
+    run: async () => {
+      begun.push(job);
+      if (job < 0) throw new Error(`job ${job}`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      underWay.set(job, resolve);
+      most = Math.max(most, underWay.size);
+      await promise;
+      underWay.delete(job);
+    },
+    drop: () => dropped.push(job),
+  });
+  const queue = openQueue<number>({
+    width,
+    lineOf: (job) => ({ owner: Math.floor(Math.abs(job) / OWNER), kind: "any" }),
+    bytesOf,
+    prepare: async (jobs) => {
+      batches.push(jobs.length);
+      await Promise.resolve();
+      return jobs.map(sendOf);
+    },
+    onError: (error) => errors.push(error),
+  });
+  const release = (count: number): void => {
+    for (const resolve of [...underWay.values()].slice(0, count)) resolve();
+  };
+  return { queue, begun, underWay, dropped, errors, batches, most: () => most, release };
+}
+
+/** Jobs from here on, and from each multiple of it on, are another owner's. */
+const OWNER = 1_000_000;
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** More turns of the event loop than any test here needs. */
+const TURNS_MAX = 100_000;
+
+/** Releases whatever is under way, at each turn of the event loop, until so many jobs have begun. */
+async function runUntilBegun(world: Stage, count: number): Promise<void> {
+  for (let turn = 0; world.begun.length < count; turn += 1) {
+    expect(turn, `${world.begun.length} of ${count} jobs have begun`).toBeLessThan(TURNS_MAX);
+    world.release(Infinity);
+    await new Promise(setImmediate);
+  }
+}
+
+it("runs as many at once as the width allows, in the order they came", async () => {
+  const world = stage(3);
+  world.queue.push(range(300));
+  await until(() => world.underWay.size === 3);
+  await runUntilBegun(world, 300);
+  expect(world.most()).toBe(3);
+  expect(world.begun).toEqual(range(300));
+});
+
+it("follows a width that changes", async () => {
+  const world = stage(8);
+  world.queue.push(range(200));
+  await until(() => world.underWay.size === 8);
+  world.queue.setWidth(2);
+  world.release(8);
+  await until(() => world.underWay.size === 2);
+  const before = world.begun.length;
+  world.release(1);
+  await until(() => world.begun.length === before + 1);
+  expect(world.underWay.size).toBe(2);
+  world.queue.setWidth(5);
+  await until(() => world.underWay.size === 5);
+  await runUntilBegun(world, 200);
+});
+
+it("never stands still when the width shrinks as jobs end", async () => {
+  const world = stage(16);
+  world.queue.push(range(400));
+  for (const width of [1, 9, 2, 16, 1, 1, 3]) {
+    await until(() => world.underWay.size > 0);
+    world.release(Infinity);
+    world.queue.setWidth(width);
+  }
+  await runUntilBegun(world, 400);
+  expect(world.begun.toSorted((a, b) => a - b)).toEqual(range(400));
+});
+
+it("runs what is pushed as last after all else", async () => {
+  const world = stage(1);
+  world.queue.push([100], { last: true });
+  world.queue.push(range(300));
+  world.queue.push([101], { last: true });
+  await runUntilBegun(world, 302);
+  expect(world.begun).toEqual([...range(300), 100, 101]);
+});
+
+it("prepares a few ahead and no more, however many wait", async () => {
+  const world = stage(1);
+  world.queue.push(range(100_000));
+  await until(() => world.underWay.size === 1);
+  const prepared = (): number => world.batches.reduce((sum, count) => sum + count, 0);
+  const AHEAD_MAX = 1000;
+  expect(prepared()).toBeLessThanOrEqual(AHEAD_MAX);
+  await runUntilBegun(world, 300);
+  expect(prepared()).toBeLessThanOrEqual(300 + AHEAD_MAX);
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it("holds no more than its bytes, and lets one larger job through alone", async () => {
+  const megabyte = 1024 * 1024;
+  const world = stage(64, (job) => (job === 5 ? 200 : 10) * megabyte);
+  world.queue.push(range(20));
+  const held = (): number => [...world.underWay.keys()].reduce((sum, job) => sum + (job === 5 ? 200 : 10), 0);
+  let mostHeld = 0;
+  let largeBeside = 0;
+  await until(() => {
+    mostHeld = Math.max(mostHeld, world.underWay.has(5) ? 0 : held());
+    if (world.underWay.has(5)) largeBeside = Math.max(largeBeside, world.underWay.size - 1);
+    world.release(1);
+    return world.begun.length === 20;
+  });
+  expect(mostHeld).toBeLessThanOrEqual(64);
+  expect(largeBeside).toBe(0);
+});
+
+it("drops what has not begun when it stops, and waits for what has", async () => {
+  const world = stage(2);
+  world.queue.push(range(100));
+  await until(() => world.underWay.size === 2);
+  let stopped = false;
+  const stopping = world.queue.stop().then(() => (stopped = true));
+  await until(() => world.batches.length > 0);
+  expect(stopped).toBe(false);
+  world.release(Infinity);
+  await stopping;
+  expect(world.begun).toEqual([0, 1]);
+  expect(world.dropped).toEqual(range(100).slice(2));
+  world.queue.push([7]);
+  expect(world.begun).toEqual([0, 1]);
+});
+
+it("tells what a job threw, and goes on with the others", async () => {
+  const world = stage(1);
+  world.queue.push([-1, 1, -2, 2]);
+  await runUntilBegun(world, 4);
+  expect(world.errors).toEqual([new Error("job -1"), new Error("job -2")]);
+});
+
+it("sends others in the place of what only waits, as many as that are and no more", async () => {
+  const waits = range(4).map(() => Promise.withResolvers<void>());
+  const seen: number[] = [];
+  const begun: number[] = [];
+  const queue: WorkQueue<number> = openQueue<number>({
+    width: 2,
+    lineOf: () => ({ owner: 0, kind: "any" }),
+    bytesOf: () => 1,
+    prepare: async (jobs) => {
+      await Promise.resolve();
+      return jobs.map((job) => ({
+        bytes: 1,
+        run: async (aside) => {
+          begun.push(job);
+          const end = waits[job];
+          if (end === undefined) return Promise.race([]);
+          return aside((crowd) => end.promise.then(() => void seen.push(crowd())));
+        },
+        drop: () => undefined,
+      }));
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  queue.push(range(8));
+  // Four that wait beside two that do not.
+  await until(() => begun.length === 6);
+  waits[0]?.resolve();
+  waits[1]?.resolve();
+  await until(() => seen.length === 2);
+  queue.setWidth(2);
+  expect(begun).toEqual(range(6));
+  expect(seen).toEqual([2, 2]);
+  queue.setWidth(3);
+  await until(() => begun.length === 7);
+  expect(begun).toEqual(range(7));
+});
+
+it("lets two hundred of a line wait at once, and waits at its stop for all that do", async () => {
+  const end = Promise.withResolvers<void>();
+  let begun = 0;
+  const queue: WorkQueue<number> = openQueue<number>({
+    width: 2,
+    lineOf: () => ({ owner: 0, kind: "any" }),
+    bytesOf: () => 1,
+    prepare: async (jobs) => {
+      await Promise.resolve();
+      const run: Send["run"] = (aside) => aside(() => ((begun += 1), end.promise));
+      return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  queue.push(range(1100));
+  await until(() => begun === 200);
+  let stopped = false;
+  const stopping = queue.stop().then(() => (stopped = true));
+  queue.setWidth(2);
+  await new Promise(setImmediate);
+  expect([begun, stopped]).toEqual([200, false]);
+  end.resolve();
+  await stopping;
+  expect(begun).toBe(200);
+});
+
+it("sends the work of one owner although another's fills the queue and never ends", async () => {
+  const world = stage(16);
+  const others = range(50).map((job) => OWNER + job);
+  world.queue.push(range(10_000));
+  await until(() => world.underWay.size === 8);
+  world.queue.push(others);
+  await until(() => {
+    for (const [job, resolve] of world.underWay) if (job >= OWNER) resolve();
+    return world.begun.filter((job) => job >= OWNER).length === 50;
+  });
+  expect(world.begun.filter((job) => job < OWNER)).toEqual(range(8));
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it("shares the width between owners, and gives all of it to one that has work alone", async () => {
+  const world = stage(10);
+  world.queue.push(range(3000));
+  await runUntilBegun(world, 1000);
+  await until(() => world.underWay.size === 10);
+  world.queue.push(range(3000).map((job) => OWNER + job));
+  const ofSecond = (): number => [...world.underWay.keys()].filter((job) => job >= OWNER).length;
+  await until(() => {
+    if (ofSecond() < 5) world.release(1);
+    return world.underWay.size === 10 && ofSecond() === 5;
+  });
+  await runUntilBegun(world, 6000);
+});
+
+it("prepares what is small although another owner's work holds all bytes", async () => {
+  const megabyte = 1024 * 1024;
+  const world = stage(64, (job) => (job < OWNER ? 16 : 1) * megabyte);
+  world.queue.push(range(100));
+  await until(() => world.underWay.size === 4);
+  world.queue.push(range(10).map((job) => OWNER + job));
+  await until(() => world.underWay.size === 12);
+  expect([...world.underWay.keys()].filter((job) => job < OWNER)).toEqual(range(4));
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it("runs what is pushed as last before other owners' work has ended", async () => {
+  const world = stage(4);
+  world.queue.push(range(10_000));
+  world.queue.push([OWNER], { last: true });
+  await until(() => {
+    world.release(1);
+    return world.begun.includes(OWNER);
+  });
+  expect(world.begun.length).toBeLessThan(1000);
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it.each([
+  { name: "sends no fewer at once because the service works long on what it took", goesAside: true, most: 8 },
+  { name: "sends fewer at once, down to one, where requests take long", goesAside: false, most: 1 },
+])("$name", async ({ goesAside, most }) => {
+  let clockMs = 0;
+  const underWay = new Set<() => void>();
+  const queue = openQueue<number>({
+    width: 64,
+    lineOf: () => ({ owner: 0, kind: "any" }),
+    bytesOf: () => 1,
+    elapsedMs: () => clockMs,
+    prepare: async (jobs) => {
+      await Promise.resolve();
+      const run: Send["run"] = async (aside) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        underWay.add(resolve);
+        await promise;
+        underWay.delete(resolve);
+        if (goesAside) await aside(() => Promise.resolve());
+      };
+      return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  queue.push(range(1000));
+  await until(() => underWay.size === 8);
+  for (let round = 0; round < 20; round += 1) {
+    clockMs += 20_000;
+    const before = [...underWay];
+    for (const release of before) release();
+    await until(() => underWay.size > 0 && before.every((each) => !underWay.has(each)));
+  }
+  await until(() => underWay.size === most);
+  const stopping = queue.stop();
+  for (const release of underWay) release();
+  await stopping;
+});

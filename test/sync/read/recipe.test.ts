@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { composeRecipe, CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../src/sync/read/recipe.ts";
+import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
+import { sourceAt } from "../scan/tree.ts";
+
+const rules = (title?: string, description?: string): Rules =>
+  openRules(
+    sourceAt("/nowhere", {
+      collection: "moderate",
+      ownerId: "me",
+      rules: [
+        {
+          match: "**",
+          ...(title !== undefined && { title }),
+          ...(description !== undefined && { description }),
+        },
+      ],
+    }),
+  );
+
+describe("a recipe", () => {
+  it("has the source's collection, owner and settings, and the kind of document", () => {
+    const { source } = rules();
+    expect(composeRecipe("d/a.md", "file", {}, rules())).toEqual({
+      title: "d/a.md",
+      description: "d/a.md",
+      settings: source.settings,
+      tier: "moderate",
+      ownerId: "me",
+      kind: "file",
+      extractorVersion: EXTRACTOR_VERSION,
+    });
+    expect(composeRecipe("a", "content", {}, rules(), CONVERTER_VERSION).extractorVersion).toBe(
+      CONVERTER_VERSION,
+    );
+  });
+
+  it.each<[what: string, title: string, description: string, rules: Rules]>([
+    ["what the document calls itself", "Its title", "What it is", rules()],
+    ["the title in a template", "D/Its title", "What it is", rules("D/{title}")],
+    ["the path and the name in a template", "a.md in d/a.md", "a.md", rules("{name} in {path}", "{name}")],
+    ["the path where a template comes out empty", "d/a.md", "d/a.md", rules(" ", " ")],
+    ["unknown words in braces as they are", "{other}", "What it is", rules("{other}")],
+    ["a title in one line", "One line", "two\nlines", rules(" One\n\tline ", " two\nlines ")],
+  ])("takes %s", (_what, title, description, given) => {
+    const naming = { title: " Its\n title", description: "What it is" };
+    expect(composeRecipe("d/a.md", "content", naming, given)).toMatchObject({ title, description });
+  });
+
+  it("of a document that calls itself nothing has the path", () => {
+    expect(
+      composeRecipe("d/a.md", "content", { title: " ", description: " " }, rules("{title}")),
+    ).toMatchObject({
+      title: "d/a.md",
+      description: "d/a.md",
+    });
+    expect(composeRecipe("a.md", "content", {}, rules("{name}"))).toMatchObject({ title: "a.md" });
+  });
+
+  it("cuts a title that is too long, never through a character or after a blank", () => {
+    const cut = (title: string): string => composeRecipe("a", "content", { title }, rules()).title;
+    const longest = cut("x".repeat(5000)).length;
+    expect(cut("x".repeat(longest))).toHaveLength(longest);
+    expect(cut(`${"x".repeat(longest - 1)}😀`)).toBe("x".repeat(longest - 1));
+    expect(cut(`${"x".repeat(longest - 2)}😀y`)).toBe(`${"x".repeat(longest - 2)}😀`);
+    expect(cut(`${"x".repeat(longest - 1)} yy`)).toBe("x".repeat(longest - 1));
+    expect(cut("a\uD800b")).toBe("a\uFFFDb");
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import type { AskedId } from "../../../src/sync/actions/collections.ts";
+import { labelOf } from "../../../src/sync/actions/observe.ts";
+import { auditedOf, isUnfinished, listPlace, settingsOf } from "../../../src/sync/reconcile-service/list.ts";
+import { digestOf } from "../../../src/sync/document/digest.ts";
+import type { Reply } from "../../../src/sync/remote/answer.ts";
+import type { ListEnd } from "../../../src/sync/remote/remote.ts";
+import type { ResourceRecord } from "../../../src/wire/resource.ts";
+
+const DONE: Reply<ListEnd> = { kind: "done", value: { clockOffsetMs: 5, isPaged: true } };
+const LATER: Reply<ListEnd> = { kind: "later", acted: "no", blame: "service", reason: "busy" };
+const record = (more: Partial<ResourceRecord> = {}): ResourceRecord => ({
+  _id: "a",
+  title: "A",
+  description: "d",
+  content: "text",
+  isDeleted: false,
+  ...more,
+});
+
+interface Service {
+  /** What comes of asking for the collection's id; the last one again and again. */
+  readonly ids?: readonly AskedId[];
+  readonly lists: readonly Reply<ListEnd>[];
+  readonly records?: readonly ResourceRecord[];
+  readonly renewed?: string;
+  /** Default: the service does not name its collections. */
+  readonly isNamed?: boolean;
+  readonly isConfigured?: boolean;
+}
+
+/** Lists a place of such a service: how it ended, what was seen in the last attempt, and which collections were listed. */
+async function list(
+  service: Service,
+): Promise<{ end: ListEnd | undefined; seen: string[]; asked: string[] }> {
+  const { ids = [{ id: "c1" }], lists, records = [record()], renewed = "c1" } = service;
+  const { isNamed = false, isConfigured = false } = service;
+  const asked: string[] = [];
+  let questions = 0;
+  const context = {
+    collections: {
+      ask: async () => await Promise.resolve(ids[Math.min(questions++, ids.length - 1)]),
+      renew: async () => await Promise.resolve({ id: renewed, isNamed }),
+      isConfigured: () => isConfigured,
+    },
+    remote: {
+      list: async ({ collectionId }: { collectionId: string }, see: (found: ResourceRecord) => void) => {
+        for (const found of records) see(found);
+        asked.push(collectionId);
+        return await Promise.resolve(lists[Math.min(asked.length, lists.length) - 1]);
+      },
+    },
+    random: () => 0,
+    timing: { missingAgainMs: [1, 1, 1, 1] },
+    signal: new AbortController().signal,
+  } as unknown as ActionContext; // What listing uses.
+  let seen: string[] = [];
+  const end = await listPlace(context, { tier: "fastest", ownerId: "o" }, () => {
+    seen = [];
+    return ({ _id }) => seen.push(_id);
+  });
+  return { end, seen, asked };
+}
+
+describe("a place of the service", () => {
+  it("is listed from beginning to end, without what is deleted", async () => {
+    const records = [record(), record({ _id: "b", isDeleted: true }), record({ _id: "c" })];
+    expect(await list({ lists: [DONE], records })).toEqual({
+      end: { clockOffsetMs: 5, isPaged: true },
+      seen: ["a", "c"],
+      asked: ["c1"],
+    });
+  });
+
+  it("is listed anew when its list broke off, and what was seen of that does not count", async () => {
+    expect(await list({ lists: [LATER, DONE] })).toMatchObject({ seen: ["a"], asked: ["c1", "c1"] });
+  });
+
+  it("is not known as long as its id is not", async () => {
+    const untold = { id: undefined, why: "untold" } as const;
+    expect(await list({ lists: [DONE], ids: [untold] })).toMatchObject({ end: undefined, asked: [] });
+  });
+
+  it("is listed when its id becomes known, which nobody answered for at first", async () => {
+    const unanswered = { id: undefined, why: "unanswered" } as const;
+    expect(await list({ lists: [DONE], ids: [unanswered, unanswered, { id: "c1" }] })).toMatchObject({
+      asked: ["c1"],
+    });
+  });
+
+  it("that the service does not know any more is listed under its new id", async () => {
+    const lists: Reply<ListEnd>[] = [{ kind: "gone" }, DONE];
+    expect(await list({ lists, renewed: "c2", ids: [{ id: "c1" }, { id: "c2" }] })).toMatchObject({
+      asked: ["c1", "c2"],
+    });
+  });
+
+  it("that the service does not know any more, under whatever id, holds nothing", async () => {
+    expect(await list({ lists: [{ kind: "gone" }], records: [] })).toMatchObject({
+      end: { clockOffsetMs: 0, isPaged: false },
+      asked: Array.from({ length: 5 }, () => "c1"),
+    });
+    expect((await list({ lists: [{ kind: "gone" }], renewed: "c2" })).asked).toHaveLength(6);
+  });
+
+  it("is listed though 404s came first", async () => {
+    const gone: Reply<ListEnd> = { kind: "gone" };
+    expect(await list({ lists: [gone, gone, gone, gone, DONE] })).toMatchObject({
+      end: { clockOffsetMs: 5 },
+      seen: ["a"],
+    });
+  });
+
+  it.each<[string, Service]>([
+    ["that a person names and the service does not know", { lists: [{ kind: "gone" }], isConfigured: true }],
+    ["that the service names and does not list", { lists: [{ kind: "gone" }], isNamed: true }],
+    ["that the service refuses to list", { lists: [{ kind: "refused", code: "c", message: "no" }] }],
+  ])("%s is an error", async (_what, service) => {
+    await expect(list(service)).rejects.toMatchObject({ code: "list_refused", subject: "c1" });
+  });
+});
+
+describe("a resource of a list", () => {
+  it("is reduced to what is compared: the digest of its text, or its address", () => {
+    const at = { createdAt: "1970-01-01T00:00:01Z", updatedAt: "1970-01-01T00:00:02Z" };
+    expect(auditedOf(record(at))).toMatchObject({
+      docId: "a",
+      title: "A",
+      createdMs: 1000,
+      updatedMs: 2000,
+      url: undefined,
+      digest: digestOf("text"),
+      label: labelOf("A", "d"),
+    });
+    const upload = auditedOf(record({ url: "https://kb/u/1", createdAt: "soon" }));
+    expect(upload).toMatchObject({ url: "https://kb/u/1", digest: "", createdMs: undefined });
+    expect(upload).not.toHaveProperty("isUnfinished");
+  });
+
+  it.each([
+    ["queued", true],
+    ["error", true],
+    ["chunked", false],
+    [undefined, false],
+  ])("with the state %s is unfinished: %s", (status, expected) => {
+    const found = record({ metadata: { status } });
+    expect([isUnfinished(found), auditedOf(found).isUnfinished ?? false]).toEqual([expected, expected]);
+  });
+
+  it("may leave out some of its settings, or have others than are known", () => {
+    const settings = { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 } as const;
+    expect(settingsOf(record({ settings }))).toEqual(settings);
+    expect(settingsOf(record({ settings: { strategy: "other" } }))).toEqual({});
+    expect(settingsOf(record({ settings: { chunkSize: 5 } }))).toEqual({ chunkSize: 5 });
+    expect(settingsOf(record())).toEqual({});
+  });
+});

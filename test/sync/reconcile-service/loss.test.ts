@@ -1,0 +1,262 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openNumberSet, type NumberSet } from "../../../src/lib/number-set.ts";
+import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import {
+  type Check,
+  driftWords,
+  type LossGuard,
+  openLossGuard,
+} from "../../../src/sync/reconcile-service/loss.ts";
+import { askTitle } from "../../../src/sync/reconcile-service/presence.ts";
+import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import type { Later } from "../../../src/sync/remote/answer.ts";
+
+const MINUTE_MS = 60_000;
+
+let folder: string;
+let ledger: Ledger;
+let source: number;
+let nowMs: number;
+/** What the list says next; an error is thrown. */
+let found: Check | Error | undefined;
+let checks: number;
+let refills: number;
+let looks: number[];
+let warnings: string[];
+let abort: AbortController;
+
+const open = (once = false): LossGuard =>
+  openLossGuard({
+    source,
+    // The guard uses no more of it than this.
+    context: { ledger, now: () => nowMs, signal: abort.signal } as unknown as ActionContext,
+    once,
+    check: async () => {
+      checks += 1;
+      if (found instanceof Error) throw found;
+      return found;
+    },
+    lookAt: (atMs) => looks.push(atMs),
+    onWarning: ({ message }) => warnings.push(message),
+  });
+const listed = (reason: string | undefined, ...missing: number[]): Check => {
+  const rows: NumberSet = openNumberSet();
+  for (const row of missing) rows.add(row);
+  return { missing: rows, reason, refill: async () => void (refills += 1) };
+};
+const reason = (): string | undefined => {
+  ledger.flush();
+  return ledger.drift.loss(source)?.reason;
+};
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "kbsync-loss-"));
+  ledger = openLedger(folder, "service");
+  await ledger.write(() => {
+    source = ledger.sources.open("/docs", "owner", "fastest").id;
+    ledger.drift.setAdopted(source, true);
+  });
+  nowMs = 1_000_000;
+  found = undefined;
+  checks = 0;
+  refills = 0;
+  looks = [];
+  warnings = [];
+  abort = new AbortController();
+});
+afterEach(() => {
+  ledger.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe("resources that turn out to be gone", () => {
+  it("are made again up to three in ten minutes; then the list is asked, and a look is due at once", async () => {
+    const guard = open();
+    expect([1, 2, 3].map((row) => guard.mayRemake(row))).toEqual([true, true, true]);
+    expect(guard.isClosed()).toBe(false);
+    expect([guard.mayRemake(4), guard.mayRemake(5)]).toEqual([false, false]);
+    expect([guard.isClosed(), looks]).toEqual([true, [nowMs]]);
+    expect(await guard.ready()).toBe(true);
+    expect([checks, guard.isClosed()]).toEqual([1, false]);
+    // The list was asked: the counting begins anew.
+    expect(guard.mayRemake(4)).toBe(true);
+  });
+
+  it("count across restarts, until the list was asked", async () => {
+    expect([1, 2, 3].map((row) => open().mayRemake(row))).toEqual([true, true, true]);
+    const guard = open();
+    expect(guard.mayRemake(4)).toBe(false);
+    expect(await guard.ready()).toBe(true);
+    expect(open().mayRemake(4)).toBe(true);
+  });
+
+  it("are made again without a question as long as they are single ones", () => {
+    const guard = open();
+    for (let row = 0; row < 30; row += 1) {
+      expect(guard.mayRemake(row)).toBe(true);
+      nowMs += (10 * MINUTE_MS) / 3;
+    }
+    expect(checks).toBe(0);
+  });
+
+  it("are made again however many they are if the list showed just these as missing, for ten minutes after the last", () => {
+    const guard = open();
+    guard.allow(listed(undefined, 1, 2, 3, 4, 5, 6, 7, 8).missing);
+    for (const row of [1, 2, 3, 4, 5]) {
+      expect(guard.mayRemake(row)).toBe(true);
+      nowMs += 10 * MINUTE_MS - 1;
+    }
+    nowMs += 1;
+    expect([6, 7, 8, 9].map((row) => guard.mayRemake(row))).toEqual([true, true, true, false]);
+    expect(guard.isClosed()).toBe(true);
+  });
+});
+
+describe("a source that lost most of its resources", () => {
+  it("is held with the reason, and compared again after ever longer times", async () => {
+    const guard = open();
+    guard.suspect();
+    guard.suspect();
+    expect(looks).toEqual([nowMs]);
+    found = listed("most are gone");
+    expect(await guard.ready()).toBe(false);
+    expect([reason(), guard.isClosed()]).toEqual(["most are gone", true]);
+    guard.suspect();
+    expect(looks.slice(1)).toEqual([nowMs + MINUTE_MS]);
+    expect(guard.nextLookMs()).toBe(nowMs + MINUTE_MS);
+    nowMs += MINUTE_MS - 1;
+    expect([await guard.ready(), checks]).toEqual([false, 1]);
+    nowMs += 1;
+    expect([await guard.ready(), checks]).toEqual([false, 2]);
+    expect(guard.nextLookMs()).toBe(nowMs + 2 * MINUTE_MS);
+  });
+
+  it("is held as well after a restart", () => {
+    open().hold("most are gone");
+    ledger.flush();
+    expect(open().isClosed()).toBe(true);
+  });
+
+  it("goes on by itself when they are back, and its next loss is compared as soon as the first", async () => {
+    const guard = open();
+    guard.hold("most are gone");
+    nowMs = guard.nextLookMs();
+    guard.hold("most are gone");
+    nowMs = guard.nextLookMs();
+    found = listed(undefined);
+    expect(await guard.ready()).toBe(true);
+    expect([reason(), guard.isClosed(), refills]).toEqual([undefined, false, 0]);
+    guard.hold("gone again");
+    expect(guard.nextLookMs()).toBe(nowMs + MINUTE_MS);
+  });
+
+  it("is filled again when a person agrees, without waiting for the next look", async () => {
+    const guard = open();
+    found = listed("most are gone", 1, 2, 3, 4, 5);
+    guard.suspect();
+    expect(await guard.ready()).toBe(false);
+    await ledger.write(() => ledger.sources.approve(source));
+    expect(await guard.ready()).toBe(true);
+    expect([reason(), refills]).toEqual([undefined, 1]);
+    expect([1, 2, 3, 4, 5].map((row) => guard.mayRemake(row))).toEqual([true, true, true, true, true]);
+  });
+
+  it("is left to the adoption where its rows are those of an old ledger", async () => {
+    const guard = open();
+    guard.hold("most are gone");
+    await ledger.write(() => ledger.drift.distrust(source));
+    nowMs = guard.nextLookMs();
+    expect([await guard.ready(), checks, guard.isClosed()]).toEqual([true, 0, false]);
+    guard.suspect();
+    expect(guard.isClosed()).toBe(true);
+  });
+});
+
+it("a source whose old ledger found another folder is filled again when a person agrees to its loss", async () => {
+  // Its rows were compared with the list then, its files were not.
+  await ledger.write(() => {
+    ledger.drift.distrust(source);
+    ledger.drift.setAdopted(source, false);
+    ledger.drift.setUnsearched(source, { parts: [""], sinceMs: nowMs });
+  });
+  const guard = open();
+  guard.hold("most are gone");
+  found = listed("most are gone", 1, 2, 3, 4, 5);
+  await ledger.write(() => ledger.sources.approve(source));
+  expect(await guard.ready()).toBe(true);
+  expect([reason(), refills]).toEqual([undefined, 1]);
+});
+
+describe("a list that cannot be had", () => {
+  it("is asked for again later by a daemon, which reports it", async () => {
+    const guard = open();
+    guard.suspect();
+    found = new Error("no list");
+    expect(await guard.ready()).toBe(false);
+    expect([warnings, guard.isClosed()]).toEqual([["no list"], true]);
+    expect(looks).toEqual([nowMs, nowMs + MINUTE_MS]);
+    expect(guard.nextLookMs()).toBe(nowMs + MINUTE_MS);
+  });
+
+  it("ends one pass", async () => {
+    const guard = open(true);
+    guard.suspect();
+    found = new Error("no list");
+    await expect(guard.ready()).rejects.toThrow("no list");
+  });
+
+  it("ends a daemon's look that is being stopped", async () => {
+    const guard = open();
+    guard.suspect();
+    found = new Error("stopped");
+    abort.abort();
+    await expect(guard.ready()).rejects.toThrow("stopped");
+    expect(warnings).toEqual([]);
+  });
+});
+
+it("a source of which nothing is suspected asks for no list", async () => {
+  expect([await open().ready(), checks]).toEqual([true, 0]);
+});
+
+it.each([
+  [{ kind: "missing", alterations: [] }, "the service no longer has it"],
+  [{ kind: "altered", alterations: [] }, "it was changed at the service"],
+  [{ kind: "altered", alterations: ["text"] }, "its text was changed at the service"],
+  [{ kind: "altered", alterations: ["text", "address"] }, "its text and address were changed at the service"],
+] as const)("%o is put into words", (drifted, words) => {
+  expect(driftWords(drifted)).toBe(words);
+});
+
+describe("a resource that is asked after by its title", () => {
+  const later: Later = { kind: "later", acted: "no", blame: "service", reason: "not now" };
+  /** How often it is asked for it, and what that comes to, when the service answers like this, then that it has it. */
+  const ask = async (answers: readonly Later[]): Promise<readonly [string, number]> => {
+    let asked = 0;
+    const update = async (): Promise<unknown> =>
+      await Promise.resolve(answers[asked++] ?? { kind: "done", value: {} });
+    // Nothing else of it is used.
+    const context = { remote: { update } } as unknown as ActionContext;
+    const presence = await askTitle(context, { docId: "doc", title: "a title" }, abort.signal);
+    return [presence, asked];
+  };
+
+  it("is asked after once while its source is paused, for nothing is sent before that goes on", async () => {
+    expect(await ask(Array.from({ length: 9 }, () => ({ ...later, isPaused: true })))).toEqual([
+      "unanswered",
+      1,
+    ]);
+  });
+
+  it("is asked after again when the service as a whole did not answer, however often", async () => {
+    expect(await ask(Array.from({ length: 9 }, () => later))).toEqual(["there", 10]);
+  });
+
+  it("is given up when the service fails on it alone", async () => {
+    const alone: Later = { ...later, acted: "maybe", blame: "request" };
+    expect(await ask(Array.from({ length: 9 }, () => alone))).toEqual(["unanswered", 3]);
+  });
+});

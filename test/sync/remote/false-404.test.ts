@@ -1,0 +1,72 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { FakeOptions, FakeRequest, Fault } from "../../fakes/knowledge-service.ts";
+import { openWorld, type World } from "../daemon/harness.ts";
+
+/** A service that says of resources that they do not exist, though they do. */
+
+let world: World;
+afterEach(() => world.end());
+
+const GONE: Fault = {
+  kind: "answer",
+  status: 404,
+  body: JSON.stringify({ success: false, message: "no such resource", error: { code: "not_found" } }),
+};
+
+/** Answers the first requests of an operation so. */
+function firstOf(
+  operation: FakeRequest["operation"],
+  count: number,
+): (request: FakeRequest) => Fault | undefined {
+  let left = count;
+  return (request) => (request.operation === operation && left-- > 0 ? GONE : undefined);
+}
+
+const SERVICES: readonly FakeOptions[] = [{ collections: true }, { collections: true, reads: true }];
+describe.each(SERVICES)("with a service of %o", (options) => {
+  beforeEach(async () => {
+    world = await openWorld(options);
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    await world.sync();
+  });
+  const live = (): unknown[] => world.service.live().map(({ _id, content }) => [_id, content]);
+
+  it("changes a resource that was said to be gone, and makes no other", async () => {
+    const ids = world.service.live().map(({ _id }) => _id);
+    world.write("a.txt", "text a, changed");
+    world.service.fault = firstOf("update", 1);
+    await world.sync();
+    expect(live()).toEqual([
+      [ids[0], "text a, changed"],
+      [ids[1], "text b"],
+    ]);
+  });
+
+  it("deletes a resource that was said to be gone", async () => {
+    rmSync(join(world.root, "a.txt"));
+    world.service.fault = firstOf("delete", 1);
+    await world.sync();
+    expect(world.service.live().map(({ title }) => title)).toEqual(["b.txt"]);
+  });
+
+  it("leaves one resource of a file whose own was said to be gone again and again", async () => {
+    world.write("a.txt", "text a, changed");
+    world.service.fault = ({ operation }) =>
+      operation === "update" || operation === "read" ? GONE : undefined;
+    await world.sync();
+    expect(world.service.live().map(({ content }) => content)).toEqual(["text a, changed", "text b"]);
+  });
+
+  it("makes a resource again that is gone", async () => {
+    const [a] = world.service.live();
+    if (a === undefined) throw new Error("nothing was made");
+    a.isDeleted = true;
+    world.write("a.txt", "text a, changed");
+    await world.sync();
+    expect(world.service.live().map(({ content }) => content)).toEqual(["text a, changed", "text b"]);
+    expect(world.service.live()[0]?._id).not.toBe(a._id);
+  });
+});

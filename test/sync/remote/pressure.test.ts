@@ -1,0 +1,250 @@
+import { chmodSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readStatus } from "../../../src/sync/operator/status.ts";
+import { openFakeService, type Fault } from "../../fakes/knowledge-service.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld({ collections: true });
+});
+afterEach(async () => {
+  await world.end();
+});
+
+const answer = (status: number, message: string, headers: Record<string, string> = {}): Fault => ({
+  kind: "answer",
+  status,
+  body: JSON.stringify({ success: false, message }),
+  headers,
+});
+const fill = (count: number): void => {
+  for (let index = 0; index < count; index += 1) world.write(`${index}.txt`, `text ${index}`);
+};
+
+describe("a service that does not answer", () => {
+  it("ends one pass with words, and the next pass finishes the work", async () => {
+    fill(3);
+    const { url } = world.service;
+    await world.service.close();
+    const daemon = world.daemon({ patienceMs: 0 });
+    await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "service_unreachable" });
+    expect(daemon.troubled(10)).toEqual([]);
+    await daemon.close();
+    const again = await openFakeService({ port: Number(new URL(url).port), collections: true });
+    await world.sync();
+    expect(again.live()).toHaveLength(3);
+    await again.close();
+  });
+
+  it("ends one pass when it refuses the key; nothing is marked failed", async () => {
+    fill(3);
+    const daemon = world.daemon({
+      service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: "wrong" },
+    });
+    await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "key_refused" });
+    expect(daemon.status().sources[0]).toMatchObject({ failed: 0, waiting: 3 });
+    await daemon.close();
+    await world.sync();
+    expect(world.service.live()).toHaveLength(3);
+  });
+
+  it("costs a running daemon nothing but time", async () => {
+    fill(30);
+    let down = true;
+    world.service.fault = () => (down ? { kind: "lose-request" } : undefined);
+    const warnings: string[] = [];
+    const daemon = world.daemon({ onWarning: (error) => warnings.push(error.message) });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => warnings.length > 0);
+    // One request at a time tries; the others wait behind it.
+    const tried = world.service.requests.length;
+    expect(tried).toBeLessThan(30);
+    down = false;
+    await until(() => world.service.live().length === 30 && daemon.status().idle);
+    expect(daemon.status().service).toEqual({ kind: "open" });
+    stop.abort();
+    await ended;
+  });
+});
+
+describe("a service under pressure", () => {
+  it("is asked for less, and gets everything in the end", async () => {
+    fill(100);
+    let count = 0;
+    world.service.fault = ({ operation }) =>
+      operation === "create" && count++ % 7 === 3
+        ? answer(429, "slow down", { "retry-after": "0" })
+        : undefined;
+    await world.sync({ settings: { concurrency: 8 } });
+    expect(world.service.live()).toHaveLength(100);
+    expect(world.service.resources.size).toBe(100);
+  });
+
+  it("a file that it fails on every time is put aside, and the others go on", async () => {
+    fill(10);
+    world.service.fault = ({ operation, body }) =>
+      operation === "create" && body?.["content"] === "text 5" ? answer(500, "poison") : undefined;
+    const daemon = world.daemon();
+    await daemon.syncOnce();
+    expect(world.service.live()).toHaveLength(9);
+    expect(daemon.troubled(10)).toMatchObject([{ path: "5.txt", state: "parked", message: "poison" }]);
+    expect(daemon.status().sources[0]).toMatchObject({ files: 10, inAgreement: 9, waiting: 1, failed: 0 });
+    await daemon.close();
+    world.service.fault = () => undefined;
+    await world.sync();
+    expect(world.service.live()).toHaveLength(10);
+    expect(world.service.resources.size).toBe(10);
+  });
+});
+
+describe("one action at a time for a path", () => {
+  it("sends the newest state after the one under way", async () => {
+    world.write("a.txt", "one");
+    const gate = Promise.withResolvers<void>();
+    world.service.fault = ({ operation }) =>
+      operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
+    const daemon = world.daemon({ settings: { settleMs: 5 } });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => world.service.count("create") === 1);
+    world.write("a.txt", "two!");
+    daemon.rescan();
+    world.write("a.txt", "three");
+    gate.resolve();
+    await until(() => world.service.live()[0]?.content === "three");
+    expect(world.service.resources.size).toBe(1);
+    stop.abort();
+    await ended;
+  });
+
+  it("a rename while its create is under way keeps the resource", async () => {
+    world.write("a.txt", "one");
+    const gate = Promise.withResolvers<void>();
+    world.service.fault = ({ operation }) =>
+      operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
+    const daemon = world.daemon({ settings: { settleMs: 5 } });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => world.service.count("create") === 1);
+    renameSync(join(world.root, "a.txt"), join(world.root, "b.txt"));
+    daemon.rescan();
+    await until(() => daemon.status().sources[0]?.files === 1);
+    gate.resolve();
+    await until(() => world.service.live()[0]?.title === "b.txt" && daemon.status().idle);
+    expect(world.service.resources.size).toBe(1);
+    stop.abort();
+    await ended;
+  });
+});
+
+describe("stopping", () => {
+  it("lets requests under way end, and starts again without asking what became of the rest", async () => {
+    fill(300);
+    const gate = Promise.withResolvers<void>();
+    world.service.fault = ({ operation }) =>
+      operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
+    const daemon = world.daemon({ settings: { concurrency: 4 } });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => world.service.count("create") === 4);
+    stop.abort();
+    gate.resolve();
+    await ended;
+    expect(world.service.live()).toHaveLength(4);
+    await world.sync();
+    expect(world.service.live()).toHaveLength(300);
+    expect(world.service.resources.size).toBe(300);
+    // Both are from before the very first create.
+    expect(world.service.count("list")).toBe(2);
+  });
+});
+
+describe("a second daemon on one state folder", () => {
+  it("is refused, and names the first", async () => {
+    const daemon = world.daemon();
+    expect(() => world.daemon()).toThrow(String(process.pid));
+    await daemon.close();
+    world.write("a.txt", "a");
+    await world.sync();
+  });
+});
+
+describe("status", () => {
+  it("is told by the ledger alone while another process works", async () => {
+    fill(5);
+    world.write("broken.pdf", "no PDF");
+    world.write("empty.txt", "");
+    const gate = Promise.withResolvers<void>();
+    world.service.fault = ({ body }) =>
+      body?.["content"] === "text 3" ? { kind: "wait", until: gate.promise } : undefined;
+    const daemon = world.daemon();
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    const seen = (): unknown => readStatus(world.stateDir, 10)?.sources[0];
+    await until(() => {
+      const status = readStatus(world.stateDir, 10)?.sources[0];
+      return status?.inAgreement === 4 && status.waiting === 1;
+    });
+    expect(seen()).toMatchObject({ path: world.root, ownerId: "docs-owner", files: 6, failed: 1 });
+    expect(readStatus(world.stateDir, 10)?.troubled).toMatchObject([
+      { path: "broken.pdf", code: "not_accepted" },
+    ]);
+    expect(seen()).toMatchObject({ skipped: 1 });
+    expect(readStatus(world.stateDir, 10)?.skipped).toEqual([
+      { source: world.root, path: "empty.txt", reason: "the file is empty" },
+    ]);
+    expect(readStatus(world.stateDir, 0)?.skipped).toEqual([]);
+    gate.resolve();
+    await until(() => readStatus(world.stateDir, 10)?.sources[0]?.inAgreement === 5);
+    stop.abort();
+    await ended;
+    expect(seen()).toMatchObject({ files: 6, inAgreement: 5, waiting: 0, failed: 1, held: 0 });
+  });
+});
+
+describe("several sources", () => {
+  it("each have their owner, tier and rules", async () => {
+    const other = join(world.root, "..", "other");
+    mkdirSync(other);
+    world.write("a.txt", "text a");
+    world.write("../other/b.txt", "text b");
+    const sources = [
+      world.source(),
+      {
+        ...world.source({ collection: "moderate", exclude: ["no*"] }),
+        absolutePath: other,
+        ownerId: "second",
+      },
+    ];
+    world.write("../other/no.txt", "left out");
+    await world.sync({ sources });
+    expect(
+      world.service.live().map(({ title, ownerId, collectionId }) => [title, ownerId, collectionId.at(-1)]),
+    ).toEqual([
+      ["a.txt", "docs-owner", "1"],
+      ["b.txt", "second", "2"],
+    ]);
+    // A source that is no longer configured keeps its resources.
+    await world.sync();
+    expect(world.service.live()).toHaveLength(2);
+    rmSync(join(other, "b.txt"));
+    await world.sync({ sources });
+    expect(world.service.live()).toHaveLength(1);
+  });
+});
+
+describe.skipIf(process.getuid?.() === 0)("what cannot be read", () => {
+  it("is not deleted, and its neighbours are synced", async () => {
+    world.write("secret/a.txt", "a");
+    world.write("b.txt", "b");
+    await world.sync();
+    chmodSync(join(world.root, "secret"), 0);
+    rmSync(join(world.root, "b.txt"));
+    await world.sync();
+    chmodSync(join(world.root, "secret"), 0o755);
+    expect(world.service.live().map(({ title }) => title)).toEqual(["secret/a.txt"]);
+  });
+});

@@ -1,0 +1,142 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Fault } from "../../fakes/knowledge-service.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld({ collections: true, keys: true });
+});
+afterEach(() => world.end());
+
+const EMPTY_LIST: Fault = {
+  kind: "answer",
+  status: 200,
+  body: JSON.stringify({ success: true, message: "listed", data: { resources: [], created: 0 } }),
+};
+const GONE = JSON.stringify({ success: false, message: "no such resource", error: { code: "not_found" } });
+const crash = new Error("crash");
+/** A pass that ends when the service has made a resource and the daemon has not noted it. */
+const crashAfterCreate = async (): Promise<void> => {
+  const daemon = world.daemon({
+    step: (name) => {
+      if (name === "create:answered") throw crash;
+    },
+  });
+  await expect(daemon.syncOnce()).rejects.toThrow(crash);
+  await daemon.close().catch(() => undefined);
+};
+const keysOfCreates = (): unknown[] =>
+  world.service.requests
+    .filter(({ operation }) => operation === "create")
+    .map(({ headers }) => headers["idempotency-key"]);
+
+describe("a create that the service still works on", () => {
+  it("is waited for, however often the service answers 409, and never put aside nor made twice", async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    const gate = Promise.withResolvers<void>();
+    world.service.fault = ({ operation, body }) =>
+      operation === "create" && body?.["content"] === "text a"
+        ? { kind: "wait", until: gate.promise }
+        : undefined;
+    const synced = world.sync({ settings: { requestTimeoutMs: 1000, concurrency: 1 } });
+    // The first attempt timed out; so many more were answered 409. The other file is sent meanwhile.
+    await until(() => world.service.count("create") >= 7);
+    expect(world.service.live()).toMatchObject([{ title: "b.txt" }]);
+    gate.resolve();
+    await synced;
+    expect(world.service.resources.size).toBe(2);
+    expect(world.activity.map(({ path, outcome }) => [path, outcome])).toEqual([
+      ["b.txt", "done"],
+      ["a.txt", "done"],
+    ]);
+  });
+});
+
+describe("an update that the service still works on", () => {
+  it("is waited for, however often the service answers 409, and never sent a second time under another key", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    world.write("a.txt", "another text");
+    const gate = Promise.withResolvers<void>();
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "wait", until: gate.promise } : undefined;
+    const synced = world.sync({ settings: { requestTimeoutMs: 1000 } });
+    await until(() => world.service.count("update") >= 5);
+    gate.resolve();
+    await synced;
+    const keys = world.service.requests
+      .filter(({ operation }) => operation === "update")
+      .map(({ headers }) => headers["idempotency-key"]);
+    expect(new Set(keys).size).toBe(1);
+    expect(world.service.live()).toMatchObject([{ content: "another text" }]);
+    expect(world.activity.at(-1)).toMatchObject({ action: "update", outcome: "done" });
+  });
+
+  it("is sent under another key when the service said that the resource is gone", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    world.write("a.txt", "another text");
+    let updates = 0;
+    world.service.fault = ({ operation }) =>
+      operation === "update" && (updates += 1) === 1
+        ? { kind: "answer", status: 404, body: GONE }
+        : undefined;
+    await world.sync();
+    const keys = world.service.requests
+      .filter(({ operation }) => operation === "update")
+      .map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(2);
+    expect(world.service.live()).toMatchObject([{ content: "another text" }]);
+  });
+});
+
+describe("the key of a create", () => {
+  it("lives as long as its intent: after a crash the same file is sent under it again", async () => {
+    world.write("a.txt", "text a");
+    await crashAfterCreate();
+    // What was made is not in the list yet.
+    world.service.fault = ({ operation }) => (operation === "list" ? EMPTY_LIST : undefined);
+    await world.sync();
+    expect(world.service.resources.size).toBe(1);
+    expect(new Set(keysOfCreates()).size).toBe(1);
+    world.service.fault = () => undefined;
+    await world.sync();
+    expect(world.service.live()).toMatchObject([{ content: "text a" }]);
+    expect(keysOfCreates()).toHaveLength(2);
+  });
+
+  it("is another one when the file has changed since", async () => {
+    world.write("a.txt", "text a");
+    await crashAfterCreate();
+    world.write("a.txt", "another text");
+    let lists = 0;
+    world.service.fault = ({ operation }) =>
+      operation === "list" && (lists += 1) <= 2 ? EMPTY_LIST : undefined;
+    await world.sync();
+    expect(new Set(keysOfCreates()).size).toBe(2);
+    // What the first one made is deleted when the list shows it.
+    await world.sync();
+    expect(world.service.live()).toMatchObject([{ content: "another text" }]);
+  });
+
+  it("is another one when what was made under it has been deleted", async () => {
+    world.write("a.txt", "text a");
+    await crashAfterCreate();
+    rmSync(join(world.root, "a.txt"));
+    let lists = 0;
+    world.service.fault = ({ operation }) =>
+      operation === "list" && (lists += 1) === 1 ? EMPTY_LIST : undefined;
+    await world.sync();
+    await world.sync();
+    expect(world.service.live()).toEqual([]);
+    world.write("a.txt", "text a");
+    await world.sync();
+    expect(world.service.live()).toMatchObject([{ content: "text a" }]);
+    expect(world.service.resources.size).toBe(2);
+    expect(new Set(keysOfCreates()).size).toBe(2);
+  });
+});

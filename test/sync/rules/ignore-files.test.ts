@@ -1,0 +1,148 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Daemon } from "../../../src/sync/daemon.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+
+/** What a person relies on: a text that was sent cannot be taken back. */
+const SECRET = "the secret";
+
+let world: World;
+let stop: (() => Promise<void>) | undefined;
+beforeEach(async () => {
+  world = await openWorld();
+  world.write("open.md", "open");
+  world.write("d/other.md", "other");
+  world.write("d/secret/a.md", SECRET);
+});
+afterEach(async () => {
+  await stop?.();
+  stop = undefined;
+  await world.end();
+});
+
+const settings = { settleMs: 100 };
+/** Long enough for a test to put a file back in time, on a machine with other work too. */
+const timing = { looserRulesMs: 600 };
+const put = (path: string, text: string): void => writeFileSync(join(world.root, path), text);
+const sent = (): string[] =>
+  world.activity.filter(({ action }) => action === "create").map(({ path }) => path);
+
+async function run(): Promise<Daemon> {
+  const daemon = world.daemon({ settings, timing });
+  const stopping = new AbortController();
+  const running = daemon.run({ signal: stopping.signal });
+  stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  await daemon.whenIdle();
+  return daemon;
+}
+
+const agreed = async (daemon: Daemon, paths: readonly string[]): Promise<void> => {
+  await until(
+    () => {
+      const titles = world.service.live().map(({ description }) => description);
+      return daemon.status().idle && paths.every((path) => titles.some((title) => title.includes(path)));
+    },
+    () => JSON.stringify([daemon.status().sources, world.service.live()]),
+    20_000,
+  );
+};
+
+describe.each([
+  ["at the root", ".kbsyncignore", "secret/\n"],
+  ["in a folder", "d/.kbsyncignore", "secret/\n"],
+])("an ignore file %s", (_, file, patterns) => {
+  beforeEach(() => put(file, patterns));
+
+  it("sends nothing of what it leaves out while it is rewritten in steps", async () => {
+    const daemon = await run();
+    for (const step of ["", "# header\n"]) {
+      const { moves } = daemon.pulse().scan;
+      put(file, step);
+      await until(() => daemon.pulse().scan.moves > moves);
+    }
+    put(file, `# header\n${patterns}`);
+    put("later.md", "later");
+    await agreed(daemon, ["later.md"]);
+    expect(sent()).not.toContain("d/secret/a.md");
+    expect(world.service.live().map(({ content }) => content)).not.toContain(SECRET);
+  });
+
+  it("sends nothing of what it leaves out while it is renamed away, also in one pass", async () => {
+    await world.sync({ settings, timing });
+    renameSync(join(world.root, file), join(world.root, `${file}.bak`));
+    const daemon = world.daemon({ settings, timing });
+    const syncing = daemon.syncOnce();
+    await until(() => daemon.pulse().scan.moves > 0);
+    renameSync(join(world.root, `${file}.bak`), join(world.root, file));
+    await syncing;
+    await daemon.close();
+    expect(sent().toSorted()).toEqual(["d/other.md", "open.md"]);
+  });
+
+  it("sends what it left out once it is gone for good, in the same pass", async () => {
+    await world.sync({ settings, timing });
+    rmSync(join(world.root, file));
+    await world.sync({ settings, timing });
+    expect(sent().toSorted()).toEqual(["d/other.md", "d/secret/a.md", "open.md"]);
+  });
+});
+
+it("another folder in the source's place is not taken for it while an ignore file settles", async () => {
+  await world.end();
+  world = await openWorld();
+  world.write("only.md", "only");
+  put(".kbsyncignore", "secret/\n");
+  await world.sync({ settings, timing });
+  renameSync(world.root, `${world.root}-away`);
+  mkdirSync(world.root);
+  await world.sync({ settings, timing });
+  expect(world.service.live()).toHaveLength(1);
+  rmSync(world.root, { recursive: true });
+  renameSync(`${world.root}-away`, world.root);
+  await world.sync({ settings, timing });
+  expect(world.activity.map(({ action }) => action)).toEqual(["create"]);
+});
+
+describe("an ignore file that cannot be read", () => {
+  // So large a file is not read.
+  const LARGE = "#".repeat(2 * 1024 * 1024);
+
+  it.each([
+    ["at the root", ".kbsyncignore", /nothing of this source is sent or deleted/],
+    ["in a folder", "d/.kbsyncignore", /nothing in its folder is sent or deleted/],
+  ])("%s is warned of once, with its path, the reason and what to do", async (_, file, effect) => {
+    const warnings: Error[] = [];
+    put(file, LARGE);
+    const daemon = world.daemon({ settings, timing, onWarning: (error) => warnings.push(error) });
+    const stopping = new AbortController();
+    const running = daemon.run({ signal: stopping.signal });
+    stop = async () => {
+      stopping.abort();
+      await running;
+    };
+    await daemon.whenIdle();
+    for (let look = 0; look < 2; look += 1) {
+      daemon.rescan();
+      await daemon.whenIdle();
+    }
+    const message = expect.stringMatching(effect) as string;
+    expect(warnings).toMatchObject([
+      {
+        code: "ignore_unreadable",
+        subject: join(world.root, file),
+        message,
+        hint: expect.stringContaining("remove") as string,
+      },
+    ]);
+    expect(warnings[0]?.message).toContain("larger than 1 MB");
+    rmSync(join(world.root, file));
+    await agreed(daemon, ["d/secret/a.md"]);
+    put(file, LARGE);
+    daemon.rescan();
+    await until(() => warnings.length === 2);
+  });
+});

@@ -1,0 +1,46 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
+
+/** Makes a temporary folder with these files; a path ending in a slash is an empty folder. */
+export function makeTree(files: Readonly<Record<string, string | Buffer>>): string {
+  const root = mkdtempSync(join(tmpdir(), "kbsync-tree-"));
+  addFiles(root, files);
+  return root;
+}
+
+/** Writes files below a folder, making the folders they are in. */
+export function addFiles(root: string, files: Readonly<Record<string, string | Buffer>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    const absolute = join(root, path);
+    if (path.endsWith("/")) mkdirSync(absolute, { recursive: true });
+    else {
+      mkdirSync(dirname(absolute), { recursive: true });
+      writeFileSync(absolute, text);
+    }
+  }
+}
+
+export function removeTree(root: string): void {
+  rmSync(root, { recursive: true, force: true });
+}
+
+export type SourceFields = Partial<Omit<WatchedSource, "path" | "absolutePath">>;
+
+/** A source at a folder, with the configuration's defaults. */
+export function sourceAt(root: string, fields: SourceFields = {}): WatchedSource {
+  return {
+    path: root,
+    absolutePath: root,
+    ownerId: "owner",
+    collection: "fastest",
+    settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
+    include: [],
+    exclude: [],
+    rules: [],
+    maxFileBytes: 1_000_000,
+    followSymlinks: false,
+    ...fields,
+  };
+}

@@ -1,0 +1,40 @@
+import { beforeEach, expect, it } from "vitest";
+import { openMountWarnings } from "../../../src/sync/source/mount-warnings.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { MOUNTED_OVER, UNMOUNTED } from "../../../src/sync/rules/sub-mounts.ts";
+import { sourceAt } from "../scan/tree.ts";
+
+let warnings: string[];
+let warn: ReturnType<typeof openMountWarnings>;
+beforeEach(() => {
+  warnings = [];
+  warn = openMountWarnings(openRules(sourceAt("/nowhere", { exclude: ["left-out/**"] })), ({ message }) =>
+    warnings.push(message),
+  );
+});
+
+it("each mount that is not as it was is reported once, and again when that was over meanwhile", () => {
+  warn([{ path: "a", code: UNMOUNTED }]);
+  warn([
+    { path: "a", code: UNMOUNTED },
+    { path: "b", code: MOUNTED_OVER },
+  ]);
+  expect(warnings).toEqual([
+    expect.stringContaining("/nowhere/a: what was mounted there is not mounted"),
+    expect.stringContaining("/nowhere/b: something is mounted over it"),
+  ]);
+  warn([]);
+  warn([{ path: "a", code: UNMOUNTED }]);
+  expect(warnings).toHaveLength(3);
+});
+
+it("a mount that became another thing is reported anew", () => {
+  warn([{ path: "a", code: UNMOUNTED }]);
+  warn([{ path: "a", code: MOUNTED_OVER }]);
+  expect(warnings).toHaveLength(2);
+});
+
+it("a mount that the rules leave out is not reported", () => {
+  warn([{ path: ".hidden", code: UNMOUNTED }]);
+  expect(warnings).toEqual([]);
+});

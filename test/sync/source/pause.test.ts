@@ -1,0 +1,40 @@
+import { expect, it } from "vitest";
+import { openPause } from "../../../src/sync/source/pause.ts";
+import type { FileState, KnownFile, Look } from "../../../src/sync/plan/model.ts";
+
+const look = (path: string, state?: FileState): Look => {
+  const entry = { path, sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 1 };
+  const known: KnownFile | undefined = state && { ...entry, id: 1, docId: null, state, rulesKey: 1 };
+  return { entry, known };
+};
+
+it("a pause counts what came up: files without a row, and older versions of files in agreement, but none in trouble", () => {
+  const pause = openPause(true);
+  pause.note({
+    looks: [look("a"), look("b", "agreed"), look("c", "agreed"), look("d", "failed")],
+    inScope: () => true,
+  });
+  expect([pause.isPaused(), pause.size(), pause.agreed()]).toEqual([true, 3, 2]);
+  expect([...pause.paths()]).toEqual(["a", "b", "c", "d"]);
+  expect([pause.has("d"), pause.has("e")]).toEqual([true, false]);
+});
+
+it("a look in a pause replaces what was noted of what it looked at, and nothing else", () => {
+  const pause = openPause(true);
+  pause.note({ looks: [look("a"), look("b"), look("c")], inScope: () => true });
+  pause.note({ looks: [look("b", "agreed")], inScope: (path) => path !== "c" });
+  expect([...pause.paths()].toSorted()).toEqual(["b", "c"]);
+  expect([pause.size(), pause.agreed()]).toEqual([2, 1]);
+});
+
+it("the end of a pause forgets what came up, and the next one begins with nothing", () => {
+  const pause = openPause(false);
+  expect(pause.isPaused()).toBe(false);
+  pause.begin();
+  expect(pause.isPaused()).toBe(true);
+  pause.note({ looks: [look("a")], inScope: () => true });
+  pause.end();
+  expect([pause.isPaused(), pause.size()]).toEqual([false, 0]);
+  pause.begin();
+  expect(pause.size()).toBe(0);
+});

@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import { openRefusedDeletes } from "../../../src/sync/source/refused-deletes.ts";
+
+const MINUTE_MS = 60_000;
+const one = { id: 1, path: "d/a.md", docId: "doc 1" };
+const other = { id: 2, path: "e/a.md", docId: "doc 2" };
+
+it("a delete that the service refuses is sent again after a minute, and ever later", () => {
+  const refused = openRefusedDeletes();
+  expect(refused.add(one, 0)).toBe(MINUTE_MS);
+  expect(refused.add(other, 0)).toBe(MINUTE_MS);
+  expect(refused.add(one, 0)).toBe(2 * MINUTE_MS);
+  expect(refused.add(one, 0)).toBe(4 * MINUTE_MS);
+  expect([refused.due(MINUTE_MS - 1), refused.due(MINUTE_MS)]).toEqual([[], [other]]);
+  expect([...refused.times()]).toEqual([
+    { id: 1, atMs: 4 * MINUTE_MS },
+    { id: 2, atMs: MINUTE_MS },
+  ]);
+});
+
+it("a refused delete that is done is no longer one, and a later refusal of it begins anew", () => {
+  const refused = openRefusedDeletes();
+  refused.add(one, 0);
+  refused.remove(1);
+  expect([refused.has(1), refused.due(MINUTE_MS)]).toEqual([false, []]);
+  expect(refused.add(one, 0)).toBe(MINUTE_MS);
+  expect(refused.has(1)).toBe(true);
+});
+
+it("refused deletes below a folder are sent at once when a person asks for it, others are not", () => {
+  const refused = openRefusedDeletes();
+  refused.add(one, 0);
+  refused.add(other, 0);
+  refused.hurry("d", 5);
+  expect(refused.due(5)).toEqual([one]);
+  refused.hurry(undefined, 6);
+  expect(refused.due(6)).toEqual([one, other]);
+});
+
+it("a delete whose resource the service denies is sent again after the times for that", () => {
+  const refused = openRefusedDeletes([10, 300]);
+  expect([refused.denials(1), refused.addDenied(one, 0), refused.denials(1)]).toEqual([0, 10, 1]);
+  expect(refused.due(10)).toEqual([one]);
+  expect([refused.add(one, 10), refused.denials(1)]).toEqual([10 + MINUTE_MS, 1]);
+  expect([refused.addDenied(one, 20), refused.denials(1)]).toEqual([320, 2]);
+  refused.remove(1);
+  expect(refused.denials(1)).toBe(0);
+});

@@ -1,0 +1,208 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
+import type { Observed } from "../../../src/sync/ledger/files.ts";
+import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
+import type { Deletion } from "../../../src/sync/ledger/intents.ts";
+import type { Remote } from "../../../src/sync/remote/remote.ts";
+import { openSourceDeletes, type SourceDeletes } from "../../../src/sync/source/source-deletes.ts";
+import { TIMING } from "../../../src/sync/plan/timing.ts";
+import { openUnderWay } from "../../../src/sync/agenda/under-way.ts";
+
+let dir: string;
+let ledger: Ledger;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "kbsync-source-deletes-"));
+  ledger = openLedger(dir, "s");
+});
+afterEach(() => {
+  ledger.abandon();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const OBSERVED: Observed = {
+  entry: { path: "a.txt", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 1 },
+  rulesKey: 1,
+  hash: "",
+  digest: "",
+  title: "a",
+  label: "",
+  extractorVersion: 1,
+  shape: {
+    kind: "content",
+    tier: "fastest",
+    ownerId: "o",
+    settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
+  },
+  fileUrl: undefined,
+};
+const DONE = { kind: "done", value: {} } as const;
+
+/** The deletes of a source whose service does whatever it is asked. `pushed` are those put into the queue. */
+function deletesOf(
+  id: number,
+  {
+    isAwaited = () => false,
+    now = Date.now,
+    remote = { delete: async () => await Promise.resolve(DONE) },
+  }: Partial<{
+    isAwaited: (path: string) => boolean;
+    now: () => number;
+    remote: Partial<Remote>;
+  }> = {},
+): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
+  const pushed: Deletion[] = [];
+  const underWay = openUnderWay();
+  const { signal } = new AbortController();
+  const context = {
+    ledger,
+    remote,
+    signal,
+    aside: async () => {},
+    now,
+    timing: TIMING,
+    report: () => undefined,
+  } as unknown as ActionContext;
+  const deletes = openSourceDeletes({
+    row: { id },
+    context,
+    source: { id } as ActionSource,
+    underWay,
+    once: false,
+    isHeld: () => false,
+    isAwaited,
+    push: (deletions) => pushed.push(...deletions),
+    wakeAt: () => undefined,
+  });
+  const run = async (): Promise<void> => {
+    for (const deletion of pushed.splice(0)) {
+      await deletes.send(deletion);
+      underWay.endDelete(deletion);
+      deletes.beginPutOff(deletion.path);
+    }
+  };
+  return { deletes, pushed, run };
+}
+
+it("a delete that was just done is not begun again, though its note is not committed yet", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  const { deletes, pushed, run } = deletesOf(id);
+  deletes.beginLeft();
+  expect(pushed).toHaveLength(1);
+  await run();
+  deletes.beginLeft();
+  expect(pushed).toEqual([]);
+});
+
+it("a delete whose file is written anew while it waits is sent only when that file has its own resource", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  let isAwaited = false;
+  let sent = 0;
+  const remote: Pick<Remote, "delete"> = {
+    delete: async (_docId, _signal, mayLeave) => {
+      // The file is written while the request waits at the gate.
+      isAwaited = true;
+      if (mayLeave?.() === false) {
+        return await Promise.resolve({
+          kind: "later",
+          acted: "no",
+          blame: "service",
+          reason: "no longer wanted",
+        });
+      }
+      sent += 1;
+      return DONE;
+    },
+  };
+  const { deletes, pushed, run } = deletesOf(id, { isAwaited: () => isAwaited, remote });
+  deletes.beginLeft();
+  await run();
+  expect(sent).toBe(0);
+  // Neither a pass nor a whole look begins with it while the file has no resource.
+  deletes.beginPutOff();
+  deletes.beginLeft();
+  expect(pushed).toEqual([]);
+
+  ledger.note(() => ledger.files.insert(id, "new", "agreed", OBSERVED));
+  deletes.beginPutOff("a.txt");
+  await run();
+  ledger.flush();
+  expect([sent, ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([1, true, []]);
+});
+
+it("a delete whose name another file took is sent only when the service surely has what that file's row says", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => {
+    ledger.intents.delete(id, "a.txt", "doc");
+    ledger.files.insert(id, "moved", "unsure", OBSERVED);
+  });
+  let sent = 0;
+  const remote: Pick<Remote, "delete"> = {
+    delete: async (_docId, _signal, mayLeave) => {
+      if (mayLeave?.() === false)
+        return await Promise.resolve({ kind: "later", acted: "no", blame: "service", reason: "left" });
+      sent += 1;
+      return DONE;
+    },
+  };
+  const { deletes, run } = deletesOf(id, { isAwaited: () => true, remote });
+  deletes.beginLeft();
+  await run();
+  expect(sent).toBe(0);
+
+  await ledger.write(() => ledger.files.agree(ledger.files.living(id, "a.txt")?.id ?? 0, "moved", OBSERVED));
+  deletes.beginPutOff("a.txt");
+  await run();
+  expect(sent).toBe(1);
+});
+
+it("a delete is sent at once when its file got a resource just after it gave way to that file", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  // The file's job ends between the last look at it and the note that the delete waits for it.
+  const looks = [false, true, true];
+  const remote: Pick<Remote, "delete"> = {
+    delete: async (_docId, _signal, mayLeave) =>
+      await Promise.resolve(
+        mayLeave?.() === false
+          ? { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" }
+          : DONE,
+      ),
+  };
+  const { deletes, pushed, run } = deletesOf(id, { isAwaited: () => looks.shift() ?? false, remote });
+  deletes.beginLeft();
+  await run();
+  expect(looks).toEqual([]);
+  expect(pushed).toHaveLength(1);
+  await run();
+  ledger.flush();
+  expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
+});
+
+it("a resource that the service denies falsely for minutes is deleted in the end", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  const times: number[] = [];
+  let nowMs = 0;
+  const remote: Partial<Remote> = {
+    delete: async () => {
+      times.push(nowMs);
+      return await Promise.resolve(nowMs < 200_000 ? { kind: "gone" } : DONE);
+    },
+    read: async () => await Promise.resolve({ kind: "gone" }),
+  };
+  const { deletes, run } = deletesOf(id, { remote, now: () => nowMs });
+  for (; nowMs <= 600_000; nowMs += 30_000) {
+    // A whole look begins with no delete whose time has not come.
+    deletes.beginLeft();
+    deletes.beginDue();
+    await run();
+  }
+  expect([...new Set(times)]).toEqual([0, 60_000, 360_000]);
+  ledger.flush();
+  expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
+});

@@ -1,0 +1,552 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigFile } from "../../../src/config/schema.ts";
+import { recoverLedger } from "../../../src/sync/daemon.ts";
+import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
+import { openTrash } from "../../../src/sync/trash/trash.ts";
+import { listKept, undelete } from "../../../src/sync/trash/undelete.ts";
+import { docx, wordParagraph } from "../document/office-fixture.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(async () => {
+  await world.end();
+});
+
+const KEEP = { trashDays: 7 };
+type More = NonNullable<Parameters<World["sync"]>[0]>;
+const sync = async (more: More = {}): Promise<void> => world.sync({ settings: KEEP, ...more });
+const path = (name: string): string => join(world.root, name);
+const read = (name: string): string => readFileSync(path(name), "utf8");
+const back = async (name: string, atMs?: number) =>
+  (await undelete(world.stateDir, path(name), atMs)).map((result) =>
+    Object.assign({}, result, { path: result.path.slice(world.root.length + 1) }),
+  );
+const kept = (name?: string): string[] =>
+  listKept(world.stateDir, name === undefined ? undefined : path(name)).map((text) =>
+    text.path.slice(world.root.length + 1),
+  );
+const sent = (from: number): string[] => world.service.requests.slice(from).map(({ operation }) => operation);
+const trashFiles = (): string[] => {
+  const folder = join(world.stateDir, "trash");
+  // The note beside a text goes with it.
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const texts = names.filter((name) => !name.endsWith(".json"));
+  expect(names.filter((name) => texts.includes(name.replace(".json", "")) || name.endsWith(".new"))).toEqual(
+    names,
+  );
+  return texts;
+};
+
+describe("the text of a deleted file", () => {
+  it("is not kept by default, and its delete is one request", async () => {
+    world.write("a.txt", "text");
+    world.write("b.txt", "text b");
+    await world.sync();
+    unlinkSync(path("a.txt"));
+    const before = world.service.requests.length;
+    await world.sync();
+    expect(sent(before)).toEqual(["delete"]);
+    expect([kept(), trashFiles()]).toEqual([[], []]);
+  });
+
+  it("is on disk before its resource goes, open to its owner alone, and comes back as the file that it was", async () => {
+    world.write("d/a.md", "# Alpha\r\n\r\nGrüße, with spaces at the end  \n\n");
+    world.write("b.txt", "text b");
+    await sync();
+    const text = read("d/a.md");
+    rmSync(path("d"), { recursive: true });
+    const before = world.service.requests.length;
+    let keptBefore: string[] = [];
+    world.service.fault = ({ operation }) => {
+      if (operation === "delete") keptBefore = trashFiles();
+      return undefined;
+    };
+    await sync();
+    expect(sent(before)).toEqual(["update", "delete"]);
+    expect(keptBefore).toHaveLength(1);
+    expect(statSync(join(world.stateDir, "trash", keptBefore[0] ?? "")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(world.stateDir, "trash")).mode & 0o777).toBe(0o700);
+
+    expect(await back("d/a.md")).toMatchObject([{ outcome: "restored", isExact: true, title: "Alpha" }]);
+    expect(read("d/a.md")).toBe(text);
+    expect(statSync(path("d/a.md")).mode & 0o777).toBe(0o644 & ~process.umask());
+    expect(readdirSync(path("d"))).toEqual(["a.md"]);
+    await sync();
+    expect(world.service.live().map(({ title }) => title)).toEqual(["Alpha", "b.txt"]);
+  });
+
+  it("comes back as UTF-8 where the file was in another encoding, and says so", async () => {
+    world.write("latin.txt", Buffer.from("Stra\xdfe und Gr\xf6\xdfe, f\xfcr \xc4rzte\n", "latin1"));
+    world.write("b.txt", "b");
+    await sync();
+    unlinkSync(path("latin.txt"));
+    await sync();
+    expect(await back("latin.txt")).toMatchObject([{ outcome: "restored", isExact: false }]);
+    expect(read("latin.txt")).toBe("Straße und Größe, für Ärzte\n");
+  });
+
+  it("comes back as Markdown beside the path of a document whose text was taken out of it", async () => {
+    world.write("report.docx", docx(wordParagraph("Head", "heading1") + wordParagraph("Text.")));
+    world.write("b.txt", "b");
+    await sync();
+    unlinkSync(path("report.docx"));
+    await sync();
+    expect(kept()).toEqual(["report.docx.md"]);
+    expect(await back("report.docx")).toMatchObject([
+      { outcome: "restored", isExact: false, path: "report.docx.md" },
+    ]);
+    expect(read("report.docx.md")).toBe("# Head\n\nText.");
+    expect(existsSync(path("report.docx"))).toBe(false);
+  });
+
+  it("is, of an upload, the file's bytes", async () => {
+    const bytes = Buffer.concat([Buffer.from("%PDF-1.4\n"), Buffer.alloc(700_000, "x")]);
+    world.write("paper.pdf", bytes);
+    world.write("b.txt", "b");
+    await sync();
+    unlinkSync(path("paper.pdf"));
+    const before = world.service.requests.length;
+    await sync();
+    expect(sent(before)).toEqual(["download", "delete"]);
+    expect(await back("paper.pdf")).toMatchObject([{ outcome: "restored", isExact: true, kind: "file" }]);
+    expect(readFileSync(path("paper.pdf")).equals(bytes)).toBe(true);
+  });
+
+  it.each(["go.url", "go.webloc"])("is, of a shortcut, its address: %s", async (name) => {
+    const address = "https://example.com/?a=1&b=%3C";
+    world.write(
+      name,
+      name.endsWith("url")
+        ? `[InternetShortcut]\r\nIDList=\r\nURL=${address}\r\n`
+        : `<plist><dict><key>URL</key><string>${address.replace("&", "&amp;")}</string></dict></plist>`,
+    );
+    world.write("b.txt", "b");
+    await sync();
+    unlinkSync(path(name));
+    const before = world.service.requests.length;
+    await sync();
+    expect(sent(before)).toEqual(["delete"]);
+    expect(await back(name)).toMatchObject([{ outcome: "restored", isExact: false, kind: "link" }]);
+    await sync();
+    expect(world.service.live().map(({ url }) => url)).toContain(address);
+  });
+
+  it("is not kept of a file that is still there and only left out by the rules", async () => {
+    for (const name of ["a.txt", "b.txt", "c.log"]) world.write(name, name);
+    await sync();
+    const before = world.service.requests.length;
+    await sync({ sources: [world.source({ exclude: ["*.log"] })] });
+    expect(sent(before)).toEqual(["delete"]);
+    expect(kept()).toEqual([]);
+  });
+
+  it.each([
+    ["a file has", () => writeFileSync(path("d"), "now a file")],
+    ["a link that leads to itself has", () => symlinkSync("d", path("d"))],
+  ])("is kept when %s taken the place of its folder", async (_name, take) => {
+    world.write("d/a.txt", "text a");
+    world.write("b.txt", "text b");
+    await sync();
+    rmSync(path("d"), { recursive: true });
+    take();
+    await sync();
+    expect(kept()).toEqual(["d/a.txt"]);
+    expect(world.service.live().filter(({ title }) => title === "a.txt")).toEqual([]);
+  });
+
+  it("is kept once, whatever a crash between its keeping and its delete", async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    await sync();
+    unlinkSync(path("a.txt"));
+    for (let crashAt = 1; crashAt <= 12; crashAt += 1) {
+      let effects = 0;
+      const step = (): void => {
+        effects += 1;
+        if (effects >= crashAt) throw new Error("crash");
+      };
+      await sync({ step }).catch(() => undefined);
+      // Either the resource is there, or its text is kept.
+      expect(world.service.live().length === 2 || kept().length === 1).toBe(true);
+    }
+    await sync();
+    expect([kept(), world.service.live().length]).toEqual([["a.txt"], 1]);
+    expect(trashFiles()).toHaveLength(1);
+    expect(await back("a.txt")).toMatchObject([{ outcome: "restored" }]);
+  });
+});
+
+describe("a text that cannot be kept", () => {
+  beforeEach(async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text b");
+    await sync();
+    unlinkSync(path("a.txt"));
+  });
+  const troubled = () => readStatus(world.stateDir, 10)?.troubled;
+
+  it("delays its delete, and after some tries does not prevent it", async () => {
+    world.service.fault = ({ operation }) =>
+      operation === "update"
+        ? { kind: "answer", status: 422, body: '{"success":false,"message":"read only"}' }
+        : undefined;
+    for (let tries = 7; tries > 0; tries -= 1) {
+      await sync();
+      expect(world.service.live()).toHaveLength(2);
+      expect(troubled()).toMatchObject([
+        { path: "a.txt", message: expect.stringContaining(`read only; ${tries} more`) as string },
+      ]);
+    }
+    await sync();
+    expect([world.service.live().length, kept()]).toEqual([1, []]);
+    expect(world.activity.at(-1)).toMatchObject({
+      action: "delete",
+      outcome: "done",
+      message: "deleted without keeping its text: read only",
+    });
+    expect(troubled()).toEqual([]);
+  });
+
+  it("waits with its delete for as long as the disk does not take it", async () => {
+    writeFileSync(join(world.stateDir, "trash"), "in the way");
+    for (let pass = 0; pass < 9; pass += 1) await sync();
+    expect(world.service.live()).toHaveLength(2);
+    expect(troubled()).toMatchObject([
+      { path: "a.txt", message: expect.stringContaining("cannot be kept") as string },
+    ]);
+    unlinkSync(join(world.stateDir, "trash"));
+    await sync();
+    expect([world.service.live().length, kept()]).toEqual([1, ["a.txt"]]);
+  });
+
+  it("goes with its resource at once when the service has no such resource", async () => {
+    for (const resource of world.service.resources.values())
+      if (resource.title === "a.txt") resource.isDeleted = true;
+    await sync();
+    expect([kept(), troubled()]).toEqual([[], []]);
+  });
+
+  it("is not asked for any more when the configuration no longer wants it", async () => {
+    world.service.fault = ({ operation }) =>
+      operation === "update" ? { kind: "answer", status: 422, body: '{"success":false}' } : undefined;
+    await sync();
+    expect(world.service.live()).toHaveLength(2);
+    await world.sync();
+    expect(world.service.live()).toHaveLength(1);
+  });
+});
+
+describe("an upload that is not given back as it was sent", () => {
+  it.each([
+    { name: "gone", change: () => world.service.uploads.clear() },
+    {
+      name: "another one",
+      change: () => {
+        for (const file of world.service.uploads.values()) file.content = Buffer.alloc(file.bytes, "y");
+      },
+    },
+    {
+      name: "longer",
+      change: () => {
+        for (const file of world.service.uploads.values())
+          file.content = Buffer.concat([file.content, file.content]);
+      },
+    },
+    {
+      name: "shorter",
+      change: () => {
+        for (const file of world.service.uploads.values()) file.content = file.content.subarray(1);
+      },
+    },
+  ])("is not kept: $name", async ({ change }) => {
+    world.write("a.pdf", "%PDF-1.4\nsome bytes");
+    world.write("b.txt", "b");
+    await sync();
+    unlinkSync(path("a.pdf"));
+    change();
+    await sync();
+    expect([world.service.live().length, kept(), trashFiles()]).toEqual([2, [], []]);
+    for (let pass = 0; pass < 7; pass += 1) await sync();
+    expect([world.service.live().length, kept(), trashFiles()]).toEqual([1, [], []]);
+  });
+});
+
+it.each([
+  ["upload", "a.pdf", "%PDF-1.4\nsome bytes"],
+  ["shortcut", "a.url", "[InternetShortcut]\nURL=https://example.com/\n"],
+])("an %s of which the ledger has no address is not kept, and says so", async (_, name, text) => {
+  world.write(name, text);
+  world.write("b.txt", "b");
+  await sync();
+  const ledger = new Database(ledgerFile(world.stateDir));
+  expect(ledger.prepare("UPDATE files SET file_url = NULL WHERE path = ?").run(name).changes).toBe(1);
+  ledger.close();
+  unlinkSync(path(name));
+  await sync();
+  expect(readStatus(world.stateDir, 10)?.troubled).toMatchObject([
+    { path: name, message: expect.stringContaining("its address is not known; 7 more tries") as string },
+  ]);
+  expect([world.service.live().length, kept(), trashFiles()]).toEqual([2, [], []]);
+});
+
+it("an upload under an address of another port is fetched from the service as it is reachable now", async () => {
+  world.write("a.pdf", "%PDF-1.4\nsome bytes");
+  world.write("b.txt", "b");
+  await sync();
+  const ledger = new Database(ledgerFile(world.stateDir));
+  ledger
+    .prepare("UPDATE files SET file_url = replace(file_url, ?, 'http://localhost:1')")
+    .run(world.service.url);
+  const url = ledger.prepare("SELECT file_url FROM files WHERE file_url IS NOT NULL").pluck().get();
+  ledger.close();
+  expect(url).toMatch(/^http:\/\/localhost:1\/files\//);
+  unlinkSync(path("a.pdf"));
+  await sync();
+  expect([kept(), world.service.live().length]).toEqual([["a.pdf"], 1]);
+});
+
+it("an upload on a host that does not answer delays its own delete alone", async () => {
+  world.write("a.pdf", "%PDF-1.4\nsome bytes");
+  world.write("b.txt", "b");
+  world.write("c.txt", "c");
+  await sync();
+  const ledger = new Database(ledgerFile(world.stateDir));
+  ledger.exec("UPDATE files SET file_url = 'http://files.invalid/a.pdf' WHERE file_url IS NOT NULL");
+  ledger.close();
+  unlinkSync(path("a.pdf"));
+  unlinkSync(path("b.txt"));
+  await sync();
+  expect([kept(), world.service.live().length]).toEqual([["b.txt"], 2]);
+  expect(readStatus(world.stateDir, 10)?.troubled).toMatchObject([{ path: "a.pdf" }]);
+});
+
+describe("undelete", () => {
+  beforeEach(async () => {
+    for (const name of ["d/1.txt", "d/e/2.txt", "top.txt", "stays.txt"]) world.write(name, `text of ${name}`);
+    await sync();
+    rmSync(path("d"), { recursive: true });
+    unlinkSync(path("top.txt"));
+    await sync();
+  });
+
+  it("lists what is kept: everything, a folder's, a file's", () => {
+    expect(kept().toSorted()).toEqual(["d/1.txt", "d/e/2.txt", "top.txt"]);
+    expect(kept("d").toSorted()).toEqual(["d/1.txt", "d/e/2.txt"]);
+    expect(kept("top.txt")).toEqual(["top.txt"]);
+    expect(kept("stays.txt")).toEqual([]);
+    const [text] = listKept(world.stateDir, path("top.txt"));
+    const days = (Date.parse(text?.until ?? "") - Date.parse(text?.deletedAt ?? "")) / 86_400_000;
+    expect([text?.sizeBytes, days]).toEqual([15, 7]);
+  });
+
+  it("puts back all below a folder", async () => {
+    expect((await back("d")).map(({ outcome }) => outcome)).toEqual(["restored", "restored"]);
+    expect([read("d/1.txt"), read("d/e/2.txt")]).toEqual(["text of d/1.txt", "text of d/e/2.txt"]);
+    await sync();
+    expect(world.service.live()).toHaveLength(3);
+  });
+
+  it("never writes over a file that is there", async () => {
+    world.write("d/1.txt", "a new one");
+    expect((await back("d")).map(({ path: name, outcome }) => `${name} ${outcome}`).toSorted()).toEqual([
+      "d/1.txt exists",
+      "d/e/2.txt restored",
+    ]);
+    expect(read("d/1.txt")).toBe("a new one");
+    symlinkSync("nowhere", path("top.txt"));
+    expect(await back("top.txt")).toMatchObject([{ outcome: "exists" }]);
+  });
+
+  it("puts the text of a given time back", async () => {
+    world.write("top.txt", "the second text");
+    await sync();
+    unlinkSync(path("top.txt"));
+    await sync();
+    const [newest, older] = listKept(world.stateDir, path("top.txt"));
+    await back("top.txt");
+    expect(read("top.txt")).toBe("the second text");
+    unlinkSync(path("top.txt"));
+    await back("top.txt", Date.parse(older?.deletedAt ?? ""));
+    expect(read("top.txt")).toBe("text of top.txt");
+    expect(Date.parse(newest?.deletedAt ?? "")).toBeGreaterThan(Date.parse(older?.deletedAt ?? ""));
+    await expect(back("top.txt", 1)).rejects.toThrow(/nothing is kept of .*top.txt from 1970/);
+  });
+
+  it("says what is wrong: nothing kept, outside of every source, no folder", async () => {
+    await expect(back("stays.txt")).rejects.toMatchObject({ code: "not_kept" });
+    await expect(undelete(world.stateDir, "/elsewhere/a.txt")).rejects.toMatchObject({
+      code: "outside_sources",
+    });
+    renameSync(world.root, `${world.root}-away`);
+    await expect(back("top.txt")).rejects.toMatchObject({ code: "source_missing" });
+    expect(existsSync(world.root)).toBe(false);
+  });
+
+  it("does not follow a link that leads out of the source", async () => {
+    const outside = `${world.root}-outside`;
+    mkdirSync(outside);
+    symlinkSync(outside, path("d"));
+    expect((await back("d")).map(({ outcome }) => outcome)).toEqual(["failed", "failed"]);
+    expect(readdirSync(outside)).toEqual([]);
+  });
+
+  it("does not put a damaged text back", async () => {
+    for (const name of trashFiles()) writeFileSync(join(world.stateDir, "trash", name), "damaged");
+    expect(await back("top.txt")).toMatchObject([
+      { outcome: "failed", reason: expect.stringContaining("is damaged") as string },
+    ]);
+    expect(existsSync(path("top.txt"))).toBe(false);
+  });
+
+  it("works beside a running daemon, which makes the resource again", async () => {
+    const daemon = world.daemon({ settings: KEEP });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => daemon.status().idle);
+    await back("top.txt");
+    await until(() => world.service.live().some(({ title }) => title === "top.txt") && daemon.status().idle);
+    stop.abort();
+    await ended;
+  });
+
+  it("knows files whose names are bytes of every kind", async () => {
+    const name = "new\nline 'quote' \u00e9 e\u0301.txt";
+    world.write(name, "odd");
+    await sync();
+    unlinkSync(path(name));
+    await sync();
+    expect(await back(name)).toMatchObject([{ outcome: "restored" }]);
+    expect(read(name)).toBe("odd");
+  });
+});
+
+describe("kept texts whose ledger was lost", () => {
+  const remember = async (): Promise<void> => {
+    world.write("a.txt", "text a");
+    world.write("stays.txt", "stays");
+    await sync();
+    unlinkSync(path("a.txt"));
+    await sync();
+    expect(kept()).toEqual(["a.txt"]);
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${ledgerFile(world.stateDir)}${end}`, { force: true });
+  };
+
+  it("are found again by the next pass, and can be put back", async () => {
+    await remember();
+    await sync();
+    await until(() => kept().length === 1);
+    expect(await back("a.txt")).toMatchObject([{ outcome: "restored", path: "a.txt" }]);
+    expect(read("a.txt")).toBe("text a");
+  });
+
+  it("are found again by `recover`", async () => {
+    await remember();
+    const { stateDir, service } = world;
+    await recoverLedger({
+      stateDir,
+      service: { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key },
+      sources: [world.source()],
+      sync: { ...ConfigFile.parse({ sync: KEEP }).sync, concurrency: 2 },
+    });
+    expect(listKept(stateDir, undefined)).toMatchObject([{ title: "a.txt" }]);
+    expect(service.live()).toHaveLength(1);
+  });
+
+  it("stay while their source is not in the configuration, until their days are over", async () => {
+    await remember();
+    const folder = join(world.stateDir, "trash");
+    for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
+    const ledger = openLedger(world.stateDir, world.service.url);
+    const nothing = (): Promise<never> => Promise.reject(new Error("no request"));
+    const trash = openTrash({
+      stateDir: world.stateDir,
+      days: 7,
+      ledger,
+      remote: { take: nothing, download: nothing },
+    });
+    await trash.prune();
+    ledger.close();
+    expect(trashFiles()).toHaveLength(1);
+  });
+});
+
+describe("pruning", () => {
+  /** The trash of the state folder, with no daemon on it. */
+  const withTrash = async (bytesMax: number, use: (trash: ReturnType<typeof openTrash>) => Promise<void>) => {
+    const ledger = openLedger(world.stateDir, world.service.url);
+    const nothing = (): Promise<never> => Promise.reject(new Error("no request"));
+    const remote = { take: nothing, download: nothing };
+    try {
+      await use(openTrash({ stateDir: world.stateDir, days: 7, ledger, remote, bytesMax }));
+    } finally {
+      ledger.close();
+    }
+  };
+  const remember = async (count: number): Promise<void> => {
+    for (let index = 0; index < count; index += 1) world.write(`${index}.txt`, "x".repeat(100));
+    world.write("stays.txt", "stays");
+    await sync();
+    for (let index = 0; index < count; index += 1) {
+      unlinkSync(path(`${index}.txt`));
+      await sync();
+    }
+  };
+
+  it("removes the oldest beyond the bound, file and row", async () => {
+    await remember(4);
+    await withTrash(250, (trash) => trash.prune());
+    expect(kept()).toEqual(["3.txt", "2.txt"]);
+    expect(trashFiles()).toHaveLength(2);
+  });
+
+  it("removes what has had its days, at the daemon's start, also when nothing is kept any more", async () => {
+    world.write("a.txt", "a");
+    world.write("b.txt", "b");
+    await world.sync({ settings: { trashDays: 0.000_001 } });
+    unlinkSync(path("a.txt"));
+    await world.sync({ settings: { trashDays: 0.000_001 } });
+    expect(kept()).toEqual(["a.txt"]);
+    await until(() => Date.now() > Date.parse(listKept(world.stateDir, undefined)[0]?.until ?? ""));
+    await world.sync();
+    await until(() => trashFiles().length === 0);
+    expect(kept()).toEqual([]);
+  });
+
+  it("leaves what was kept for longer when the days are fewer now", async () => {
+    await remember(1);
+    await world.sync();
+    expect([kept().length, trashFiles().length]).toEqual([1, 1]);
+  });
+
+  it("removes files that no row knows of, once they are old", async () => {
+    await remember(1);
+    const folder = join(world.stateDir, "trash");
+    writeFileSync(join(folder, "stray"), "left by a crash");
+    writeFileSync(join(folder, "half.new"), "left by a crash");
+    await withTrash(1000, (trash) => trash.prune());
+    expect(trashFiles()).toHaveLength(3);
+    for (const name of ["stray", "half.new"]) utimesSync(join(folder, name), 1, 1);
+    await withTrash(1000, (trash) => trash.prune());
+    expect(trashFiles()).toHaveLength(1);
+    expect(kept()).toEqual(["0.txt"]);
+  });
+});

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { readStatus } from "../../../src/sync/operator/status.ts";
+import type { WatchOptions } from "../../../src/sync/watch/watch.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+
+/** A watch that sees nothing and fails when it is told to. */
+const fake = vi.hoisted(() => ({
+  reason: undefined as string | undefined,
+  options: undefined as unknown,
+  fails: false,
+  renewals: 0,
+}));
+vi.mock("../../../src/sync/watch/watch.ts", () => ({
+  watchSource: async (options: unknown) => {
+    if (fake.fails) throw new Error("no thread for the watcher");
+    fake.options = options;
+    return {
+      degraded: () => fake.reason,
+      renew: () => void (fake.renewals += 1),
+      close: async () => undefined,
+    };
+  },
+}));
+const options = (): WatchOptions => fake.options as WatchOptions;
+
+let world: World;
+beforeEach(async () => {
+  fake.reason = undefined;
+  fake.fails = false;
+  fake.renewals = 0;
+  world = await openWorld({ collections: true });
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await world.end();
+});
+
+it("what goes unseen is told to other processes, as long as it lasts", async () => {
+  world.write("a.txt", "one");
+  const daemon = world.daemon();
+  const stop = new AbortController();
+  const ended = daemon.run({ signal: stop.signal });
+  const told = (): string | null | undefined => readStatus(world.stateDir, 0)?.sources[0]?.degraded;
+  await until(() => world.service.live().length === 1);
+  expect(told()).toBeNull();
+  fake.reason = "the system's limit of watches is reached";
+  options().onError(new KbsyncError(fake.reason, { code: "watch_limit" }));
+  await until(() => told() === fake.reason);
+  expect(daemon.status().sources[0]?.degraded).toBe(fake.reason);
+  fake.reason = undefined;
+  options().onReady();
+  await until(() => told() === null);
+  fake.reason = "again";
+  options().onError(new KbsyncError(fake.reason, { code: "watch_limit" }));
+  stop.abort();
+  await ended;
+  expect(told()).toBeNull();
+});
+
+it("a folder of which some changes go unseen is scanned often from then on, and watched anew when that finds any", async () => {
+  const real = globalThis.setTimeout;
+  // Fifteen seconds, and what chance adds or takes away, pass in no time.
+  const shorter = (ms = 0): number => (ms > 11_000 && ms < 19_000 ? 10 : ms);
+  vi.spyOn(globalThis, "setTimeout").mockImplementation((run: () => void, ms?: number) =>
+    real(run, shorter(ms)),
+  );
+  const daemon = world.daemon();
+  const stop = new AbortController();
+  const ended = daemon.run({ signal: stop.signal });
+  world.write("a.txt", "seen");
+  options().onDirty("a.txt");
+  await until(() => world.service.live().length === 1);
+  await daemon.whenIdle();
+  expect(fake.renewals).toBe(0);
+  fake.reason = "the system's limit of watches is reached";
+  options().onError(new KbsyncError(fake.reason, { code: "watch_limit" }));
+  world.write("b.txt", "unseen");
+  await until(() => world.service.live().length === 2);
+  await until(() => fake.renewals > 0);
+  stop.abort();
+  await ended;
+});
+
+it("a watcher that cannot be started ends the daemon and leaves the state folder free", async () => {
+  fake.fails = true;
+  const daemon = world.daemon();
+  await expect(daemon.run({ signal: new AbortController().signal })).rejects.toThrow("no thread");
+  world.write("a.txt", "one");
+  await world.sync();
+  expect(world.service.live()).toHaveLength(1);
+});

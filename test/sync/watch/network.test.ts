@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { startRescans } from "../../../src/sync/agenda/rescans.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
+import { remoteFileSystem } from "../../../src/sync/watch/network.ts";
+import { makeTree, removeTree, sourceAt } from "../scan/tree.ts";
+
+/** What statfs(2) says of every folder; a network file system is not to be had in a test. */
+const fake = vi.hoisted(() => ({ type: 0 }));
+vi.mock("node:fs", async (original) => ({
+  ...(await original<typeof import("node:fs")>()),
+  statfsSync: () => ({ type: fake.type }),
+}));
+
+let root = "";
+let watch: Watch | undefined;
+beforeEach(() => {
+  root = makeTree({});
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await watch?.close();
+  removeTree(root);
+});
+
+it.each([
+  [0x6969, "NFS"],
+  [0xff534d42, "CIFS"],
+  // Above 2^31, as libuv gives it on some systems.
+  [0xff534d42 - 2 ** 32, "CIFS"],
+  [0xfe534d42, "SMB"],
+  [0x65735546, "FUSE"],
+  [0x01021997, "9P"],
+  [0xef53, undefined],
+  [0x01021994, undefined],
+])("statfs type %d is %s", (type, name) => {
+  fake.type = type;
+  expect(remoteFileSystem("/")).toBe(name);
+});
+
+it("a source on a network file system is scanned often from the start, and stays so when its folders are watched", async () => {
+  fake.type = 0x6969;
+  let ready = false;
+  watch = await watchSource({
+    root,
+    rules: openRules(sourceAt(root)),
+    onDirty: () => undefined,
+    onError: () => undefined,
+    onReady: () => {
+      ready = true;
+    },
+  });
+  const opened = watch;
+  const degraded = (): string | undefined => opened.degraded();
+  expect(degraded()).toContain("NFS");
+  await vi.waitUntil(() => ready, { timeout: 15_000, interval: 5 });
+  expect(degraded()).toContain("NFS");
+  vi.useFakeTimers();
+  let scans = 0;
+  const rescans = startRescans({
+    rescan: () => (scans += 1),
+    degraded,
+    periodMs: 3_600_000,
+    random: () => 0.5,
+  });
+  vi.advanceTimersByTime(60_000);
+  rescans.stop();
+  expect(scans).toBe(4);
+});
