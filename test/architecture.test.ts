@@ -14,11 +14,25 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "kb/lexical": ["lib"],
   "kb/embed": ["lib", "wire"],
   "kb/fetch": ["lib"],
-  "kb/store": ["lib", "wire", "kb/lexical"],
+  "kb/index": ["lib", "kb/lexical"],
+  "kb/store": ["lib", "wire", "kb/index", "kb/lexical"],
+  "kb/uploads": ["lib", "wire", "kb/store"],
+  "kb/jobs": ["lib", "wire", "kb/store", "kb/ingest"],
   "kb/ingest/chunk": ["lib", "wire", "kb/store"],
   "kb/ingest": ["lib", "wire", "kb/store", "kb/embed", "kb/models", "kb/lexical", "kb/ingest/chunk"],
   "kb/search": ["lib", "wire", "kb/store", "kb/embed", "kb/lexical"],
-  "kb/resources": ["lib", "wire", "kb/fetch", "kb/store", "kb/embed", "kb/ingest", "kb/search"],
+  "kb/resources": [
+    "lib",
+    "wire",
+    "kb/fetch",
+    "kb/jobs",
+    "kb/store",
+    "kb/uploads",
+    "kb/embed",
+    "kb/ingest",
+    "kb/search",
+  ],
+  "kb/keys": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/webhooks": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/models": ["lib"],
   "kb/agents": ["lib", "wire", "kb/store", "kb/resources"],
@@ -28,6 +42,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/agents",
     "kb/models",
     "kb/fetch",
+    "kb/jobs",
+    "kb/uploads",
     "kb/store",
     "kb/lexical",
     "kb/ingest",
@@ -41,6 +57,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "wire",
     "kb/agents",
     "kb/chat",
+    "kb/keys",
+    "kb/uploads",
     "kb/webhooks",
     "kb/resources",
     "kb/store",
@@ -57,6 +75,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/webhooks",
     "kb/fetch",
     "kb/http",
+    "kb/jobs",
+    "kb/keys",
+    "kb/uploads",
     "kb/resources",
     "kb/store",
     "kb/embed",
@@ -77,6 +98,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/http",
     "kb/embed",
     "kb/resources",
+    "kb/keys",
+    "kb/uploads",
     "kb/store",
     "mcp",
     "backup",
@@ -202,6 +225,16 @@ describe("imports run one way", () => {
 
   it("in no circle of files", () => {
     expect(circlesOf(importedFiles())).toEqual([]);
+  });
+
+  it("in no circle of folders", () => {
+    const folders = new Map<string, Set<string>>();
+    for (const [file, imported] of importedFiles()) {
+      const folder = dirname(file);
+      const others = [...imported].map(dirname).filter((other) => other !== folder);
+      folders.set(folder, new Set([...(folders.get(folder) ?? []), ...others]));
+    }
+    expect(circlesOf(folders)).toEqual([]);
   });
 
   it("every relative import ends in .ts", () => {
