@@ -17,9 +17,9 @@ import type { Model } from "./model.ts";
 /** Texts up to this long are split in place: it takes less than the way to the worker and back. */
 export const INLINE_CHARS_MAX = 64 * 1024;
 /** Long texts that may wait for the chunking worker: each may hold 32 MB. */
-const LONG_LINE_MAX = 64;
-/** Of one account, so that another one finds room. */
-const LONG_SHARE_MAX = 48;
+const LONG_LINE_MAX = 86;
+/** Of one account: as many as the lines of a bulk that are worked on at once, and others still find room. */
+const LONG_SHARE_MAX = 64;
 /** Texts whose meaning is looked at, at once: the model works in a thread of its own, one after the other. */
 const MEANING_WIDTH = 2;
 /** Texts shown to a language model at once: it is slow, and may charge or limit. */

@@ -101,8 +101,8 @@ describe("splitting", () => {
     const outcomes = Promise.allSettled(Array.from({ length: 80 }, () => split("busy")));
     expect((await split("other")).spans.length).toBeGreaterThan(0);
     const refused = (await outcomes).filter(({ status }) => status === "rejected");
-    // One is split, 48 wait.
-    expect(refused).toHaveLength(80 - 49);
+    // One is split, 64 wait.
+    expect(refused).toHaveLength(80 - 65);
   });
 
   it("asks a language model where a passage begins, and keeps the text verbatim", async () => {
