@@ -247,7 +247,7 @@ export function openDirtySet(settleMs: number): DirtySet {
         return false;
       }
       // An appended file has a rest of its own, which ends soon after the last append.
-      if (!isAppended) remember(path, nowMs);
+      if (!isAppended && !same) remember(path, nowMs);
       const sinceMs = same ? before.sinceMs : nowMs;
       restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs, lastMs: nowMs });
       const waitMs = ageMs >= 0 ? restMs - ageMs : restMs;

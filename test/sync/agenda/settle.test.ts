@@ -112,6 +112,12 @@ describe("the dirty set", () => {
     expect([...dirty.heldBack()]).toEqual([]);
   });
 
+  it("counts how often a file was written, not how often it was looked at before it rested", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 0; nowMs < 100; nowMs += 5) expect(dirty.rested(entry(0), nowMs, false)).toBe(false);
+    expect(dirty.rested(entry(0), 100, false)).toBe(true);
+  });
+
   it("looks at a path at once though it is written to all the time, for it may be gone", () => {
     const dirty = openDirtySet(100);
     for (let times = 0; times < 20; times += 1) dirty.torn("a", times);
