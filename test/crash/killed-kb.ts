@@ -19,7 +19,7 @@ const load = (module: string): Promise<unknown> => import(pathToFileURL(join(bui
 const [{ openService }, { openSqliteStore }, { ALL_SCOPES }] = (await Promise.all([
   load("kb/service.js"),
   load("kb/store/sqlite/open.js"),
-  load("kb/resources/keys.js"),
+  load("kb/keys/keys.js"),
   // What the build makes of the sources has their types.
 ])) as [Services, Stores, Keys];
 const service = await openService({

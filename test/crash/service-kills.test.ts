@@ -76,7 +76,12 @@ function launch(): ChildProcess {
 async function start(): Promise<{ child: ChildProcess; client: KillClient }> {
   const child = launch();
   if (child.stdout === null) throw new Error("no output to read");
-  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
+  const ended = once(child, "exit").then(() => {
+    throw new Error("the service ended before it was there");
+  });
+  const line = once(createInterface(child.stdout), "line"); // it prints nothing else
+  const [url] = (await Promise.race([line, ended])) as [string];
+  ended.catch(() => undefined);
   return { child, client: openKillClient(url, key, WRITERS + LOOKERS) };
 }
 
