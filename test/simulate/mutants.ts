@@ -77,7 +77,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "doubts-forgotten",
     does: "an extra resource is looked for once only, at once",
-    patches: [patch("doubts.ts", "ageMs(doubt) >= DOUBT_MS && !", "nowMs >= 0 && !")],
+    patches: [patch("adopt/doubts.ts", "ageMs(doubt) >= DOUBT_MS && !", "nowMs >= 0 && !")],
   },
   {
     name: "adopt-by-title",
@@ -89,8 +89,12 @@ export const MUTANTS: readonly Mutant[] = [
         "createdMs !== sinceMs + mostOffsetMs",
       ),
       patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
-      patch("recover.ts", 'digest: url === undefined ? digestOf(record.content ?? "") : "",', 'digest: "",'),
-      patch("recover.ts", "digest: observed.digest,", 'digest: digestOf("") === "" ? "x" : "",'),
+      patch(
+        "adopt/recover.ts",
+        'digest: url === undefined ? digestOf(record.content ?? "") : "",',
+        'digest: "",',
+      ),
+      patch("adopt/recover.ts", "digest: observed.digest,", 'digest: digestOf("") === "" ? "x" : "",'),
     ],
   },
   {
@@ -102,7 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "deleted-adopted",
     does: "a resource that this ledger deleted is adopted when a list still shows it",
     worlds: ["lagging-lists"],
-    patches: [patch("recover.ts", "|| ledger.intents.isDeleted(docId)", "")],
+    patches: [patch("adopt/recover.ts", "|| ledger.intents.isDeleted(docId)", "")],
   },
   {
     name: "extra-unconfirmed",
@@ -110,7 +114,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["lagging-lists"],
     patches: [
       patch(
-        "doubts.ts",
+        "adopt/doubts.ts",
         "if (!(await hasAnswered(kept.id, kept.docId, since))) return false;",
         "void hasAnswered;",
       ),
@@ -120,16 +124,16 @@ export const MUTANTS: readonly Mutant[] = [
     name: "gone-believed",
     does: "the first 404 to an update or a delete is believed",
     worlds: ["false-404"],
-    patches: [patch("timing.ts", "goneAgainMs: [250, 1000],", "goneAgainMs: [],")],
+    patches: [patch("plan/timing.ts", "goneAgainMs: [250, 1000],", "goneAgainMs: [],")],
   },
   {
     name: "short-list-believed",
     does: "a list that leaves out resources is believed after a lost ledger",
     worlds: ["wrong-lists"],
     patches: [
-      patch("adopt-source.ts", "(isAgreedTo ? listFound : listTwice)(", "listFound("),
+      patch("adopt/adopt-source.ts", "(isAgreedTo ? listFound : listTwice)(", "listFound("),
       patch(
-        "adopt-source.ts",
+        "adopt/adopt-source.ts",
         "isAgreedTo ? undefined : findOmission(",
         "entries.length >= 0 ? undefined : findOmission(",
       ),
@@ -151,7 +155,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a new ledger makes resources without looking for those that are there",
     patches: [
       patch(
-        "adopt.ts",
+        "adopt/adopt.ts",
         "let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;",
         "let isPending = false;",
       ),
@@ -161,14 +165,14 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoption-once",
     does: "files that cannot be read when a new ledger looks for resources never look for theirs",
     patches: [
-      patch("adopt.ts", "unsearched = found.unsearched;", "unsearched = NOTHING_UNSEARCHED;"),
+      patch("adopt/adopt.ts", "unsearched = found.unsearched;", "unsearched = NOTHING_UNSEARCHED;"),
       patch(
-        "adopt-source.ts",
+        "adopt/adopt-source.ts",
         'ledger.drift.setAdopted(source.id, !unread.includes(""));',
         "ledger.drift.setAdopted(source.id, true);",
       ),
       patch(
-        "adopt-source.ts",
+        "adopt/adopt-source.ts",
         "ledger.drift.setUnsearched(source.id, unsearched);",
         "ledger.drift.setUnsearched(source.id, NOTHING_UNSEARCHED);",
       ),
@@ -184,7 +188,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "clock-trusted",
     does: "times of intents are compared by the clock as it is now, though it may have been set",
-    patches: [patch("recover.ts", "const beforeMs = offsetBeforeMs ?? nowMs;", "const beforeMs = nowMs;")],
+    patches: [
+      patch("adopt/recover.ts", "const beforeMs = offsetBeforeMs ?? nowMs;", "const beforeMs = nowMs;"),
+    ],
   },
   {
     name: "delete-unreadable",
@@ -236,7 +242,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "deletes that a process left undone are not done by the next",
     patches: [
       patch(
-        "source-deletes.ts",
+        "source/source-deletes.ts",
         "const open = ledger.intents.deletes(row.id);",
         "const open = ledger.intents.deletes(-1);",
       ),
@@ -259,12 +265,12 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a file's facts are taken after it was read, and not before as well",
     patches: [
       patch(
-        "document/read.ts",
+        "read/read.ts",
         'if (filled < before.size || moved(before, fstatSync(fd))) return { kind: "torn" };',
         "Object.assign(before, fstatSync(fd));",
       ),
       patch(
-        "document/read.ts",
+        "read/read.ts",
         'if (filled < before.size || moved(before, await handle.stat())) return { kind: "torn" };',
         "Object.assign(before, await handle.stat()); void moved;",
       ),
@@ -369,24 +375,24 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a create is sent again without a list where the question for the collection's id gets no clear answer",
     patches: [
       patch(
-        "recover.ts",
+        "adopt/recover.ts",
         'if (asked.why === "untold" || areDoubts || isLong) return undefined;',
         "if (isLong || !isLong) return undefined;",
       ),
-      patch("recover.ts", 'if (asked.why === "unanswered") continue;', ""),
+      patch("adopt/recover.ts", 'if (asked.why === "unanswered") continue;', ""),
     ],
   },
   {
     name: "extra-while-adopting",
     does: "resources that seem too many are deleted while files still look for theirs",
-    patches: [patch("doubts.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
+    patches: [patch("adopt/doubts.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
   },
   {
     name: "delete-decided-once",
     does: "a delete that waited is sent though its file was written anew",
     patches: [
       patch(
-        "source-deletes.ts",
+        "source/source-deletes.ts",
         "if (isSpare === true || !options.isAwaited(path)) return false;",
         "return false;",
       ),
@@ -397,7 +403,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "rows of an old ledger whose file is not at its path, or cannot be read, count as they were",
     patches: [
       patch(
-        "adopt-source.ts",
+        "adopt/adopt-source.ts",
         "const questioned = whole ?",
         "const questioned = whole && entries.length < 0 ?",
       ),
@@ -407,7 +413,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "old-names-trusted",
     does: "rows of an old ledger are compared with whatever file has their name now",
     patches: [
-      patch("adopt-source.ts", "if (whole && isAgreed) await", "if (whole && scan.root === undefined) await"),
+      patch(
+        "adopt/adopt-source.ts",
+        "if (whole && isAgreed) await",
+        "if (whole && scan.root === undefined) await",
+      ),
     ],
   },
   {
@@ -415,7 +425,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when another folder came into the source's place, its files look for no resources",
     patches: [
       patch("pass/pass.ts", "if (isAnother) ledger.drift.distrust(id);", ""),
-      patch("source.ts", "if (plan.newRoot) adoption.again();", ""),
+      patch("source/source.ts", "if (plan.newRoot) adoption.again();", ""),
     ],
   },
   {
@@ -434,12 +444,12 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["lagging-lists"],
     patches: [
       patch(
-        "recover.ts",
+        "adopt/recover.ts",
         "ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId) ||",
         "ledger.files.ownsDoc(docId) ||",
       ),
       patch(
-        "doubts.ts",
+        "adopt/doubts.ts",
         "if (!(await hasAnswered(kept.id, kept.docId, since))) return false;",
         "void hasAnswered;",
       ),
@@ -465,7 +475,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["growing-files", "asked-for-status"],
     patches: [
       patch(
-        "source.ts",
+        "source/source.ts",
         "counts[countedAs(ledger.files.living(row.id, path)?.state)] += 1;",
         "void countedAs;",
       ),
@@ -475,7 +485,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "growth-unnoticed",
     does: "a file that grows every few seconds is sent each time",
     worlds: ["growing-files"],
-    patches: [patch("settle.ts", "const APPEND_GAP_MS = 15_000;", "const APPEND_GAP_MS = 1500;")],
+    patches: [patch("agenda/settle.ts", "const APPEND_GAP_MS = 15_000;", "const APPEND_GAP_MS = 1500;")],
   },
   {
     name: "burst-unfinished",
@@ -489,7 +499,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "two-states",
     does: "what is under way is asked for anew after it was compared with a snapshot of it",
     worlds: ["there-and-back"],
-    patches: [patch("under-way.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
+    patches: [patch("agenda/under-way.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
   },
   {
     name: "slow-failed",
@@ -514,7 +524,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["starved-source"],
     patches: [
       patch(
-        "queue.ts",
+        "queue/queue.ts",
         "const { owner, kind } = lineOf(job);",
         'const { owner, kind } = { ...lineOf(job), owner: "all", kind: "all" };',
       ),
@@ -536,7 +546,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoptions-at-once",
     does: "two sources of one owner look for their resources at the same time",
     worlds: ["one-owner"],
-    patches: [patch("adopt.ts", "context.adoptions.run(place,", "context.adoptions.run(`${source.id}`,")],
+    patches: [
+      patch("adopt/adopt.ts", "context.adoptions.run(place,", "context.adoptions.run(`${source.id}`,"),
+    ],
   },
   {
     name: "ignore-at-once",
@@ -563,9 +575,9 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when files look for resources once more, those in agreement look, too",
     worlds: ["partial-adoption"],
     patches: [
-      patch("adopt-source.ts", '(isAgain && (!whole || row.state === "agreed")) ||', ""),
+      patch("adopt/adopt-source.ts", '(isAgain && (!whole || row.state === "agreed")) ||', ""),
       patch(
-        "adopt-source.ts",
+        "adopt/adopt-source.ts",
         "(!isAgain || isWithin(path, before.parts)) && !isBusy(path);",
         "!isBusy(path);",
       ),
