@@ -68,6 +68,8 @@ export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
   /** Account and owner, among whom the time of fetches is shared equally. Default: nobody's. */
   readonly tenant?: readonly string[] | undefined;
+  /** Called before the address is asked, when the fetch has had its turn. */
+  readonly onBegin?: (() => Promise<void>) | undefined;
 }
 
 /** What a fetcher is opened with. */
@@ -146,8 +148,14 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     refuse: ({ hostname }) => {
       if (!rules.mayAllow(hostname)) throw notPublic(hostname);
     },
-    fetch: (url, known, take, { signal, tenant } = {}) =>
-      gate.run(() => run(url, known, take, signal), { signal, path: tenant }),
+    fetch: (url, known, take, { signal, tenant, onBegin } = {}) =>
+      gate.run(
+        async () => {
+          await onBegin?.();
+          return run(url, known, take, signal);
+        },
+        { signal, path: tenant },
+      ),
   };
 }
 

@@ -5,7 +5,7 @@ import type { ResourceKey } from "../store/records.ts";
 import { ENDS_MAX, isSpent } from "../jobs/job-company.ts";
 import { POSTPONED_MS_MAX } from "../jobs/job-line.ts";
 import { NoPlaceToWait } from "../jobs/job-slots.ts";
-import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
+import { behalfOf, nowIso, type KnowledgeBase, type WhileFetching } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, urlSource } from "./source.ts";
 import { applyUpdate } from "./update.ts";
@@ -54,17 +54,32 @@ export async function handBackJobs({
 }
 
 /** Takes the beginning of a job back for as long as it waits: whatever ends the process then is not its doing. */
-function blameless(kb: KnowledgeBase, { number, begun }: Job, whileWaiting: WhileWaiting): KnowledgeBase {
-  const wait: WhileWaiting = (work, heldChars) =>
-    whileWaiting(async () => {
-      await kb.store.handBackJob(number, begun);
+function blameless(kb: KnowledgeBase, { number, begun }: Job, run: WhileWaiting): KnowledgeBase {
+  const handBack = (): Promise<void> => kb.store.handBackJob(number, begun);
+  const begin = async (): Promise<void> => {
+    if (!kb.isEnding()) await kb.store.beginJob(number);
+  };
+  const whileWaiting: WhileWaiting = (work, heldChars) =>
+    run(async () => {
+      await handBack();
       try {
         return await work();
       } finally {
-        if (!kb.isEnding()) await kb.store.beginJob(number);
+        await begin();
       }
     }, heldChars);
-  return { ...kb, whileWaiting: wait };
+  const whileFetching: WhileFetching = (fetch) =>
+    // One that may have ended the process keeps its slot, so that no other such document is under way beside it.
+    begun > 0
+      ? fetch()
+      : whileWaiting(async () => {
+          try {
+            return await fetch(begin);
+          } finally {
+            await handBack();
+          }
+        }, 0);
+  return { ...kb, whileWaiting, whileFetching };
 }
 
 async function complete(

@@ -52,6 +52,8 @@ export interface KnowledgeBase {
   readonly isEnding: () => boolean;
   /** For a job of the queue: runs what it waits in. */
   readonly whileWaiting?: WhileWaiting;
+  /** For a job of the queue: runs a fetch, which calls what it is given when it begins. */
+  readonly whileFetching?: WhileFetching;
   readonly nowMs: () => number;
   /** A clock that is never set back, for waits. */
   readonly steadyMs: () => number;
@@ -65,6 +67,9 @@ export interface ContentLimits {
   /** Largest uploaded file in bytes. */
   readonly uploadBytes: number;
 }
+
+/** Runs a fetch of a queued document. Until it has begun, a crash of the process is not this document's doing. */
+export type WhileFetching = <T>(fetch: (onBegin?: () => Promise<void>) => Promise<T>) => Promise<T>;
 
 /** An account's collections by id. Ids and tiers never change, so they are asked once an account. */
 export interface Collections {

@@ -90,16 +90,16 @@ async function knownOf(
 
 async function fetchLink(
   kb: KnowledgeBase,
-  { tenant, whileWaiting }: Behalf,
+  { tenant }: Behalf,
   given: string,
   validators: Validators | undefined,
 ): Promise<FetchedLink | "unchanged"> {
   try {
     const url = readLink(given);
-    const fetch = (): Promise<FetchedLink | "unchanged"> =>
-      kb.fetcher.fetch(url, validators, (answer) => receive(kb, answer), { tenant });
+    const fetch = (onBegin?: () => Promise<void>): Promise<FetchedLink | "unchanged"> =>
+      kb.fetcher.fetch(url, validators, (answer) => receive(kb, answer), { tenant, onBegin });
     // Its servers may be slow: a queued document holds no slot meanwhile.
-    return await (whileWaiting?.(fetch, 0) ?? fetch());
+    return await (kb.whileFetching?.(fetch) ?? fetch());
   } catch (error) {
     throw asRefusal(error);
   }
