@@ -3,21 +3,48 @@ import { defineConfig } from "vitest/config";
 import { keepCompiled } from "./test/compile-cache.ts";
 import { EndReporter } from "./test/end-reporter.ts";
 import { RETRIES } from "./test/retries.ts";
-import { LONG_TESTS } from "./vitest.long.config.ts";
 
-/** Suites that start real programs or take minutes have scripts of their own (see package.json). */
-const LONG = [
-  "test/e2e/**",
-  "test/crash/**",
-  "test/package/**",
-  "test/systemd/**",
+/**
+ * Tests of single parts that start processes by the dozen, or work for ten seconds: recognising text, hostile documents,
+ * killing services, the embedding model.
+ */
+export const LONG_TESTS = [
+  "test/cli/output/journal.test.ts",
+  "test/cli/commands/{key,restore,up}.test.ts",
+  "test/cli/state/no-home.test.ts",
+  "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
+  "test/kb/embed/local.test.ts",
+  "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
+  "test/kb/http/{mails,partly-read}.test.ts",
+  "test/kb/http/public-address.test.ts",
+  "test/kb/oracle/long-oracle.test.ts",
+  "test/kb/service/{model,model-change,kill,kill-model,kill-queues,stop}.test.ts",
+  "test/lib/folder-lock.test.ts",
+  "test/long/image-recall.test.ts",
+  "test/simulate/simulate.test.ts",
+  "test/sync/document/{foreign-words,formats}.test.ts",
+  "test/sync/adopt/adopt-crash.test.ts",
+  "test/sync/remote/long-work.test.ts",
+  "test/sync/scenarios/writers.test.ts",
+];
+
+/** The built program against kill -9, a network that fails and full disks: processes, sockets and mounts are real. */
+const CRASH = [
+  "test/crash/**/*.test.ts",
   "test/kb/store/sqlite/crash.test.ts",
   "test/sync/daemon/crash.test.ts",
-  ...LONG_TESTS,
-  "test/sync/scenarios/long/**",
-  "node_modules/**",
 ];
-/** What puts a module in another one's place, or counts what the whole process does. */
+/** Scenarios on a real disk with thousands of files, or with the program in a process of its own. */
+const SCENARIOS = ["test/sync/scenarios/long/**/*.test.ts"];
+/** The built program as a user runs it: real processes, real folders, real sockets. */
+const E2E = ["test/e2e/**/*.test.ts"];
+/** What is released: packed, built and installed as a user installs it. The steps build on each other. */
+const PACKAGE = ["test/package/**/*.test.ts"];
+/** The built program under a real systemd in a container. The steps build on each other, so none is retried. */
+const SYSTEMD = ["test/systemd/**/*.test.ts"];
+const NOT_UNIT = [...LONG_TESTS, ...CRASH, ...SCENARIOS, ...E2E, ...PACKAGE, ...SYSTEMD, "node_modules/**"];
+
+/** Tests that replace a module, or count what the whole process does: each file needs a process of its own. */
 export const ALONE = [
   "test/cli/doctor-checks/folders.test.ts",
   "test/kb/chat/fair-images.test.ts",
@@ -38,29 +65,111 @@ export const ALONE = [
   "test/sync/watch/{source-watch,thread}.test.ts",
 ];
 
+/** chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing. */
+const inlined = { deps: { inline: ["chokidar", "readdirp"] } };
+/** Unit tests wait for timers and processes a third of the time. */
+const unitWorkers = Math.ceil(1.5 * availableParallelism());
+
 keepCompiled();
 
+/** `npm test` runs the projects `unit` and `unit-alone`; every other one has a script in package.json. */
 export default defineConfig({
   test: {
-    testTimeout: 20_000,
-    retry: RETRIES,
     reporters: ["default", new EndReporter()],
-    // Tests wait for timers and processes a third of the time.
-    maxWorkers: Math.ceil(1.5 * availableParallelism()),
-    // chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing.
-    server: { deps: { inline: ["chokidar", "readdirp"] } },
     projects: [
-      // Loading the same modules for each of a hundred files would take a third of the time.
       {
-        extends: true,
         test: {
-          name: "shared",
+          name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [...LONG, ...ALONE],
+          exclude: [...NOT_UNIT, ...ALONE],
+          // Loading the same modules for each of a hundred files would take a third of the time.
           isolate: false,
+          testTimeout: 20_000,
+          retry: RETRIES,
+          maxWorkers: unitWorkers,
+          server: inlined,
         },
       },
-      { extends: true, test: { name: "alone", include: ALONE, exclude: LONG } },
+      {
+        test: {
+          name: "unit-alone",
+          include: ALONE,
+          exclude: NOT_UNIT,
+          testTimeout: 20_000,
+          retry: RETRIES,
+          maxWorkers: unitWorkers,
+          server: inlined,
+        },
+      },
+      {
+        test: {
+          name: "long",
+          include: LONG_TESTS,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+          retry: RETRIES,
+          // Most wait for programs that they started.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: "scenarios",
+          include: SCENARIOS,
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
+          retry: RETRIES,
+          // Each keeps disk and processors busy; side by side they would only wait for each other.
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: E2E,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          retry: RETRIES,
+          maxWorkers: "100%",
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
+          name: "crash",
+          include: CRASH,
+          env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          retry: RETRIES,
+          // Each file starts programs of its own, which wait more than they work: two at a time keep two processors busy.
+          maxWorkers: 2,
+          sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        test: {
+          name: "package",
+          include: PACKAGE,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 5 },
+        },
+      },
+      {
+        test: {
+          name: "systemd",
+          include: SYSTEMD,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+          globalSetup: ["test/systemd/packages.ts"],
+          sequence: { groupOrder: 6 },
+        },
+      },
     ],
   },
 });

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, matchesGlob, normalize } from "node:path";
-import { LONG_TESTS } from "../../vitest.long.config.ts";
+import { LONG_TESTS } from "../../vitest.config.ts";
 
 /** Suites that start real programs or take minutes are no tests of one module. */
 const FAR = [
@@ -22,7 +22,7 @@ export interface Nearby {
   testsOf(source: string, limit: number): readonly string[];
 }
 
-/** Whether a test runs with the configuration of the long ones. */
+/** Whether a test belongs to the long ones. */
 export function isLong(test: string): boolean {
   return LONG_TESTS.some((glob) => matchesGlob(test, glob));
 }

@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { isLong } from "./nearby.ts";
 
 /** What vitest's report in JSON says of each test file. */
 const TestReport = z.object({
@@ -63,14 +62,7 @@ export async function runTests(copy: string, files: readonly string[], timeoutSe
   const report = join(copy, "mutate-report.json");
   rmSync(report, { force: true });
   const vitest = join(copy, "node_modules/vitest/vitest.mjs");
-  const config = files.every(isLong) ? "vitest.long.config.ts" : "vitest.config.ts";
-  const options = [
-    `--config=${config}`,
-    "--reporter=json",
-    `--outputFile=${report}`,
-    "--maxWorkers=1",
-    "--bail=1",
-  ];
+  const options = ["--reporter=json", `--outputFile=${report}`, "--maxWorkers=1", "--bail=1"];
   // A group of its own: what a test started and a mutation left running ends with it.
   const child = spawn(process.execPath, [vitest, "run", ...options, ...files], {
     cwd: copy,
