@@ -117,7 +117,6 @@ export interface Delivery {
   readonly body: string;
   /** Attempts so far. */
   readonly attempts: number;
-  readonly createdMs: number;
 }
 
 export interface DueQuery {

@@ -11,6 +11,12 @@ import type { Attempt, SendParts } from "./send.ts";
 const ATTEMPTS_MAX = 32;
 /** Of them those of one endpoint, or of one host of addresses given with messages: a slow one takes not all. */
 const PER_ENDPOINT_MAX = 4;
+/**
+ * Attempts that an account must have room for, beside the next one, to begin another of an endpoint that has one under way:
+ * endpoints that never answer leave them to those that have none. Of an account's 24 this keeps 20 for the rest, as many as it
+ * may have endpoints.
+ */
+const SPARE_ATTEMPTS = 4;
 
 /**
  * Carries the messages of the queue to their receivers: at least once each, under an id that stays. Whatever writes to the
@@ -81,32 +87,33 @@ export function openCourier(parts: CourierParts): Courier {
       });
     running.set(delivery.number, { accountId: delivery.accountId, line: lineOf(delivery), work });
   };
-  const hasRoom = (accountId: string): boolean => {
+  const hasRoom = (accountId: string, attempts: number): boolean => {
     const own = [...running.values()].filter((each) => each.accountId === accountId).length;
-    return fitsShare(ATTEMPTS_MAX, running.size, own, 1);
+    return fitsShare(ATTEMPTS_MAX, running.size, own, attempts);
   };
   /** Begins what is due and has room; whether there was anything. */
   const startDue = async (): Promise<boolean> => {
     const busy = new Map<string, number>();
     for (const { line } of running.values()) busy.set(line, (busy.get(line) ?? 0) + 1);
-    const fullHosts = [...busy].flatMap(([line, count]) => (count < PER_ENDPOINT_MAX ? [] : [line]));
-    const accounts = new Set([...running.values()].map(({ accountId }) => accountId));
+    const mayBegin = (line: string, accountId: string): boolean => {
+      const ofLine = busy.get(line) ?? 0;
+      return ofLine < PER_ENDPOINT_MAX && hasRoom(accountId, ofLine === 0 ? 1 : 1 + SPARE_ATTEMPTS);
+    };
+    const all = [...running.values()];
     const query = {
       nowMs: steadyMs(),
       perEndpoint: PER_ENDPOINT_MAX,
       underWay: [...running.keys()],
-      fullHosts,
-      fullAccounts: [...accounts].filter((accountId) => !hasRoom(accountId)),
+      fullHosts: all.flatMap(({ line, accountId }) => (mayBegin(line, accountId) ? [] : [line])),
+      fullAccounts: all.flatMap(({ accountId }) => (hasRoom(accountId, 1) ? [] : [accountId])),
     };
     const due = await store.dueDeliveries(query);
     let begun = false;
     for (const delivery of inTurns(due, busy)) {
       if (signal.aborted || running.size >= ATTEMPTS_MAX) break;
       const line = lineOf(delivery);
-      const ofLine = busy.get(line) ?? 0;
-      if (ofLine >= PER_ENDPOINT_MAX || running.has(delivery.number) || !hasRoom(delivery.accountId))
-        continue;
-      busy.set(line, ofLine + 1);
+      if (running.has(delivery.number) || !mayBegin(line, delivery.accountId)) continue;
+      busy.set(line, (busy.get(line) ?? 0) + 1);
       start(delivery);
       begun = true;
     }
@@ -159,7 +166,7 @@ export function outcomeOf(
   { nowMs, steadyMs }: { readonly nowMs: number; readonly steadyMs: number },
   chance: number,
 ): DeliveryOutcome {
-  const { number, createdMs, endpointState } = delivery;
+  const { number, endpointState } = delivery;
   const common = { number, endpointState, nowIso: new Date(nowMs).toISOString() };
   switch (attempt.kind) {
     case "arrived":
@@ -170,7 +177,7 @@ export function outcomeOf(
       const { problem } = attempt;
       const attempts = delivery.attempts + 1;
       const askedMs = attempt.retryAfterMs;
-      const waitMs = nextWaitMs({ attempts, createdMs, nowMs, askedMs, chance });
+      const waitMs = nextWaitMs({ attempts, askedMs, chance });
       return waitMs === undefined
         ? { ...common, kind: "dead", problem, disable: false }
         : { ...common, kind: "retry", dueMs: steadyMs + waitMs, problem };

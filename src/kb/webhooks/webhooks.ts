@@ -113,6 +113,5 @@ function testOf(endpoint: Endpoint, nowMs: number): Delivery {
     type,
     body: JSON.stringify({ type, timestamp: new Date(nowMs).toISOString(), data }),
     attempts: 0,
-    createdMs: nowMs,
   };
 }

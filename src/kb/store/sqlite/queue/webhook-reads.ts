@@ -222,7 +222,6 @@ function deliveryOf(row: DeliveryRow): Delivery {
     type: row.type,
     body: row.body,
     attempts: row.attempts,
-    createdMs: row.created_ms,
   };
 }
 
