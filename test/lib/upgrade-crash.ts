@@ -7,4 +7,5 @@ const [file = ""] = process.argv.slice(2);
 const db = new Database(file);
 db.pragma("journal_mode = WAL");
 db.function("die", () => process.kill(process.pid, "SIGKILL"));
-upgrade(db, { file, what: "the notes", steps: [...NOTES, "UPDATE note SET text = die() || text"] });
+const scripts = [...NOTES, "UPDATE note SET text = die() || text"];
+upgrade(db, { file, kind: "store", schema: { baseline: 1, scripts } });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { copyOf, upgrade, type UpgradeEar, versionOf } from "../../src/lib/upgrade.ts";
+import { copyOf, upgrade, type UpgradeListener, versionOf } from "../../src/lib/upgrade.ts";
 import { NOTES } from "./notes-schema.ts";
 
 let folder: string;
@@ -16,12 +16,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Brings the file up to these steps, in a process of its own as far as SQLite is concerned. */
-function open(steps: readonly string[], ear: UpgradeEar = {}): void {
+/** Opens the file with a connection of its own and upgrades it. */
+function open(scripts: readonly string[], listener: UpgradeListener = {}, baseline = 1): void {
   const db = new Database(file);
   try {
     db.pragma("journal_mode = WAL");
-    upgrade(db, { file, what: "the notes", steps, ear });
+    upgrade(db, { file, kind: "store", schema: { baseline, scripts }, listener });
   } finally {
     db.close();
   }
@@ -53,21 +53,40 @@ const OLD = { version: 1, texts: ["sun", "moon"], sound: "ok" };
 const NEW = { version: 3, texts: ["SUN", "MOON"], sound: "ok" };
 
 describe("upgrade", () => {
-  it("tells before it begins and when it is done, of files of older versions alone", () => {
-    const told: string[] = [];
-    const ear = {
-      begins: () => told.push(`begins at ${read(file).version}`),
-      done: (words: string) => told.push(words),
+  it("notifies its listener before and after the upgrade of an older file, and of no other", () => {
+    const calls: string[] = [];
+    const listener = {
+      begins: () => calls.push(`begins at ${read(file).version}`),
+      done: (words: string) => calls.push(words),
     };
-    open(NOTES.slice(0, 1), ear);
-    open(NOTES, ear);
-    open(NOTES, ear);
-    expect(told).toEqual([
+    open(NOTES.slice(0, 1), listener);
+    open(NOTES, listener);
+    open(NOTES, listener);
+    expect(calls).toEqual([
       "begins at 1",
       expect.stringMatching(
-        /^brought the notes up from version 1 of its tables to 3 in \d+\.\d s; how it was is kept at .*notes\.db\.version-1$/,
+        /^upgraded the tables of the store from version 1 to 3 in \d+\.\d s; a copy of the file before is at .*notes\.db\.version-1$/,
       ),
     ]);
+  });
+
+  it("refuses a file from before the baseline and one of a newer version, and leaves them as they are", () => {
+    writeFirst();
+    expect(() => open(NOTES, {}, 2)).toThrow(expect.objectContaining({ code: "store_older", subject: file }));
+    expect(read(file)).toEqual(OLD);
+    open(NOTES);
+    expect(() => open(NOTES.slice(0, 2))).toThrow(
+      expect.objectContaining({ code: "store_newer", subject: file }),
+    );
+    expect(read(file)).toEqual(NEW);
+  });
+
+  it("runs the scripts behind the version of the file, counted from the baseline", () => {
+    open(NOTES.slice(0, 1), {}, 7);
+    expect(read(file).version).toBe(7);
+    open(NOTES, {}, 7);
+    expect(read(file).version).toBe(9);
+    expect(read(copyOf(file, 7)).version).toBe(7);
   });
 
   it("makes a new file, and a current one stays as it is: neither is copied", () => {
@@ -85,7 +104,7 @@ describe("upgrade", () => {
     begun.next();
     const db = new Database(file);
     db.exec("INSERT INTO note VALUES (1, 'sun'), (2, 'moon')");
-    upgrade(db, { file, what: "the notes", steps: NOTES });
+    upgrade(db, { file, kind: "store", schema: { baseline: 1, scripts: NOTES } });
     db.close();
     begun.return?.();
     reader.close();

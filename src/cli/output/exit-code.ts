@@ -33,6 +33,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   // Another process ends some time; one that was killed a moment ago may not have let go yet.
   state_locked: EXIT.passing,
   ledger_newer: EXIT.usage,
+  ledger_older: EXIT.usage,
   ledger_damaged: EXIT.usage,
   ledger_foreign: EXIT.usage,
   ledger_unusable: EXIT.usage,
@@ -41,6 +42,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   store_damaged: EXIT.usage,
   store_foreign: EXIT.usage,
   store_newer: EXIT.usage,
+  store_older: EXIT.usage,
   store_unreachable: EXIT.passing,
   address_refused: EXIT.usage,
   address_in_use: EXIT.passing,

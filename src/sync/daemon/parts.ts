@@ -75,7 +75,7 @@ export function openParts(options: DaemonOptions): Parts {
         failure.ledger = true;
         life.fail(error);
       },
-      ear: {
+      listener: {
         ...(options.onUpgrade && { begins: options.onUpgrade }),
         ...(options.onNotice && { done: options.onNotice }),
       },

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { UpgradeEar } from "../../lib/upgrade.ts";
+import type { UpgradeListener } from "../../lib/upgrade.ts";
 import { openActivity, type ActivityLog } from "./activity.ts";
 import { groupCommits, type GroupCommit } from "./commit.ts";
 import { openDrift, type Drift } from "./drift.ts";
@@ -46,7 +46,7 @@ export interface LedgerOptions {
   /** A transaction failed; nothing can be written any more. */
   readonly onFailure?: (error: Error) => void;
   /** Hears of a ledger of an older version that is brought up to date. */
-  readonly ear?: UpgradeEar;
+  readonly listener?: UpgradeListener;
   /** Time of day, which a new ledger notes as its beginning. Default: the system's. */
   readonly now?: () => number;
 }
@@ -62,7 +62,10 @@ export function ledgerFile(stateDir: string): string {
  */
 export function openLedger(stateDir: string, service: string, options: LedgerOptions = {}): Ledger {
   const file = ledgerFile(stateDir);
-  const db = openSqlite(file, { ...(options.ear && { ear: options.ear }), now: options.now ?? Date.now });
+  const db = openSqlite(file, {
+    ...(options.listener && { listener: options.listener }),
+    now: options.now ?? Date.now,
+  });
   try {
     refuseForeign(db, file, service);
   } catch (error) {

@@ -14,8 +14,10 @@ import Database from "better-sqlite3";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { shortageAt, shortageWords } from "../../lib/full-disk.ts";
 import { makePrivate } from "../../lib/private-path.ts";
-import { upgrade, type UpgradeEar, versionOf } from "../../lib/upgrade.ts";
+import { upgrade, type UpgradeListener, versionOf } from "../../lib/upgrade.ts";
 import { MIGRATIONS } from "./schema.ts";
+
+const SCHEMA = { baseline: 1, scripts: MIGRATIONS };
 
 export type Sqlite = Database.Database;
 
@@ -35,8 +37,8 @@ export interface OpenOptions {
   readonly readonly?: boolean;
   /** With `readonly`: an older version's is read as it is, by who looks for damage. */
   readonly asItIs?: boolean;
-  /** Hears of a ledger that is brought up to date. */
-  readonly ear?: UpgradeEar;
+  /** Is notified of an upgrade. */
+  readonly listener?: UpgradeListener;
   /** Time of day, which a new ledger notes as its beginning. Default: the system's. */
   readonly now?: () => number;
 }
@@ -50,7 +52,7 @@ export interface OpenOptions {
  */
 export function openSqlite(
   file: string,
-  { readonly = false, asItIs = false, ear = {}, now = Date.now }: OpenOptions = {},
+  { readonly = false, asItIs = false, listener = {}, now = Date.now }: OpenOptions = {},
 ): Sqlite {
   let db: Sqlite | undefined;
   try {
@@ -72,7 +74,7 @@ export function openSqlite(
     db.pragma("foreign_keys = ON");
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`cache_size = -${CACHE_KIB}`);
-    if (!readonly) upgrade(db, { file, what: "the ledger", steps: MIGRATIONS, ear });
+    if (!readonly) upgrade(db, { file, kind: "ledger", schema: SCHEMA, listener });
     return db;
   } catch (error) {
     db?.close();
@@ -90,7 +92,7 @@ function create(file: string, nowMs: number): void {
   makePrivate(beside);
   const db = new Database(beside);
   try {
-    upgrade(db, { file: beside, what: "the ledger", steps: MIGRATIONS });
+    upgrade(db, { file: beside, kind: "ledger", schema: SCHEMA });
     db.prepare("UPDATE meta SET value = ? WHERE name = 'born_ms'").run(String(Math.floor(nowMs)));
   } finally {
     db.close();

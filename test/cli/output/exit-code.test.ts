@@ -15,6 +15,7 @@ it.each([
   ["unit_slow", EXIT.service],
   ["ledger_damaged", EXIT.usage],
   ["store_newer", EXIT.usage],
+  ["store_older", EXIT.usage],
   ["address_refused", EXIT.usage],
 ])("%s ends a command with %i", (code, status) => {
   expect(exitCodeOf(new KbsyncError("it failed", { code }))).toBe(status);

@@ -28,8 +28,8 @@ export interface SqliteStoreOptions extends StoreThreadOptions {
 /**
  * A Store in one SQLite file. A thread of its own writes, another one searches, so that no long statement runs on the
  * caller's event loop; look-ups of one small row are made right there, which costs less than a message would.
- * Throws a KbsyncError (`store_damaged`, `store_foreign`, `store_newer`, `store_unreachable`) and leaves the file as
- * it is when it cannot be used.
+ * Throws a KbsyncError (`store_damaged`, `store_foreign`, `store_newer`, `store_older`, `store_unreachable`) and leaves
+ * the file as it is when it cannot be used.
  */
 export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise<Store> {
   const temporary = options.path === undefined ? mkdtempSync(join(tmpdir(), "kbsync-store-")) : undefined;

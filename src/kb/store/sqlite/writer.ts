@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { UpgradeEar } from "../../../lib/upgrade.ts";
+import type { UpgradeListener } from "../../../lib/upgrade.ts";
 import type { NewJob } from "../jobs.ts";
 import type { NewChatJob } from "../chat.ts";
 import type { Alongside } from "../request-note.ts";
@@ -111,9 +111,9 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Opens the store file. Synchronous inside: meant for a thread of its own. `ear` hears of one that is brought up to date. */
-export function openWriter(path: string, ear: UpgradeEar = {}): Writer {
-  const db = openForWriting(path, ear);
+/** Opens the store file. Synchronous inside: meant for a thread of its own. `listener` is notified of an upgrade. */
+export function openWriter(path: string, listener: UpgradeListener = {}): Writer {
+  const db = openForWriting(path, listener);
   const index = collectIndexChanges(db);
   const vectors = prepareVectorWrites(db);
   const small = prepareSmallWrites(db);

@@ -84,6 +84,15 @@ describe("openSqliteStore", () => {
       "store_newer",
     ],
     [
+      "a store from before the first release",
+      (at) => {
+        const db = openForWriting(at);
+        db.pragma("user_version = 14");
+        db.close();
+      },
+      "store_older",
+    ],
+    [
       "a damaged store",
       (at) => {
         openForWriting(at).close();

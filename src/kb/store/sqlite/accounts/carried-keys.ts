@@ -47,7 +47,7 @@ export interface StoredKey {
   readonly row: KeyRow & { readonly account: string };
 }
 
-/** All keys in a store file, of any version. Throws a KbsyncError where it cannot be read. */
+/** All keys in a store file. Throws a KbsyncError where it cannot be read. */
 export function keysIn(path: string): StoredKey[] {
   const db = openForReading(path);
   try {
@@ -58,8 +58,7 @@ export function keysIn(path: string): StoredKey[] {
       sha256: row.sha256,
       scopes: JSON.parse(row.scopes) as KeyScope[], // written by this store from a KeyRecord
       expiresAt: row.expires_at,
-      // A store of before keys could be revoked has no such column.
-      revokedAt: row.revoked_at ?? null,
+      revokedAt: row.revoked_at,
       row,
     }));
   } catch (error) {

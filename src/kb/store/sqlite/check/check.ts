@@ -5,7 +5,6 @@ import { type Connection, openForReading } from "../database/connection.ts";
 import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
 import { storeFailure } from "../database/failures.ts";
-import { MIGRATIONS } from "../database/schema.ts";
 
 /** How thorough a check is. */
 export interface StoreCheckOptions {
@@ -115,7 +114,7 @@ const RULES: readonly Rule[] = [
 
 /**
  * Checks a store file as it is at one moment, beside whatever writes to it. Undefined: there is none yet. Throws only
- * `path_unseen`, `store_foreign`, `store_newer` and `store_unreachable`; damage is a finding.
+ * `path_unseen`, `store_foreign`, `store_newer`, `store_older` and `store_unreachable`; damage is a finding.
  */
 export function checkStore(path: string, { quick = false }: StoreCheckOptions = {}): StoreReport | undefined {
   if (!isThere(path)) return undefined;
@@ -135,8 +134,6 @@ export function checkStore(path: string, { quick = false }: StoreCheckOptions = 
 
 function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
   const findings = [...structure(db, path, quick)];
-  const version = Number(db.pragma("user_version", { simple: true }));
-  if (findings.length === 0 && version < MIGRATIONS.length) findings.push(older(path, version));
   // What the tables say of each other means nothing once SQLite cannot read them.
   if (findings.length === 0) {
     findings.push(...RULES.flatMap((rule) => broken(db, path, rule)));
@@ -182,16 +179,6 @@ function told(path: string, check: string, words: string, subjects: Iterable<str
 
 function wrongTerms(path: string, words: string): Finding {
   return { check: "store-words", level: "damage", subject: path, message: words, remedy: RESTORE };
-}
-
-function older(path: string, version: number): Finding {
-  return {
-    check: "store-version",
-    level: "warning",
-    subject: path,
-    message: `the store is of version ${version} and was not looked into any further; this program works with ${MIGRATIONS.length}`,
-    remedy: "Start kbsync once, which brings it up to date, and check again.",
-  };
 }
 
 function damaged(path: string, words: string): Finding {

@@ -1,9 +1,9 @@
 import Database from "better-sqlite3";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { makePrivate } from "../../../../lib/private-path.ts";
-import { upgrade, type UpgradeEar, versionOf } from "../../../../lib/upgrade.ts";
+import { refuseUnknownVersion, upgrade, type UpgradeListener } from "../../../../lib/upgrade.ts";
 import { storeFailure } from "./failures.ts";
-import { MIGRATIONS } from "./schema.ts";
+import { SCHEMA } from "./schema.ts";
 
 /** Marks a file as a store of this program (the bytes "kbst"). */
 const APPLICATION_ID = 0x6b627374;
@@ -23,9 +23,9 @@ export type Connection = Database.Database;
 /**
  * Opens the store file for writing, makes it or brings its schema up to date, of which a copy is kept first. Every commit
  * is flushed to disk before it returns (WAL, synchronous FULL). Throws a KbsyncError, and leaves the file as it is, when
- * it is damaged, no store, of a newer version, or there is no room for the copy.
+ * it is damaged, no store, of a version that this program does not know, or there is no room for the copy.
  */
-export function openForWriting(path: string, ear: UpgradeEar = {}): Connection {
+export function openForWriting(path: string, listener: UpgradeListener = {}): Connection {
   return guarded(path, {}, (db) => {
     refuseForeign(db, path);
     makePrivate(path);
@@ -36,7 +36,7 @@ export function openForWriting(path: string, ear: UpgradeEar = {}): Connection {
     db.pragma("secure_delete = ON");
     // Checkpoints are taken between transactions, see writer-worker.ts.
     db.pragma("wal_autocheckpoint = 0");
-    upgrade(db, { file: path, what: "the store", steps: MIGRATIONS, applicationId: APPLICATION_ID, ear });
+    upgrade(db, { file: path, kind: "store", schema: SCHEMA, applicationId: APPLICATION_ID, listener });
     // What a savepoint may have to take back would lie in a temporary file from 64 KB on. On a full disk that cannot be
     // made, and a delete, which has a reserve for its log, would fail. Not for an upgrade, which may sort a whole store.
     db.pragma("temp_store = MEMORY");
@@ -74,11 +74,5 @@ function refuseForeign(db: Connection, path: string): void {
       hint: "Choose another state folder.",
     });
   }
-  const version = versionOf(db);
-  if (version > MIGRATIONS.length) {
-    throw new KbsyncError(
-      `the store file has schema version ${version}, this program knows up to ${MIGRATIONS.length}: ${path}`,
-      { code: "store_newer", subject: path, hint: "A newer kbsync wrote it: use that one." },
-    );
-  }
+  refuseUnknownVersion(db, { file: path, kind: "store", schema: SCHEMA });
 }

@@ -10,7 +10,6 @@ import {
 } from "../../../../../src/kb/store/sqlite/accounts/carried-keys.ts";
 import { openForWriting } from "../../../../../src/kb/store/sqlite/database/connection.ts";
 import { prepareKeyWrites } from "../../../../../src/kb/store/sqlite/accounts/key-rows.ts";
-import { MIGRATIONS } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 import { prepareSmallWrites } from "../../../../../src/kb/store/sqlite/accounts/small-writes.ts";
 import type { KeyRecord } from "../../../../../src/kb/store/records.ts";
 import { Tier } from "../../../../../src/wire/primitives.ts";
@@ -93,18 +92,6 @@ it("takes over revoked keys that the older store does not know, with their accou
   const db = new Database(into);
   expect(db.prepare("SELECT count(*) FROM collection").pluck().get()).toBe(Tier.options.length);
   db.close();
-});
-
-it("reads a store of before keys could be revoked", () => {
-  const old = join(folder, "old.sqlite");
-  const db = new Database(old);
-  db.exec(MIGRATIONS[0] ?? "");
-  db.exec(`INSERT INTO account VALUES ('a', 'local');
-    INSERT INTO api_key VALUES ('${shaOf(0)}', 'a', 'key 0', '["read"]', '${NOW}', '${SOON}')`);
-  db.pragma("application_id = 0x6b627374");
-  db.pragma("user_version = 1");
-  db.close();
-  expect(carryKeys(keysIn(old), storeWith({}))).toEqual({ revoked: 0, endEarlier: 1, narrowed: 0 });
 });
 
 it("says what it cannot read", () => {

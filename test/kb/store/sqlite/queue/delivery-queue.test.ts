@@ -1,12 +1,12 @@
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { prepareDeliveryQueue } from "../../../../../src/kb/store/sqlite/queue/delivery-queue.ts";
-import { MIGRATIONS } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 
 it("an account that lets its own addresses overflow is bounded, and no other account with it", () => {
   const db = new Database(":memory:");
   try {
-    for (const step of MIGRATIONS) db.exec(step);
+    for (const step of SCHEMA.scripts) db.exec(step);
     // What accounts are is not looked at here.
     db.pragma("foreign_keys = OFF");
     db.exec(`
