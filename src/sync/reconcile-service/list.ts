@@ -72,25 +72,34 @@ export interface MissingCheck {
 /**
  * A service that was reset has another id for the collection, and may tell it. One that does not know it any more holds
  * nothing of it. But a 404 may come from a replica, or from a service that starts, and all files would be sent anew: it is
- * believed when it has been said again and again for half a minute, and never of a collection that the service names.
+ * believed when it has been said again and again for half a minute, with no page of a list answered in between, and never
+ * of a collection that the service names.
  */
 export function openMissingCheck(
-  { collections, timing }: Pick<ActionContext, "collections" | "timing">,
+  { collections, remote, timing }: Pick<ActionContext, "collections" | "remote" | "timing">,
   tier: Tier,
   signal: AbortSignal,
 ): MissingCheck {
+  const { missingAgainMs } = timing;
   let answers = 0;
+  /** Answers in a row that nothing contradicts. */
+  let inARow = 0;
+  let pages: number | undefined;
   let isRenewed = false;
   return {
     judge: async (collectionId) => {
+      const pagesNow = remote.listedPages(collectionId);
+      if (pagesNow !== pages) inARow = 0;
+      pages = pagesNow;
       const { id, isNamed } = await collections.renew(tier, signal);
       if (id !== collectionId && !isRenewed) {
         isRenewed = true;
         return "again";
       }
-      const waitMs = timing.missingAgainMs[answers];
+      if (inARow === missingAgainMs.length) return isNamed && id === collectionId ? "denied" : "missing";
+      inARow += 1;
+      const waitMs = missingAgainMs[Math.min(answers, missingAgainMs.length - 1)];
       answers += 1;
-      if (waitMs === undefined) return isNamed && id === collectionId ? "denied" : "missing";
       await sleep(waitMs, undefined, { signal });
       return "again";
     },

@@ -127,6 +127,8 @@ export interface Remote {
     onResource: (resource: ResourceRecord) => void,
     signal: AbortSignal,
   ): Promise<Reply<ListEnd>>;
+  /** How many pages of a collection's lists the service has answered: each proves that the collection exists. */
+  listedPages(collectionId: string): number;
   /**
    * Ids of the collections by tier. `untold`: the service has no such list, as by the bare specification. `unclear`: the
    * answer may be somebody else's, such as a proxy's page with status 200.
@@ -306,6 +308,7 @@ export function openRemote({
     return reply;
   };
 
+  const listedPages = new Map<string, number>();
   let isClockKnown = false;
   const send = async (
     to: { pool: Dispatcher; prefix: string },
@@ -442,6 +445,7 @@ export function openRemote({
           continue;
         }
         if (reply.kind !== "done") return reply;
+        listedPages.set(collectionId, 1 + (listedPages.get(collectionId) ?? 0));
         // The first answer's clock: what was made before the list began is in it.
         clockOffsetMs ??= reply.value.clockOffsetMs;
         if (reply.value.nextCursor === undefined)
@@ -450,6 +454,8 @@ export function openRemote({
       }
       return unexpected(`the list has more than ${LIST_PAGES_MAX} pages`);
     },
+
+    listedPages: (collectionId) => listedPages.get(collectionId) ?? 0,
 
     collections: (signal) =>
       attempt("collections", signal, async () => {

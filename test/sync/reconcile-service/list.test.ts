@@ -28,6 +28,8 @@ interface Service {
   /** Default: the service does not name its collections. */
   readonly isNamed?: boolean;
   readonly isConfigured?: boolean;
+  /** Of each list, how many pages of any list the service has answered by its end. */
+  readonly pages?: readonly number[];
 }
 
 /** Lists a place of such a service: how it ended, what was seen in the last attempt, and which collections were listed. */
@@ -35,7 +37,7 @@ async function list(
   service: Service,
 ): Promise<{ end: ListEnd | undefined; seen: string[]; asked: string[] }> {
   const { ids = [{ id: "c1" }], lists, records = [record()], renewed = "c1" } = service;
-  const { isNamed = false, isConfigured = false } = service;
+  const { isNamed = false, isConfigured = false, pages = [] } = service;
   const asked: string[] = [];
   let questions = 0;
   const context = {
@@ -50,6 +52,7 @@ async function list(
         asked.push(collectionId);
         return await Promise.resolve(lists[Math.min(asked.length, lists.length) - 1]);
       },
+      listedPages: () => pages[asked.length - 1] ?? pages.at(-1) ?? 0,
     },
     random: () => 0,
     timing: { missingAgainMs: [1, 1, 1, 1] },
@@ -102,6 +105,15 @@ describe("a place of the service", () => {
       asked: Array.from({ length: 5 }, () => "c1"),
     });
     expect((await list({ lists: [{ kind: "gone" }], renewed: "c2" })).asked).toHaveLength(6);
+  });
+
+  it("is listed although 404s to its second page are more than are believed in a row", async () => {
+    const gone: Reply<ListEnd> = { kind: "gone" };
+    const lists = [...Array.from({ length: 6 }, () => gone), DONE];
+    expect(await list({ lists, pages: [0, 1, 1, 1, 2, 2] })).toMatchObject({
+      end: { clockOffsetMs: 5 },
+      asked: Array.from({ length: 7 }, () => "c1"),
+    });
   });
 
   it("is listed though 404s came first", async () => {
