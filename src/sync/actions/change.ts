@@ -68,8 +68,10 @@ export async function sendChange(
       case "done": {
         const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
         const { atMs, ...form } = storedOf(reply.value.record, observed);
-        // An earlier update without an answer may have acted after this one: then it is no form of what was sent.
-        const isForm = !isFollowed || row.state !== "unsure";
+        // An earlier update without an answer may have acted after this one: then it is no form of what was sent. The next
+        // audit sends it again.
+        const isEarlier = row.state === "unsure" || form.label === row.label || form.digest === row.digest;
+        const isForm = !isFollowed || !isEarlier;
         const stored = { ...(atMs !== undefined && { atMs }), ...(isForm && form) };
         ledger.note(() => {
           ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored);

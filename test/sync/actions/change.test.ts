@@ -147,9 +147,14 @@ describe("a change that is acknowledged", () => {
 it.each([
   ["is taken for the service's form of what was sent", "agreed", digestOf("older text")],
   ["is no form of what was sent where an update before it may have acted late", "unsure", null],
+  ["is no form of what was sent where it is the text before, of an update that acted late", "agreed", null],
 ] as const)(
   "another text that is found when the service's work on a change is over %s",
-  async (_what, before, stored) => {
+  async (what, before, stored) => {
+    if (what.includes("the text before"))
+      await shop.write(() =>
+        shop.ledger.files.agree(row, "doc", { ...observedAt("a.md"), digest: digestOf("older text") }),
+      );
     const record = { ...RECORD, content: "older text", isDeleted: false, metadata: { status: "chunked" } };
     await change(
       { update: [done({ isUnderWay: true })], read: [{ kind: "done", value: record }] },
