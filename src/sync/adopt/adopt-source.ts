@@ -226,7 +226,7 @@ export async function adoptSource(
     for (const { id } of missing) ledger.files.setState(id, "unsure");
     ledger.drift.setLoss(source.id, undefined);
     // A row whose file could not be read has looked for none of them.
-    const unseenLabels = new Set(unseen.map(({ label }) => label));
+    const unseenLabels = new Set(unseen.flatMap(labelsOf));
     const left = resources.filter(({ label }) => !unseenLabels.has(label));
     const recheck = recheckOf(context, unsearched.sinceMs, found, left);
     const seen = isFirst ? undefined : ledger.drift.recheck(source.id)?.seen;
@@ -363,7 +363,7 @@ async function findCandidates(
         isSound ||
         (isAgain && (!whole || row.state === "agreed")) ||
         (whole && altered.has(row.id) && row.state !== "agreed");
-      if (isKept && labels.has(row.label)) borne.add(row.label);
+      if (isKept && labelsOf(row).some((label) => labels.has(label))) borne.add(row.label);
       if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
       else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
       if (isSound && unowned.length > 0 && hasChanged(entries.get(row.path), ledger.files.get(row.id)))
@@ -403,6 +403,11 @@ async function findCandidates(
     afterId = last.id;
     await nextTurn();
   }
+}
+
+/** The labels of a row's resource, as sent and as the service stores it. */
+function labelsOf({ label, storedLabel }: AcknowledgedFile): readonly string[] {
+  return storedLabel === null ? [label] : [label, storedLabel];
 }
 
 function hasChanged(entry: ScanEntry | undefined, row: KnownFile | undefined): boolean {
