@@ -48,7 +48,7 @@ export interface AnsweringParts {
   readonly allowsHost: (host: string) => boolean;
   /** Whether questions are counted at all. */
   readonly isRated: boolean;
-  /** Hears how each question ended whose answer goes to a webhook. */
+  /** Notified how each question ended whose answer goes to a webhook. */
   readonly onEnded: ((outcome: QuestionOutcome) => void) | undefined;
 }
 

@@ -10,7 +10,7 @@ import type { ServiceState } from "./http/admission.ts";
 /** What taking a document in consists of, as it is measured: `fetch` a link, then the stages of ingest, then the write. */
 export type MeasuredStage = "fetch" | IngestStage | "store";
 
-/** Hears of what the service does, for whoever measures it. Nothing here names an account, an owner or a document. */
+/** Notified of what the service does, for whoever measures it. Nothing here names an account, an owner or a document. */
 export interface ServiceObserver {
   /**
    * A request is over. `operation` is method and path as registered, `other` where there is no such operation; `status`

@@ -60,7 +60,7 @@ export interface ServiceOptions {
   readonly ocr?: OcrOptions;
   readonly limits?: Partial<ServiceLimits>;
   readonly nowMs?: () => number;
-  /** Hears of what the service does. */
+  /** Notified of what the service does. */
   readonly observer?: ServiceObserver;
   /**
    * What `GET /metrics` answers. The route is there only where this machine alone reaches the service, by `host` and by

@@ -12,7 +12,7 @@ import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openAdmission } from "./http/admission.ts";
-import { openAnswerRoom } from "./http/answer-room.ts";
+import { openResponseMemory } from "./http/response-memory.ts";
 import { healthOf } from "./health.ts";
 import type { Health } from "./http/health-route.ts";
 import { openIdempotency } from "./http/idempotency.ts";
@@ -255,7 +255,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       }),
       idempotency: openIdempotency(store, nowMs),
       admission,
-      answerRoom: openAnswerRoom(limits.answerBytes),
+      responseMemory: openResponseMemory(limits.answerBytes),
       urgent: openUrgent(),
       log,
       filesNeedKey: options.filesNeedKey ?? false,

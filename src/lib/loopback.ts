@@ -6,7 +6,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Where something listens, and the address that it gives out where that is another one (a proxy's). */
-export interface ListeningPlace {
+export interface ListenAddress {
   readonly host: string;
   readonly publicUrl?: string | undefined;
 }
@@ -15,7 +15,7 @@ export interface ListeningPlace {
  * Whether others than this machine reach what listens there: by the host, or through a proxy on this machine, of which the
  * address tells that is given out.
  */
-export function isExposed({ host, publicUrl }: ListeningPlace): boolean {
+export function isExposed({ host, publicUrl }: ListenAddress): boolean {
   if (!isLoopback(host)) return true;
   // What is no address at all is refused where it is read, with words of its own.
   const hostname = publicUrl === undefined ? undefined : URL.parse(publicUrl)?.hostname;

@@ -7,7 +7,7 @@ const STORE_RETRY_MS = 5_000;
 export interface QueueWatchOptions {
   /** Begins what is due; never called twice at once. */
   readonly look: () => Promise<void>;
-  /** Hears of failures of the store. */
+  /** Notified of failures of the store. */
   readonly onProblem: (error: unknown) => void;
 }
 

@@ -2,14 +2,14 @@ import { McpServer } from "@modelcontextprotocol/server";
 import type { Caller } from "./caller.ts";
 import { readDocument, ReadInput, ReadOutput } from "./read-tool.ts";
 import { search, SearchInput, SearchOutput } from "./search-tool.ts";
-import { SourcesInput, SourcesOutput, tellSources } from "./sources-tool.ts";
+import { SourcesInput, SourcesOutput, describeSources } from "./sources-tool.ts";
 import { runTool } from "./tool-result.ts";
 
 /** What a server is made with. */
 export interface McpParts {
   readonly caller: Caller;
   readonly version: string;
-  /** Told of failures that nobody expected. */
+  /** Notified of failures that nobody expected. */
   readonly onDefect: (error: unknown) => void;
 }
 
@@ -61,7 +61,7 @@ export function makeMcpServer({ caller, version, onDefect }: McpParts): McpServe
       annotations: { title: "List sources", ...READS },
     },
     (_input, { mcpReq: { signal } }) =>
-      runTool(caller, (reached, files) => tellSources(reached, files, signal), onDefect),
+      runTool(caller, (reached, files) => describeSources(reached, files, signal), onDefect),
   );
   return server;
 }

@@ -24,7 +24,7 @@ export const SourcesOutput = z.object({
 export type SourcesOutput = z.infer<typeof SourcesOutput>;
 
 /** Lists what can be searched, with its counts. */
-export async function tellSources(
+export async function describeSources(
   reached: Reached,
   files: KnownFiles,
   signal: AbortSignal,

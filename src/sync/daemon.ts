@@ -13,7 +13,7 @@ import { openParts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
 import { rulesKeyOf } from "./pass/pass.ts";
-import { openTelling, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
+import { openStatusReporter, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
 import { asideName, copyLedger, setAsideDamaged } from "./ledger/damaged.ts";
@@ -106,9 +106,9 @@ const PATIENCE_MS = 30_000;
 export function openDaemon(options: DaemonOptions): Daemon {
   const parts = openParts(options);
   const { context, ledger, life } = parts;
-  const telling = openTelling(parts, (): DaemonSources => sources);
+  const statusReporter = openStatusReporter(parts, (): DaemonSources => sources);
   const changedSoon = (): void => {
-    telling.persistSoon();
+    statusReporter.persistSoon();
     notices?.changed();
     life.changed();
     options.onChange?.();
@@ -129,11 +129,11 @@ export function openDaemon(options: DaemonOptions): Daemon {
   const close = async (): Promise<void> => {
     closing ??= (async () => {
       life.end();
-      telling.stop();
+      statusReporter.stop();
       const stopped = sources.stop();
       await parts.close([stopped, ...[...sources.watches.values()].map((watch) => watch.close())], () => {
-        telling.persist();
-        telling.status();
+        statusReporter.persist();
+        statusReporter.status();
       });
     })();
     await closing;
@@ -155,14 +155,14 @@ export function openDaemon(options: DaemonOptions): Daemon {
   };
 
   const daemon: Daemon = {
-    status: () => telling.status(),
+    status: () => statusReporter.status(),
     figures: () => {
       const sinceMs = parts.read(
         () => earliest(...sources.all().map((source) => source.oldestWaitingMs())),
         undefined,
       );
       return {
-        status: telling.status(),
+        status: statusReporter.status(),
         oldestWaitingSeconds: sinceMs === undefined ? 0 : Math.max(0, (context.now() - sinceMs) / 1000),
         concurrency: parts.pacer.width(),
         planned:

@@ -4,7 +4,7 @@ import { openDatagrams, type SendDatagram } from "./datagram.ts";
 /** What a service manager is told, as sd_notify(3) defines it. Each call is one message. */
 export interface Notifier {
   /** Whether anybody listens. Without a listener every other call does nothing. */
-  readonly isHeard: boolean;
+  readonly hasListener: boolean;
   /** How often a sign of life is expected, in milliseconds; undefined: never. */
   readonly watchdogMs: number | undefined;
   ready(): void;
@@ -25,9 +25,9 @@ export interface NotifierOptions {
   readonly pid: number;
   /** CLOCK_MONOTONIC in microseconds. */
   readonly monotonicUs: () => bigint;
-  /** Told once, why nothing is told to anybody. */
+  /** Reported once, why nothing is told to anybody. */
   readonly onSilent: (reason: string) => void;
-  /** Told once, when a message is refused. */
+  /** Reported once, when a message is refused. */
   readonly onProblem: (error: unknown) => void;
   /** Default: through the C library. */
   readonly open?: () => SendDatagram;
@@ -38,7 +38,7 @@ const WAITING_MAX = 8;
 /** Longest status line: what fits a terminal's line twice is cut by nobody, and a message stays small. */
 const STATUS_CHARS_MAX = 400;
 
-const SILENT = { isHeard: false, watchdogMs: undefined } as const;
+const SILENT = { hasListener: false, watchdogMs: undefined } as const;
 
 /**
  * Opens the way to the service manager that `NOTIFY_SOCKET` names. Where there is none, or the package for it is missing,
@@ -78,28 +78,28 @@ export function openNotifier(options: NotifierOptions): Notifier {
     while (waiting[0] !== undefined && attempt(waiting[0])) waiting.shift();
   };
   /** In their order: a READY before the RELOADING that it ends would leave the manager waiting for ever. */
-  const tell = (text: string): void => {
+  const enqueue = (text: string): void => {
     waiting = [...waiting, text].slice(-WAITING_MAX);
     retry();
   };
   /** What comes again by itself need not wait. */
-  const tellNow = (text: string): boolean => {
+  const sendNow = (text: string): boolean => {
     retry();
     return waiting.length === 0 && attempt(text);
   };
 
   return {
-    isHeard: true,
+    hasListener: true,
     watchdogMs: watchdogMs(env, options.pid),
-    ready: () => tell("READY=1"),
-    reloading: () => tell(`RELOADING=1\nMONOTONIC_USEC=${options.monotonicUs()}`),
-    stopping: () => tell("STOPPING=1"),
+    ready: () => enqueue("READY=1"),
+    reloading: () => enqueue(`RELOADING=1\nMONOTONIC_USEC=${options.monotonicUs()}`),
+    stopping: () => enqueue("STOPPING=1"),
     status: (words) => {
       const line = oneLine(words);
-      if (line !== said && tellNow(`STATUS=${line}`)) said = line;
+      if (line !== said && sendNow(`STATUS=${line}`)) said = line;
     },
-    alive: () => void tellNow("WATCHDOG=1"),
-    extend: (ms) => void tellNow(`EXTEND_TIMEOUT_USEC=${Math.round(ms * 1000)}`),
+    alive: () => void sendNow("WATCHDOG=1"),
+    extend: (ms) => void sendNow(`EXTEND_TIMEOUT_USEC=${Math.round(ms * 1000)}`),
     retry,
   };
 }

@@ -80,7 +80,7 @@ export interface FakeOptions {
   readonly normalise?: (field: "title" | "description" | "content", text: string) => string;
   /** The service's clock minus ours, in its timestamps and Date headers. Default: 0. */
   readonly skewMs?: number;
-  /** Told of each resource that was made, changed or deleted, as it then is. */
+  /** Notified of each resource that was made, changed or deleted, as it then is. */
   readonly onWrite?: (resource: Readonly<FakeResource>) => void;
   /** What a list shows in place of all resources. Default: these. */
   readonly listed?: () => readonly FakeResource[];

@@ -114,7 +114,7 @@ describe("without a service manager nothing is told", () => {
     notifier.extend(1);
     notifier.stopping();
     notifier.retry();
-    expect(notifier.isHeard).toBe(false);
+    expect(notifier.hasListener).toBe(false);
     expect(notifier.watchdogMs).toBeUndefined();
     expect(silences).toEqual([reason]);
     expect(problems).toEqual([]);

@@ -11,7 +11,7 @@ const EVENT_CHARS_MAX = 16 * 1024 * 1024;
 
 /**
  * Reads the answer to a question, whether it comes in pieces or, from a service that knows no streams, as a whole;
- * `show` hears each piece. Throws `service_refused` with the service's words, also where it breaks off.
+ * `show` receives each piece. Throws `service_refused` with the service's words, also where it breaks off.
  */
 export async function readChatAnswer(
   { headers, body }: Pick<Dispatcher.ResponseData, "headers" | "body">,

@@ -32,7 +32,7 @@ export function syncedSources(
   }
   if (folder === undefined) {
     const config = loadSources(context, undefined, options);
-    tellOthers(context, command, config);
+    nameOtherSources(context, command, config);
     return config;
   }
   const config = loadConfig(configRequest(context, options));
@@ -43,7 +43,7 @@ export function syncedSources(
 }
 
 /** Says on standard error which folders this state folder knows that the configuration does not name. */
-export function tellOthers(context: Context, command: string, { sources, stateDir }: Config): void {
+export function nameOtherSources(context: Context, command: string, { sources, stateDir }: Config): void {
   const used = sources.map(({ absolutePath }) => absolutePath);
   const others = ledgerFolders(stateDir).filter((path) => !used.includes(path));
   const [first] = others;

@@ -7,8 +7,8 @@ import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
 import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, troubleLines } from "./follow.ts";
 import { openLog } from "../output/log.ts";
-import { tellOthers } from "./named-sources.ts";
-import { tellOutages } from "../output/outage.ts";
+import { nameOtherSources } from "./named-sources.ts";
+import { reportOutages } from "../output/outage.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
 import { startProgress } from "../output/progress.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
@@ -41,7 +41,8 @@ export function addSync(program: Command, context: Context): void {
 
 async function sync(context: Context, dir: string | undefined, options: SyncOptions): Promise<void> {
   const config = loadSources(context, dir, options, hadSources);
-  if (dir === undefined) tellOthers(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
+  if (dir === undefined)
+    nameOtherSources(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log);
@@ -83,7 +84,7 @@ function hadSources({ file, stateDir }: Config): boolean {
 }
 
 async function pass(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
-  const stopTelling = tellOutages(context, () => daemon.status().service);
+  const stopTelling = reportOutages(context, () => daemon.status().service);
   try {
     return await passWithProgress(context, daemon, options);
   } finally {

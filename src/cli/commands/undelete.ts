@@ -2,7 +2,7 @@ import { relative, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { type KeptText, listKept, type PutBack, undelete } from "../../sync/trash/undelete.ts";
+import { type TrashedText, listTrashed, type PutBack, undelete } from "../../sync/trash/undelete.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
@@ -38,7 +38,7 @@ async function run(context: Context, path: string | undefined, options: Undelete
     context.stdout.write(options.json === true ? `${JSON.stringify(value, undefined, 2)}\n` : text);
   };
   if (options.list === true) {
-    const kept = listKept(stateDir, target);
+    const kept = listTrashed(stateDir, target);
     print({ kept }, listText(kept, context.cwd));
     return;
   }
@@ -54,7 +54,7 @@ async function run(context: Context, path: string | undefined, options: Undelete
 }
 
 /** A line a text, newest first. */
-function listText(kept: readonly KeptText[], cwd: string): string {
+function listText(kept: readonly TrashedText[], cwd: string): string {
   if (kept.length === 0) return "nothing is kept\n";
   return kept
     .map(
@@ -78,7 +78,7 @@ function resultText(results: readonly PutBack[], cwd: string): string {
 }
 
 /** What is not as it was. */
-function noteOf({ isExact, kind }: KeptText): string {
+function noteOf({ isExact, kind }: TrashedText): string {
   if (isExact) return "";
   if (kind === "link") return "  (a shortcut made anew of its address)";
   return "  (its text as UTF-8, as the service had it: not the bytes of the deleted file)";

@@ -11,7 +11,7 @@ const TELL_AFTER_MS = 1000;
  * Tells on standard error, once for each time, that the service does not answer and how long it is tried again; until
  * the function that it returns is called.
  */
-export function tellOutages(context: Context, state: () => PaceState): () => void {
+export function reportOutages(context: Context, state: () => PaceState): () => void {
   let sinceMs: number | undefined;
   let told = false;
   const timer = setInterval(() => {

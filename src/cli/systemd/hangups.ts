@@ -16,12 +16,12 @@ export function openHangups(source: SignalSource): Hangups {
   let listener: (() => void) | undefined;
   let isHeld = false;
   let isKept = false;
-  const hear = (): void => {
+  const onHangup = (): void => {
     if (listener === undefined) isKept = true;
     else listener();
   };
   const hold = (): void => {
-    if (!isHeld) source.on("SIGHUP", hear);
+    if (!isHeld) source.on("SIGHUP", onHangup);
     isHeld = true;
   };
   return {

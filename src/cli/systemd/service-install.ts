@@ -67,19 +67,19 @@ export async function installUnit(context: Context, options: InstallOptions): Pr
   const systemctl = await managerOf(options);
   // A program that cannot tell READY would be waited for in vain.
   openDatagrams();
-  const tell = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
-  if (installed?.text === plan.text) tell("unchanged", file);
+  const printUnit = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
+  if (installed?.text === plan.text) printUnit("unchanged", file);
   else {
     writeUnit(file, plan.text);
-    tell(installed === undefined ? "wrote" : "rewrote", file);
+    printUnit(installed === undefined ? "wrote" : "rewrote", file);
   }
-  for (const [name, words] of plan.facts) tell(name, words);
-  for (const warning of plan.warnings) tell("warning", warning);
+  for (const [name, words] of plan.facts) printUnit(name, words);
+  for (const warning of plan.warnings) printUnit("warning", warning);
   await must(systemctl, "daemon-reload");
   await must(systemctl, "enable", "--quiet", plan.unit);
-  tell("enabled", options.user === true ? "starts when you log in" : "starts with the machine");
-  if (options.start) await startUnit(systemctl, plan, options, tell);
-  else tell("start it", unitCommands(plan, options).restart);
+  printUnit("enabled", options.user === true ? "starts when you log in" : "starts with the machine");
+  if (options.start) await startUnit(systemctl, plan, options, printUnit);
+  else printUnit("start it", unitCommands(plan, options).restart);
 }
 
 /** Stops the unit and removes its file. Its data stays. Throws `unit_missing`, `unit_foreign`, `no_systemd`, `not_permitted`. */
@@ -94,20 +94,20 @@ export async function uninstallUnit(context: Context, options: UnitRequest): Pro
     });
   }
   const systemctl = await managerOf(options);
-  const tell = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
+  const printUnit = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
   await must(systemctl, "disable", "--quiet", "--now", place.unit);
-  tell("stopped", place.unit);
+  printUnit("stopped", place.unit);
   const others = await otherInstances(systemctl, place);
   if (others.length === 0) {
     rmSync(place.file);
-    tell("removed", place.file);
-  } else tell("kept", `${place.file}, for ${others.join(", ")}`);
+    printUnit("removed", place.file);
+  } else printUnit("kept", `${place.file}, for ${others.join(", ")}`);
   await must(systemctl, "daemon-reload");
   // What is left of a failure would be news of a unit that is no more. One that never failed is not known: no matter.
   await systemctl("reset-failed", place.unit);
   // A template's file is of many folders, each with data of its own.
   const data = options.dir === undefined ? installed.origin.data : place.stateDir;
-  tell("data", `stays in ${data}: ledger, key and knowledge base. Another install goes on with it.`);
+  printUnit("data", `stays in ${data}: ledger, key and knowledge base. Another install goes on with it.`);
 }
 
 /** The service manager, which must be there. Throws `no_systemd`, `not_permitted`. */
@@ -148,7 +148,7 @@ async function startUnit(
   systemctl: Systemctl,
   plan: UnitPlan,
   request: UnitRequest,
-  tell: (name: string, words: string) => void,
+  printUnit: (name: string, words: string) => void,
 ): Promise<void> {
   const { unit } = plan;
   const commands = unitCommands(plan, request);
@@ -162,9 +162,10 @@ async function startUnit(
       hint: `\`${commands.journal}\` tells why. The unit stays installed.`,
     });
   }
-  tell(wasRunning ? "restarted" : "started", StatusText);
-  tell("ask it", commands.status);
-  if (request.user === true) tell("note", "`loginctl enable-linger` lets it run while you are logged out");
+  printUnit(wasRunning ? "restarted" : "started", StatusText);
+  printUnit("ask it", commands.status);
+  if (request.user === true)
+    printUnit("note", "`loginctl enable-linger` lets it run while you are logged out");
 }
 
 /** Runs what must go well. Throws `unit_failed`. */

@@ -37,7 +37,7 @@ export interface UnitStatus {
 }
 
 /** `kbsync service status`. Exit code 0 when it runs, 3 when it does not. Throws `no_systemd`. */
-export async function tellUnit(context: Context, options: UnitStatusOptions): Promise<void> {
+export async function reportUnit(context: Context, options: UnitStatusOptions): Promise<void> {
   const place = unitPlace(context, options);
   const systemctl = await reachManager(options);
   const now = statusOf(await unitProperties(systemctl, place.unit), {

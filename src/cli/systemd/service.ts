@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Context } from "../output/context.ts";
 import { type InstallOptions, installUnit, uninstallUnit } from "./service-install.ts";
-import { tellUnit, type UnitStatusOptions } from "./service-status.ts";
+import { reportUnit, type UnitStatusOptions } from "./service-status.ts";
 import type { UnitRequest } from "./unit-checks.ts";
 
 /** `kbsync service`: the program as a unit of systemd. */
@@ -36,7 +36,7 @@ export function addService(program: Command, context: Context): void {
     .option("--user", "of your own service manager")
     .option("--json", "print it as JSON")
     .action(async (dir: string | undefined, options: UnitStatusOptions) =>
-      tellUnit(context, ofFolder(dir, options)),
+      reportUnit(context, ofFolder(dir, options)),
     );
 }
 

@@ -67,7 +67,7 @@ export interface SupervisorOptions {
 export function openSupervisor(options: SupervisorOptions): Supervisor {
   const { log, signal, nowMs = () => performance.now() } = options;
   const notifier = options.notifier ?? managersEar(options);
-  if (!notifier.isHeard) return NOBODY;
+  if (!notifier.hasListener) return NOBODY;
   const stallMs = Math.max(STALL_MS, 2 * options.requestTimeoutMs);
   const hearts = new Map<string, Heart>();
   const stalled = new Set<string>();
@@ -83,13 +83,13 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   let statusTimer: NodeJS.Timeout | undefined;
   let readyTimer: NodeJS.Timeout | undefined;
 
-  const tellStatus = (): void => {
+  const reportStatus = (): void => {
     statusTimer = undefined;
     if (watched === undefined || isClosed) return;
     notifier.status(refusal === undefined ? watched.words() : `${refusal}; ${watched.words()}`);
   };
   const changed = (): void => {
-    if (!isClosed) statusTimer ??= setTimeout(tellStatus, STATUS_EVERY_MS).unref();
+    if (!isClosed) statusTimer ??= setTimeout(reportStatus, STATUS_EVERY_MS).unref();
   };
   const becomeReady = (): void => {
     if (isStopping) return;
@@ -97,7 +97,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     clearInterval(readyTimer);
     readyTimer = undefined;
     clearTimeout(statusTimer);
-    tellStatus();
+    reportStatus();
     notifier.ready();
   };
   const lookReady = (): void => {

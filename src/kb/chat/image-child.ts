@@ -1,6 +1,6 @@
 import { constants, setPriority } from "node:os";
 import sharp from "sharp";
-import { answerRequests, CappedRefusal, tellsOfMemory } from "../../lib/capped/child.ts";
+import { answerRequests, CappedRefusal, isOutOfMemory } from "../../lib/capped/child.ts";
 import { messageOf } from "../../lib/failure.ts";
 import { openPicture, pictureInput } from "../ingest/extract/ocr-picture.ts";
 
@@ -68,7 +68,7 @@ async function render({ path, mediaType, pixelsMax }: ImageRequest): Promise<Ren
     const bytes = await upright.clone().png().toBuffer();
     return bytes.length > PNG_BYTES_MAX ? await asJpeg() : { mediaType: "image/png", bytes };
   } catch (error) {
-    if (tellsOfMemory(messageOf(error))) throw error;
+    if (isOutOfMemory(messageOf(error))) throw error;
     throw new CappedRefusal<ImageFailure>("damaged_image", messageOf(error));
   }
 }
@@ -76,5 +76,5 @@ async function render({ path, mediaType, pixelsMax }: ImageRequest): Promise<Ren
 function codeFor(error: unknown): ImageFailure {
   // Thrown here and in openPicture alone, with these codes.
   if (error instanceof CappedRefusal) return error.code as ImageFailure;
-  return tellsOfMemory(messageOf(error)) ? "memory" : "damaged_image";
+  return isOutOfMemory(messageOf(error)) ? "memory" : "damaged_image";
 }

@@ -58,11 +58,11 @@ export interface QuestionFigures extends ChatJobFigures {
 export interface ChatJobParts {
   readonly kb: KnowledgeBase;
   readonly chat: Pick<Chat, "recall" | "run">;
-  /** Hears how each job ended; `code` is that of a failure. */
+  /** Notified how each job ended; `code` is that of a failure. */
   readonly onEnded: (job: ChatJob, code: string | undefined) => void;
-  /** Hears when questions begin to wait for room on the disk. */
+  /** Notified when questions begin to wait for room on the disk. */
   readonly onFull: (error: unknown) => void;
-  /** Hears of failures that are not a request's own. */
+  /** Notified of failures that are not a request's own. */
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -269,7 +269,7 @@ function deliver(
   };
 }
 
-/** The same store; `wake` hears of every request put in. */
+/** The same store; `wake` is notified of every request put in. */
 export function noticeChatJobs(store: Store, wake: () => void): Store {
   return {
     ...store,

@@ -30,7 +30,7 @@ export interface TurnParts extends ImageParts {
   readonly imageDays: number;
   /** Room for the bytes of the images that models are shown. */
   readonly showing: Gate;
-  /** Hears of what went wrong behind an answer that was stored and is given all the same. */
+  /** Notified of what went wrong behind an answer that was stored and is given all the same. */
   readonly onProblem: (error: unknown) => void;
 }
 

@@ -11,9 +11,9 @@ import type { Asked } from "../resources/asked.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import { asyncPreference } from "./conditions.ts";
-import { isIdempotencyKey, readKept } from "./idempotency.ts";
+import { isIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
 import type { JsonReader } from "./json-reader.ts";
-import { hasLeft } from "./leaving.ts";
+import { hasLeft } from "./disconnect.ts";
 import { linesOf, type Line } from "./lines.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -291,7 +291,7 @@ async function once(
     { accountId, key, sha256 },
     () => create({ request: { key, bodySha256: sha256 } }),
     async (noted) => {
-      const kept = readKept(noted);
+      const kept = readStoredAnswer(noted);
       const resource =
         kept.kind === "resource"
           ? kept.resource

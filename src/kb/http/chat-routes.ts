@@ -3,12 +3,12 @@ import { ChatAccepted, ChatAnswer, ChatBody, ChatDelta } from "../../wire/chat.t
 import { Refused } from "../../wire/answers.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import type { Chat } from "../chat/chat.ts";
-import type { KeptAnswer } from "../store/request-note.ts";
+import type { StoredAnswer } from "../store/request-note.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import { openEventStream } from "./event-stream.ts";
-import { readIdempotencyKey, readKept } from "./idempotency.ts";
+import { readIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
 import type { SentAnswer } from "./idempotency.ts";
-import { leavingSignal } from "./leaving.ts";
+import { disconnectSignal } from "./disconnect.ts";
 import { callerOf, requestSha256, requireKey, routeConfig, send, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
@@ -44,7 +44,7 @@ export function addChatRoutes(server: FastifyInstance, parts: HttpParts, chat: C
       const body = readBody(ChatBody, request.body);
       const target = chat.targetOf(body);
       if (target !== undefined) return send(reply, await accept(parts, chat, request, body, target));
-      const signal = leavingSignal(request, reply);
+      const signal = disconnectSignal(request, reply);
       if (body.stream) return stream(parts, chat, accountId, body, signal, reply);
       const response = await chat.complete(accountId, body, { signal });
       const answer: ChatAnswer = { success: true, response };
@@ -75,8 +75,8 @@ async function accept(
     const asked = { request: { key, bodySha256: sha256 } };
     return answerOf((await chat.accept(accountId, body, asked)).messageId);
   };
-  const again = async (noted: KeptAnswer): Promise<SentAnswer> => {
-    const kept = readKept(noted);
+  const again = async (noted: StoredAnswer): Promise<SentAnswer> => {
+    const kept = readStoredAnswer(noted);
     if (kept.kind !== "question") throw new Error("a question was noted as something else");
     // The same request: its target has the same secrets.
     return answerOf(kept.messageId);

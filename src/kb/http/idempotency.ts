@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { openTurns } from "../../lib/turns.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { KeptAnswer } from "../store/request-note.ts";
+import type { StoredAnswer } from "../store/request-note.ts";
 import type { Store } from "../store/store.ts";
 import type { Resource, StoredFile } from "../store/records.ts";
 
@@ -29,7 +29,7 @@ export interface Idempotency {
   once<T>(
     request: { readonly accountId: string; readonly key: string; readonly sha256: string },
     work: () => Promise<T>,
-    again: (kept: KeptAnswer) => Promise<T>,
+    again: (kept: StoredAnswer) => Promise<T>,
   ): Promise<T>;
 }
 
@@ -73,7 +73,7 @@ export type Kept =
 const OLD_REFERENCE = "resource ";
 
 /** Reads a note, those of earlier versions as well. */
-export function readKept({ body }: KeptAnswer): Kept {
+export function readStoredAnswer({ body }: StoredAnswer): Kept {
   if (body.startsWith(OLD_REFERENCE))
     return { kind: "reference", resourceId: body.slice(OLD_REFERENCE.length) };
   // Written by the store, with one of these fields or, by earlier versions, as an answer.

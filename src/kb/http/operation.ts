@@ -12,10 +12,10 @@ import type { z } from "zod";
 import { IDEMPOTENCY_HEADER, KEY_HEADER } from "../../wire/routes.ts";
 import type { Asked } from "../resources/asked.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
-import type { KeptAnswer } from "../store/request-note.ts";
+import type { StoredAnswer } from "../store/request-note.ts";
 import type { KeyRecord, KeyScope } from "../store/records.ts";
 import type { Admission, RequestKind } from "./admission.ts";
-import type { AnswerRoom, AnswerShare } from "./answer-room.ts";
+import type { ResponseMemory, ResponseShare } from "./response-memory.ts";
 import { isKnown } from "./conditions.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import type { Idempotency, SentAnswer } from "./idempotency.ts";
@@ -29,7 +29,7 @@ export interface HttpParts {
   readonly keyring: Keyring;
   readonly idempotency: Idempotency;
   readonly admission: Admission;
-  readonly answerRoom: AnswerRoom;
+  readonly responseMemory: ResponseMemory;
   readonly urgent: Urgent;
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
@@ -42,7 +42,7 @@ export interface HttpParts {
   readonly bulkMs: number;
   /** How long an answer may wait for its client to read on. */
   readonly answerIdleMs: number;
-  /** Hears of each request that is over; see `ServiceObserver`. */
+  /** Notified of each request that is over; see `ServiceObserver`. */
   readonly onAnswered?: (operation: string, status: number | undefined, seconds: number) => void;
 }
 
@@ -105,13 +105,13 @@ export interface Operation<A extends RouteDoc["answers"] = RouteDoc["answers"]> 
    * Makes `Idempotency-Key` honoured: answers once more from what was noted. Needs a JSON body, and that `handle` gives
    * the request it gets to the write it makes.
    */
-  again?(accountId: string, kept: KeptAnswer, share: AnswerShare): Promise<DeclaredAnswer<A>>;
+  again?(accountId: string, kept: StoredAnswer, share: ResponseShare): Promise<DeclaredAnswer<A>>;
   /** `share`: where a long text of a stream is counted; a body is counted by itself. */
   handle(
     request: FastifyRequest,
     accountId: string,
     asked: Asked,
-    share: AnswerShare,
+    share: ResponseShare,
   ): Promise<DeclaredAnswer<A>>;
 }
 
@@ -146,7 +146,7 @@ export function addOperation<const A extends RouteDoc["answers"]>(
         operation.again === undefined ? undefined : readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
       if (key === undefined) return send(reply, await handle({}));
       const sha256 = requestSha256(request);
-      const again = async (kept: KeptAnswer): Promise<SentAnswer> => {
+      const again = async (kept: StoredAnswer): Promise<SentAnswer> => {
         if (operation.again === undefined) throw new Error("the operation cannot answer again");
         return sentAnswer(request, await operation.again(accountId, kept, share));
       };
@@ -162,8 +162,8 @@ export function requestSha256({ method, url, bodySha256 }: FastifyRequest): stri
 }
 
 /** A share of the room for answers, until the answer is over. */
-function openShare({ answerRoom }: HttpParts, accountId: string, { raw }: FastifyReply): AnswerShare {
-  const share = answerRoom.open(accountId);
+function openShare({ responseMemory }: HttpParts, accountId: string, { raw }: FastifyReply): ResponseShare {
+  const share = responseMemory.open(accountId);
   raw.once("close", () => share.release());
   // Gone while the request was read and checked: that event has been.
   if (raw.destroyed) share.release();

@@ -16,11 +16,11 @@ import { isQuickCreate, isQuickUpdate } from "../resources/quick.ts";
 import { readAnyResource, readChunks, readCollections, readOwners, readResource } from "../resources/read.ts";
 import { createdRecord, deletedRecord, liveRecord, queuedRecord, wholeRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
-import type { KeptAnswer } from "../store/request-note.ts";
+import type { StoredAnswer } from "../store/request-note.ts";
 import type { Resource } from "../store/records.ts";
-import type { AnswerShare } from "./answer-room.ts";
+import type { ResponseShare } from "./response-memory.ts";
 import { asyncPreference, etagOf, preconditionOf } from "./conditions.ts";
-import { readKept } from "./idempotency.ts";
+import { readStoredAnswer } from "./idempotency.ts";
 import { chunksText, listText, oneText, PART_CHARS } from "./list-text.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -52,7 +52,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
   const record = <T extends LiveResource | DeletedResource>(
     message: string,
     resource: Resource,
-    share: AnswerShare,
+    share: ResponseShare,
     recordOf: (resource: Resource) => T,
   ) => {
     share.keep(textBytes(resource));
@@ -62,15 +62,15 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     const before = await kb.store.resource({ accountId, id });
     return before !== undefined && isQuickUpdate(before, body);
   };
-  const updated = (resource: Resource, share: AnswerShare) => record(UPDATED, resource, share, liveRecord);
+  const updated = (resource: Resource, share: ResponseShare) => record(UPDATED, resource, share, liveRecord);
   /** The answer of the work where it is done by now; else the one before it, which also tells of work that failed. */
   const later = <T>(resource: Resource, done: (resource: Resource) => T) =>
     resource.status === "chunked" ? done(resource) : queued(resource);
   /** The answer that came before, by its status. */
   const again =
-    <T>(done: (resource: Resource, share: AnswerShare) => T) =>
-    async (accountId: string, noted: KeptAnswer, share: AnswerShare) => {
-      const kept = readKept(noted);
+    <T>(done: (resource: Resource, share: ResponseShare) => T) =>
+    async (accountId: string, noted: StoredAnswer, share: ResponseShare) => {
+      const kept = readStoredAnswer(noted);
       if (kept.kind === "answer") return { status: noted.status, stream: streamOf([kept.body]) };
       if (kept.kind === "file" || kept.kind === "question")
         throw new Error("a resource was noted as something else");
@@ -196,7 +196,7 @@ function preconditioned(headers: IncomingHttpHeaders): Asked {
 }
 
 /** A change is refused before it is made where its answer has no room. */
-function roomFor(share: AnswerShare): Asked {
+function roomFor(share: ResponseShare): Asked {
   return { makeRoom: (before) => share.take(textBytes(before)) };
 }
 

@@ -25,7 +25,7 @@ import { openJsonReader } from "./json-reader.ts";
 import type { JsonReader } from "./json-reader.ts";
 import { addMonitoringRoutes, isMonitoring } from "./monitoring-routes.ts";
 import type { MetricsText } from "./monitoring-routes.ts";
-import { hasLeft } from "./leaving.ts";
+import { hasLeft } from "./disconnect.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Admitted } from "./admission.ts";
-import { CLIENT_GONE } from "./leaving.ts";
+import { CLIENT_GONE } from "./disconnect.ts";
 
 /** A request that was let in, until its connection is done with it and nothing works on it. */
 export interface UnderWay extends Pick<Admitted, "hold" | "release"> {

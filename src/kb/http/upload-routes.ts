@@ -12,9 +12,9 @@ import type { Asked } from "../resources/asked.ts";
 import type { Received } from "../uploads/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, keepUpload, placeUpload, receiveUpload } from "../resources/upload.ts";
-import type { KeptAnswer } from "../store/request-note.ts";
+import type { StoredAnswer } from "../store/request-note.ts";
 import type { KeyScope, StoredFile } from "../store/records.ts";
-import { readIdempotencyKey, readKept } from "./idempotency.ts";
+import { readIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
 import type { SentAnswer } from "./idempotency.ts";
 import { callerOf, requireKey, routeConfig, send } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -124,8 +124,8 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
       const said = Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`;
       const sha256 = hash("sha256", `${upload.url} ${received.sha256} ${name} ${type}${said}`, "hex");
       const work = () => keep({ request: { key, bodySha256: sha256 } });
-      const again = async (noted: KeptAnswer): Promise<SentAnswer> => {
-        const kept = readKept(noted);
+      const again = async (noted: StoredAnswer): Promise<SentAnswer> => {
+        const kept = readStoredAnswer(noted);
         if (kept.kind === "answer") return { status: noted.status, body: kept.body };
         if (kept.kind === "file") {
           await placeUpload(kb, kept.file);

@@ -5,7 +5,7 @@ import type { Store } from "../store/store.ts";
 import type { Chunking, RowContext } from "../store/records.ts";
 import { CLOSE_WAIT_MS } from "./model.ts";
 import { giveSentences } from "./sentence-vectors.ts";
-import { openStubbornTexts } from "./stubborn-texts.ts";
+import { openEmbeddingFailures } from "./embedding-failures.ts";
 
 /** Tiers whose chunks have vectors. */
 const TIERS: readonly Tier[] = ["moderate", "high_accuracy"];
@@ -46,11 +46,11 @@ export interface BackfillParts {
     | "putSentences"
   >;
   readonly model: () => Promise<Embedder | undefined>;
-  /** Hears of each run that did something or failed. */
+  /** Notified of each run that did something or failed. */
   readonly report: (report: BackfillReport) => void;
-  /** Hears that the model serves where another one did. */
+  /** Notified that the model serves where another one did. */
   readonly onChangedOver?: () => void;
-  /** Hears after each run how many chunks the model cannot embed, though it works. */
+  /** Notified after each run how many chunks the model cannot embed, though it works. */
   readonly onLeft?: (chunks: number) => void;
   /** Default one minute. */
   readonly retryAfterMs?: number;
@@ -64,7 +64,7 @@ export function openBackfill(parts: BackfillParts): Backfill {
   let again = false;
   // Also at the start: a process that was killed may have left some.
   let retiring = true;
-  const stubborn = openStubbornTexts();
+  const failures = openEmbeddingFailures();
   /** Chunks whose sentences the model fails on: until the process ends. */
   const leftSentences = new Set<number>();
   let retry: NodeJS.Timeout | undefined;
@@ -74,13 +74,13 @@ export function openBackfill(parts: BackfillParts): Backfill {
     retry = setTimeout(wake, retryAfterMs ?? RETRY_AFTER_MS).unref();
   };
   const give = async (embedder: Embedder, chunks: readonly RowContext[]): Promise<number> => {
-    const vectors = await stubborn.embed(embedder, chunks, stop.signal);
+    const vectors = await failures.embed(embedder, chunks, stop.signal);
     await store.putVectors(embedder.fingerprint, vectors);
     return vectors.length;
   };
   /** Lets the model serve where it has all vectors. Those of the one before go later: searches under way use them. */
   const changeOver = async ({ fingerprint }: Embedder): Promise<void> => {
-    const changed = await store.serveComplete(fingerprint, TIERS, stubborn.left());
+    const changed = await store.serveComplete(fingerprint, TIERS, failures.left());
     if (changed === 0) return;
     onChangedOver?.();
     wakeLater();
@@ -109,8 +109,8 @@ export function openBackfill(parts: BackfillParts): Backfill {
         const last = page.at(-1);
         if (last === undefined) break;
         after = last.row;
-        suspects.push(...page.filter(({ row }) => stubborn.isSuspected(row) && !stubborn.isLeft(row)));
-        const plain = page.filter(({ row }) => !stubborn.isSuspected(row));
+        suspects.push(...page.filter(({ row }) => failures.isSuspected(row) && !failures.isLeft(row)));
+        const plain = page.filter(({ row }) => !failures.isSuspected(row));
         for (let at = 0; at < plain.length; at += BATCH)
           chunks += await give(embedder, plain.slice(at, at + BATCH));
         // Each look walks over what is there already: with doubling distances all of them together walk over it twice.
@@ -119,15 +119,15 @@ export function openBackfill(parts: BackfillParts): Backfill {
       stop.signal.throwIfAborted();
       for (const suspect of suspects) {
         stop.signal.throwIfAborted();
-        const vector = await stubborn.embedAlone(embedder, suspect);
+        const vector = await failures.embedAlone(embedder, suspect);
         if (vector !== undefined) await store.putVectors(embedder.fingerprint, [vector]);
         if (vector !== undefined) chunks++;
       }
-      if (suspects.some(({ row }) => stubborn.isSuspected(row) && !stubborn.isLeft(row))) wakeLater();
+      if (suspects.some(({ row }) => failures.isSuspected(row) && !failures.isLeft(row))) wakeLater();
       await changeOver(embedder);
       // After the vectors of all chunks: these find, those of the sentences only put in order.
       chunks += await giveSentences(store, embedder, stop.signal, leftSentences);
-      onLeft?.(new Set([...stubborn.left(), ...leftSentences]).size);
+      onLeft?.(new Set([...failures.left(), ...leftSentences]).size);
       if (chunks > 0) report({ chunks });
     } catch (error) {
       if (stop.signal.aborted) return;
@@ -161,7 +161,7 @@ export function openBackfill(parts: BackfillParts): Backfill {
 }
 
 /**
- * The same store; `wake` hears of every resource committed without the vectors its tier has. `isChanging` tells whether
+ * The same store; `wake` is notified of every resource committed without the vectors its tier has. `isChanging` tells whether
  * an earlier model serves.
  */
 export function noticeMissingVectors(

@@ -92,7 +92,7 @@ export interface IngestParts {
   readonly busy: () => Error;
   /** Picks boundaries for the strategy `agentic`. Undefined: none is configured. */
   readonly language?: LanguageService | undefined;
-  /** Hears of each text that could not be split by the strategy asked for. */
+  /** Notified of each text that could not be split by the strategy asked for. */
   readonly onOtherStrategy?: SplitterParts["onOtherStrategy"];
   /** The embedder that serves a place. Without it, the model. */
   readonly embedderFor?: (place: ModelPlace) => Promise<ModelEmbedder | undefined>;
@@ -100,7 +100,7 @@ export interface IngestParts {
   readonly embeddedChunks?: ModelStore["embeddedChunks"];
   /** How long the vectors of one resource may take in all before they are left for later. Default 30 s. */
   readonly embeddingMs?: number;
-  /** Hears how long each stage took that went well, waiting for its turn included. */
+  /** Notified how long each stage took that went well, waiting for its turn included. */
   readonly onStage?: (stage: IngestStage, seconds: number) => void;
 }
 

@@ -58,7 +58,7 @@ export interface Model {
   close(): Promise<void>;
 }
 
-/** Hears of what happens to the model. */
+/** Notified of what happens to the model. */
 export interface ModelEvents {
   onReady(fingerprint: string): void;
   /** No model was found, or the model began to fail. */

@@ -2,7 +2,7 @@ import type { Embedder } from "../embed/embedder.ts";
 import type { RowSentences } from "../store/sentences.ts";
 import type { Store } from "../store/store.ts";
 import type { RowText } from "../store/records.ts";
-import { PROBE } from "./stubborn-texts.ts";
+import { PROBE } from "./embedding-failures.ts";
 import { sentencesOf } from "./sentence-texts.ts";
 
 /** Chunks looked up at a time. */

@@ -63,7 +63,7 @@ export interface SplitterParts {
   /** Undefined: none is configured. */
   readonly language: LanguageService | undefined;
   readonly busy: () => Error;
-  /** Hears why a text was not split as it was asked for. */
+  /** Notified why a text was not split as it was asked for. */
   readonly onOtherStrategy: (asked: Strategy, used: Strategy, reason: string) => void;
   /** Longest wait for the embedding model at one step of many. Default 30 s. */
   readonly stepMs?: number;

@@ -43,7 +43,7 @@ export interface ModelAnswer {
 export interface ModelCall {
   /** Aborted when nobody waits for the answer any more: then the request to the endpoint is broken off. */
   readonly signal: AbortSignal;
-  /** Given: the answer is streamed, and this hears of each piece. */
+  /** Given: the answer is streamed, and this is notified of each piece. */
   readonly onText?: (piece: string) => void;
   /** Default: the model's own, in which all tries share the time of one. */
   readonly patience?: Patience;

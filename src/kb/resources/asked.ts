@@ -8,7 +8,7 @@ export interface Asked {
   readonly request?: Pick<RequestNote, "key" | "bodySha256">;
   /** What the resource must be for the change to be made. */
   readonly precondition?: Precondition;
-  /** Hears of what is to be changed before it is, and throws where an answer of this length has no room. */
+  /** Notified of what is to be changed before it is, and throws where an answer of this length has no room. */
   readonly makeRoom?: (before: Resource) => void;
   /** The thread that an uploaded file belongs to. */
   readonly thread?: ThreadLink;

@@ -149,7 +149,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   };
 }
 
-/** The same store; `wake` hears of every job put in. */
+/** The same store; `wake` is notified of every job put in. */
 export function noticeJobs(store: Store, wake: () => void): Store {
   return {
     ...store,

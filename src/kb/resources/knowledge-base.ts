@@ -57,7 +57,7 @@ export interface KnowledgeBase {
   readonly nowMs: () => number;
   /** A clock that is never set back, for waits. */
   readonly steadyMs: () => number;
-  /** Hears how long each search took that was answered. */
+  /** Notified how long each search took that was answered. */
   readonly onSearched?: (tier: Tier, seconds: number) => void;
 }
 

@@ -24,7 +24,7 @@ export interface Alongside {
 }
 
 /** What a request did, for as long as it may be repeated: 24 hours. */
-export interface KeptAnswer {
+export interface StoredAnswer {
   /** SHA-256 of the request the answer belongs to. */
   readonly bodySha256: string;
   readonly status: number;

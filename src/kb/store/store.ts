@@ -6,7 +6,7 @@ import type { JobStore } from "./jobs.ts";
 import type { KeyStore } from "./keys.ts";
 import type { LinkStore } from "./links.ts";
 import type { OwnerStore } from "./owners.ts";
-import type { Alongside, KeptAnswer } from "./request-note.ts";
+import type { Alongside, StoredAnswer } from "./request-note.ts";
 import type {
   Account,
   KeyRecord,
@@ -118,7 +118,7 @@ export interface Store
   file(token: string): Promise<StoredFile | undefined>;
 
   /** What the request noted under an idempotency key did; undefined after 24 h. The first note under a key stays. */
-  recall(accountId: string, key: string, nowMs: number): Promise<KeptAnswer | undefined>;
+  recall(accountId: string, key: string, nowMs: number): Promise<StoredAnswer | undefined>;
 
   /**
    * Chunks in collections of these tiers that have no vector of this fingerprint, or one of an older title, behind row

@@ -38,7 +38,7 @@ export interface CourierParts extends SendParts {
   /** In [0, 1), for the spread of waits. */
   readonly chance: () => number;
   readonly report: (report: CourierReport) => void;
-  /** Hears of failures of the store. */
+  /** Notified of failures of the store. */
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -185,7 +185,7 @@ export function outcomeOf(
   }
 }
 
-/** The same store; `wake` hears of every write that may have put a message into the queue. */
+/** The same store; `wake` is notified of every write that may have put a message into the queue. */
 export function noticeMessages(store: Store, wake: () => void): Store {
   const waking = async <T>(written: Promise<T>): Promise<T> => {
     const result = await written;

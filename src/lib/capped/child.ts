@@ -25,7 +25,7 @@ const MEMORY_WORDS =
   /allocation failed|out of memory|cannot allocate|Invalid (typed )?array( buffer)? length/i;
 
 /** Whether words tell of memory that was refused. */
-export function tellsOfMemory(words: string): boolean {
+export function isOutOfMemory(words: string): boolean {
   return MEMORY_WORDS.test(words);
 }
 
@@ -37,7 +37,7 @@ const OWN_CODES = /^ERR_(?:MODULE_NOT_FOUND|DLOPEN_FAILED|ACCESS_DENIED|IPC_\w+|
  * loaded), so that nothing is known of the document. `ERR_…` of Node itself mostly is about an argument, which a broken
  * document makes.
  */
-export function tellsOfMachine(error: unknown): boolean {
+export function isMachineFailure(error: unknown): boolean {
   const code = codeOf(error) ?? "";
   return /^E[A-Z0-9]+$/.test(code) || OWN_CODES.test(code);
 }

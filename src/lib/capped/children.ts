@@ -41,11 +41,11 @@ let lastId = 0;
 export function startChild(command: string, args: readonly string[]): HostedChild {
   const { thread, children, held } = (host ??= startHost());
   const id = (lastId += 1);
-  const tell = (message: ToHost): void => thread.postMessage(message, []);
+  const post = (message: ToHost): void => thread.postMessage(message, []);
   const child = Object.assign(new EventEmitter<ChildEvents>(), {
     pid: () => children.get(id)?.pid,
-    send: (message: object) => tell({ kind: "send", id, message }),
-    kill: () => tell({ kind: "kill", id }),
+    send: (message: object) => post({ kind: "send", id, message }),
+    kill: () => post({ kind: "kill", id }),
     hold: (isHeld: boolean) => {
       if (isHeld && children.has(id)) held.add(id);
       else held.delete(id);
@@ -54,7 +54,7 @@ export function startChild(command: string, args: readonly string[]): HostedChil
     },
   });
   children.set(id, { child, pid: undefined });
-  tell({ kind: "start", id, command, args });
+  post({ kind: "start", id, command, args });
   return child;
 }
 
@@ -67,22 +67,22 @@ function startHost(): Host {
   const started: Host = { thread, children: new Map(), held: new Set() };
   const { children } = started;
   thread.unref();
-  thread.on("message", (told: FromHost) => {
-    const known = children.get(told.id);
+  thread.on("message", (message: FromHost) => {
+    const known = children.get(message.id);
     if (known === undefined) return;
-    switch (told.kind) {
+    switch (message.kind) {
       case "started":
-        known.pid = told.pid;
+        known.pid = message.pid;
         return;
       case "message":
-        known.child.emit("message", told.message);
+        known.child.emit("message", message.message);
         return;
       case "exit":
-        forget(told.id);
-        known.child.emit("exit", told.code, told.signal, told.stderr);
+        forget(message.id);
+        known.child.emit("exit", message.code, message.signal, message.stderr);
         return;
       case "error":
-        known.child.emit("error", new Error(told.words));
+        known.child.emit("error", new Error(message.words));
         return;
     }
   });

@@ -1,5 +1,5 @@
 import { messageOf } from "../failure.ts";
-import { tellsOfMachine, tellsOfMemory } from "./child.ts";
+import { isMachineFailure, isOutOfMemory } from "./child.ts";
 
 /**
  * What an error that a library threw over a document says, by kind: its words are for the log alone, for they quote the
@@ -18,7 +18,7 @@ export type ForeignKind =
 /** The kind of such an error. Every reader of documents asks this for what it did not throw itself. */
 export function foreignKind(error: unknown): ForeignKind {
   const words = messageOf(error);
-  if (tellsOfMemory(words)) return "memory";
+  if (isOutOfMemory(words)) return "memory";
   if (/call stack size exceeded|too much recursion/i.test(words)) return "deep";
-  return tellsOfMachine(error) ? "machine" : "damaged";
+  return isMachineFailure(error) ? "machine" : "damaged";
 }

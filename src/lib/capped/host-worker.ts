@@ -33,11 +33,11 @@ const STDERR_CHARS_MAX = 4000;
 if (parentPort === null) throw new Error("host-worker.ts runs as a worker only");
 const port = parentPort;
 const children = new Map<number, ChildProcess>();
-const tell = (told: FromHost): void => port.postMessage(told);
+const post = (message: FromHost): void => port.postMessage(message);
 
 port.on("message", (asked: ToHost) => {
   const { id } = asked;
-  const fail = (error: unknown): void => tell({ kind: "error", id, words: messageOf(error) });
+  const fail = (error: unknown): void => post({ kind: "error", id, words: messageOf(error) });
   switch (asked.kind) {
     case "start":
       try {
@@ -66,13 +66,13 @@ function start(id: number, command: string, args: readonly string[], fail: (erro
   });
   children.set(id, child);
   const stderr = keepStderr(child);
-  child.on("message", (message) => tell({ kind: "message", id, message }));
+  child.on("message", (message) => post({ kind: "message", id, message }));
   child.on("error", fail);
   child.on("exit", (code, signal) => {
     children.delete(id);
-    tell({ kind: "exit", id, code, signal, stderr: stderr() });
+    post({ kind: "exit", id, code, signal, stderr: stderr() });
   });
-  if (child.pid !== undefined) tell({ kind: "started", id, pid: child.pid });
+  if (child.pid !== undefined) post({ kind: "started", id, pid: child.pid });
 }
 
 /** Keeps the beginning of what the child says before it dies. */

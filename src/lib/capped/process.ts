@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { tellsOfMemory, type CappedReply } from "./child.ts";
+import { isOutOfMemory, type CappedReply } from "./child.ts";
 import { startChild, type HostedChild } from "./children.ts";
 import { startPatientTimer } from "./patient-timer.ts";
 
@@ -276,7 +276,7 @@ function waitedMsOf(pid: number | undefined): number {
 function endOf(code: number | null, killedBy: string | null, stderr: string): CappedEnd {
   if (killedBy === "SIGXCPU") return "time";
   if (killedBy !== null && ENDING_SIGNALS.has(killedBy)) return "unable";
-  const memory = tellsOfMemory(stderr) || /heap limit/i.test(stderr);
+  const memory = isOutOfMemory(stderr) || /heap limit/i.test(stderr);
   if (memory || code === 134 || (killedBy !== null && MEMORY_SIGNALS.has(killedBy))) return "memory";
   return "fall";
 }

@@ -4,7 +4,7 @@ import type { DocumentReader } from "../read/reader.ts";
 import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Aside } from "../queue/queue.ts";
+import type { YieldSlot } from "../queue/queue.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -44,10 +44,10 @@ export interface ActionContext {
   /** Ends requests under way; the daemon's stop gives them time first. */
   readonly signal: AbortSignal;
   /** Runs what only waits, so that other files are sent meanwhile. Outside of the queue it just waits. */
-  readonly aside: Aside;
+  readonly yieldSlot: YieldSlot;
   /** A step of a look at the folder was done, however small. Tells work from standing still. */
   readonly moved: () => void;
-  /** Told of every action that was done or given up for now. */
+  /** Notified of every action that was done or given up for now. */
   readonly report: (activity: Activity) => void;
 }
 

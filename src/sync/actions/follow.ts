@@ -25,7 +25,7 @@ const ASK_MS_MAX = 5000;
 /**
  * Longest that the service is believed to work on one document. It gives half an hour of its own time to each, and takes their
  * pages in turn: a thousand documents of several sources may end together after 24 days.
- * What takes longer is put aside, asked for by the list and sent again.
+ * What takes longer is set aside, asked for by the list and sent again.
  */
 const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
 /** Wait for an earlier request with the same key, where the service names no time. */
@@ -43,11 +43,11 @@ const FAILURES_MAX = 3;
  * what is only begun. Throws the signal's reason, and what the gate throws.
  */
 export async function follow(
-  context: Pick<ActionContext, "remote" | "signal" | "aside">,
+  context: Pick<ActionContext, "remote" | "signal" | "yieldSlot">,
   docId: string,
   isOutdated: () => boolean,
 ): Promise<Followed> {
-  return context.aside((crowd) => askUntilEnd(context, docId, isOutdated, crowd));
+  return context.yieldSlot((crowd) => askUntilEnd(context, docId, isOutdated, crowd));
 }
 
 /**
@@ -55,7 +55,7 @@ export async function follow(
  * sent again. Otherwise `done` shows what it holds now, which may be another text.
  */
 export async function followFound(
-  context: Pick<ActionContext, "remote" | "signal" | "aside">,
+  context: Pick<ActionContext, "remote" | "signal" | "yieldSlot">,
   docId: string,
   isOutdated: () => boolean,
 ): Promise<Extract<Followed, { readonly kind: "done" | "outdated" }> | undefined> {
@@ -70,7 +70,7 @@ export async function followFound(
  * Waits for an earlier request with the same key that the service still works on; other files are sent meanwhile. Opened for one
  * piece of work. False: it was no such answer, or that has gone on for too long to be true.
  */
-export function openPatience({ aside, signal }: Pick<ActionContext, "aside" | "signal">): {
+export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSlot" | "signal">): {
   wait(reply: Later): Promise<boolean>;
 } {
   let sinceMs: number | undefined;
@@ -81,7 +81,7 @@ export function openPatience({ aside, signal }: Pick<ActionContext, "aside" | "s
       sinceMs ??= nowMs;
       if (nowMs - sinceMs > UNDER_WAY_MS_MAX) return false;
       const restMs = Math.min(UNDER_WAY_MS_MAX, Math.max(ASK_MS_MIN, retryAfterMs));
-      await aside(() => sleep(restMs, undefined, { signal }));
+      await yieldSlot(() => sleep(restMs, undefined, { signal }));
       return true;
     },
   };

@@ -16,10 +16,10 @@ export function openGoneCheck(
   {
     ledger,
     remote,
-    aside,
+    yieldSlot,
     signal,
     timing,
-  }: Pick<ActionContext, "ledger" | "remote" | "aside" | "signal" | "timing">,
+  }: Pick<ActionContext, "ledger" | "remote" | "yieldSlot" | "signal" | "timing">,
   docId: string,
 ): GoneCheck {
   let answers = 0;
@@ -39,7 +39,7 @@ export function openGoneCheck(
       const isThere = record.kind === "done" && !record.value.isDeleted;
       if (record.kind === "done" && !isThere) return "deleted";
       if (waitMs === undefined) return isThere ? CONTRADICTION : "gone";
-      await aside(() => sleep(waitMs, undefined, { signal }));
+      await yieldSlot(() => sleep(waitMs, undefined, { signal }));
       return "again";
     },
   };

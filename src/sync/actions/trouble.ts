@@ -62,7 +62,7 @@ export function noteTrouble(
 
 /**
  * Counts the failures that may be a file's own. After some the service is asked something cheap: if it answers, the file
- * is to blame and is to be put aside; if not, the service is, and parking one file after another would only delay them
+ * is to blame and is to be set aside; if not, the service is, and parking one file after another would only delay them
  * when it comes back.
  */
 export function countTries({ remote, signal }: ActionContext): { isOver(reply: Later): Promise<boolean> } {

@@ -25,7 +25,7 @@ export interface UnderWay {
   /** The file of a path is being read or sent: its row may come to be counted before its job has ended. */
   travel(path: RelativePath): void;
   /** Those of which no row counted when they were planned, and that are being read or sent. They are few. */
-  travellers(): Iterable<RelativePath>;
+  inTransit(): Iterable<RelativePath>;
   /** Files whose row counts as nothing, or as one in agreement. */
   size(): number;
   /** How many of them have a row in agreement: an older version of theirs. */
@@ -171,7 +171,7 @@ export function openUnderWay(): UnderWay {
     travel: (path) => {
       if (busy.get(path)?.counted === "nothing") onTheWay.add(path);
     },
-    travellers: () => onTheWay,
+    inTransit: () => onTheWay,
     size: () => sizes.nothing + sizes.agreed,
     agreed: () => sizes.agreed,
     isEmpty: () => busy.size === 0 && deleting.size === 0,

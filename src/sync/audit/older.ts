@@ -6,7 +6,7 @@ import { hasSettings } from "../plan/decide.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
-import { tellAudit } from "./repair.ts";
+import { reportAudit } from "./repair.ts";
 import type { Older } from "../reconcile-service/sweep.ts";
 
 /**
@@ -69,7 +69,7 @@ async function exchange(
   });
   if (left === undefined) return false;
   const { path } = left;
-  tellAudit(context, source, path, docId, `the file had it before; ${left.docId}, made since, is deleted`);
+  reportAudit(context, source, path, docId, `the file had it before; ${left.docId}, made since, is deleted`);
   source.deleteLater(left);
   if (!hasSettings(before.shape, settings)) source.hint(path);
   return true;

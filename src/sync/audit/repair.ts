@@ -43,7 +43,7 @@ export function openResending(context: ActionContext, source: SourceSync): Resen
     });
     for (const drifted of marked) {
       if (paths.length <= HINTS_MAX) paths.push(drifted.row.path);
-      tellAudit(
+      reportAudit(
         context,
         source,
         drifted.row.path,
@@ -77,13 +77,13 @@ export async function deleteExtra(
     if (!ledger.files.ownsDoc(docId)) id = ledger.intents.delete(source.id, path, docId);
   });
   if (id === undefined) return false;
-  tellAudit(context, source, path, docId, `${words}; it is deleted`);
+  reportAudit(context, source, path, docId, `${words}; it is deleted`);
   source.deleteLater({ id, path, docId });
   return true;
 }
 
 /** Notes in the activity what a comparison with the list has changed. */
-export function tellAudit(
+export function reportAudit(
   context: ActionContext,
   source: SourceSync,
   path: RelativePath,

@@ -31,7 +31,7 @@ export interface Parts {
   readonly paths: Map<number, string>;
   /** By its signal whether a source's changes are kept back. */
   readonly held: WeakMap<AbortSignal, () => boolean>;
-  /** Told of every activity beside `onActivity`, as long as it is in the set. */
+  /** Notified of every activity beside `onActivity`, as long as it is in the set. */
   readonly listeners: Set<(activity: DaemonActivity) => void>;
   /** How often something was done, however small: requests that ended, files read, steps of looks at the folders. */
   moves(): { readonly asked: number; readonly read: number; readonly looked: number };
@@ -162,7 +162,7 @@ function assemble(
     timing,
     random: world.random,
     signal: hard.signal,
-    aside: (wait) => wait(() => 1),
+    yieldSlot: (wait) => wait(() => 1),
     moved: () => void (moves.looked += 1),
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };

@@ -33,7 +33,7 @@ export interface DaemonFigures {
 }
 
 /** What is told of a daemon: to who asks, and through the ledger to other processes. */
-export interface Telling {
+export interface StatusReporter {
   status(): DaemonStatus;
   /** Writes what sources do to the ledger now. */
   persist(): void;
@@ -52,7 +52,7 @@ const PERSIST_MS = 500;
 const READ_MS = 250;
 
 /** Opens the telling of a daemon. */
-export function openTelling(parts: Parts, sources: () => DaemonSources): Telling {
+export function openStatusReporter(parts: Parts, sources: () => DaemonSources): StatusReporter {
   const { ledger, life, pacer, work, context } = parts;
   const speed = openSpeed();
   let timer: NodeJS.Timeout | undefined;

@@ -108,7 +108,7 @@ export async function waitFor(
 }
 
 /**
- * Told of each file that was done, with the time its work began by the timers' clock. Not of deletes: what is deleted may
+ * Notified of each file that was done, with the time its work began by the timers' clock. Not of deletes: what is deleted may
  * be an older resource of a path that has a file again.
  */
 function listen(parts: Parts, onDone: (source: string, path: string, startedMs: number) => void): () => void {
@@ -128,7 +128,7 @@ function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): b
 }
 
 /**
- * Whether a file was put aside, as it is now, because it cannot be read: it is looked at again later, but only a person
+ * Whether a file was set aside, as it is now, because it cannot be read: it is looked at again later, but only a person
  * changes that. One that has changed since is judged anew.
  */
 function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath): boolean {

@@ -13,7 +13,7 @@ export function rootIdentityOf({
   birthtimeMs,
 }: Pick<Stats, "dev" | "ino" | "birthtimeMs">): RootIdentity {
   const dev = integerColumn(device);
-  if (!tellsBirth() || !(birthtimeMs > 0)) return { dev, ino: integerColumn(ino) };
+  if (!reportsBirthTime() || !(birthtimeMs > 0)) return { dev, ino: integerColumn(ino) };
   // 48 bits, so that it is a whole number for SQLite and for us.
   return { dev, ino: Number.parseInt(hash("sha256", `${ino} ${birthtimeMs}`).slice(0, 12), 16), born: true };
 }
@@ -24,7 +24,7 @@ let told: boolean | undefined;
  * Whether times of birth are real. Where statx(2) is not to be had (an old kernel, a sandbox), libuv puts the change
  * time in their place, which moves; the folder above all has another change time than birth in any system that runs.
  */
-export function tellsBirth(): boolean {
+export function reportsBirthTime(): boolean {
   if (told === undefined) {
     const { birthtimeMs, ctimeMs } = statSync("/");
     told = birthtimeMs !== ctimeMs;

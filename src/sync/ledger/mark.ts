@@ -61,7 +61,7 @@ export function openMark(
   let movedMs = Number.NEGATIVE_INFINITY;
 
   /** After the ledger, never before it: a crash in between leaves a mark that is behind, which says nothing. */
-  const tell = (): void => {
+  const report = (): void => {
     writeMark(beside, { count, file: whichFile(ledger) });
   };
 
@@ -89,7 +89,7 @@ export function openMark(
       // What fails here is told by whoever else writes: the ledger's own failure, or a disk that is full. The mark is
       // behind then, and moves on with a later write.
       write(() => set.run(next))
-        .then(tell)
+        .then(report)
         .catch(() => undefined);
     },
     end: () => {
@@ -98,7 +98,7 @@ export function openMark(
       set.run(String(count));
       return () => {
         try {
-          tell();
+          report();
         } catch {
           // As above.
         }

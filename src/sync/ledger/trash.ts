@@ -8,7 +8,7 @@ export function trashFolder(stateDir: string): string {
 }
 
 /** The text of a deleted file, kept. */
-export interface KeptFile {
+export interface TrashedFile {
   readonly id: number;
   readonly source: number;
   /** The source's folder. */
@@ -31,22 +31,22 @@ export interface KeptFile {
 /** The rows of kept texts. Changes are plain statements: run them inside a group commit. */
 export interface TrashRows {
   /** A text of the same resource is kept once, and one of a folder that is no known source's not at all. */
-  add(kept: Omit<KeptFile, "id" | "source">): void;
+  add(kept: Omit<TrashedFile, "id" | "source">): void;
   has(docId: string): boolean;
   /** At or below a path of a source ("" is all of it), newest first. `root` is the source's folder. */
-  below(root: string, path: RelativePath): KeptFile[];
+  below(root: string, path: RelativePath): TrashedFile[];
   /** The folders of sources, be they in the configuration or not. */
   roots(): string[];
   /** Of all sources, oldest first, with no more than `limit`. */
-  oldest(limit: number): KeptFile[];
+  oldest(limit: number): TrashedFile[];
   /** Those whose days are over, with no more than `limit`. */
-  expired(nowMs: number, limit: number): KeptFile[];
+  expired(nowMs: number, limit: number): TrashedFile[];
   totalBytes(): number;
   knows(name: string): boolean;
   remove(id: number): void;
 }
 
-type Row = Omit<KeptFile, "isExact"> & { isExact: number };
+type Row = Omit<TrashedFile, "isExact"> & { isExact: number };
 
 /** Prepares the statements over kept texts. */
 export function openTrashRows(db: Sqlite): TrashRows {
@@ -74,7 +74,7 @@ export function openTrashRows(db: Sqlite): TrashRows {
   const total = db.prepare<[], number>("SELECT coalesce(sum(size_bytes), 0) FROM trash").pluck();
   const knows = db.prepare<[string], number>("SELECT 1 FROM trash WHERE name = ?").pluck();
   const remove = db.prepare("DELETE FROM trash WHERE id = ?");
-  const keptOf = ({ isExact, ...row }: Row): KeptFile => ({ ...row, isExact: isExact !== 0 });
+  const fromRow = ({ isExact, ...row }: Row): TrashedFile => ({ ...row, isExact: isExact !== 0 });
 
   return {
     add: ({ root, path, docId, name, title, kind, hash, isExact, sizeBytes, deletedMs, untilMs }) => {
@@ -82,10 +82,10 @@ export function openTrashRows(db: Sqlite): TrashRows {
     },
     has: (docId) => has.get(docId) !== undefined,
     below: (root, path) =>
-      (path === "" ? all.all(root) : below.all(root, path, `${path}/`, `${path}0`)).map(keptOf),
+      (path === "" ? all.all(root) : below.all(root, path, `${path}/`, `${path}0`)).map(fromRow),
     roots: () => roots.all(),
-    oldest: (limit) => oldest.all(limit).map(keptOf),
-    expired: (nowMs, limit) => expired.all(nowMs, limit).map(keptOf),
+    oldest: (limit) => oldest.all(limit).map(fromRow),
+    expired: (nowMs, limit) => expired.all(nowMs, limit).map(fromRow),
     totalBytes: () => total.get() ?? 0,
     knows: (name) => knows.get(name) !== undefined,
     remove: (id) => {

@@ -167,7 +167,7 @@ async function proveSource(
     unjudged += 1;
     return { ...file, verdict: "waiting", reason: TOO_NEW };
   };
-  const tell = (found: ProvenFile): void => {
+  const report = (found: ProvenFile): void => {
     const file = judged(found);
     counts[file.verdict] += 1;
     onFile(file);
@@ -178,7 +178,7 @@ async function proveSource(
   const paths = new Set(scan.entries.map(({ path }) => path));
   for (const [index, entry] of scan.entries.toSorted(byPath).entries()) {
     signal.throwIfAborted();
-    tell(await proveFile(context, drift, { id, rules, entry, held, signal }));
+    report(await proveFile(context, drift, { id, rules, entry, held, signal }));
     bytes += entry.sizeBytes;
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
@@ -189,7 +189,7 @@ async function proveSource(
       const reason = row.state === "held" ? "the file is gone, and its delete is held" : "the file is gone";
       const { path, docId, hash: ledger } = row;
       const has = held.of(row);
-      tell({ path, docId, disk: null, ledger, service: has, expected: null, verdict: "waiting", reason });
+      report({ path, docId, disk: null, ledger, service: has, expected: null, verdict: "waiting", reason });
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) break;

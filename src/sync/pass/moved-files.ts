@@ -9,7 +9,7 @@ import { type Followed, inodeSuspects, moveSuspects, pairByHash } from "../plan/
 import { scopeTest } from "../plan/reconcile.ts";
 import type { Rules } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
-import { tellsBirth } from "../disk/root-identity.ts";
+import { reportsBirthTime } from "../disk/root-identity.ts";
 
 /** Where the files of a source lie and what is known of them. */
 export interface Place {
@@ -17,7 +17,7 @@ export interface Place {
   readonly rules: Rules;
   readonly ledger: Ledger;
   readonly signal: AbortSignal;
-  /** Told of each file that was read. */
+  /** Notified of each file that was read. */
   readonly moved: () => void;
 }
 
@@ -124,7 +124,7 @@ export function isSameFile(
     const path = join(rules.source.absolutePath, entry.path);
     const { ino, birthtimeMs } = lstatSync(path);
     // Coarse times would be equal for two files of one second.
-    const isFine = tellsBirth() && birthtimeMs > 0 && birthtimeMs % 1000 !== 0;
+    const isFine = reportsBirthTime() && birthtimeMs > 0 && birthtimeMs % 1000 !== 0;
     return isFine && integerColumn(ino) === known.ino && birthtimeMs <= known.ctimeMs;
   } catch {
     return false; // It is looked at again for what happens to it now.

@@ -5,7 +5,7 @@ import type { Steps } from "../plan/steps.ts";
 const SLICE_MS = 8;
 
 /**
- * Takes the steps a slice at a time, with a turn of the loop between two slices; `onSlice` hears of each. Throws the
+ * Takes the steps a slice at a time, with a turn of the loop between two slices; `onSlice` is notified of each. Throws the
  * signal's reason.
  */
 export async function inSlices<T>(

@@ -37,8 +37,8 @@ export function* pairInSteps(
   const stayed = changed.filter(({ entry, known }) => entry.ino === known.ino);
   // Nothing has gone, so nothing has come from elsewhere: as in a first sync.
   if (missing.length + strangers.length === 0) return { moves: [], stayed, gone: [], fresh };
-  const rows = yield* onlyOnes([...missing, ...strangers.map(({ known }) => known)].filter(mayMove));
-  const entries = yield* onlyOnes([...fresh, ...strangers.map(({ entry }) => entry)]);
+  const rows = yield* uniqueByIdentity([...missing, ...strangers.map(({ known }) => known)].filter(mayMove));
+  const entries = yield* uniqueByIdentity([...fresh, ...strangers.map(({ entry }) => entry)]);
 
   const moves: Move[] = [];
   const movedRows = new Set<number>();
@@ -167,7 +167,7 @@ function mayMove(row: KnownFile): boolean {
   return row.docId !== null && row.state !== "doomed";
 }
 
-function onlyOnes<T extends Identity>(items: readonly T[]): Steps<TextMap<T>> {
+function uniqueByIdentity<T extends Identity>(items: readonly T[]): Steps<TextMap<T>> {
   return singles(items, ({ ino, sizeBytes, mtimeMs }) => `${ino}:${sizeBytes}:${mtimeMs}`);
 }
 

@@ -7,13 +7,13 @@ import { FIRST_WINDOW, windowAfter, type Window } from "../plan/window.ts";
  * Runs what only waits, so that others are sent in its place. `wait` is told how many wait so at the moment for each piece of
  * work that the width allows, at least 1.
  */
-export type Aside = <T>(wait: (crowd: () => number) => Promise<T>) => Promise<T>;
+export type YieldSlot = <T>(wait: (crowd: () => number) => Promise<T>) => Promise<T>;
 
 /** A piece of work that was prepared and may be sent. */
 export interface Send {
   /** Bytes it holds in memory until it is done. */
   readonly bytes: number;
-  run(aside: Aside): Promise<void>;
+  run(yieldSlot: YieldSlot): Promise<void>;
   /** Called instead of `run` when the queue was stopped before. */
   drop(): void;
 }
@@ -60,7 +60,7 @@ const BATCH_BYTES_MAX = BYTES_MAX / 4;
  * would only wait at the service, before what others send. When they come back they are more than the width until as many
  * others have ended; their connections are no more for that.
  */
-const ASIDE_MAX = 200;
+const YIELDED_MAX = 200;
 
 /** The jobs of one owner and kind, and how far they are. */
 interface Line<Job> {
@@ -195,9 +195,9 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
   };
 
   /** How many more of a line may leave; to drop what is left, all. */
-  const mayLeave = ({ ready, running, waiting: aside, window }: Line<Job>): number => {
+  const mayLeave = ({ ready, running, waiting: yielded, window }: Line<Job>): number => {
     if (stopped) return ready.length();
-    return aside >= ASIDE_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
+    return yielded >= YIELDED_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
   };
   const nextLine = (): Line<Job> | undefined => {
     let next: Line<Job> | undefined;
@@ -213,15 +213,15 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     }
     const leftMs = elapsedMs();
     // The service took it and works on it in its own time: that tells nothing of how long a request takes.
-    let wentAside = false;
+    let hasYielded = false;
     line.running += 1;
     try {
       await send.run(async (wait) => {
-        wentAside = true;
-        return aside(line, wait);
+        hasYielded = true;
+        return yieldSlot(line, wait);
       });
     } finally {
-      if (!wentAside) line.window = windowAfter(line.window, leftMs, elapsedMs(), width);
+      if (!hasYielded) line.window = windowAfter(line.window, leftMs, elapsedMs(), width);
       line.running -= 1;
     }
   };
@@ -257,7 +257,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     lanes.concurrency = width + waiting;
     openLanes();
   };
-  const aside = async <T>(line: Line<Job>, wait: (crowd: () => number) => Promise<T>): Promise<T> => {
+  const yieldSlot = async <T>(line: Line<Job>, wait: (crowd: () => number) => Promise<T>): Promise<T> => {
     const count = (more: number): void => {
       line.running -= more;
       line.waiting += more;

@@ -6,7 +6,7 @@ import type { Later, Reply } from "./answer.ts";
  */
 export type RequestOutcome = "done" | "refused" | "gone" | "key_refused" | "unreached" | "unanswered";
 
-/** Hears of what the daemon does, beside its activities, for whoever measures it. Nothing here names a file. */
+/** Notified of what the daemon does, beside its activities, for whoever measures it. Nothing here names a file. */
 export interface DaemonObserver {
   /** A request to the service is over. `request` is the name of the operation, of a fixed list. */
   readonly request: (request: string, outcome: RequestOutcome, seconds: number) => void;

@@ -152,7 +152,7 @@ export interface RemoteOptions {
   /** Hears what came of each request, and how long it took. */
   readonly onRequest?: DaemonObserver["request"] | undefined;
   /**
-   * Told of the end of each request, also of one that nobody answered in time, and of each resource of a list as it comes:
+   * Notified of the end of each request, also of one that nobody answered in time, and of each resource of a list as it comes:
    * a service that takes long over a document is no daemon that hangs.
    */
   readonly onMoved?: () => void;

@@ -11,7 +11,7 @@ import { isAbsence, openWalk } from "./walk.ts";
 export interface ScanOptions {
   /** Ends the scan: it throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Told of each stretch of work, so that a long scan is not taken for one that hangs. */
+  /** Notified of each stretch of work, so that a long scan is not taken for one that hangs. */
   readonly onSlice?: () => void;
   /** The caller judges mounts that are new, see `SubMounts.look`. */
   readonly judgesMounts?: boolean;

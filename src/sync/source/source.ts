@@ -261,7 +261,7 @@ export function openSource(options: SourceOptions): SourceSync {
   /** Those whose row has come to be counted since, while their job is ending. */
   const countedSince = (): number => {
     let count = 0;
-    for (const path of underWay.travellers())
+    for (const path of underWay.inTransit())
       if (countedAs(ledger.files.living(row.id, path)?.state) !== "nothing") count += 1;
     return count;
   };
@@ -404,7 +404,7 @@ export function openSource(options: SourceOptions): SourceSync {
       if (departure.intent === undefined) underWay.uncount(departure.look.entry.path);
       const { intent } = departure;
       return {
-        run: (aside) => send({ ...context, aside }, source, departure),
+        run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
         drop: () => {
           // It never left, so the next start need not ask what became of it.
           // One that was taken up again is in doubt as before.

@@ -3,7 +3,7 @@ import type { Prepared } from "../actions/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { kindOfName } from "../document/kinds.ts";
-import { openQueue, type Aside, type Send, type WorkQueue } from "../queue/queue.ts";
+import { openQueue, type YieldSlot, type Send, type WorkQueue } from "../queue/queue.ts";
 import type { Job } from "./source.ts";
 
 /** Of the work found so far in this run. */
@@ -54,9 +54,9 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   };
   const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
     bytes: bytesHeld,
-    run: async (aside: Aside) => {
+    run: async (yieldSlot: YieldSlot) => {
       // A job that threw is not done: the work cannot go on, and status still counts its file as waiting.
-      await run(aside);
+      await run(yieldSlot);
       finish(job, true);
     },
     drop: () => drop?.(),

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import type { KeptFile } from "../ledger/trash.ts";
-import { openKeptWriter } from "./kept-file.ts";
+import type { TrashedFile } from "../ledger/trash.ts";
+import { openTrashWriter } from "./trash-writer.ts";
 
 /** What is known of a kept text, beside it on disk: the ledger may be lost, and the text is to be found again all the same. */
-export type KeptNote = Omit<KeptFile, "id" | "source">;
+export type KeptNote = Omit<TrashedFile, "id" | "source">;
 
 /** End of the name of a note; the rest is the name of its text. */
 export const NOTE = ".json";
@@ -26,7 +26,7 @@ const Note = z.object({
 
 /** Writes the note of a text, durable when it resolves. */
 export async function writeNote(folder: string, note: KeptNote): Promise<void> {
-  const writer = await openKeptWriter(folder, `${note.name}${NOTE}`);
+  const writer = await openTrashWriter(folder, `${note.name}${NOTE}`);
   try {
     await writer.write(Buffer.from(JSON.stringify(note)));
     await writer.finish();

@@ -9,7 +9,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { sameIdentity } from "../plan/moves.ts";
 import type { Reply } from "../remote/answer.ts";
 import type { Remote } from "../remote/remote.ts";
-import { openKeptWriter, UNFINISHED } from "./kept-file.ts";
+import { openTrashWriter, UNFINISHED } from "./trash-writer.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import { NOTE, readNote, writeNote } from "./note.ts";
 import { shortcutText } from "./shortcut.ts";
@@ -142,10 +142,10 @@ export function openTrash(options: TrashOptions): Trash {
         throw error;
       }
     };
-    let writer: Awaited<ReturnType<typeof openKeptWriter>> | undefined;
+    let writer: Awaited<ReturnType<typeof openTrashWriter>> | undefined;
     try {
       await makeRoom(size);
-      const file = await onDisk(() => openKeptWriter(folder, name));
+      const file = await onDisk(() => openTrashWriter(folder, name));
       writer = file;
       const write = (piece: Buffer): Promise<void> => onDisk(() => file.write(piece));
       const reply = await pour(deletion, what, write, signal);

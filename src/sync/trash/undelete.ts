@@ -5,13 +5,13 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
-import { openTrashRows, type KeptFile, trashFolder } from "../ledger/trash.ts";
+import { openTrashRows, type TrashedFile, trashFolder } from "../ledger/trash.ts";
 import type { DocumentKind } from "../plan/model.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
 import { belowRoot, outsideSources } from "../disk/source-path.ts";
 
 /** A kept text, for a person. */
-export interface KeptText {
+export interface TrashedText {
   /** Absolute path of the deleted file. */
   readonly path: string;
   /** When its text was kept, right before its resource was deleted: ISO 8601 UTC. */
@@ -26,7 +26,7 @@ export interface KeptText {
 }
 
 /** What became of one path. */
-export type PutBack = KeptText &
+export type PutBack = TrashedText &
   (
     | { readonly outcome: "restored" }
     /** There is a file of that name: it is left as it is. */
@@ -35,8 +35,8 @@ export type PutBack = KeptText &
   );
 
 /** What is kept at or below an absolute path, newest first; without a path everything. Throws `outside_sources`. */
-export function listKept(stateDir: string, path: string | undefined): readonly KeptText[] {
-  return keptFiles(stateDir, path).map(textOf);
+export function listTrashed(stateDir: string, path: string | undefined): readonly TrashedText[] {
+  return trashedFiles(stateDir, path).map(textOf);
 }
 
 /**
@@ -50,8 +50,8 @@ export async function undelete(
   path: string,
   atMs: number = Number.POSITIVE_INFINITY,
 ): Promise<readonly PutBack[]> {
-  const newest = new Map<string, KeptFile>();
-  for (const kept of keptFiles(stateDir, path)) {
+  const newest = new Map<string, TrashedFile>();
+  for (const kept of trashedFiles(stateDir, path)) {
     const target = join(kept.root, placeOf(kept));
     if (kept.deletedMs <= atMs && !newest.has(target)) newest.set(target, kept);
   }
@@ -67,7 +67,7 @@ export async function undelete(
  * Where a kept text goes: to its file's path. The text of an office document, a mail or a page is none: it goes beside it,
  * as Markdown, for it would be a broken file under the old name.
  */
-function placeOf({ path, kind, isExact }: Pick<KeptFile, "path" | "kind" | "isExact">): string {
+function placeOf({ path, kind, isExact }: Pick<TrashedFile, "path" | "kind" | "isExact">): string {
   return kind === "content" && !isExact && isConverted(kindOfName(basename(path))) ? `${path}.md` : path;
 }
 
@@ -75,11 +75,11 @@ type Outcome =
   | { readonly outcome: "restored" | "exists" }
   | { readonly outcome: "failed"; readonly reason: string };
 
-async function putBack(stateDir: string, kept: KeptFile, target: string): Promise<Outcome> {
+async function putBack(stateDir: string, kept: TrashedFile, target: string): Promise<Outcome> {
   try {
     const root = await realRoot(kept.root);
     if (existsSync(target)) return { outcome: "exists" };
-    const bytes = await readKept(stateDir, kept);
+    const bytes = await readStoredAnswer(stateDir, kept);
     const folder = await makeFolder(root, kept);
     return { outcome: await writeNew(join(folder, basename(target)), bytes) };
   } catch (error) {
@@ -89,7 +89,7 @@ async function putBack(stateDir: string, kept: KeptFile, target: string): Promis
 }
 
 /** The kept bytes, which must be those that were written. */
-async function readKept(stateDir: string, { name, hash }: KeptFile): Promise<Buffer> {
+async function readStoredAnswer(stateDir: string, { name, hash }: TrashedFile): Promise<Buffer> {
   const file = join(trashFolder(stateDir), name);
   const bytes = await readFile(file);
   if (createHash("sha256").update(bytes).digest("hex") === hash) return bytes;
@@ -114,7 +114,7 @@ async function realRoot(root: string): Promise<string> {
 }
 
 /** The folder of a file, made part by part: a symbolic link on the way could lead out of the source. */
-async function makeFolder(root: string, { path }: KeptFile): Promise<string> {
+async function makeFolder(root: string, { path }: TrashedFile): Promise<string> {
   let folder = root;
   const parts = path.split("/").slice(0, -1);
   for (const part of parts) {
@@ -168,7 +168,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-function keptFiles(stateDir: string, path: string | undefined): readonly KeptFile[] {
+function trashedFiles(stateDir: string, path: string | undefined): readonly TrashedFile[] {
   const file = ledgerFile(stateDir);
   if (!existsSync(file)) {
     if (path === undefined) return [];
@@ -191,7 +191,16 @@ function keptFiles(stateDir: string, path: string | undefined): readonly KeptFil
   }
 }
 
-function textOf({ root, path, deletedMs, untilMs, title, kind, sizeBytes, isExact }: KeptFile): KeptText {
+function textOf({
+  root,
+  path,
+  deletedMs,
+  untilMs,
+  title,
+  kind,
+  sizeBytes,
+  isExact,
+}: TrashedFile): TrashedText {
   return {
     path: `${root}${sep}${placeOf({ path, kind, isExact })}`,
     deletedAt: new Date(deletedMs).toISOString(),

@@ -14,7 +14,7 @@ import { openLinkedFolders } from "./linked-folders.ts";
 export interface Hints {
   /** Paths that may have changed, each a file or a folder with all below it; undefined is the whole source. */
   readonly onDirty: (paths: readonly RelativePath[] | undefined) => void;
-  /** Some folder cannot be watched: from now on some changes go unseen. Told once for each cause. */
+  /** Some folder cannot be watched: from now on some changes go unseen. Reported once for each cause. */
   readonly onError: (error: KbsyncError) => void;
   /**
    * Every folder is watched: at the start, and again after each renewal, when the whole source must be looked at.

@@ -9,7 +9,7 @@ if (port === null) throw new Error("this module runs as a worker thread only");
 
 const flood = openFloodGauge();
 const watches = new Map<number, SourceWatch>();
-const tell = (report: Report): void => port.postMessage(report);
+const report = (message: Report): void => port.postMessage(message);
 
 port.on("message", (request: Request) => {
   const { id } = request;
@@ -33,13 +33,13 @@ async function close(id: number): Promise<void> {
   const watch = watches.get(id);
   watches.delete(id);
   await watch?.close();
-  tell({ kind: "closed", id });
+  report({ kind: "closed", id });
 }
 
 function hintsFor(id: number): Hints {
   return {
-    onDirty: (paths) => tell({ kind: "dirty", id, paths }),
-    onReady: (complete) => tell({ kind: "ready", id, complete }),
+    onDirty: (paths) => report({ kind: "dirty", id, paths }),
+    onReady: (complete) => report({ kind: "ready", id, complete }),
     onError: ({ message, code, subject, hint, retryable }) => {
       const facts = {
         code,
@@ -47,7 +47,7 @@ function hintsFor(id: number): Hints {
         ...(subject !== undefined && { subject }),
         ...(hint !== undefined && { hint }),
       };
-      tell({ kind: "failed", id, message, facts });
+      report({ kind: "failed", id, message, facts });
     },
   };
 }

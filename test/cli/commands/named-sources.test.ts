@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
-import { syncedSources, tellOthers } from "../../../src/cli/commands/named-sources.ts";
+import { syncedSources, nameOtherSources } from "../../../src/cli/commands/named-sources.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
 
@@ -74,9 +74,9 @@ describe("a command on what was synced", () => {
 
   it("says nothing where configuration and ledger agree, or the ledger is damaged", () => {
     const request = { env: {}, cwd: context.cwd, folder: world.root, stateDir: world.stateDir };
-    tellOthers(context, "sync", loadConfig(request));
+    nameOtherSources(context, "sync", loadConfig(request));
     writeFileSync(join(world.stateDir, "ledger.db"), "no ledger at all");
-    tellOthers(context, "recover", loadConfig({ ...request, folder: configured }));
+    nameOtherSources(context, "recover", loadConfig({ ...request, folder: configured }));
     expect(told).toBe("");
   });
 

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs a command in this process; resolves with what it printed. `onOutput` hears of each piece as it comes. */
+/** Runs a command in this process; resolves with what it printed. `onOutput` is notified of each piece as it comes. */
 async function run(args: readonly string[], onOutput: () => void = () => undefined): Promise<string> {
   let said = "";
   const context: Context = {

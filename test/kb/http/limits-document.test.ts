@@ -71,7 +71,10 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     bytes(constant("kb/http/admission.ts", "SHORT_BYTES_MAX")),
   ],
   "share of one account": [],
-  "answers under way at once": [bytes(answerBytes), bytes(constant("kb/http/answer-room.ts", "SHORT_BYTES"))],
+  "answers under way at once": [
+    bytes(answerBytes),
+    bytes(constant("kb/http/response-memory.ts", "SHORT_BYTES")),
+  ],
   "creates, updates and uploads under way at once": [count(ingests)],
   "links fetched at once": [
     count(constant("kb/fetch/fetcher.ts", "FETCHES_MAX")),

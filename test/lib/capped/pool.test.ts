@@ -5,7 +5,7 @@ import { getPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { tellsOfMachine } from "../../../src/lib/capped/child.ts";
+import { isMachineFailure } from "../../../src/lib/capped/child.ts";
 import { openCappedPool, type CappedPool, type CappedPoolOptions } from "../../../src/lib/capped/pool.ts";
 import { isAlive } from "../../../src/lib/process-alive.ts";
 import type { OddRequest } from "./odd-child.ts";
@@ -155,6 +155,6 @@ describe("what a failure tells of", () => {
     ["a library's own word", "FORMAT_BROKEN", false],
     ["no code", undefined, false],
   ])("%s", (_name, code, isMachine) => {
-    expect(tellsOfMachine(Object.assign(new Error("x"), { code }))).toBe(isMachine);
+    expect(isMachineFailure(Object.assign(new Error("x"), { code }))).toBe(isMachine);
   });
 });

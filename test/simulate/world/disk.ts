@@ -27,9 +27,9 @@ export type RootState = "here" | "missing" | "emptied" | "other";
 export interface Disk {
   /** A synchronous call of `node:fs` by the daemon. Takes time, in which others may change the disk. */
   call(name: string, facts: readonly unknown[]): unknown;
-  /** Told of every path below a source that changed; "" is the first one's root. */
+  /** Notified of every path below a source that changed; "" is the first one's root. */
   onChange: (path: string) => void;
-  /** Told of every call by the daemon. */
+  /** Notified of every call by the daemon. */
   onLook: () => void;
 
   /** What follows is what others do. A change that is not possible as things are (no such file) does nothing: false. */
@@ -229,10 +229,10 @@ export function openDisk(
     swap: (a, b) =>
       attempt(() => {
         if (!isFile(a) || !isFile(b) || a === b) return [];
-        const aside = `${a}.tmp`;
-        volume.renameSync(at(a), at(aside));
+        const renamed = `${a}.tmp`;
+        volume.renameSync(at(a), at(renamed));
         volume.renameSync(at(b), at(a));
-        volume.renameSync(at(aside), at(b));
+        volume.renameSync(at(renamed), at(b));
         stamp(a);
         stamp(b);
         return [a, b];

@@ -81,7 +81,7 @@ export interface Service {
   setLag(ms: number): void;
   /** Told before a resource is deleted or changed. */
   onWrite: (what: "update" | "delete", resource: Resource) => void;
-  /** Told of each resource that a create makes. */
+  /** Notified of each resource that a create makes. */
   onCreate: (resource: Resource, request: SentRequest) => void;
   /** Somebody else made a resource `ageMs` ago. Default: now. */
   addForeign(

@@ -39,12 +39,12 @@ export function openWatching(
   disk: Pick<Disk, "mountAt" | "mountNumbers">,
   isMounted: boolean,
 ): Watching {
-  const ears = new Set<(path: string | undefined) => void>();
+  const listeners = new Set<(path: string | undefined) => void>();
   let errors = new Set<(reason: string) => void>();
   let deaf = 0;
   let reason: string | undefined;
   const tell = (path: string | undefined): void => {
-    for (const ear of ears) ear(path);
+    for (const listener of listeners) listener(path);
   };
 
   return {
@@ -98,7 +98,7 @@ export function openWatching(
           later(GROUND_CHECK_MS, checkGround);
         };
         if (isMounted) later(GROUND_CHECK_MS, checkGround);
-        const ear = (changed: string | undefined): void => {
+        const listener = (changed: string | undefined): void => {
           if (isMounted && changed !== undefined && !watched.has(disk.mountAt(changed))) return;
           if (changed !== undefined && changed.startsWith(SECOND) !== isSecond) return;
           const path = isSecond ? changed?.slice(SECOND.length) : changed;
@@ -113,7 +113,7 @@ export function openWatching(
         errors = new Set([...errors, error]);
         later(random.between(1, READY_MS_MAX), () => {
           watchAll();
-          ears.add(ear);
+          listeners.add(listener);
           if (reason !== undefined) error(reason);
           onReady();
         });
@@ -122,7 +122,7 @@ export function openWatching(
           renew,
           close: async () => {
             closed = true;
-            ears.delete(ear);
+            listeners.delete(listener);
             errors.delete(error);
             await Promise.resolve();
           },

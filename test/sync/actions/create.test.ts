@@ -110,9 +110,9 @@ async function create(world: World): Promise<void> {
     doubt: () => void (doubted += 1),
     deleteLater: (deletion) => void deletions.push(deletion),
   };
-  const aside = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
+  const yieldSlot = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
     wait.length === 0 ? undefined : await wait(() => world.crowd ?? 0);
-  await sendCreate(shop.context({ remote, collections, aside }), source, departure, intent);
+  await sendCreate(shop.context({ remote, collections, yieldSlot }), source, departure, intent);
   shop.ledger.flush();
 }
 const rows = (): unknown[] => [...shop.ledger.files.all(shop.source.id)];

@@ -52,7 +52,7 @@ async function send(answers: Answers, intent: Deletion, options?: DeleteOptions)
     keep: async () => await Promise.resolve(next("keep", answers.keep ?? [])),
   };
   shop.ledger.flush();
-  const context = shop.context({ remote, trash, aside: async () => {} });
+  const context = shop.context({ remote, trash, yieldSlot: async () => {} });
   return await sendDelete(context, shop.source, intent, options);
 }
 

@@ -23,9 +23,9 @@ function contextOf(answers: readonly Reply<unknown>[], crowd = 0): ActionContext
   asked = 0;
   const read = async (): Promise<unknown> =>
     await Promise.resolve(answers[Math.min(asked++, answers.length - 1)]);
-  const aside = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
+  const yieldSlot = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
     await wait(() => crowd);
-  return { remote: { read }, signal, aside } as unknown as ActionContext; // What following uses.
+  return { remote: { read }, signal, yieldSlot } as unknown as ActionContext; // What following uses.
 }
 const never = (): boolean => false;
 
@@ -140,8 +140,8 @@ describe("a resource whose answer was lost", () => {
 describe("patience with an earlier request of the same key", () => {
   const waits = async (reply: Partial<Later>): Promise<[boolean, number]> => {
     let rests = 0;
-    const aside = async (): Promise<void> => void (await Promise.resolve((rests += 1)));
-    const patience = openPatience({ aside, signal } as unknown as ActionContext); // It waits in no time.
+    const yieldSlot = async (): Promise<void> => void (await Promise.resolve((rests += 1)));
+    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext); // It waits in no time.
     const more = await patience.wait({ ...later("request"), ...reply });
     return [more, rests];
   };
@@ -156,8 +156,8 @@ describe("patience with an earlier request of the same key", () => {
   it("ends when the service works on it for longer than it may", async () => {
     let nowMs = 0;
     const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-    const aside = async (): Promise<void> => await Promise.resolve();
-    const patience = openPatience({ aside, signal } as unknown as ActionContext);
+    const yieldSlot = async (): Promise<void> => await Promise.resolve();
+    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext);
     const answer = async (): Promise<boolean> =>
       await patience.wait({ ...later("request"), isUnderWay: true });
     expect(await answer()).toBe(true);

@@ -83,9 +83,9 @@ describe("the files under way", () => {
       { entry: at("b"), known: rowOf("agreed") },
     ]);
     for (const path of ["a", "b", "not there"]) underWay.travel(path);
-    expect([...underWay.travellers()]).toEqual(["a"]);
+    expect([...underWay.inTransit()]).toEqual(["a"]);
     underWay.end(entry);
-    expect([...underWay.travellers()]).toEqual([]);
+    expect([...underWay.inTransit()]).toEqual([]);
   });
 
   it("are looked at again at their end when something happened there since, once, with what waited for them", () => {

@@ -537,7 +537,7 @@ describe("retry", () => {
     await expect(daemon.retry("/elsewhere")).rejects.toMatchObject({ code: "outside_sources" });
   });
 
-  it("tries files put aside, and refused deletes, before their time", async () => {
+  it("tries files set aside, and refused deletes, before their time", async () => {
     for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
     const daemon = await run();
     let isWilling = false;

@@ -181,11 +181,11 @@ it("sends others in the place of what only waits, as many as that are and no mor
       await Promise.resolve();
       return jobs.map((job) => ({
         bytes: 1,
-        run: async (aside) => {
+        run: async (yieldSlot) => {
           begun.push(job);
           const end = waits[job];
           if (end === undefined) return Promise.race([]);
-          return aside((crowd) => end.promise.then(() => void seen.push(crowd())));
+          return yieldSlot((crowd) => end.promise.then(() => void seen.push(crowd())));
         },
         drop: () => undefined,
       }));
@@ -217,7 +217,7 @@ it("lets two hundred of a line wait at once, and waits at its stop for all that 
     bytesOf: () => 1,
     prepare: async (jobs) => {
       await Promise.resolve();
-      const run: Send["run"] = (aside) => aside(() => ((begun += 1), end.promise));
+      const run: Send["run"] = (yieldSlot) => yieldSlot(() => ((begun += 1), end.promise));
       return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
     },
     onError: (error) => {
@@ -306,12 +306,12 @@ it.each([
     elapsedMs: () => clockMs,
     prepare: async (jobs) => {
       await Promise.resolve();
-      const run: Send["run"] = async (aside) => {
+      const run: Send["run"] = async (yieldSlot) => {
         const { promise, resolve } = Promise.withResolvers<void>();
         underWay.add(resolve);
         await promise;
         underWay.delete(resolve);
-        if (goesAside) await aside(() => Promise.resolve());
+        if (goesAside) await yieldSlot(() => Promise.resolve());
       };
       return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
     },

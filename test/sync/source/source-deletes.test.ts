@@ -60,7 +60,7 @@ function deletesOf(
     ledger,
     remote,
     signal,
-    aside: async () => {},
+    yieldSlot: async () => {},
     now,
     timing: TIMING,
     report: () => undefined,

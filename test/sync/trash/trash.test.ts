@@ -19,7 +19,7 @@ import { recoverLedger } from "../../../src/sync/daemon.ts";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openTrash } from "../../../src/sync/trash/trash.ts";
-import { listKept, undelete } from "../../../src/sync/trash/undelete.ts";
+import { listTrashed, undelete } from "../../../src/sync/trash/undelete.ts";
 import { docx, wordParagraph } from "../document/office-fixture.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
@@ -41,7 +41,7 @@ const back = async (name: string, atMs?: number) =>
     Object.assign({}, result, { path: result.path.slice(world.root.length + 1) }),
   );
 const kept = (name?: string): string[] =>
-  listKept(world.stateDir, name === undefined ? undefined : path(name)).map((text) =>
+  listTrashed(world.stateDir, name === undefined ? undefined : path(name)).map((text) =>
     text.path.slice(world.root.length + 1),
   );
 const sent = (from: number): string[] => world.service.requests.slice(from).map(({ operation }) => operation);
@@ -353,7 +353,7 @@ describe("undelete", () => {
     expect(kept("d").toSorted()).toEqual(["d/1.txt", "d/e/2.txt"]);
     expect(kept("top.txt")).toEqual(["top.txt"]);
     expect(kept("stays.txt")).toEqual([]);
-    const [text] = listKept(world.stateDir, path("top.txt"));
+    const [text] = listTrashed(world.stateDir, path("top.txt"));
     const days = (Date.parse(text?.until ?? "") - Date.parse(text?.deletedAt ?? "")) / 86_400_000;
     expect([text?.sizeBytes, days]).toEqual([15, 7]);
   });
@@ -381,7 +381,7 @@ describe("undelete", () => {
     await sync();
     unlinkSync(path("top.txt"));
     await sync();
-    const [newest, older] = listKept(world.stateDir, path("top.txt"));
+    const [newest, older] = listTrashed(world.stateDir, path("top.txt"));
     await back("top.txt");
     expect(read("top.txt")).toBe("the second text");
     unlinkSync(path("top.txt"));
@@ -467,7 +467,7 @@ describe("kept texts whose ledger was lost", () => {
       sources: [world.source()],
       sync: { ...ConfigFile.parse({ sync: KEEP }).sync, concurrency: 2 },
     });
-    expect(listKept(stateDir, undefined)).toMatchObject([{ title: "a.txt" }]);
+    expect(listTrashed(stateDir, undefined)).toMatchObject([{ title: "a.txt" }]);
     expect(service.live()).toHaveLength(1);
   });
 
@@ -525,7 +525,7 @@ describe("pruning", () => {
     unlinkSync(path("a.txt"));
     await world.sync({ settings: { trashDays: 0.000_001 } });
     expect(kept()).toEqual(["a.txt"]);
-    await until(() => Date.now() > Date.parse(listKept(world.stateDir, undefined)[0]?.until ?? ""));
+    await until(() => Date.now() > Date.parse(listTrashed(world.stateDir, undefined)[0]?.until ?? ""));
     await world.sync();
     await until(() => trashFiles().length === 0);
     expect(kept()).toEqual([]);

@@ -1,7 +1,7 @@
 import { constants, setPriority } from "node:os";
 import type { Sharp } from "sharp";
 import { createWorker, OEM, type Worker } from "tesseract.js";
-import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { messageOf } from "../../../lib/failure.ts";
 import { linesOf, readingQuality, readingScore, type OcrPage } from "./ocr-layout.ts";
@@ -153,7 +153,7 @@ async function decodeRaw(picture: Sharp): Promise<{ data: Buffer; info: RawInfo 
     const { data, info } = await picture.raw().toBuffer({ resolveWithObject: true });
     return { data, info: { width: info.width, height: info.height, channels: info.channels } };
   } catch (error) {
-    if (tellsOfMemory(messageOf(error))) throw error;
+    if (isOutOfMemory(messageOf(error))) throw error;
     throw new CappedRefusal<OcrFailure>("damaged_image", messageOf(error));
   }
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
-import { answerRequests, CappedRefusal, tellsOfMemory } from "../../../lib/capped/child.ts";
+import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { pdfPagesMax } from "./pdf-budget.ts";
 import { pageText } from "./page-text.ts";
@@ -39,7 +39,7 @@ const CMAPS = fileURLToPath(new URL("cmaps/", import.meta.resolve("pdfjs-dist/pa
 /** PDF.js carries on after most errors inside a page and only warns: a refused allocation would lose text unseen. */
 let memoryRefused = false;
 const watchWarnings = (...words: unknown[]): void => {
-  memoryRefused ||= words.some((word) => tellsOfMemory(String(word)));
+  memoryRefused ||= words.some((word) => isOutOfMemory(String(word)));
 };
 // oxlint-disable-next-line no-console -- PDF.js knows no other way to tell
 Object.assign(console, { log: watchWarnings, warn: watchWarnings, info: watchWarnings });

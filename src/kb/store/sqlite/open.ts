@@ -21,7 +21,7 @@ export interface SqliteStoreOptions extends StoreThreadOptions {
   readonly path?: string;
   /** Source of new account and collection ids; given by tests. */
   readonly newId?: () => string;
-  /** Told that a file of an older version was brought up to date, with words for a log. */
+  /** Notified that a file of an older version was brought up to date, with words for a log. */
   readonly onUpgraded?: (words: string) => void;
 }
 

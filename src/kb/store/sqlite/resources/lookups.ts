@@ -1,4 +1,4 @@
-import type { KeptAnswer } from "../../request-note.ts";
+import type { StoredAnswer } from "../../request-note.ts";
 import type {
   ChunksQuery,
   CollectionRecord,
@@ -32,7 +32,7 @@ export interface Lookups {
   /** Chunks of the rows within the range, in the order asked; missing ones left out. */
   readonly chunksByRow: (range: RowRange, rows: readonly number[]) => FoundChunk[];
   readonly file: (token: string) => StoredFile | undefined;
-  readonly recall: (accountId: string, key: string, nowMs: number) => KeptAnswer | undefined;
+  readonly recall: (accountId: string, key: string, nowMs: number) => StoredAnswer | undefined;
 }
 
 interface ChunkRow {
@@ -94,7 +94,7 @@ export function prepareLookups(db: Connection): Lookups {
     SELECT token, account_id AS accountId, name, media_type AS mediaType, declared_type AS declaredType,
       size_bytes AS sizeBytes, sha256, created_at AS createdAt
     FROM stored_file WHERE token = ?`);
-  const selectAnswer = db.prepare<[string, string, number], KeptAnswer>(`
+  const selectAnswer = db.prepare<[string, string, number], StoredAnswer>(`
     SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);
   const content = readContent(db);
 

@@ -5,7 +5,7 @@ import { codeOf, KbsyncError } from "../../lib/failure.ts";
 export const CLIENT_GONE = "client_gone";
 
 /** Aborted when the client goes away before it has its answer: nobody pays for what nobody reads. */
-export function leavingSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
+export function disconnectSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
   const leaving = new AbortController();
   const leave = (): void => {
     const facts = { code: CLIENT_GONE, subject: request.id };

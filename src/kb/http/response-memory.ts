@@ -5,13 +5,13 @@ import { Refusal } from "../resources/refusal.ts";
 const SHORT_BYTES = 64 * 1024;
 
 /** Bounds what long answers hold in memory all together: a client may ask for many and read none for minutes. */
-export interface AnswerRoom {
+export interface ResponseMemory {
   /** The share of one request of an account; nothing at first. */
-  open(account: string): AnswerShare;
+  open(account: string): ResponseShare;
 }
 
 /** What the answer of one request holds. Each call says how many bytes that is now, in place of what was said before. */
-export interface AnswerShare {
+export interface ResponseShare {
   /** Throws `overloaded` where there is no room. One answer alone has room however long it is: it could never pass otherwise. */
   take(bytes: number): void;
   /** For what must be answered, as a change that was made: it counts, but is not refused. */
@@ -23,7 +23,7 @@ export interface AnswerShare {
 }
 
 /** Opens it for `bytesMax` together, of which each account has a share (`openShares`). */
-export function openAnswerRoom(bytesMax: number): AnswerRoom {
+export function openResponseMemory(bytesMax: number): ResponseMemory {
   const shares = openShares(bytesMax);
   const waiting = new Set<Waiting>(); // at most one of each request under way
 
@@ -39,7 +39,7 @@ export function openAnswerRoom(bytesMax: number): AnswerRoom {
     }
   };
 
-  const open = (account: string): AnswerShare => {
+  const open = (account: string): ResponseShare => {
     let own = 0;
     let isOver = false;
     let waited: Waiting | undefined;

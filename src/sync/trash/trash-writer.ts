@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A file that is being written into the trash folder. */
-export interface KeptWriter {
+export interface TrashWriter {
   write(piece: Buffer): Promise<void>;
   /** Makes it durable under its name. */
   finish(): Promise<{ readonly hash: string; readonly sizeBytes: number }>;
@@ -18,7 +18,7 @@ export const UNFINISHED = ".new";
  * Opens a file of the trash folder, for this user alone. Written beside, flushed and renamed, the folder flushed as well:
  * its name stands for a whole text, through a power cut too.
  */
-export async function openKeptWriter(folder: string, name: string): Promise<KeptWriter> {
+export async function openTrashWriter(folder: string, name: string): Promise<TrashWriter> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, name);
   const beside = `${path}${UNFINISHED}`;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { openAnswerRoom } from "../../../src/kb/http/answer-room.ts";
+import { openResponseMemory } from "../../../src/kb/http/response-memory.ts";
 
 const MB = 1024 * 1024;
 
@@ -18,7 +18,7 @@ const another = (): string => `account ${(accounts += 1)}`;
 
 describe("the room for answers", () => {
   it("is given as far as it goes, and again when an answer is over", () => {
-    const room = openAnswerRoom(10 * MB);
+    const room = openResponseMemory(10 * MB);
     const [first, second, third] = [room.open(another()), room.open(another()), room.open(another())];
     first.take(6 * MB);
     second.take(4 * MB);
@@ -32,14 +32,14 @@ describe("the room for answers", () => {
   });
 
   it("is there for one answer alone however long, and for short ones always", () => {
-    const room = openAnswerRoom(MB);
+    const room = openResponseMemory(MB);
     room.open(another()).take(50 * MB);
     expect(() => room.open(another()).take(MB)).toThrow("bytes");
     room.open(another()).take(64 * 1024);
   });
 
   it("counts what must be answered without refusing it", () => {
-    const room = openAnswerRoom(10 * MB);
+    const room = openResponseMemory(10 * MB);
     const change = room.open(another());
     room.open(another()).take(8 * MB);
     change.keep(8 * MB);
@@ -50,7 +50,7 @@ describe("the room for answers", () => {
   });
 
   it("is waited for in order by each account, with nothing held meanwhile; an answer that is over waits no longer", async () => {
-    const room = openAnswerRoom(10 * MB);
+    const room = openResponseMemory(10 * MB);
     const [reader, first, second, third] = [room.open("r"), room.open("a"), room.open("a"), room.open("b")];
     reader.take(6 * MB);
     first.take(3 * MB);
@@ -65,7 +65,7 @@ describe("the room for answers", () => {
   });
 
   it("is never all one account's: another's answer has room, and passes those that wait", async () => {
-    const room = openAnswerRoom(100 * MB);
+    const room = openResponseMemory(100 * MB);
     const greedy = Array.from({ length: 20 }, () => room.open("greedy"));
     const given = greedy.filter((share) => {
       try {
@@ -89,7 +89,7 @@ describe("the room for answers", () => {
     } as const);
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
-        const room = openAnswerRoom(10 * MB);
+        const room = openResponseMemory(10 * MB);
         const shares = Array.from({ length: 5 }, () => room.open(another()));
         const waiting = new Set<number>();
         for (const { who, what, bytes } of acts) {

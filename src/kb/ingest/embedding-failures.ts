@@ -15,7 +15,7 @@ export const PROBE = "A plain sentence.";
  * Embeds chunks some of which a model may fail on every time: one is suspected when the call it was in failed, tried alone
  * after all others, and left when it failed while the model worked otherwise.
  */
-export interface StubbornTexts {
+export interface EmbeddingFailures {
   isSuspected(this: void, row: number): boolean;
   isLeft(this: void, row: number): boolean;
   /** Rows left for good: until the process ends. */
@@ -27,7 +27,7 @@ export interface StubbornTexts {
 }
 
 /** Nothing is suspected at first. */
-export function openStubbornTexts(): StubbornTexts {
+export function openEmbeddingFailures(): EmbeddingFailures {
   const tries = new Map<number, number>();
   const count = (row: number): void => {
     if (tries.size < REMEMBERED_MAX || tries.has(row)) tries.set(row, (tries.get(row) ?? 0) + 1);
