@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { z } from "zod";
 import { KbsyncError, messageOf } from "./failure.ts";
+import { retryAfterMs } from "./retry-after.ts";
 
 /** A service that answers JSON with JSON. */
 export interface JsonEndpointOptions {
@@ -59,10 +60,9 @@ export function openJsonEndpoint(options: JsonEndpointOptions): JsonEndpoint {
       bodyTimeout: 0,
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
-    const wait = answer.headers["retry-after"];
     return {
       status: answer.statusCode,
-      waitMs: retryAfterMs(Array.isArray(wait) ? wait[0] : wait, Date.now()),
+      waitMs: retryAfterMs(answer.headers["retry-after"], Date.now()) ?? 0,
       text: await answer.body.text(),
     };
   };
@@ -119,14 +119,6 @@ interface Reply {
 function reasonOf(cause: unknown, timeoutMs: number): string {
   const isTimeout = cause instanceof Error && cause.name === "TimeoutError";
   return isTimeout ? `no answer within ${timeoutMs} ms` : messageOf(cause);
-}
-
-/** Milliseconds of a `Retry-After` header, in seconds or as a date; 0 for anything else. */
-function retryAfterMs(header: string | undefined, nowMs: number): number {
-  if (header === undefined) return 0;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
-  const atMs = Date.parse(header);
-  return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - nowMs);
 }
 
 function parsed(text: string, url: string): unknown {

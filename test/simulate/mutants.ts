@@ -323,9 +323,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "retry-after-ignored",
     does: "Retry-After is not honoured",
-    patches: [
-      patch("remote/answer.ts", /retryAfterMs: parseRetryAfter\([^\n]*\),/, "retryAfterMs: undefined,"),
-    ],
+    patches: [patch("remote/answer.ts", /retryAfterMs: retryAfterMs\([^\n]*\),/, "retryAfterMs: undefined,")],
   },
   {
     name: "refusal-meant",

@@ -1,4 +1,5 @@
 import { oneLine } from "../../lib/one-line.ts";
+import { retryAfterMs } from "../../lib/retry-after.ts";
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { ModelUsage } from "./price.ts";
@@ -93,22 +94,19 @@ export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: Asked
   }
   const message = `${failedWords(model)}${wordsOf(error, apiKey)}`;
   if (status === 429 || status === 503) {
-    const retryAfterSeconds = Math.ceil((retryAfterMs(error) ?? BUSY_MS) / 1000);
+    const retryAfterSeconds = Math.ceil((requestedWaitMs(error) ?? BUSY_MS) / 1000);
     return new ModelFailure(message, { ...facts, code: "model_busy", retryAfterSeconds });
   }
   return new ModelFailure(message, { ...facts, code: "model_failed" });
 }
 
 /** How long an endpoint asks to wait, in milliseconds; undefined where it asks for nothing. */
-export function retryAfterMs(error: unknown, nowMs = Date.now()): number | undefined {
+export function requestedWaitMs(error: unknown): number | undefined {
   if (!(error instanceof APIError)) return undefined;
   // Not of any standard, but OpenAI's and Azure's.
   const exact = Number.parseFloat(error.headers?.get("retry-after-ms") ?? "");
   if (exact >= 0) return exact;
-  const wanted = error.headers?.get("retry-after") ?? "";
-  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(wanted)) return Number(wanted) * 1000;
-  const atMs = Date.parse(wanted);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+  return retryAfterMs(error.headers?.get("retry-after"), Date.now());
 }
 
 /** Of what asking threw. */

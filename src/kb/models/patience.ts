@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { APIError } from "openai";
-import { failureKind, retryAfterMs } from "./model-failure.ts";
+import { failureKind, requestedWaitMs } from "./model-failure.ts";
 
 /** How long a model is waited for. */
 export interface Patience {
@@ -39,7 +39,7 @@ export async function askPatiently<T>(
     } catch (error) {
       signal.throwIfAborted();
       const failure: unknown = patience.signal.aborted ? patience.signal.reason : error;
-      const waitMs = retryAfterMs(failure) ?? DELAY_MS * 2 ** (attempt - 1);
+      const waitMs = requestedWaitMs(failure) ?? DELAY_MS * 2 ** (attempt - 1);
       const isTooLong = waitMs > RETRY_AFTER_MS_MAX || performance.now() + waitMs >= endMs;
       if (attempt >= attempts || isTooLong || !isPassing(failure)) throw failure;
       await pause(waitMs, undefined, { signal });

@@ -45,11 +45,3 @@ export function nextWaitMs({ attempts, askedMs, chance }: Attempted): number | u
   const spread = delay * (1 + JITTER * (2 * chance - 1));
   return Math.round(Math.max(spread, Math.min(askedMs ?? 0, ASKED_MS_MAX)));
 }
-
-/** The wait of a `Retry-After` header, in seconds or as a date; undefined for anything else. */
-export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * SECOND_MS;
-  const atMs = Date.parse(header);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
-}

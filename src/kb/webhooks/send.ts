@@ -1,8 +1,8 @@
 import { request } from "undici";
 import type { Dispatcher } from "undici";
 import { messageOf } from "../../lib/failure.ts";
+import { retryAfterMs } from "../../lib/retry-after.ts";
 import type { Delivery } from "../store/webhooks.ts";
-import { retryAfterMs } from "./schedule.ts";
 import { signedHeaders } from "./sign.ts";
 
 /** Longest wait for an answer: a receiver takes a message in and works later. */
@@ -52,9 +52,7 @@ export async function sendDelivery(
     if (statusCode >= 200 && statusCode < 300) return { kind: "arrived" };
     const problem = `the receiver answered ${statusCode}`;
     if (statusCode === 410) return { kind: "gone", problem };
-    const header = headers["retry-after"];
-    const wait = retryAfterMs(Array.isArray(header) ? header[0] : header, nowMs());
-    return { kind: "failed", problem, retryAfterMs: wait };
+    return { kind: "failed", problem, retryAfterMs: retryAfterMs(headers["retry-after"], nowMs()) };
   } catch (error) {
     return { kind: "failed", problem: words(error), retryAfterMs: undefined };
   }

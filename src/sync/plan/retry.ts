@@ -29,23 +29,6 @@ export function parkMs(tries: number): number {
   return Math.min(PARK_MS_MAX, PARK_MS_MIN * 2 ** Math.min(tries - 1, 20));
 }
 
-/**
- * Milliseconds that a Retry-After header asks for: seconds, or a date (RFC 9110, 10.2.3). A date is compared with the
- * service's own clock where it told it (`Date` header), because ours may differ. Undefined when it makes no sense.
- */
-export function parseRetryAfter(
-  value: string | undefined,
-  serviceDate: string | undefined,
-  nowMs: number,
-): number | undefined {
-  const text = value?.trim() ?? "";
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const atMs = text === "" ? Number.NaN : Date.parse(text);
-  if (Number.isNaN(atMs)) return undefined;
-  const dateMs = Date.parse(serviceDate ?? "");
-  return Math.max(0, atMs - (Number.isNaN(dateMs) ? nowMs : dateMs));
-}
-
 /** Width of the queue after a success: grows by one when a whole width has succeeded. */
 export function widen(width: number, widthMax: number): number {
   return Math.min(widthMax, width + 1 / Math.max(1, width));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseRetryAfter } from "../plan/retry.ts";
+import { retryAfterMs } from "../../lib/retry-after.ts";
 import { oneLine } from "../../lib/one-line.ts";
 
 /** What became of a request, as far as the sync needs to tell answers apart. */
@@ -82,7 +82,7 @@ export function readAnswer<T>(
     acted,
     blame,
     reason,
-    retryAfterMs: parseRetryAfter(header(answer, "retry-after"), header(answer, "date"), nowMs),
+    retryAfterMs: retryAfterMs(header(answer, "retry-after"), nowMs, header(answer, "date")),
   });
 
   if (status >= 200 && status < 300) {

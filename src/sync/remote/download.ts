@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { codeOf, messageOf } from "../../lib/failure.ts";
-import { isLoopback } from "../plan/address.ts";
-import { parseRetryAfter } from "../plan/retry.ts";
+import { isLoopback } from "../../lib/loopback.ts";
+import { retryAfterMs } from "../../lib/retry-after.ts";
 import { header, type Reply } from "./answer.ts";
 
 /**
@@ -15,7 +15,7 @@ export function fileAddress(url: string, resourcesUrl: string, reachedAt: string
   const folder = pathname.replace(/\/$/, "");
   if (reachedAt !== resourcesUrl && then.origin === origin && then.pathname.startsWith(`${folder}/`))
     return new URL(`${reachedAt}${then.pathname.slice(folder.length)}${then.search}`);
-  if (!isLoopback(then) || !isLoopback(now)) return then;
+  if (!isLoopback(then.hostname) || !isLoopback(now.hostname)) return then;
   then.host = now.host;
   return then;
 }
@@ -41,8 +41,8 @@ export async function download(
     await body.dump();
     const reason = `HTTP ${statusCode} for the uploaded file`;
     if (statusCode >= 500 || statusCode === 408 || statusCode === 429) {
-      const retryAfterMs = parseRetryAfter(header(answer, "retry-after"), header(answer, "date"), nowMs);
-      return { kind: "later", acted: "no", blame: "request", reason, retryAfterMs };
+      const waitMs = retryAfterMs(header(answer, "retry-after"), nowMs, header(answer, "date"));
+      return { kind: "later", acted: "no", blame: "request", reason, retryAfterMs: waitMs };
     }
     return { kind: "refused", code: `http_${statusCode}`, message: reason };
   }

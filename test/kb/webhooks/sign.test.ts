@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextWaitMs, retryAfterMs } from "../../../src/kb/webhooks/schedule.ts";
+import { nextWaitMs } from "../../../src/kb/webhooks/schedule.ts";
 import { isSecret, newSecret, signedHeaders } from "../../../src/kb/webhooks/sign.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -63,15 +63,5 @@ describe("the schedule", () => {
     expect(nextWaitMs({ ...asked, askedMs: HOUR_MS })).toBe(HOUR_MS);
     expect(nextWaitMs({ ...asked, askedMs: 1 })).toBe(5000);
     expect(nextWaitMs({ ...asked, askedMs: 100 * HOUR_MS })).toBe(6 * HOUR_MS);
-  });
-
-  it.each([
-    ["120", 120_000],
-    ["Thu, 01 Jan 1970 00:00:10 GMT", 5000],
-    ["Thu, 01 Jan 1970 00:00:01 GMT", 0],
-    ["soon", undefined],
-    [undefined, undefined],
-  ])("reads Retry-After: %s", (header, wait) => {
-    expect(retryAfterMs(header, 5000)).toBe(wait);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Pool } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { delayMs, parseRetryAfter } from "../../../src/sync/plan/retry.ts";
+import { delayMs } from "../../../src/sync/plan/retry.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
 import { openRemote, type Connect, type NewResource, type Remote } from "../../../src/sync/remote/remote.ts";
 import { openFakeService, type FakeService, type Fault } from "../../fakes/knowledge-service.ts";
@@ -500,16 +500,6 @@ describe("the gate", () => {
 });
 
 describe("the arithmetic of waiting", () => {
-  it.each([
-    ["120", undefined, 120_000],
-    ["Wed, 21 Oct 2026 07:28:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 30_000],
-    ["Wed, 21 Oct 2026 07:27:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 0],
-    ["soon", undefined, undefined],
-    [undefined, undefined, undefined],
-  ])("Retry-After %s at %s", (value, date, expected) => {
-    expect(parseRetryAfter(value, date, 0)).toBe(expected);
-  });
-
   it("doubles up to a minute, keeps the service's wish, and never waits a day for a wrong clock", () => {
     expect([1, 2, 3, 30].map((failures) => delayMs(failures, undefined, 0))).toEqual([125, 250, 500, 30_000]);
     expect(delayMs(30, undefined, 0.999)).toBeLessThanOrEqual(60_000);
