@@ -1,16 +1,7 @@
 import { createHash } from "node:crypto";
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  copyFileSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, closeSync, constants, copyFileSync, mkdirSync, openSync, readSync } from "node:fs";
 import { dirname } from "node:path";
+import { flush } from "../lib/durable-file.ts";
 
 /** Bytes read at once. */
 const PIECE_BYTES = 1024 * 1024;
@@ -29,12 +20,7 @@ export function copyDurably(from: string, to: string): Digest {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   chmodSync(to, 0o600);
-  const file = openSync(to, constants.O_RDWR);
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  flush(to);
   return digestOf(to);
 }
 
@@ -52,28 +38,6 @@ export function digestOf(path: string): Digest {
       hash.update(piece);
       bytes += read;
     }
-  } finally {
-    closeSync(file);
-  }
-}
-
-/** Flushes a folder: names that were made, changed or removed in it outlive a power cut from here on. */
-export function syncFolder(folder: string): void {
-  const file = openSync(folder, "r");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-/** Writes a small file whole and flushed; the caller makes its name durable. */
-export function writeDurably(path: string, text: string): void {
-  const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600);
-  try {
-    // Not writeSync: on a disk that is nearly full one such write takes a part and says so by its count alone.
-    writeFileSync(file, text);
-    fsyncSync(file);
   } finally {
     closeSync(file);
   }

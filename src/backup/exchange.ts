@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import { flush, writeDurably } from "../lib/durable-file.ts";
 import { KbsyncError } from "../lib/failure.ts";
-import { syncFolder, writeDurably } from "./durable.ts";
 
 /**
  * What is exchanged in a state folder, in this order: each database goes before the log and the shared memory beside it,
@@ -58,11 +58,11 @@ export function decideExchange(stateDir: string, aside: string): void {
   const stage = stageFolder(stateDir);
   const entries = EXCHANGED.filter((name) => existsSync(join(stage, name)));
   const folder = restoreFolder(stateDir);
-  writeDurably(`${planFile(stateDir)}.new`, `${JSON.stringify({ aside, entries })}\n`);
-  syncFolder(folder);
-  renameSync(`${planFile(stateDir)}.new`, planFile(stateDir));
-  syncFolder(folder);
-  syncFolder(stateDir);
+  // The names on the stage are durable before the plan is.
+  flush(folder);
+  writeDurably(planFile(stateDir), `${JSON.stringify({ aside, entries })}\n`);
+  flush(folder);
+  flush(stateDir);
 }
 
 /**
@@ -108,6 +108,6 @@ function moveDurably(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   renameSync(from, to);
   // A power cut must not lose both names of what was put aside.
-  syncFolder(dirname(to));
-  syncFolder(dirname(from));
+  flush(dirname(to));
+  flush(dirname(from));
 }

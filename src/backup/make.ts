@@ -1,10 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { flush, writeDurably } from "../lib/durable-file.ts";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
 import type { Finding } from "../lib/finding.ts";
 import { shortageAt, shortageWords } from "../lib/full-disk.ts";
 import { isAlive } from "../lib/process-alive.ts";
-import { copyDurably, syncFolder, writeDurably } from "./durable.ts";
+import { copyDurably } from "./durable.ts";
 import { BACKUP_FORMAT, type BackupFile, MANIFEST_NAME, type Manifest } from "./manifest.ts";
 import { snapshotDatabase } from "./snapshot.ts";
 
@@ -95,9 +96,9 @@ export async function makeBackup(options: BackupOptions): Promise<BackupReport> 
       missing,
     };
     writeDurably(join(partial, MANIFEST_NAME), `${JSON.stringify(manifest, undefined, 2)}\n`);
-    for (const folder of foldersOf(partial)) syncFolder(folder);
+    for (const folder of foldersOf(partial)) flush(folder);
     renameSync(partial, target);
-    syncFolder(dirname(target));
+    flush(dirname(target));
     return {
       path: target,
       files: files.length,

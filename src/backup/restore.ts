@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { flush } from "../lib/durable-file.ts";
 import { codeOf, KbsyncError } from "../lib/failure.ts";
 import type { Finding } from "../lib/finding.ts";
 import { shortageAt, shortageWords } from "../lib/full-disk.ts";
-import { copyDurably, syncFolder } from "./durable.ts";
+import { copyDurably } from "./durable.ts";
 import { clearStage, decideExchange, dropStage, EXCHANGED, finishExchange, stageFolder } from "./exchange.ts";
 import { type BackupFile, type Manifest, readManifest } from "./manifest.ts";
 
@@ -74,8 +75,8 @@ export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): Rest
     if (first !== undefined) throw damaged(from, first.message);
     prepared = options.prepare(stage);
     for (const name of readdirSync(stage, { recursive: true, withFileTypes: true }))
-      if (name.isDirectory()) syncFolder(join(name.parentPath, name.name));
-    syncFolder(stage);
+      if (name.isDirectory()) flush(join(name.parentPath, name.name));
+    flush(stage);
   } catch (error) {
     dropStage(stateDir);
     throw writeFailure(error, stateDir);

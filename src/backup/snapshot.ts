@@ -1,5 +1,5 @@
-import { closeSync, fsyncSync, openSync } from "node:fs";
 import Database from "better-sqlite3";
+import { flush } from "../lib/durable-file.ts";
 import { digestOf, type Digest } from "./durable.ts";
 
 /** Pages of a copy's one step: all. In several steps every write in between would begin it anew, and it might never end. */
@@ -22,11 +22,6 @@ export async function snapshotDatabase(from: string, to: string): Promise<Digest
   } finally {
     copy.close();
   }
-  const file = openSync(to, "r+");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  flush(to);
   return digestOf(to);
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Config } from "../../config/load.ts";
 import type { ServiceOptions } from "../../kb/options.ts";
 import { embedderOf } from "./models.ts";
-import { writeDurably } from "../state/state-folder.ts";
+import { writeStateFile } from "../state/state-folder.ts";
 
 /** Models remembered: those of the last few changes. */
 const REMEMBERED_MAX = 8;
@@ -56,7 +56,7 @@ function note(file: string, fingerprint: string, recipe: Recipe): void {
   if (JSON.stringify(known[fingerprint]) === JSON.stringify(recipe)) return;
   const { [fingerprint]: _, ...others } = known;
   const latest = Object.entries(others).slice(-(REMEMBERED_MAX - 1));
-  writeDurably(file, `${JSON.stringify(Object.fromEntries([...latest, [fingerprint, recipe]]))}\n`, 0o600);
+  writeStateFile(file, `${JSON.stringify(Object.fromEntries([...latest, [fingerprint, recipe]]))}\n`);
 }
 
 function readRecipes(file: string): z.infer<typeof Recipes> {

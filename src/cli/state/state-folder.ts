@@ -1,19 +1,7 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import { writeDurably } from "../../lib/durable-file.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { stateUnusable } from "../../lib/folder-lock.ts";
 import { shortageAt } from "../../lib/full-disk.ts";
@@ -155,7 +143,7 @@ export function ensureKey(state: StateFolder, generate: () => string): string {
 
 /** Puts another key in place of the embedded service's, mode 0600. Throws `state_unusable`. */
 export function writeKeyFile(state: StateFolder, key: string): void {
-  writeDurably(state.keyFile, `${key}\n`, 0o600);
+  writeStateFile(state.keyFile, `${key}\n`);
 }
 
 const ServiceAddress = z.object({ url: z.string(), pid: z.int() });
@@ -163,7 +151,7 @@ export type ServiceAddress = z.infer<typeof ServiceAddress>;
 
 /** Notes where this process's service answers, for the other commands. */
 export function writeServiceAddress(state: StateFolder, url: string): void {
-  writeDurably(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`, 0o600);
+  writeStateFile(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
 }
 
 /** What the last service wrote down; whether it still runs must be asked of it. */
@@ -180,20 +168,9 @@ export function forgetServiceAddress(state: StateFolder): void {
   if (readServiceAddress(state)?.pid === process.pid) rmSync(state.addressFile, { force: true });
 }
 
-/** Written beside, synced and renamed: a reader sees the old file or the new one, never half of it. */
-export function writeDurably(path: string, text: string, mode: number): void {
-  const beside = `${path}.${process.pid}.new`;
-  usable(path, () => {
-    const file = openSync(beside, "w", mode);
-    try {
-      // Not writeSync: on a disk that is nearly full one such write takes a part and says so by its count alone.
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(beside, path);
-  });
+/** Replaces a small file of the state folder. Throws `state_unusable`. */
+export function writeStateFile(path: string, text: string): void {
+  usable(path, () => writeDurably(path, text));
 }
 
 /** Does something to a path of the state folder; a failure is an expected one, with the path. */

@@ -1,16 +1,8 @@
-import {
-  chmodSync,
-  lstatSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
+import { writeDurably } from "../../lib/durable-file.ts";
 
 /** Longest path of a Unix socket in bytes: `sun_path` has 108 with its end on Linux (unix(7)), 104 elsewhere. */
 const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
@@ -94,8 +86,7 @@ export function socketOutside(stateDir: string, env: NodeJS.ProcessEnv): FreshSo
     path,
     publish: () => {
       chmodSync(path, 0o600);
-      writeFileSync(`${places.note}.new`, `${JSON.stringify({ socket: path })}\n`, { mode: 0o600 });
-      renameSync(`${places.note}.new`, places.note);
+      writeDurably(places.note, `${JSON.stringify({ socket: path })}\n`);
     },
     remove: () => {
       rmSync(dirname(path), { recursive: true, force: true });

@@ -26,14 +26,14 @@ function runLimited(code: string): string {
 
 describe("a small file that the disk has room for in part only", () => {
   it.each([
-    ["a backup's", "src/backup/durable.ts", "writeDurably(path, text)"],
-    ["the state folder's", "src/cli/state/state-folder.ts", "writeDurably(path, text, 0o600)"],
+    ["by itself", "src/lib/durable-file.ts", "writeDurably"],
+    ["in the state folder", "src/cli/state/state-folder.ts", "writeStateFile"],
   ])("%s is not taken for written", (name, module, call) => {
     const code = `
-      const { writeDurably } = await import(${JSON.stringify(pathToFileURL(module).href)});
+      const { ${call} } = await import(${JSON.stringify(pathToFileURL(module).href)});
       const path = ${JSON.stringify(join(folder, name))};
       const text = "x".repeat(20_000);
-      try { ${call}; console.log("written"); } catch (error) { console.log(error.code ?? error, error.cause?.code ?? ""); }`;
+      try { ${call}(path, text); console.log("written"); } catch (error) { console.log(error.code ?? error, error.cause?.code ?? ""); }`;
     expect(runLimited(code)).toContain("EFBIG");
   });
 });
