@@ -98,7 +98,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   };
   const host = options.host ?? "127.0.0.1";
   const nowMs = options.nowMs ?? Date.now;
-  const steadyMs = steadyClock(nowMs);
+  const steadyMs = steadyClock(nowMs, options.nowMs);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const admission = openAdmission(limits);
   const model = openModel(options.openEmbedder, steadyMs, {

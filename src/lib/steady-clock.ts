@@ -1,15 +1,18 @@
 /**
- * A clock for waits: it runs with the one given, follows when that is set ahead, and goes on from where it was when that is set
- * back. What passed between two readings around a step back does not count, so a wait is late by that at most. Its time is no
- * date: it is ahead of the clock by all steps back since it was made.
+ * A clock for waits, which is never set back: it follows the time of day forward (after a suspend, or when it is
+ * corrected), and goes on at the pace of `elapsed` when that is set back, so that no wait grows longer by it. Its time is
+ * no date: it is ahead of the clock by all steps back since it was made.
  */
-export function steadyClock(nowMs: () => number): () => number {
-  let lastMs = -Infinity;
-  let aheadMs = 0;
+export function steadyClock(
+  wall: () => number = () => Date.now(),
+  elapsed: () => number = () => performance.now(),
+): () => number {
+  let steadyMs = wall();
+  let lastMs = elapsed();
   return () => {
-    const clockMs = nowMs();
-    aheadMs = Math.max(aheadMs, lastMs - clockMs);
-    lastMs = clockMs + aheadMs;
-    return lastMs;
+    const nowMs = elapsed();
+    steadyMs = Math.max(wall(), steadyMs + Math.max(0, nowMs - lastMs));
+    lastMs = nowMs;
+    return steadyMs;
   };
 }

@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { openTurns } from "../../lib/turns.ts";
+import { steadyClock } from "../../lib/steady-clock.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { openCollections } from "../actions/collections.ts";
-import { steadyClock } from "../agenda/clock.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
 import { openPacer, type Pacer } from "../remote/pacer.ts";
