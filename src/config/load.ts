@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { homeFolder } from "../lib/home.ts";
+import { pathBelow } from "../lib/path-below.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
 import { knownKeys } from "./json-schema.ts";
@@ -130,7 +131,9 @@ function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir"
   const realState = realPath(stateDir);
   for (const [index, { path, real }] of places.entries()) {
     const other = places.find(
-      (place, at) => at < index && (isBelow(real, place.real) || isBelow(place.real, real)),
+      (place, at) =>
+        at < index &&
+        (pathBelow(place.real, real) !== undefined || pathBelow(real, place.real) !== undefined),
     );
     if (other !== undefined) {
       throw new KbsyncError(`the sources ${other.path} and ${path} overlap`, {
@@ -160,8 +163,8 @@ export function sourceAround(path: string, folders: readonly string[]): string |
 
 /** Whether a folder's scan comes to a path: in it, and not in a hidden folder there. Both without symbolic links. */
 function liesIn(path: string, folder: string): boolean {
-  const parts = relative(folder, path).split(sep);
-  return isBelow(path, folder) && !parts.some((part) => part.startsWith("."));
+  const below = pathBelow(folder, path);
+  return below !== undefined && !below.split(sep).some((part) => part.startsWith("."));
 }
 
 /** The path without symbolic links, as far as it exists: two spellings of one folder become the same. */
@@ -172,12 +175,6 @@ function realPath(path: string): string {
     const parent = dirname(path);
     return parent === path ? path : join(realPath(parent), basename(path));
   }
-}
-
-/** Whether `path` is `folder` or lies below it; both absolute. */
-function isBelow(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way !== ".." && !way.startsWith(`..${sep}`);
 }
 
 function expectedKeys(path: string): string {

@@ -1,4 +1,5 @@
 import { KbsyncError } from "../lib/failure.ts";
+import { oneLine } from "../lib/one-line.ts";
 import { openDatagrams, type SendDatagram } from "./datagram.ts";
 
 /** What a service manager is told, as sd_notify(3) defines it. Each call is one message. */
@@ -95,7 +96,8 @@ export function openNotifier(options: NotifierOptions): Notifier {
     reloading: () => enqueue(`RELOADING=1\nMONOTONIC_USEC=${options.monotonicUs()}`),
     stopping: () => enqueue("STOPPING=1"),
     status: (words) => {
-      const line = oneLine(words);
+      // A line break would begin another assignment.
+      const line = oneLine(words).slice(0, STATUS_CHARS_MAX);
       if (line !== said && sendNow(`STATUS=${line}`)) said = line;
     },
     alive: () => void sendNow("WATCHDOG=1"),
@@ -113,11 +115,6 @@ export function watchdogMs(
   if (!/^[1-9]\d{0,15}$/.test(usec)) return undefined;
   if (expected !== undefined && expected !== String(pid)) return undefined;
   return Number(usec) / 1000;
-}
-
-/** A line break would begin another assignment. */
-function oneLine(words: string): string {
-  return words.replaceAll(/\s+/g, " ").slice(0, STATUS_CHARS_MAX);
 }
 
 function silent(): Notifier {

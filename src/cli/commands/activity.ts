@@ -5,7 +5,7 @@ import { readActivity } from "../../sync/operator/read-activity.ts";
 import { absolute, nothingSynced, openOperator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { localTime } from "../output/progress.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
 
 interface LogOptions extends CommonOptions {
@@ -62,8 +62,9 @@ export function withFolder<
 
 /** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */
 export function activityLine({ atMs, action, path, from, outcome, message }: WireActivity): string {
-  const what = from === undefined || from === path ? oneLine(path) : `${oneLine(from)} -> ${oneLine(path)}`;
+  const what =
+    from === undefined || from === path ? visibleLine(path) : `${visibleLine(from)} -> ${visibleLine(path)}`;
   const end =
     outcome === "done" ? (message ?? "") : `${outcome}${message === undefined ? "" : `, ${message}`}`;
-  return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${oneLine(end)}`}\n`;
+  return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${visibleLine(end)}`}\n`;
 }

@@ -5,7 +5,7 @@ import { printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { Check, Checked, DoctorGround } from "../doctor-checks/doctor-checks.ts";
 import { EXIT } from "../output/exit-code.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { stateFolder } from "../state/state-folder.ts";
 
@@ -83,10 +83,10 @@ function troubleOf(findings: Examined["findings"]): string {
 /** The result for a person: a line a check, and below it what is wrong and what to do. */
 export function doctorText(examined: readonly Examined[]): string {
   const lines = examined.flatMap(({ check, sound, seen, findings }) => [
-    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${oneLine(seen)}`,
+    `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${visibleLine(seen)}`,
     ...findings.flatMap(({ level, message, remedy }) => [
-      `         ${level === "warning" ? "warning: " : ""}${oneLine(message)}`,
-      `         → ${oneLine(remedy)}`,
+      `         ${level === "warning" ? "warning: " : ""}${visibleLine(message)}`,
+      `         → ${visibleLine(remedy)}`,
     ]),
   ]);
   return `${lines.join("\n")}\n`;

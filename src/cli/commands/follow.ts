@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
 import type { RemovedStatus, SourceStatus, TroubledFile } from "../../sync/operator/status.ts";
 import type { Context } from "../output/context.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 import { counted, duration, startProgress, thousands } from "../output/progress.ts";
 
 /** How often progress is looked at, in milliseconds. */
@@ -100,14 +100,14 @@ export function unreadableLine({
   const paths = unreadablePaths.filter((path) => mounts.every((mount) => mount.path !== path));
   if (unreadable === 0 || paths.length === 0) return undefined;
   const shown = paths.slice(0, UNREADABLE_SHOWN);
-  const names = shown.map((path) => (path === "" ? "the folder itself" : oneLine(path))).join(", ");
+  const names = shown.map((path) => (path === "" ? "the folder itself" : visibleLine(path))).join(", ");
   const rest = unreadable - (unreadablePaths.length - paths.length) - shown.length;
   return `cannot be looked at: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
 }
 
 /** Mounts below a source that are not as they were, each with what to do. */
 export function mountLines({ mounts }: Pick<SourceStatus, "mounts">): readonly string[] {
-  return mounts.map(({ path, reason, remedy }) => `${oneLine(path)}: ${reason} (${remedy})`);
+  return mounts.map(({ path, reason, remedy }) => `${visibleLine(path)}: ${reason} (${remedy})`);
 }
 
 /** What is said of a source that left the configuration. */
@@ -137,7 +137,9 @@ function headingOf(state: TroubledFile["state"]): string {
 
 function section(heading: string, files: readonly TroubledFile[], limit: number): string {
   if (files.length === 0) return "";
-  const lines = files.slice(0, limit).map(({ path, message }) => `  ${oneLine(path)}: ${oneLine(message)}\n`);
+  const lines = files
+    .slice(0, limit)
+    .map(({ path, message }) => `  ${visibleLine(path)}: ${visibleLine(message)}\n`);
   const rest = files.length - lines.length;
   const more = rest === 0 ? "" : `  and ${thousands(rest)} more (kbsync status --json has all)\n`;
   return `${heading}\n${lines.join("")}${more}`;

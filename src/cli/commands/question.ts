@@ -20,7 +20,7 @@ import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { onAnyPort } from "./search.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 
 interface AskOptions extends CommonOptions {
   readonly image: readonly string[];
@@ -189,7 +189,7 @@ function sourceText(
   { number, resource_id, title, score, span }: Citation,
   places: Pick<Places, "fileOf"> | undefined,
 ): string {
-  const name = oneLine(places?.fileOf(resource_id)?.path ?? title);
+  const name = visibleLine(places?.fileOf(resource_id)?.path ?? title);
   const line = span.text.replaceAll(/\s+/g, " ");
   const quote = line.length <= QUOTE_CHARS_MAX ? line : `${line.slice(0, QUOTE_CHARS_MAX)}…`;
   return `[${number}] ${score.toFixed(2)}  ${name}  “${quote}”`;

@@ -13,7 +13,7 @@ import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 
 interface SearchOptions extends CommonOptions {
   readonly topK: number;
@@ -130,7 +130,7 @@ function foundText(found: readonly Found[]): string {
   return found
     .map(({ score, path, docId, content }) => {
       const text = content.trim().replaceAll(/^(?=.)/gm, "      ");
-      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : oneLine(path)}\n${text}\n`;
+      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : visibleLine(path)}\n${text}\n`;
     })
     .join("\n");
 }

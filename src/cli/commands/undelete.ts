@@ -1,13 +1,14 @@
-import { relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { pathBelow } from "../../lib/path-below.ts";
 import { type TrashedText, listTrashed, type PutBack, undelete } from "../../sync/trash/undelete.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { thousands } from "../output/progress.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 
 interface UndeleteOptions extends CommonOptions {
   readonly list?: boolean;
@@ -85,8 +86,7 @@ function noteOf({ isExact, kind }: TrashedText): string {
 }
 
 function shortest(path: string, cwd: string): string {
-  const way = relative(cwd, path);
-  return oneLine(way !== "" && !way.startsWith("..") ? way : path);
+  return visibleLine(pathBelow(cwd, path) || path);
 }
 
 /** Parses a point in time; milliseconds since 1970. */

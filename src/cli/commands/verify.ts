@@ -11,7 +11,7 @@ import type { CommonOptions } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { printProof } from "./proof.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 
 interface VerifyOptions extends CommonOptions {
   readonly repair?: boolean;
@@ -119,7 +119,7 @@ function agreeWords(sources: AuditReport["sources"]): string {
 }
 
 function findingLine({ kind, path, title, what, repaired }: Finding): string {
-  const where = `${kind.padEnd(8)} ${oneLine(path === "" ? title : path)}`;
+  const where = `${kind.padEnd(8)} ${visibleLine(path === "" ? title : path)}`;
   if (!repaired) return `${where}  (${what})`;
   // Of a file's own resource the right one is made again; a surplus one is gone.
   return kind === "missing" || kind === "altered"

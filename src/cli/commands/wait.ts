@@ -7,7 +7,7 @@ import { EXIT } from "../output/exit-code.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { paceWords } from "./status.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 
 interface WaitOptions extends CommonOptions {
   readonly timeout?: number;
@@ -67,7 +67,7 @@ export function waitWords({ end, reasons, troubled, service }: ResultOf<"wait">)
     return `not in time${left}${why}\n`;
   }
   const lines = reasons.map(
-    ({ source, path, message }) => `${oneLine(path === "" ? source : path)}: ${oneLine(message)}\n`,
+    ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,
   );
   const more = troubled - reasons.length;
   return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (kbsync status names them)\n` : ""}`;

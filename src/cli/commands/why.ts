@@ -6,7 +6,8 @@ import type { ResultOf } from "../../sync/control/protocol.ts";
 import type { FileFacts } from "../../sync/ledger/file-facts.ts";
 import { openPlaces } from "../../sync/operator/places.ts";
 import type { WatchedSource } from "../../sync/rules/rules.ts";
-import { belowRoot, outsideSources } from "../../sync/disk/source-path.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { outsideSources } from "../../sync/disk/source-path.ts";
 import { explain, type Explanation } from "../../sync/why/explain.ts";
 import type { OnDisk } from "../../sync/why/disk.ts";
 import { activityLine } from "./activity.ts";
@@ -14,7 +15,7 @@ import { localTime, thousands } from "../output/progress.ts";
 import { openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
-import { oneLine } from "../output/visible.ts";
+import { visibleLine } from "../output/visible.ts";
 import { paceWords } from "./status.ts";
 
 interface WhyOptions extends CommonOptions {
@@ -65,11 +66,11 @@ function sourceOf(
   const known = places?.sources.map((place) => place.path) ?? [];
   places?.close();
   for (const source of configured) {
-    const below = belowRoot(source.absolutePath, path);
+    const below = pathBelow(source.absolutePath, path);
     if (below !== undefined) return { source, below };
   }
   for (const folder of known) {
-    const below = belowRoot(folder, path);
+    const below = pathBelow(folder, path);
     const [source] = below === undefined ? [] : loadConfig(configRequest(context, options, folder)).sources;
     if (source !== undefined && below !== undefined) return { source, below };
   }
@@ -103,7 +104,7 @@ export function whyText(found: Explanation, live: Live): string {
   if (found.state.paused) lines.push(["paused", "the source is paused: `kbsync resume` goes on"]);
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
   lines.push(["daemon", liveWords(live)]);
-  const told = lines.map(([name, words]) => `${name.padEnd(9)} ${oneLine(words)}\n`).join("");
+  const told = lines.map(([name, words]) => `${name.padEnd(9)} ${visibleLine(words)}\n`).join("");
   const lately = found.activity
     .map((activity) => activityLine({ ...activity, source }))
     .map((line) => `  ${line}`)

@@ -9,7 +9,7 @@ export function visible(text: string): string {
 }
 
 /** The same on one line: line feeds and tabs are shown too. Pure. */
-export function oneLine(text: string): string {
+export function visibleLine(text: string): string {
   return text.replaceAll(/[\n\r\t]/g, (char) => NAMED.get(char) ?? char).replaceAll(OBEYED, escaped);
 }
 

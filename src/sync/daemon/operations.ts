@@ -1,7 +1,8 @@
 import { agreeable, approvalsOf, type Approval } from "../operator/approve.ts";
 import type { Activity, DaemonActivity } from "../ledger/activity.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { belowRoot, outsideSources, unknownSource } from "../disk/source-path.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { outsideSources, unknownSource } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import type { Retried } from "../operator/offline.ts";
 import type { LogQuery } from "../operator/read-activity.ts";
@@ -145,7 +146,7 @@ export interface SourcePlace<S> {
 /** The source that an absolute path lies in. Throws `outside_sources`. */
 export function placeOf(sources: readonly SourceSync[], path: string): SourcePlace<SourceSync> {
   for (const source of sources) {
-    const below = belowRoot(rootOf(source), path);
+    const below = pathBelow(rootOf(source), path);
     if (below !== undefined) return { source, below: below === "" ? undefined : below };
   }
   throw outsideSources(path, sources.map(rootOf));

@@ -1,12 +1,5 @@
-import { relative, sep } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
-
-/** The path below a folder, "" for the folder itself; undefined for one that lies elsewhere. */
-export function belowRoot(root: string, path: string): string | undefined {
-  const below = relative(root, path);
-  return below === ".." || below.startsWith(`..${sep}`) ? undefined : below;
-}
 
 /** `source_unknown`: a folder was named that is no source. */
 export function unknownSource(folder: string, known: readonly string[]): KbsyncError {

@@ -4,7 +4,8 @@ import { ledgerFile } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "../ledger/open.ts";
 import { openOperator, type TriedAgain } from "../ledger/operator.ts";
 import { openSources, type SourceRow } from "../ledger/sources.ts";
-import { belowRoot, outsideSources, unknownSource } from "../disk/source-path.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { outsideSources, unknownSource } from "../disk/source-path.ts";
 
 /** What is tried again of a source. */
 export interface Retried extends TriedAgain {
@@ -62,7 +63,7 @@ export function retryFiles(stateDir: string, path: string | undefined): readonly
     const operator = openOperator(db);
     const all = openSources(db).active();
     const targets = all.flatMap(({ id, path: root }) => {
-      const below = path === undefined ? "" : belowRoot(root, path);
+      const below = path === undefined ? "" : pathBelow(root, path);
       return below === undefined ? [] : [{ id, root, below: below === "" ? undefined : below }];
     });
     if (path !== undefined && targets.length === 0)

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { relative, sep } from "node:path";
+import { pathBelow } from "../../lib/path-below.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
 import { openSources } from "../ledger/sources.ts";
@@ -46,8 +46,8 @@ export function openPlaces(stateDir: string): Places | undefined {
     fileOf: (docId) => byDoc.get(docId),
     docOf: (absolutePath) => {
       for (const { id, path } of rows) {
-        const below = relative(path, absolutePath);
-        if (below === "" || below === ".." || below.startsWith(`..${sep}`)) continue;
+        const below = pathBelow(path, absolutePath);
+        if (below === undefined || below === "") continue;
         const docId = byPath.get(id, below);
         if (docId !== undefined) return docId;
       }

@@ -4,7 +4,8 @@ import { openActivity, type Activity } from "../ledger/activity.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
 import { openSources } from "../ledger/sources.ts";
-import { belowRoot, outsideSources } from "../disk/source-path.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { outsideSources } from "../disk/source-path.ts";
 
 /** Which activity is asked for. */
 export interface LogQuery {
@@ -29,9 +30,9 @@ export function readActivity(
     const sources = openSources(db).active();
     const folders = new Map(sources.map((source) => [source.id, source.path]));
     const place =
-      path === undefined ? undefined : sources.find((source) => belowRoot(source.path, path) !== undefined);
+      path === undefined ? undefined : sources.find((source) => pathBelow(source.path, path) !== undefined);
     if (path !== undefined && place === undefined) throw outsideSources(path, [...folders.values()]);
-    const below = place === undefined || path === undefined ? "" : belowRoot(place.path, path);
+    const below = place === undefined || path === undefined ? "" : pathBelow(place.path, path);
     const found =
       place === undefined
         ? log.recent(limit)

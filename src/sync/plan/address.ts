@@ -1,3 +1,5 @@
+import { isLoopback } from "../../lib/loopback.ts";
+
 /** What an upload to a service of this program has in its address: 256 random bits and the file's name. */
 const UPLOAD = /\/files\/[A-Za-z0-9_-]{43}\/[^/]+$/;
 
@@ -11,13 +13,6 @@ export function spelledAddress(url: string | null | undefined): string | undefin
   if (parsed === null) return url;
   const upload = UPLOAD.exec(`${parsed.pathname}${parsed.search}${parsed.hash}`)?.[0];
   if (upload !== undefined) return `upload${upload}`;
-  if (!isLoopback(parsed)) return parsed.href;
+  if (!isLoopback(parsed.hostname)) return parsed.href;
   return `loopback${parsed.pathname}${parsed.search}${parsed.hash}`;
 }
-
-/** Whether an address is of this machine alone. */
-export function isLoopback({ hostname }: URL): boolean {
-  return LOOPBACK.has(hostname);
-}
-
-const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);

@@ -4,7 +4,8 @@ import { linkedIno } from "../disk/linked-ino.ts";
 import type { FollowedLink, RelativePath } from "../plan/model.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
 import type { Rules } from "../rules/rules.ts";
-import { belowRoot, resolveLink, type Resolved } from "./links.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { resolveLink, type Resolved } from "./links.ts";
 
 /** What a link stands for in a scan. */
 export type Passed =
@@ -78,8 +79,8 @@ export function openFollower(root: string, rules: Rules): Follower {
   const note = (path: RelativePath, { points, real }: Resolved, isFolder: boolean): void => {
     noted.add(path);
     rules.links.note(path, {
-      points: points.flatMap((point) => belowRoot(realRoot, point) ?? []),
-      target: real === undefined ? undefined : belowRoot(realRoot, real),
+      points: points.flatMap((point) => pathBelow(realRoot, point) ?? []),
+      target: real === undefined ? undefined : pathBelow(realRoot, real),
       isFolder,
     });
   };
@@ -87,7 +88,7 @@ export function openFollower(root: string, rules: Rules): Follower {
   const follow = (path: RelativePath, ino: number): Passed => {
     const found = resolveLink(absolute(path));
     const { real } = found;
-    if (real === undefined || belowRoot(realRoot, real) === undefined) {
+    if (real === undefined || pathBelow(realRoot, real) === undefined) {
       note(path, found, false);
       return none(real === undefined ? "leads nowhere" : "leads outside of the source");
     }
@@ -102,7 +103,7 @@ export function openFollower(root: string, rules: Rules): Follower {
     }
     if (stats?.isDirectory() !== true) return none("leads to no file or folder");
     const left = [...from.left, from.real];
-    if (left.some((folder) => belowRoot(real, folder) !== undefined)) {
+    if (left.some((folder) => pathBelow(real, folder) !== undefined)) {
       return none("leads back to a folder that it lies in");
     }
     if (left.length > LINKED_FOLDERS_MAX) return none(`stands behind ${LINKED_FOLDERS_MAX} other ones`);

@@ -1,7 +1,6 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
 
 /** Where a link leads, by absolute paths. */
 export interface Resolved {
@@ -58,11 +57,4 @@ function targetOf(path: string): { readonly to: string } | "missing" | undefined
 
 function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "" && part !== ".");
-}
-
-/** An absolute path as one below the root, "" for the root itself; undefined when it lies outside. */
-export function belowRoot(realRoot: string, path: string): FolderPath | undefined {
-  if (path === realRoot) return "";
-  const start = realRoot === "/" ? "/" : `${realRoot}/`;
-  return path.startsWith(start) ? path.slice(start.length) : undefined;
 }

@@ -8,7 +8,8 @@ import { openSqlite } from "../ledger/open.ts";
 import { openTrashRows, type TrashedFile, trashFolder } from "../ledger/trash.ts";
 import type { DocumentKind } from "../plan/model.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
-import { belowRoot, outsideSources } from "../disk/source-path.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { outsideSources } from "../disk/source-path.ts";
 
 /** A kept text, for a person. */
 export interface TrashedText {
@@ -181,7 +182,7 @@ function trashedFiles(stateDir: string, path: string | undefined): readonly Tras
     if (path === undefined)
       return roots.flatMap((root) => rows.below(root, "")).toSorted((a, b) => b.deletedMs - a.deletedMs);
     const places = roots.flatMap((root) => {
-      const below = belowRoot(root, path);
+      const below = pathBelow(root, path);
       return below === undefined ? [] : [{ root, below }];
     });
     if (places.length === 0) throw outsideSources(path, roots);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { TroubledFile } from "../../../src/sync/operator/status.ts";
 import { doctorText } from "../../../src/cli/commands/doctor.ts";
 import { troubleLines, unreadableLine } from "../../../src/cli/commands/follow.ts";
-import { oneLine } from "../../../src/cli/output/visible.ts";
+import { visibleLine } from "../../../src/cli/output/visible.ts";
 
 const HOSTILE = "a\u001b[2J\nok\u009b1m\u007f.md";
 const SHOWN = String.raw`a\u001b[2J\nok\u009b1m\u007f.md`;
@@ -12,7 +12,7 @@ it.each([
   ["line ends and tabs", "a\r\n\tb", String.raw`a\r\n\tb`],
   ["what a terminal obeys", HOSTILE, SHOWN],
 ])("shows control characters and obeys none: %s", (_name, text, shown) => {
-  expect(oneLine(text)).toBe(shown);
+  expect(visibleLine(text)).toBe(shown);
 });
 
 it("a file's name reaches the terminal in no report as it is", () => {
