@@ -7,7 +7,7 @@ export interface FailureFacts {
   /** Whether the same call may succeed later without anybody changing anything. */
   readonly retryable?: boolean;
   /** What a person can do about it. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** Seconds after which the same call may succeed. */
   readonly retryAfterSeconds?: number | undefined;
   readonly cause?: unknown;

@@ -1,8 +1,8 @@
+import { END_CODES, endWords } from "../../lib/capped/end-failure.ts";
 import { type AskOptions, openCappedPool } from "../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../lib/capped/process.ts";
 import { siblingModule } from "../../lib/sibling.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { RefusalCode } from "../resources/refusal.ts";
 import type { ImageFacts, ImageFailure, ImageRequest } from "./image-child.ts";
 
 /** Reads images in a process of its own, with capped memory and time: they come from anybody. */
@@ -21,13 +21,17 @@ export interface ImageReader {
 
 /** The most pixels, as for an image whose text is recognised. */
 const PIXELS_MAX = 64_000_000;
-/** Images read at once. */
-const PROCESSES = 2;
-/** Beyond what Node takes; a picture of the most pixels takes some 300 MB. */
-const MEMORY_MB = 1024;
-const TIMEOUT_MS = 60_000;
-/** Starting a process takes half a second. */
-const IDLE_MS = 30_000;
+const LIMITS = {
+  processes: 2,
+  /** So that nobody waits for the end of another account's images. */
+  guests: 1,
+  /** Beyond what Node takes; a picture of the most pixels takes some 300 MB. */
+  memoryMb: 1024,
+  timeoutMs: 60_000,
+  /** Starting a process takes half a second. */
+  idleMs: 30_000,
+  busyCode: "extractor_busy",
+};
 
 /** Opens it; no process starts before the first image. */
 export function openImageReader(): ImageReader {
@@ -38,15 +42,7 @@ export function openImageReader(): ImageReader {
       flags: ["--allow-addons"],
       failure: (code, _request, detail) => imageRefusal(code, detail),
     },
-    {
-      processes: PROCESSES,
-      // So that nobody waits for the end of another account's images.
-      guests: 1,
-      memoryMb: MEMORY_MB,
-      timeoutMs: TIMEOUT_MS,
-      idleMs: IDLE_MS,
-      busyCode: "extractor_busy",
-    },
+    LIMITS,
   );
   return {
     look: async (path, mediaType, { render, ...ask }) => {
@@ -60,22 +56,19 @@ export function openImageReader(): ImageReader {
 
 function imageRefusal(code: ImageFailure | CappedEnd, detail: string): Refusal {
   const cause = new Error(detail);
-  const refuse = (refusal: RefusalCode, message: string): Refusal => new Refusal(refusal, message, { cause });
   switch (code) {
-    case "image_too_large":
-      return refuse(
-        code,
-        `The image has ${detail} pixels, expected at most ${PIXELS_MAX / 1_000_000} million.`,
-      );
+    case "image_too_large": {
+      const message = `The image has ${detail} pixels, expected at most ${PIXELS_MAX / 1_000_000} million.`;
+      return new Refusal(code, message, { cause });
+    }
     case "damaged_image":
-      return refuse(code, "The image is damaged and cannot be read.");
+      return new Refusal(code, "The image is damaged and cannot be read.", { cause });
     case "memory":
-      return refuse("extraction_memory", `Reading the image takes more than ${MEMORY_MB} MB of memory.`);
     case "time":
-      return refuse("extraction_timeout", `Reading the image takes longer than ${TIMEOUT_MS / 1000} s.`);
     case "fall":
-      return refuse("extraction_crashed", "The process that reads the image ended over it, twice.");
-    case "unable":
-      return refuse("extraction_failed", "The image could not be read; the same request may succeed later.");
+    case "unable": {
+      const words = endWords("reading the image", LIMITS)[code];
+      return new Refusal(END_CODES[code], `${words.charAt(0).toUpperCase()}${words.slice(1)}.`, { cause });
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { endFailure, endWords } from "../../../lib/capped/end-failure.ts";
 import { openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
@@ -42,19 +43,13 @@ export function openMailReader(): MailReader {
   };
 }
 
-function mailError(code: MailFailure | CappedEnd, { path }: MailRequest, detail: string): Error {
-  const cause = new Error(detail);
-  if (code === "unable") {
-    const facts = { code: "extraction_failed", subject: path, retryable: true, cause };
-    return new KbsyncError("the e-mail cannot be read at present", facts);
-  }
+function mailError(code: MailFailure | CappedEnd, { path: subject }: MailRequest, detail: string): Error {
+  const facts = { subject, cause: new Error(detail) };
+  if (code === "unable") return endFailure(code, endWords("reading the e-mail", LIMITS), facts);
   const words = {
+    ...endWords("reading it", LIMITS),
     deep: "its parts are nested beyond sense",
-    memory: `reading it takes more memory than the limit of ${LIMITS.memoryMb} MB`,
-    time: `reading it takes longer than the limit of ${LIMITS.timeoutMs / 1000} s`,
     damaged: "it is damaged",
-    fall: "the process that reads it ends over it, twice",
   }[code];
-  const facts = { code: "mail_unreadable", subject: path, cause };
-  return new KbsyncError(`the e-mail is not taken: ${words}`, facts);
+  return new KbsyncError(`the e-mail is not taken: ${words}`, { ...facts, code: "mail_unreadable" });
 }

@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import { endFailure, endWords } from "../../../lib/capped/end-failure.ts";
 import { openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError, messageOf } from "../../../lib/failure.ts";
@@ -51,22 +52,13 @@ export function openPageReader(): PageReader {
   };
 }
 
-function pageError(code: PageFailure | CappedEnd, { url }: PageRequest, detail: string): Error {
-  const cause = new Error(detail);
-  if (code === "unable") {
-    const facts = { code: "extraction_failed", subject: url, retryable: true, cause };
-    return new KbsyncError("the page cannot be read at present", facts);
-  }
+function pageError(code: PageFailure | CappedEnd, { url: subject }: PageRequest, detail: string): Error {
+  const facts = { subject, cause: new Error(detail) };
+  if (code === "unable") return endFailure(code, endWords("reading the page", LIMITS), facts);
   const words = {
+    ...endWords("reading it", LIMITS),
     deep: "its elements are nested beyond sense",
-    memory: `reading it takes more memory than the limit of ${LIMITS.memoryMb} MB`,
-    time: `reading it takes longer than the limit of ${LIMITS.timeoutMs / 1000} s`,
     broken: "it could not be read",
-    fall: "the process that reads it ends over it, twice",
   }[code];
-  return new KbsyncError(`the page is not taken: ${words}`, {
-    code: "page_unreadable",
-    subject: url,
-    cause,
-  });
+  return new KbsyncError(`the page is not taken: ${words}`, { ...facts, code: "page_unreadable" });
 }

@@ -1,3 +1,4 @@
+import { endWords } from "../../../lib/capped/end-failure.ts";
 import { openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
@@ -7,10 +8,14 @@ import type { Conversion, ConversionFailure, ConversionRequest } from "./convers
 /** Longest text of a document: no service takes more than 32 MB. */
 export const CHARS_MAX = 32 * 1024 * 1024;
 
-/** Beyond what Node takes: a workbook of a million cells needs 300 MB. */
-const MEMORY_MB = 512;
-/** Reading takes milliseconds to seconds; more is a document that was made to take long. */
-const TIMEOUT_MS = 60_000;
+const LIMITS = {
+  processes: 2,
+  /** Beyond what Node takes: a workbook of a million cells needs 300 MB. */
+  memoryMb: 512,
+  /** Reading takes milliseconds to seconds; more is a document that was made to take long. */
+  timeoutMs: 60_000,
+  idleMs: 10_000,
+};
 
 /**
  * The child processes of this program that read documents: two keep up with what a service takes, and starting one costs
@@ -18,7 +23,7 @@ const TIMEOUT_MS = 60_000;
  */
 const pool = openCappedPool<ConversionRequest, Conversion, ConversionFailure>(
   { module: siblingModule(import.meta.url, "convert-child"), failure: failureOf },
-  { processes: 2, memoryMb: MEMORY_MB, timeoutMs: TIMEOUT_MS, idleMs: 10_000 },
+  LIMITS,
 );
 
 /**
@@ -64,12 +69,6 @@ function failureOf(
       return refused(
         "its text cannot be read: it is damaged, or not quite of the format that it seems to be",
       );
-    case "memory":
-      return refused(`reading its text takes more memory than the limit of ${MEMORY_MB} MB`);
-    case "time":
-      return refused(`reading its text takes longer than the limit of ${TIMEOUT_MS / 1000} s`);
-    case "fall":
-      return refused("the process that reads its text ends over it, twice");
     case "unable":
       return new KbsyncError("the process that reads documents cannot work now", {
         code: "READER_UNABLE",
@@ -77,5 +76,9 @@ function failureOf(
         retryable: true,
         cause: new Error(detail),
       });
+    case "memory":
+    case "time":
+    case "fall":
+      return refused(endWords("reading its text", LIMITS)[code]);
   }
 }
