@@ -1,6 +1,7 @@
-import { chmodSync, closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type Database from "better-sqlite3";
+import { flush } from "./durable-file.ts";
 import { codeOf, KbsyncError } from "./failure.ts";
 import { shortageAt, shortageWords } from "./full-disk.ts";
 
@@ -40,6 +41,13 @@ export function versionOf(db: Database.Database): number {
   return Number(db.pragma("user_version", { simple: true }));
 }
 
+const HINT_OLDER = {
+  ledger:
+    "It was left as it is. `kbsync recover` keeps it under another name and makes a new one from what the service holds; nothing is sent twice.",
+  store:
+    "It was left as it is. Move the state folder away and start again: files that the service does not have are sent once more.",
+};
+
 /** Throws `KIND_older` or `KIND_newer` for a file with tables of a version that the schema does not know. */
 export function refuseUnknownVersion(db: Database.Database, { file, kind, schema }: Upgrade): void {
   const version = versionOf(db);
@@ -59,7 +67,7 @@ export function refuseUnknownVersion(db: Database.Database, { file, kind, schema
       {
         code: `${kind}_older`,
         subject: file,
-        hint: "It was left as it is. Move the state folder away and start again: files that the service does not have are sent once more.",
+        hint: HINT_OLDER[kind],
       },
     );
   }
@@ -128,15 +136,6 @@ function removeCopies(file: string, except: number): void {
   for (const name of readdirSync(dirname(file))) {
     const version = name.startsWith(`${own}.version-`) ? name.slice(`${own}.version-`.length) : "";
     if (/^\d+$/.test(version) && Number(version) !== except) rmSync(join(dirname(file), name));
-  }
-}
-
-function flush(path: string): void {
-  const handle = openSync(path, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }
 

@@ -16,7 +16,7 @@ import { rulesKeyOf } from "./pass/pass.ts";
 import { openStatusReporter, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
-import { asideName, copyLedger, setAsideDamaged } from "./ledger/damaged.ts";
+import { asideName, copyLedger, setAsideUnusable } from "./ledger/set-aside.ts";
 import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
@@ -102,7 +102,7 @@ const DOUBT_ROUNDS = 3;
 /** How long one pass waits for a service that does not answer. */
 const PATIENCE_MS = 30_000;
 
-/** Opens a daemon. Throws `state_locked`, `state_unusable`, `ledger_newer`, `ledger_damaged`, `ledger_other_service`. */
+/** Opens a daemon. Throws `state_locked`, `state_unusable` and what `openLedger` throws. */
 export function openDaemon(options: DaemonOptions): Daemon {
   const parts = openParts(options);
   const { context, ledger, life } = parts;
@@ -258,7 +258,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
 
 /** What rebuilding a ledger came to. */
 export interface RecoverReport {
-  /** Where the damaged ledger was put; null when it was sound, or there was none. */
+  /** Where the former ledger was set aside; null when it was usable, or there was none. */
   readonly setAside: string | null;
   readonly sources: readonly AdoptReport[];
   /** What the next sync will send. */
@@ -273,8 +273,8 @@ export interface RecoverOptions {
 }
 
 /**
- * Rebuilds the ledger of a state folder from what the service has: one that is lost, damaged or from an old backup. A
- * damaged one is kept beside under another name. Files get the resources that are theirs; nothing is sent but lists, and
+ * Rebuilds the ledger of a state folder from what the service has: one that is lost, damaged, from an old backup or from
+ * before the first release. One that cannot be used is set aside under another name. Files get the resources that are theirs; nothing is sent but lists, and
  * downloads of uploaded files whose bytes must tell. The next sync sends what differs. May be broken off at any point and
  * done again. Throws `state_locked` while a daemon works there, `list_refused`, and what `openDaemon` throws.
  */
@@ -283,14 +283,14 @@ export async function recoverLedger(
   { dryRun = false, signal, nowMs = () => Date.now() }: RecoverOptions = {},
 ): Promise<RecoverReport> {
   if (!dryRun) {
-    const setAside = existsSync(options.stateDir) ? setAsideDamaged(options.stateDir, nowMs()) : undefined;
+    const setAside = existsSync(options.stateDir) ? setAsideUnusable(options.stateDir, nowMs()) : undefined;
     return { setAside: setAside ?? null, ...(await adoptAll(options, signal)) };
   }
   const copy = mkdtempSync(join(tmpdir(), "kbsync-recover-"));
   try {
-    const isDamaged = copyLedger(options.stateDir, copy);
+    const isUnusable = copyLedger(options.stateDir, copy);
     const came = await adoptAll({ ...options, stateDir: copy }, signal);
-    return { setAside: isDamaged ? asideName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
+    return { setAside: isUnusable ? asideName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

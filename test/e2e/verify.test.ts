@@ -70,7 +70,7 @@ describe("recover", () => {
     const recovered = await run("recover");
     expect(recovered.code).toBe(0);
     expect(recovered.stdout).toContain("2 adopted as they are");
-    expect(readdirSync(stateDir).some((name) => name.startsWith("ledger.db.damaged-"))).toBe(true);
+    expect(readdirSync(stateDir).some((name) => name.startsWith("ledger.db.set-aside-"))).toBe(true);
     expect(existsSync(join(stateDir, "ledger.db"))).toBe(true);
     expect((await run("sync")).stdout).toContain("nothing to send");
   });

@@ -56,7 +56,7 @@ async function recover(
 
 /** The result for a person. */
 export function recoverText({ setAside, sources, planned }: RecoverReport): string {
-  const lines = setAside === null ? [] : [`the damaged ledger is kept as ${setAside}`];
+  const lines = setAside === null ? [] : [`the ledger that was there is kept as ${setAside}`];
   for (const { source, listed, adopted, differing, missing, lost, surplus } of sources) {
     lines.push(`source   ${source}`);
     if (!listed) {

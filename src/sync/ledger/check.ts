@@ -3,11 +3,9 @@ import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
-import { versionOf } from "../../lib/upgrade.ts";
 import { trashFolder } from "./trash.ts";
 import { ledgerFile } from "./ledger.ts";
 import { ledgerFailure, openSqlite, type Sqlite } from "./open.ts";
-import { MIGRATIONS } from "./schema.ts";
 
 /** What a ledger holds, and what is wrong with it. */
 export interface LedgerReport {
@@ -65,11 +63,9 @@ export function checkLedger(
   if (!isThere(file)) return undefined;
   let db: Sqlite | undefined;
   try {
-    // As it is: a copy would be sound where the file is not.
-    db = openSqlite(file, { readonly: true, asItIs: true });
+    db = openSqlite(file, { readonly: true });
     db.exec("BEGIN");
     const findings = [...structure(db, file, quick)];
-    if (findings.length === 0 && versionOf(db) < MIGRATIONS.length) findings.push(older(file, versionOf(db)));
     if (findings.length === 0) findings.push(...rules(db, file), ...kept(db, stateDir));
     const files = db.prepare<[], number>("SELECT count(*) FROM files").pluck().get() ?? 0;
     return { files, findings };
@@ -123,16 +119,6 @@ function kept(db: Sqlite, stateDir: string): Finding[] {
       remedy: "They cannot be put back by `kbsync undelete`; a backup made before may have them.",
     },
   ];
-}
-
-function older(file: string, version: number): Finding {
-  return {
-    check: "ledger-version",
-    level: "warning",
-    subject: file,
-    message: `the ledger is of version ${version} and was not looked into any further; this program works with ${MIGRATIONS.length}`,
-    remedy: "Start kbsync once, which brings it up to date, and check again.",
-  };
 }
 
 function damage(check: string, subject: string, message: string): Finding {

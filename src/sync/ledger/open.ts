@@ -1,23 +1,12 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdtempSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import Database from "better-sqlite3";
+import { flush } from "../../lib/durable-file.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { shortageAt, shortageWords } from "../../lib/full-disk.ts";
 import { makePrivate } from "../../lib/private-path.ts";
-import { upgrade, type UpgradeListener, versionOf } from "../../lib/upgrade.ts";
-import { MIGRATIONS } from "./schema.ts";
-
-const SCHEMA = { baseline: 1, scripts: MIGRATIONS };
+import { refuseUnknownVersion, upgrade, type UpgradeListener } from "../../lib/upgrade.ts";
+import { SCHEMA } from "./schema.ts";
 
 export type Sqlite = Database.Database;
 
@@ -33,10 +22,8 @@ const OWN_TABLES = ["meta", "sources", "files", "intents"];
 
 /** How a ledger file is opened. */
 export interface OpenOptions {
-  /** For reading beside a running daemon; the file must be there. Of an older version's an upgraded copy is read. */
+  /** For reading beside a running daemon. The file must exist, and is read with the tables that it has. */
   readonly readonly?: boolean;
-  /** With `readonly`: an older version's is read as it is, by who looks for damage. */
-  readonly asItIs?: boolean;
   /** Is notified of an upgrade. */
   readonly listener?: UpgradeListener;
   /** Time of day, which a new ledger notes as its beginning. Default: the system's. */
@@ -45,28 +32,23 @@ export interface OpenOptions {
 
 /**
  * Opens a ledger file, creating it or bringing it up to date, of which a copy is kept first (`upgrade`). Throws
- * `ledger_newer` for one that a later version wrote, `ledger_foreign` for another program's database, `ledger_damaged`
- * for a file that is no sound database, `disk_full`, `ledger_unreachable` and `ledger_unusable` for one that cannot be
- * opened or written: now, or until somebody does something about it.
+ * `ledger_newer` for one that a later version wrote, `ledger_older` for one from before the first release,
+ * `ledger_foreign` for another program's database, `ledger_damaged` for a file that is no sound database, `disk_full`,
+ * `ledger_unreachable` and `ledger_unusable` for one that cannot be opened or written: now, or until somebody acts.
  * Whatever it refuses it leaves as it was.
  */
 export function openSqlite(
   file: string,
-  { readonly = false, asItIs = false, listener = {}, now = Date.now }: OpenOptions = {},
+  { readonly = false, listener = {}, now = Date.now }: OpenOptions = {},
 ): Sqlite {
   let db: Sqlite | undefined;
   try {
     if (!readonly && !existsSync(file)) create(file, now());
     refuseEmpty(file);
     db = new Database(file, { readonly, fileMustExist: true });
-    const version = recognise(db, file);
+    refuseForeign(db, file);
+    refuseUnknownVersion(db, { file, kind: "ledger", schema: SCHEMA });
     if (!readonly) makePrivate(file);
-    if (readonly && !asItIs && version < MIGRATIONS.length) {
-      // An older version wrote it, and no daemon of this one has been on it yet; one of that version may be.
-      const copy = upgradedCopy(db);
-      db.close();
-      db = copy;
-    }
     db.pragma("busy_timeout = 5000");
     if (!readonly) db.pragma("journal_mode = WAL");
     // What must be on disk before a request leaves is flushed by the group commit, off the main thread.
@@ -93,7 +75,7 @@ function create(file: string, nowMs: number): void {
   const db = new Database(beside);
   try {
     upgrade(db, { file: beside, kind: "ledger", schema: SCHEMA });
-    db.prepare("UPDATE meta SET value = ? WHERE name = 'born_ms'").run(String(Math.floor(nowMs)));
+    db.prepare("INSERT INTO meta VALUES ('born_ms', ?)").run(String(Math.floor(nowMs)));
   } finally {
     db.close();
   }
@@ -101,61 +83,22 @@ function create(file: string, nowMs: number): void {
   for (const part of ["-wal", "-shm"]) rmSync(`${file}${part}`, { force: true });
   renameSync(beside, file);
   // Only then is it sure to be there after the power failed, and the log of its transactions with it.
-  const folder = openSync(dirname(file), "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+  flush(dirname(file));
 }
 
 function refuseEmpty(file: string): void {
   if (statSync(file, { throwIfNoEntry: false })?.size === 0) throw damaged(file, "it is empty");
 }
 
-/** Version of a ledger. Throws for any other database, so that no table of ours is ever made in it. */
-function recognise(db: Sqlite, file: string): number {
-  const version = versionOf(db);
+/** Throws for a database without a ledger's tables, so that no table of ours is ever made in it. */
+function refuseForeign(db: Sqlite, file: string): void {
   const names = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
-  if (OWN_TABLES.some((name) => !names.includes(name))) {
-    throw new KbsyncError(`${file} is no ledger of kbsync's: it is another program's database`, {
-      code: "ledger_foreign",
-      subject: file,
-      hint: "It was left as it is. Move it away, or use another stateDir.",
-    });
-  }
-  if (version > MIGRATIONS.length) {
-    throw new KbsyncError(
-      `the ledger ${file} has version ${version}; this program knows versions up to ${MIGRATIONS.length}`,
-      {
-        code: "ledger_newer",
-        subject: file,
-        hint: "install the newer kbsync again, or use another stateDir",
-      },
-    );
-  }
-  return version;
-}
-
-/** A copy of an older version's ledger in this version's tables, for reading; gone when it is closed. */
-function upgradedCopy(db: Sqlite): Sqlite {
-  const folder = mkdtempSync(join(tmpdir(), "kbsync-ledger-"));
-  try {
-    const file = join(folder, "copy.db");
-    db.prepare("VACUUM INTO ?").run(file);
-    const writable = new Database(file);
-    try {
-      // No `upgrade`: of a copy none is kept.
-      for (const step of MIGRATIONS.slice(versionOf(writable))) writable.exec(step);
-      writable.pragma(`user_version = ${MIGRATIONS.length}`);
-    } finally {
-      writable.close();
-    }
-    return new Database(file, { readonly: true, fileMustExist: true });
-  } finally {
-    // What is open stays readable without its name.
-    rmSync(folder, { recursive: true });
-  }
+  if (OWN_TABLES.every((name) => names.includes(name))) return;
+  throw new KbsyncError(`${file} is no ledger of kbsync's: it is another program's database`, {
+    code: "ledger_foreign",
+    subject: file,
+    hint: "It was left as it is. Move it away, or use another stateDir.",
+  });
 }
 
 /** What a disk, a network or another process may do for a moment. Another start finds whether it has gone by. */

@@ -96,11 +96,11 @@ describe("what recover tells a person", () => {
   };
   it("is what was adopted, what is left, and what the next sync sends", () => {
     const text = recoverText({
-      setAside: "/state/ledger.db.damaged-1",
+      setAside: "/state/ledger.db.set-aside-1",
       sources: [recovered],
       planned: [{ source: "/docs", path: "new.txt", action: "create" }],
     });
-    expect(text).toContain("the damaged ledger is kept as /state/ledger.db.damaged-1");
+    expect(text).toContain("the ledger that was there is kept as /state/ledger.db.set-aside-1");
     expect(text).toContain("1,000 adopted as they are, 2 adopted, to be sent, 1 no longer there, to be sent");
     expect(text).toContain("left     old.txt  (9)");
     expect(text).toContain("create   new.txt");

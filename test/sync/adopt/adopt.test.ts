@@ -1,6 +1,5 @@
 import {
   cpSync,
-  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -10,6 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recoverLedger, type RecoverReport } from "../../../src/sync/daemon.ts";
 import { approveHeld } from "../../../src/sync/operator/approve.ts";
@@ -439,18 +439,27 @@ describe("recover", () => {
     expect(sentSince(number)).toEqual([]);
   });
 
-  const damage = (): void => {
-    writeFileSync(join(world.stateDir, "ledger.db"), "no database at all");
+  const ledgerPath = (): string => join(world.stateDir, "ledger.db");
+  const damage = (): void => writeFileSync(ledgerPath(), "no database at all");
+  const predate = (): void => {
+    const db = new Database(ledgerPath());
+    db.pragma("user_version = 12");
+    db.pragma("journal_mode = DELETE");
+    db.close();
   };
 
-  it("keeps a damaged ledger aside, adopts, and says what is left to send", async () => {
+  it.each([
+    ["a damaged ledger", damage, "ledger_damaged"],
+    ["a ledger from before the first release", predate, "ledger_older"],
+  ])("sets %s aside, adopts, and says what is left to send", async (_, spoil, code) => {
     mix();
     await world.sync();
     const before = ids();
-    damage();
+    spoil();
+    const refused = readFileSync(ledgerPath());
     expect(() => world.daemon()).toThrow(
       expect.objectContaining({
-        code: "ledger_damaged",
+        code,
         hint: expect.stringContaining("recover") as string,
       }) as Error,
     );
@@ -462,22 +471,25 @@ describe("recover", () => {
       "create new.txt",
       "update a.txt",
     ]);
-    expect(existsSync(report.setAside ?? "")).toBe(true);
-    expect(report.setAside).toContain("ledger.db.damaged-");
+    expect(readFileSync(report.setAside ?? "").equals(refused)).toBe(true);
+    expect(report.setAside).toContain("ledger.db.set-aside-");
     const number = world.service.requests.length;
     await world.sync();
     expect(sentSince(number).toSorted()).toEqual(["create", "update"]);
     expect(ids()).toEqual({ ...before, "new.txt": expect.any(String) as string });
   });
 
-  it("says the same and changes nothing with --dry-run", async () => {
+  it.each([
+    ["a damaged ledger", damage, "ledger_damaged"],
+    ["a ledger from before the first release", predate, "ledger_older"],
+  ])("with --dry-run, says the same of %s and changes nothing", async (_, spoil, code) => {
     mix();
     await world.sync();
-    damage();
+    spoil();
     const files = readdirSync(world.stateDir).toSorted();
     expect(await recover(true)).toMatchObject({ sources: [{ adopted: 4, differing: 0 }], planned: [] });
     expect(readdirSync(world.stateDir).toSorted()).toEqual(files);
-    expect(() => world.daemon()).toThrow(expect.objectContaining({ code: "ledger_damaged" }) as Error);
+    expect(() => world.daemon()).toThrow(expect.objectContaining({ code }) as Error);
   });
 
   it("brings an old ledger up to date: what was sent since is neither sent again nor made twice", async () => {

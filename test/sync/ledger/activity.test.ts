@@ -1,13 +1,13 @@
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Activity, type ActivityLog, openActivity } from "../../../src/sync/ledger/activity.ts";
-import { MIGRATIONS } from "../../../src/sync/ledger/schema.ts";
+import { SCHEMA } from "../../../src/sync/ledger/schema.ts";
 
 let db: Database.Database;
 let log: ActivityLog;
 beforeEach(() => {
   db = new Database(":memory:");
-  for (const step of MIGRATIONS) db.exec(step);
+  for (const step of SCHEMA.scripts) db.exec(step);
   db.pragma("foreign_keys = off");
   log = openActivity(db);
 });

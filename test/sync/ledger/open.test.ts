@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { checkLedger } from "../../../src/sync/ledger/check.ts";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 
@@ -97,8 +98,24 @@ describe("a ledger that is another's", () => {
     const known = Number(db.pragma("user_version", { simple: true }));
     db.pragma("user_version = 99");
     db.close();
-    const message = `the ledger ${file} has version 99; this program knows versions up to ${known}`;
+    const message: unknown = expect.stringMatching(new RegExp(`version 99, .* up to ${known}`));
     expect(() => openLedger(folder, "service")).toThrow(failure({ code: "ledger_newer", message }));
+  });
+
+  it("is refused with what to do, and left as it is: one from before the first release", async () => {
+    await writeLedger();
+    const db = new Database(file);
+    db.pragma("user_version = 12");
+    db.close();
+    const before = readFileSync(file);
+    const hint: unknown = expect.stringContaining("`kbsync recover`");
+    for (const open of [
+      () => openLedger(folder, "service"),
+      () => readStatus(folder, 10),
+      () => checkLedger(folder),
+    ])
+      expect(open).toThrow(failure({ code: "ledger_older", subject: file, hint }));
+    expect(readFileSync(file).equals(before)).toBe(true);
   });
 });
 

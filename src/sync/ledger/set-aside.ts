@@ -4,12 +4,12 @@ import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { ledgerFile } from "./ledger.ts";
 import { openSqlite } from "./open.ts";
 
-/** Puts a damaged ledger aside; returns where, or undefined for a sound one. */
-export function setAsideDamaged(stateDir: string, nowMs: number): string | undefined {
+/** Sets a ledger that cannot be used aside, damaged or from before the first release; returns where, or undefined for a sound one. */
+export function setAsideUnusable(stateDir: string, nowMs: number): string | undefined {
   const file = ledgerFile(stateDir);
   const lock = lockFolder(stateDir, "daemon");
   try {
-    if (!existsSync(file) || isSound(file)) return undefined;
+    if (!existsSync(file) || isUsable(file)) return undefined;
     const aside = asideName(file, nowMs);
     try {
       // The log goes first: left alone, it would be taken for that of the new ledger. Under the new name SQLite finds it.
@@ -25,19 +25,19 @@ export function setAsideDamaged(stateDir: string, nowMs: number): string | undef
   }
 }
 
-/** The name under which a damaged ledger is kept. */
+/** The name of a ledger that was set aside. */
 export function asideName(file: string, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-");
-  return `${file}.damaged-${stamp}`;
+  return `${file}.set-aside-${stamp}`;
 }
 
-/** Copies the ledger as it is now, beside whoever writes it; none is copied of a damaged one, which is told by `true`. */
+/** Copies the ledger as it is now; copies nothing and returns true for one that would be set aside. */
 export function copyLedger(stateDir: string, to: string): boolean {
   const file = ledgerFile(stateDir);
   if (!existsSync(file)) return false;
   const lock = lockFolder(stateDir, "daemon");
   try {
-    if (!isSound(file)) return true;
+    if (!isUsable(file)) return true;
     const db = openSqlite(file);
     try {
       db.prepare("VACUUM INTO ?").run(ledgerFile(to));
@@ -50,8 +50,8 @@ export function copyLedger(stateDir: string, to: string): boolean {
   }
 }
 
-/** Whether every page of a ledger can be read and says what it should. Throws what is no damage. */
-function isSound(file: string): boolean {
+/** Whether a ledger has this program's tables and no damage. Throws every other failure. */
+function isUsable(file: string): boolean {
   try {
     const db = openSqlite(file);
     try {
@@ -60,7 +60,8 @@ function isSound(file: string): boolean {
       db.close();
     }
   } catch (error) {
-    if (codeOf(error) === "ledger_damaged" || codeOf(error)?.startsWith("SQLITE_CORRUPT") === true)
+    const code = codeOf(error);
+    if (code === "ledger_damaged" || code === "ledger_older" || code?.startsWith("SQLITE_CORRUPT") === true)
       return false;
     throw error;
   }
