@@ -40,7 +40,7 @@ export interface UnderWay {
 /** Paths of files under way when the snapshot was taken. Nothing may begin before it is closed. */
 export interface BusyPaths {
   has(path: RelativePath): boolean;
-  /** Those that had a row when they were planned, as of now. */
+  /** Those that had a row when they were planned, or may have been given one since, as of now. */
   known(): Iterable<RelativePath>;
   /**
    * Where a file with this inode is on its way, or was when the snapshot was taken, under another path: `isSame` decides
@@ -130,7 +130,7 @@ export function openUnderWay(): UnderWay {
       return {
         has: (path) => busy.has(path) || since.has(path),
         *known() {
-          for (const [path, { counted }] of busy) if (counted !== "nothing") yield path;
+          for (const [path, { counted }] of busy) if (counted !== "nothing" || onTheWay.has(path)) yield path;
         },
         otherPath: (entry, isSame) => {
           const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);

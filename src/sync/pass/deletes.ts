@@ -3,18 +3,19 @@ import type { Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
-import type { KnownFile, RelativePath, RootIdentity } from "../plan/model.ts";
+import type { KnownFile, RelativePath, RootIdentity, Scan } from "../plan/model.ts";
+import { scopeTest } from "../plan/reconcile.ts";
 import type { Timing } from "../plan/timing.ts";
 
 /** What keeps deletes waiting, and what counts them. */
 export interface Deletes {
   /**
    * Of what the brakes decided, what may be done now: a burst of deletes is judged as a whole before any of it is sent.
-   * `inScope` says where this pass looked: a row from elsewhere is still missing. `lookAgain` is called for what waits.
+   * A row that lies outside of the scan's scope is still missing. `lookAgain` is called for what waits.
    */
   ripe(
     braked: Braked,
-    inScope: (path: RelativePath) => boolean,
+    scan: Scan,
     when: {
       /** Nothing else is about to be looked at. */
       readonly quiet: boolean;
@@ -78,12 +79,18 @@ export function openDeletes(options: {
   const { source, ledger, sync, now, once, keepTries, timing } = options;
   /** Rows whose file is missing and of which nothing is decided yet. */
   const missing = new Map<RelativePath, { id: number; sinceMs: number }>();
+  /**
+   * Paths without a row at which nothing was found during this burst, and when the last of them was added: files that have
+   * no resource yet belong to the burst as well.
+   */
+  const others = new Set<RelativePath>();
+  let lastOtherMs = -Infinity;
 
   const isDecided = ({ state }: KnownFile): boolean => state === "held" || state === "doomed";
   /** When no further file will have gone missing for the length of the gap. */
   const burstEndMs = (): number => {
     let firstMs = Infinity;
-    let lastMs = -Infinity;
+    let lastMs = lastOtherMs;
     for (const { sinceMs } of missing.values()) {
       firstMs = Math.min(firstMs, sinceMs);
       lastMs = Math.max(lastMs, sinceMs);
@@ -91,15 +98,30 @@ export function openDeletes(options: {
     return Math.min(lastMs + timing.burstGapMs, firstMs + BURST_MAX_MS);
   };
 
+  const noteOthers = (scan: Scan, nowMs: number): void => {
+    if (missing.size === 0) {
+      others.clear();
+      lastOtherMs = -Infinity;
+      return;
+    }
+    for (const path of absentFrom(scan)) {
+      if (missing.has(path) || others.has(path)) continue;
+      others.add(path);
+      lastOtherMs = nowMs;
+    }
+  };
+
   return {
-    ripe: (braked, inScope, { quiet, isBurstOver }, lookAgain) => {
+    ripe: (braked, scan, { quiet, isBurstOver }, lookAgain) => {
       if (once) return braked;
       const nowMs = now();
+      const inScope = scopeTest(scan.scope);
       const gone = [...braked.deletes, ...braked.held].filter((row) => !isDecided(row));
       const still = new Set(gone.map(({ id }) => id));
       for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) missing.delete(path);
       for (const { id, path } of gone)
         if (missing.get(path)?.id !== id) missing.set(path, { id, sinceMs: nowMs });
+      noteOthers(scan, nowMs);
       const endMs = burstEndMs();
       const hasRested = ({ path }: KnownFile): boolean => {
         const restedMs = nowMs - (missing.get(path)?.sinceMs ?? nowMs);
@@ -188,4 +210,14 @@ export function openDeletes(options: {
       });
     },
   };
+}
+
+/** Paths that a scan was to look at and where it found nothing. */
+function absentFrom({ scope = [], entries, refused, skipped, unreadable }: Scan): ReadonlySet<RelativePath> {
+  const absent = new Set(scope);
+  const found = [...entries, ...refused, ...skipped.map(({ entry }) => entry), ...unreadable];
+  for (const { path } of found)
+    for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1))
+      absent.delete(path.slice(0, end));
+  return absent;
 }

@@ -368,12 +368,7 @@ export function openPasses({
     const decided = brake(scan, gone, facts);
     const braked = isAgreed
       ? decided
-      : deletes.ripe(
-          decided,
-          scopeTest(scan.scope),
-          { quiet: dirty.isQuiet(deletes.waiting()), isBurstOver },
-          lookAgain,
-        );
+      : deletes.ripe(decided, scan, { quiet: dirty.isQuiet(deletes.waiting()), isBurstOver }, lookAgain);
     if (isAgreed) deletes.forget();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);

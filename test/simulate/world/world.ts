@@ -294,11 +294,13 @@ function remove(
     for (const path of paths) disk.remove(path);
     return;
   }
-  for (const [at, path] of paths.entries()) {
+  // A path without a file would make a pause, and a long pause ends the burst.
+  const there = paths.filter((path) => goneOf([path]).length > 0);
+  for (const [at, path] of there.entries()) {
     clock.onDisk(clock.nowMs() + at * everyMs, () => {
       disk.remove(path);
       // Those that are still there are no part of it yet.
-      if (isJudged && isEmptied) judge.massRemoved(goneOf(paths.slice(0, at + 1)), 0);
+      if (isJudged && isEmptied) judge.massRemoved(goneOf(there.slice(0, at + 1)), 0);
     });
   }
 }

@@ -8,7 +8,6 @@ import type { Observed } from "../../../src/sync/ledger/files.ts";
 import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
 import { brake, LATELY_MS } from "../../../src/sync/plan/brakes.ts";
 import type { KnownFile } from "../../../src/sync/plan/model.ts";
-import { scopeTest } from "../../../src/sync/plan/reconcile.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
 
 const ROOT = { dev: 1, ino: 2 };
@@ -82,7 +81,6 @@ const pass = (
   { paths, quiet = true }: { paths?: readonly string[]; quiet?: boolean } = {},
 ): { readonly sent: string[]; readonly held: string[]; readonly looks: number[] } => {
   nowMs = atMs;
-  const inScope = scopeTest(paths);
   const scan = {
     root: ROOT,
     entries: rows(["other"]),
@@ -107,7 +105,7 @@ const pass = (
   };
   const looks: number[] = [];
   const when = { quiet, isBurstOver: deletes.isBurstOver() };
-  const braked = deletes.ripe(brake(scan, rows(missing), facts), inScope, when, (_, at) => looks.push(at));
+  const braked = deletes.ripe(brake(scan, rows(missing), facts), scan, when, (_, at) => looks.push(at));
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), looks };
 };
@@ -191,6 +189,15 @@ describe("a burst of deletes", () => {
       expect(pass(index * 1000, names.slice(0, index + 1)).sent).toEqual([]);
     expect(pass(LATELY_MS, [...names, "zzz"]).sent).toEqual(names);
     expect(waiting()).toEqual(["zzz"]);
+  });
+
+  it("goes on while files go that have no resource yet, each of which counts once", () => {
+    pass(0, ["a"]);
+    pass(1500, [], { paths: ["b"] });
+    expect(pass(2500, ["a"], { paths: ["a"] }).sent).toEqual([]);
+    pass(3000, [], { paths: ["b"] });
+    expect(pass(3499, ["a"], { paths: ["a"] }).sent).toEqual([]);
+    expect(pass(3500, ["a"], { paths: ["a"] }).sent).toEqual(["a"]);
   });
 
   it("goes on while looks at other parts of the source find nothing missing, or more", () => {
