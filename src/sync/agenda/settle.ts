@@ -58,7 +58,7 @@ const APPENDS = 2;
 const APPEND_GAP_MS = 15_000;
 /**
  * Such a file is read when it has rested for longer than it does between two appends, or once in the ceiling time: it is
- * sent whole each time. Twice the longest gap that it was found larger after, and this, for gaps differ and coarse file times
+ * sent whole each time. Twice the longest gap, and this, for gaps differ and coarse file times
  * make a rest look up to two seconds longer.
  */
 const APPENDED_REST_MS = 4000;
@@ -87,9 +87,12 @@ export function openDirtySet(settleMs: number): DirtySet {
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
   /**
    * Fresh files as they were when they were let through to be read. `appends`: how often one was larger than before;
-   * `gapMs`: the longest time after which it was.
+   * `gapMs`: no two of its appends lay further apart.
    */
-  let read = new Map<RelativePath, { sizeBytes: number; appends: number; gapMs: number; lastMs: number }>();
+  let read = new Map<
+    RelativePath,
+    { sizeBytes: number; mtimeMs: number; appends: number; gapMs: number; lastMs: number }
+  >();
   const heldBack = new Set<RelativePath>();
   let forgetAbove = RECENT_MAX;
   let allAtMs: number | undefined;
@@ -139,7 +142,7 @@ export function openDirtySet(settleMs: number): DirtySet {
   };
   /** `restedMs`: how long a file has rested that is let through; `isAppended`: it was appended to. */
   const noteRead = (
-    { path, sizeBytes }: ScanEntry,
+    { path, sizeBytes, mtimeMs }: ScanEntry,
     { nowMs, restedMs, isAppended }: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>,
   ): void => {
     const before = read.get(path);
@@ -152,10 +155,14 @@ export function openDirtySet(settleMs: number): DirtySet {
     // One that rested longer than that has come to its end for now.
     const goesOn = isSoon || (isAppended && restedMs <= gapMsMax);
     const isAppend = before !== undefined && sizeBytes > before.sizeBytes && goesOn;
+    // Sending may take longer than a gap: then only the file's times say how far its appends lie apart.
+    const apartMs = isAppend ? Math.min(mtimeMs - before.mtimeMs, gapMsMax) : 0;
+    const gapMs = isSoon ? Math.max(sinceMs, apartMs) : restedMs;
     read.set(path, {
       sizeBytes,
+      mtimeMs,
       appends: isSame ? before.appends : isAppend ? before.appends + 1 : 0,
-      gapMs: isSame ? before.gapMs : isAppend ? Math.max(before.gapMs, isSoon ? sinceMs : restedMs) : 0,
+      gapMs: isSame ? before.gapMs : isAppend ? Math.max(before.gapMs, gapMs) : 0,
       lastMs: nowMs,
     });
     if (read.size > forgetAbove) forgetOld(nowMs);
