@@ -1,4 +1,5 @@
 import { SECOND, type Happening, type History } from "./history.ts";
+import { PAGE_RESOURCES } from "./tuning.ts";
 import { realTurn } from "./virtual/globals.ts";
 import { hashOf } from "./virtual/random.ts";
 import type { Failure } from "./world/judge.ts";
@@ -24,7 +25,7 @@ const ASKED_MS = 10 * MINUTE_MS;
 const NOTICED_MS = 2 * MINUTE_MS;
 /** For so long everything must stay as it is once it agrees: later than the last look for extra resources. */
 const STAY_MS = 65 * MINUTE_MS;
-/** Requests of one audit over some dozen resources, in pages of seven. */
+/** Requests of one audit, beside the further pages of a list. */
 const RESTING_REQUESTS_MAX = 12;
 const SOURCES_MAX = 2;
 
@@ -161,7 +162,8 @@ async function rest(world: World, { conditions }: History): Promise<void> {
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;
-  const resting = RESTING_REQUESTS_MAX * (conditions.second === undefined ? 1 : SOURCES_MAX);
+  const furtherPages = conditions.pages ? Math.floor(expectations.all().length / PAGE_RESOURCES) : 0;
+  const resting = RESTING_REQUESTS_MAX * (conditions.second === undefined ? 1 : SOURCES_MAX) + furtherPages;
   // An audit or a look for extra resources lists, and deletes what a lost ledger left; nothing else is to be asked.
   if (judge.changes() > changes + judge.leftovers() || sent > resting + judge.leftovers()) {
     judge.fail("restless", `${sent} requests after a restart, with nothing to be done`);

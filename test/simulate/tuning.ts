@@ -5,6 +5,9 @@ export interface Patch {
   readonly replace: string;
 }
 
+/** Resources on a page of the list, where the service has pages. */
+export const PAGE_RESOURCES = 7;
+
 /**
  * Bounds that a folder of some dozen small files would never reach are made small, so that what lies behind them is
  * exercised as well: scans that are interrupted, files read in slices, several batches, pages of the list.
@@ -53,6 +56,6 @@ export const TUNING: readonly Patch[] = [
   {
     file: "sync/remote/remote.ts",
     find: /const PAGE_RESOURCES = \d+;/,
-    replace: "const PAGE_RESOURCES = 7;",
+    replace: `const PAGE_RESOURCES = ${PAGE_RESOURCES};`,
   },
 ];
