@@ -2,7 +2,7 @@ import { openNumberSet } from "../../lib/number-set.ts";
 import { openTurns } from "../../lib/turns.ts";
 import type { ActionContext } from "../actions/context.ts";
 import type { DriftPlace, Recheck } from "../ledger/drift.ts";
-import type { Claimed } from "../plan/audit.ts";
+import { NO_COUNTS, type Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { unknownSource } from "../disk/source-path.ts";
@@ -46,8 +46,6 @@ export interface AuditsOptions {
   readonly lagMs: number;
 }
 
-const NO_COUNTS = { acknowledged: 0, missing: 0, altered: 0 };
-
 /** Opens the audits. One is made at a time. */
 export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
   const turns = openTurns();
@@ -69,7 +67,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     const resending = new Map<number, Resending>();
     for (const source of group) {
       const counts = found?.counts.get(source.id) ?? NO_COUNTS;
-      const lost = found && (await judgeLoss(context, found, source.id, signal));
+      const lost = found && (await judgeLoss(context, found, source.id, { signal }));
       if (repair && lost !== undefined) source.guard.hold(lost);
       if (repair && lost === undefined) {
         source.guard.allow(found?.missing ?? openNumberSet());
@@ -77,7 +75,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       }
       const { acknowledged: resources, missing, altered } = counts;
       const path = pathOf(source);
-      const unjudged = found?.unjudged.get(source.id) ?? 0;
+      const unjudged = found?.unjudged.get(source.id)?.rows ?? 0;
       const listed = found !== undefined;
       report.source({ path, resources, missing, altered, unjudged, lost: lost ?? null, listed });
     }
@@ -149,7 +147,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         if (found === undefined) return undefined;
         return {
           missing: found.missing,
-          reason: await judgeLoss(context, found, id, context.signal),
+          reason: await judgeLoss(context, found, id, { signal: context.signal, withUnjudged: true }),
           refill: async () => {
             const again = openResending(context, source as SourceSync);
             for await (const drifted of found.drifted())

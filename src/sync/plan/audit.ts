@@ -80,6 +80,9 @@ export interface DriftCounts {
   readonly asStored?: number;
 }
 
+/** Nothing was compared. */
+export const NO_COUNTS: DriftCounts = { acknowledged: 0, missing: 0, altered: 0 };
+
 /** Fewer than this are made again without a question: whatever happened, that costs little. */
 export const LOSS_FILES_MIN = 5;
 

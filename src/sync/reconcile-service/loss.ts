@@ -1,7 +1,7 @@
 import type { ActionContext } from "../actions/context.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 import type { NumberSet } from "../../lib/number-set.ts";
-import { lossReason } from "../plan/audit.ts";
+import { lossReason, NO_COUNTS, type DriftCounts } from "../plan/audit.ts";
 import { parkMs } from "../plan/retry.ts";
 import { askTitle } from "./presence.ts";
 import type { Drifted, Sweep } from "./sweep.ts";
@@ -173,23 +173,34 @@ const SAMPLE_MIXED = 50;
  * Judges what a sweep found of one source. A list may lag, or name another collection than before, so some of the
  * missing are asked for by their id first: a title that they have already is sent to them, which changes nothing and is
  * the only question after one resource that every service answers. Of all as many count as missing as of these are gone,
- * and with them those that were found gone lately and made again.
+ * and with them those that were found gone lately and made again. `withUnjudged`: those count as well that were sent so
+ * shortly before that the list may lag, as far as it does not show them; whether one is altered only the list tells.
  */
 export async function judgeLoss(
   context: ActionContext,
   sweep: Sweep,
   source: number,
-  signal: AbortSignal,
+  { signal, withUnjudged = false }: { readonly signal: AbortSignal; readonly withUnjudged?: boolean },
 ): Promise<string | undefined> {
-  const counts = sweep.counts.get(source);
-  if (counts === undefined || counts.missing + counts.altered === 0) return undefined;
+  const judged = sweep.counts.get(source) ?? NO_COUNTS;
+  const unjudged = (withUnjudged ? sweep.unjudged.get(source) : undefined) ?? { rows: 0, missing: 0 };
+  const all = {
+    ...judged,
+    acknowledged: judged.acknowledged + unjudged.rows,
+    missing: judged.missing + unjudged.missing,
+  };
+  if (all.missing + all.altered === 0) return undefined;
   context.ledger.flush();
   const remade = latelyOf(context.ledger.drift.goneLately(source), context.now()).length;
-  const reasonFor = (missing: number): string | undefined =>
-    lossReason({ ...counts, missing: missing === 0 ? 0 : missing + remade });
-  if (reasonFor(counts.missing) === undefined) return undefined;
+  const reasonFor = (counts: DriftCounts, goneShare: number): string | undefined => {
+    const missing = Math.round(counts.missing * goneShare);
+    return lossReason({ ...counts, missing: missing === 0 ? 0 : missing + remade });
+  };
+  const reason = (goneShare: number): string | undefined =>
+    reasonFor(judged, goneShare) ?? reasonFor(all, goneShare);
+  if (reason(1) === undefined) return undefined;
   const judge = async (size: number): Promise<{ readonly gone: number; readonly asked: number }> => {
-    const sample = await sampleOf(sweep, source, counts.missing, size);
+    const sample = await sampleOf(sweep, source, all.missing, size);
     let gone = 0;
     // One that the service does not answer for counts as lost, too: what is then not sent is only held.
     for (const row of sample) gone += Number((await askTitle(context, row, signal)) !== "there");
@@ -198,8 +209,7 @@ export async function judgeLoss(
   const first = await judge(SAMPLE);
   const isMixed = first.gone > 0 && first.gone < first.asked;
   const { gone, asked } = isMixed ? await judge(SAMPLE_MIXED) : first;
-  const missing = asked === 0 ? counts.missing : Math.round((counts.missing * gone) / asked);
-  return reasonFor(missing);
+  return reason(asked === 0 ? 1 : gone / asked);
 }
 
 /** Some of a source's missing resources, evenly from first to last. */
@@ -212,8 +222,8 @@ async function sampleOf(
   const step = Math.max(1, Math.floor(missing / size));
   const sample: AcknowledgedFile[] = [];
   let index = 0;
-  for await (const { row, kind } of sweep.drifted()) {
-    if (row.source !== source || kind !== "missing") continue;
+  for await (const row of sweep.unlisted()) {
+    if (row.source !== source) continue;
     if (index % step === 0 && sample.length < size) sample.push(row);
     index += 1;
   }

@@ -7,6 +7,7 @@ import { placeKey, type AcknowledgedFile, type DriftPlace } from "../ledger/drif
 import {
   alterationsOf,
   gatherUnowned,
+  NO_COUNTS,
   isAsStored,
   sameness,
   type Alteration,
@@ -37,12 +38,20 @@ export interface Sweep {
   /** Rows, of all sources, that are counted as missing. */
   readonly missing: NumberSet;
   /** Rows that were not judged because they were sent so shortly before, by the source's number. */
-  readonly unjudged: ReadonlyMap<number, number>;
+  readonly unjudged: ReadonlyMap<number, Unjudged>;
   /** Rows that drifted, as they are now: those that were changed or sent since are left out. */
   drifted(): AsyncIterable<Drifted>;
+  /** Rows that the list does not show, as they are now, those included that were not judged. */
+  unlisted(): AsyncIterable<AcknowledgedFile>;
   readonly claims: Claims;
   /** Rows whose file may have had another resource before the source was adopted. */
   readonly older: readonly Older[];
+}
+
+/** How many rows were not judged, and how many of them the list does not show although nothing was sent while it came. */
+export interface Unjudged {
+  readonly rows: number;
+  readonly missing: number;
 }
 
 /** A row, and unowned resources that a former ledger may have made of its file, oldest first. */
@@ -74,7 +83,6 @@ export interface SweepOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const NO_COUNTS: DriftCounts = { acknowledged: 0, missing: 0, altered: 0 };
 /** Rows read between two turns of the loop. */
 const PAGE_ROWS = 1000;
 /** Altered resources of which it is remembered what differs. */
@@ -144,7 +152,8 @@ export async function sweepPlace(
     return altered.has(row.id) ? "altered" : "agrees";
   };
   const counts = new Map<number, DriftCounts>();
-  const unjudged = new Map<number, number>();
+  const unjudged = new Map<number, Unjudged>();
+  const meanwhile = openRecent(context, started, Infinity);
   const missing = openNumberSet();
   const older: Older[] = [];
   for await (const row of rowsOf(context, place, signal)) {
@@ -154,12 +163,20 @@ export async function sweepPlace(
       if (resources.length > 0 && !isBusy(row.source, row.path)) older.push({ row, resources });
     }
     const kind = kindOf(row);
-    if (kind === undefined && isAcknowledged(row))
-      unjudged.set(row.source, 1 + (unjudged.get(row.source) ?? 0));
+    if (kind === undefined && isAcknowledged(row)) {
+      const before = unjudged.get(row.source) ?? { rows: 0, missing: 0 };
+      const isMissing = !seen.has(row.id) && !meanwhile.row(row);
+      unjudged.set(row.source, { rows: before.rows + 1, missing: before.missing + Number(isMissing) });
+    }
     if (kind === "missing") missing.add(row.id);
     if (kind !== undefined)
       counts.set(row.source, counted(counts.get(row.source), kind, asStored.has(row.id)));
   }
+  const asTheyAre = async function* (): AsyncGenerator<AcknowledgedFile> {
+    const since = openRecent(context, started, Infinity);
+    for await (const row of rowsOf(context, place, signal))
+      if (row.state === "agreed" && !since.row(row) && !isBusy(row.source, row.path)) yield row;
+  };
   const isTravelling = travellingTest(context);
   /** Made or deleted while the list came, or shortly before: a row owns it by now, or none does any more. */
   const isUndecided = (resource: AuditedResource): boolean =>
@@ -174,12 +191,13 @@ export async function sweepPlace(
       resources: resources.filter((each) => !isUndecided(each)),
     })),
     claims: unowned.finish(drift.bornMs() + listed.clockOffsetMs, isUndecided),
+    unlisted: async function* () {
+      for await (const row of asTheyAre()) if (!seen.has(row.id)) yield row;
+    },
     drifted: async function* () {
-      const since = openRecent(context, started, Infinity);
-      for await (const row of rowsOf(context, place, signal)) {
+      for await (const row of asTheyAre()) {
         const kind = kindOf(row);
-        if (kind === undefined || kind === "agrees" || row.state !== "agreed") continue;
-        if (since.row(row) || isBusy(row.source, row.path)) continue;
+        if (kind === undefined || kind === "agrees") continue;
         const known = kind === "altered" ? details.get(row.id) : undefined;
         yield { row, kind, alterations: known?.alterations ?? [], found: known?.found };
       }

@@ -111,6 +111,8 @@ const GROWTH_FREE = 5;
 const GROWTH_ENDS_MS = 10_000;
 /** Calls into the disk within a minute, from the second one on in which nothing changes there; unwatched it is scanned every 15 s. */
 const LOOKS_MAX = 1500;
+/** With coarse file times each scan reads the files again whose times lie in the future, since the clock was set back. */
+const REREAD_LOOKS_MAX = 50;
 /** Fewer lost resources are made again without a question. */
 const LOSS_MIN = 5;
 /** So many may be made again before the loss is noticed, beside those on their way. */
@@ -137,6 +139,7 @@ export function openJudge(options: JudgeOptions): Judge {
   let growth = { sinceMs: 0, texts: new Set<string>() };
   let grewMs = 0;
   let minute = { sinceMs: 0, looks: 0, first: true };
+  let isClockSet = false;
   let refusals = new Set<string>();
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
@@ -469,7 +472,8 @@ export function openJudge(options: JudgeOptions): Judge {
       const nowMs = clock.nowMs();
       if (nowMs - minute.sinceMs > MINUTE_MS) minute = { sinceMs: nowMs, looks: 0, first: false };
       minute.looks += 1;
-      if (!minute.first && minute.looks > LOOKS_MAX)
+      const rereads = isClockSet && options.hasCoarseTimes ? expectations.all().length : 0;
+      if (!minute.first && minute.looks > LOOKS_MAX + rereads * REREAD_LOOKS_MAX)
         fail("busy", `${minute.looks} calls into a disk that rests, within a minute`);
     },
     changed: (path) => {
@@ -478,6 +482,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     // How a file grew is remembered for some minutes of the day: to be found out once more costs two versions of it.
     clockSet: () => {
+      isClockSet = true;
       growth = { sinceMs: 0, texts: new Set() };
     },
     started: () => {

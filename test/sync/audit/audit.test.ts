@@ -36,8 +36,10 @@ async function audit(options: Parameters<Daemon["audit"]>[0] = {}): Promise<Audi
     await daemon.close();
   }
 }
-async function syncStatus(): Promise<ReturnType<Daemon["status"]>["sources"][number] | undefined> {
-  const daemon = world.daemon(prompt());
+async function syncStatus(
+  options: Partial<DaemonOptions> = prompt(),
+): Promise<ReturnType<Daemon["status"]>["sources"][number] | undefined> {
+  const daemon = world.daemon(options);
   const { status } = await daemon.syncOnce();
   await daemon.close();
   return status.sources[0];
@@ -433,6 +435,25 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live()).toHaveLength(3);
     stop.abort();
     await ended;
+  });
+
+  it("is noticed, too, when the list may still lag behind what was sent", async () => {
+    writeFiles(10);
+    await world.sync();
+    forgetAll();
+    for (let n = 1; n <= 10; n += 1) world.write(`${n}.txt`, `another text ${n}`);
+    expect(await syncStatus({})).toMatchObject({ halted: true });
+    expect(world.service.live().length).toBeLessThanOrEqual(3);
+  });
+
+  it("is not taken for one because a list does not show yet what was sent", async () => {
+    writeFiles(10);
+    await world.sync();
+    forget("1.txt", "2.txt", "3.txt", "4.txt");
+    world.service.fault = ({ operation }) => (operation === "list" ? EMPTY_LIST : undefined);
+    for (let n = 1; n <= 4; n += 1) world.write(`${n}.txt`, `another text ${n}`);
+    expect(await syncStatus({})).toMatchObject({ halted: false, inAgreement: 10 });
+    expect(world.service.live()).toHaveLength(10);
   });
 
   it("is filled unasked where that is next to nothing", async () => {
