@@ -5,9 +5,9 @@ import { codeOf, KbsyncError } from "../lib/failure.ts";
 import type { Finding } from "../lib/finding.ts";
 import { shortageAt, shortageWords } from "../lib/full-disk.ts";
 import { isAlive } from "../lib/process-alive.ts";
-import { copyDurably } from "./durable.ts";
+import { copyDurably, digestOf, type Digest } from "./durable.ts";
 import { BACKUP_FORMAT, type BackupFile, MANIFEST_NAME, type Manifest } from "./manifest.ts";
-import { snapshotDatabase } from "./snapshot.ts";
+import Database from "better-sqlite3";
 
 /** A database of the state folder, and the files that its rows name. */
 export interface BackupPart {
@@ -184,4 +184,28 @@ function writeFailure(error: unknown, path: string): unknown {
     hint: "Nothing is left of the attempt. Free some space, or name another disk.",
     cause: error,
   });
+}
+
+/** Pages of a copy's one step: all. In several steps every write in between would begin it anew, and it might never end. */
+const ALL_PAGES = 0x7fffffff;
+
+/**
+ * Copies a SQLite database as it is at one moment, while others read and write it, into a file that stands by itself,
+ * without a log beside it (https://sqlite.org/backup.html). Who writes meanwhile waits for nothing.
+ */
+async function snapshotDatabase(from: string, to: string): Promise<Digest> {
+  const source = new Database(from, { readonly: true, fileMustExist: true, timeout: 5000 });
+  try {
+    await source.backup(to, { progress: () => ALL_PAGES });
+  } finally {
+    source.close();
+  }
+  const copy = new Database(to, { fileMustExist: true });
+  try {
+    copy.pragma("journal_mode = DELETE");
+  } finally {
+    copy.close();
+  }
+  flush(to);
+  return digestOf(to);
 }

@@ -1,17 +1,19 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { AuditReport, Finding } from "../../sync/audit/report.ts";
-import { absolute, openOperator, printJson } from "../state/ask.ts";
-import { openConfiguredDaemon, reachService } from "../compose/compose.ts";
+import { absolute, openOperator, printJson, nothingSynced } from "../state/ask.ts";
+import { openConfiguredDaemon, reachService, daemonOptions } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { openLog } from "../output/log.ts";
 import { liveFolders, syncedSources } from "./named-sources.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";
-import { printProof } from "./proof.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
+import type { Config } from "../../config/load.ts";
+import { proveAgreement } from "../../sync/operator/proof.ts";
+import { programVersion } from "../output/version.ts";
 
 interface VerifyOptions extends CommonOptions {
   readonly repair?: boolean;
@@ -125,4 +127,43 @@ function findingLine({ kind, path, title, what, repaired }: Finding): string {
   return kind === "missing" || kind === "altered"
     ? `${where}  (${what}; put right)`
     : `${where}  (deleted: ${what})`;
+}
+
+/** Prints the proof of the sources, or the one of a folder, as JSON, a line a file, as it is made. Returns whether all agree. */
+async function printProof(context: Context, folder: string | undefined, config: Config): Promise<boolean> {
+  const path = folder === undefined ? undefined : resolve(context.cwd, folder);
+  const sources = config.sources.filter(({ absolutePath }) => path === undefined || absolutePath === path);
+  const state = makeStateFolder(config.stateDir);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const service = await reachService(config, state, context.env, log);
+  const { stdout, signal } = context;
+  let separator = "";
+  try {
+    const at = new Date(context.nowMs()).toISOString();
+    const head = { at, version: programVersion(), service: service.dbUrl };
+    let begun = false;
+    const agrees = await proveAgreement(
+      { ...daemonOptions(config, state, service, log, () => "debug"), sources, signal },
+      {
+        begin: (source) => {
+          if (begun) stdout.write(",\n");
+          else stdout.write(`${JSON.stringify(head).slice(0, -1)},"sources":[\n`);
+          begun = true;
+          separator = "\n";
+          stdout.write(`{"path":${JSON.stringify(source)},"files":[`);
+        },
+        file: (file) => {
+          stdout.write(`${separator}${JSON.stringify(file)}`);
+          separator = ",\n";
+        },
+        end: (sums) => stdout.write(`\n],"sums":${JSON.stringify(sums)}}`),
+      },
+    );
+    if (agrees === undefined) throw nothingSynced(state.path);
+    if (!begun) stdout.write(`${JSON.stringify(head).slice(0, -1)},"sources":[`);
+    stdout.write(`\n],"verdict":${JSON.stringify(agrees ? "agrees" : "differs")}}\n`);
+    return agrees;
+  } finally {
+    await service.close();
+  }
 }

@@ -10,7 +10,6 @@ import { Refusal } from "../resources/refusal.ts";
 import type { Turn } from "../store/chat.ts";
 import { answerBuiltin, BUILTIN_MODEL } from "./builtin.ts";
 import type { ChatImage } from "./images.ts";
-import { jsonObjectOf } from "./json-answer.ts";
 import { citationsOf, type Passage } from "./passage.ts";
 import { makePrompt } from "./prompt.ts";
 
@@ -221,4 +220,25 @@ function tooLong(contextTokens: number): Refusal {
     `user: the question and the agent's prompt do not fit into the model's window of ${contextTokens} tokens.`,
     { field: "user", hint: "Ask shorter, or tell the model's true window with kb.chat.models." },
   );
+}
+
+const FENCE = "```";
+
+/** The one JSON object of an answer that was to be nothing else, out of the fences that some models put around it. Undefined: it is none. Pure. */
+export function jsonObjectOf(text: string): string | undefined {
+  const bare = unfenced(text.trim());
+  try {
+    const value: unknown = JSON.parse(bare);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? bare : undefined;
+  } catch {
+    return undefined; // no JSON
+  }
+}
+
+/** By places and not by a pattern, which would try every way to split a long answer. */
+function unfenced(text: string): string {
+  const head = text.indexOf("\n");
+  const isFenced = text.startsWith(FENCE) && text.endsWith(FENCE) && head !== -1;
+  if (!isFenced || !["", "json"].includes(text.slice(FENCE.length, head).trim())) return text;
+  return text.slice(head, -FENCE.length).trim();
 }

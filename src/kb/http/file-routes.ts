@@ -7,7 +7,6 @@ import { Refusal } from "../resources/refusal.ts";
 import type { StoredFile } from "../store/records.ts";
 import { requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
-import { readRange } from "./range.ts";
 import type { RouteDoc } from "./route-table.ts";
 
 /** What a browser may show in place: types it draws without running anything of ours. */
@@ -130,4 +129,30 @@ function disposition({ name, mediaType }: StoredFile): string {
   const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
   return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+/** Part of a file: first and last byte, both included. */
+interface ByteRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * Reads a `Range` header against a file of `sizeBytes` (RFC 9110, 14.2). `whole`: no header, one that is malformed or
+ * asks for several ranges, all of which may be ignored. `unsatisfiable`: it asks for nothing that the file has.
+ */
+function readRange(header: string | undefined, sizeBytes: number): ByteRange | "whole" | "unsatisfiable" {
+  const match = header === undefined ? null : /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header.trim());
+  if (match === null) return "whole";
+  const [, from = "", to = ""] = match;
+  if (from === "" && to === "") return "whole";
+  if (from === "") {
+    const length = Number(to);
+    if (length === 0) return "unsatisfiable";
+    return { first: Math.max(0, sizeBytes - length), last: sizeBytes - 1 };
+  }
+  const first = Number(from);
+  const last = to === "" ? sizeBytes - 1 : Math.min(Number(to), sizeBytes - 1);
+  if (to !== "" && Number(to) < first) return "whole";
+  return first < sizeBytes ? { first, last } : "unsatisfiable";
 }

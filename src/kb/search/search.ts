@@ -5,7 +5,6 @@ import type { Embedder } from "../embed/embedder.ts";
 import { queryWords } from "../lexical/word-match.ts";
 import type { Store } from "../store/store.ts";
 import type { Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/records.ts";
-import { answerText } from "./answer-text.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
 import { mixIn, RERANKED_DEPTH, RERANKER_SHARE, SENTENCE_SHARE, stretched, typical } from "./rerank.ts";
@@ -216,4 +215,9 @@ function resultOf(chunk: FoundChunk, score: number): FoundResult {
       ...(chunk.after !== undefined && { after: chunk.after }),
     },
   };
+}
+
+/** The `text` of a search answer: the contents in result order, joined by a blank line; empty without results. */
+function answerText(contents: readonly string[]): string {
+  return contents.join("\n\n");
 }

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonObjectOf } from "../../../src/kb/chat/json-answer.ts";
+import { jsonObjectOf } from "../../../src/kb/chat/attempts.ts";
 import { layoutText } from "../../../src/kb/chat/layout-text.ts";
 import { citationsOf, type Passage } from "../../../src/kb/chat/passage.ts";
 import { makePrompt, tokensOf, type PromptParts } from "../../../src/kb/chat/prompt.ts";
 import { bestSentence, sentencesOf, termsOf } from "../../../src/kb/chat/sentences.ts";
-import { fillVariables } from "../../../src/kb/chat/variables.ts";
+import { fillVariables } from "../../../src/kb/chat/turn.ts";
 import type { OcrLine } from "../../../src/kb/ingest/extract/ocr-layout.ts";
 import { costOf } from "../../../src/kb/models/price.ts";
 

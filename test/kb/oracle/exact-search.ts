@@ -1,6 +1,6 @@
 import { analyze } from "../../../src/kb/lexical/analyzer.ts";
 import { termWeight } from "../../../src/kb/lexical/common-words.ts";
-import { sentencesOf } from "../../../src/kb/ingest/sentence-texts.ts";
+import { sentencesOf } from "../../../src/kb/ingest/sentence-vectors.ts";
 import type { Tier } from "../../../src/wire/primitives.ts";
 
 /** A chunk as a client reads it, with what its document adds to it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readAnswer } from "../../../../src/kb/ingest/agentic/answer.ts";
+import { readAnswer } from "../../../../src/kb/ingest/agentic/boundaries.ts";
 
 describe("a model's answer about the pieces 3 to 12", () => {
   it.each<[name: string, answer: string, splitAfter: readonly number[]]>([

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { openThreadLines } from "../../../src/kb/chat/thread-lines.ts";
+import { openThreadLines } from "../../../src/kb/chat/chat.ts";
 
 it("a thread's line is in order, bounded, and left at once by whoever goes away", async () => {
   const lines = openThreadLines(2, () => new Error("full"));

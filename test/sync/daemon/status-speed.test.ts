@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { openSpeed, type Speed } from "../../../src/sync/daemon/speed.ts";
+import { openSpeed, type Speed } from "../../../src/sync/daemon/status.ts";
 
 let speed: Speed;
 beforeEach(() => {

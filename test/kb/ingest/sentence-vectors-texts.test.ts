@@ -1,6 +1,6 @@
 import { assert, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SENTENCES_MAX, sentencesOf } from "../../../src/kb/ingest/sentence-texts.ts";
+import { SENTENCES_MAX, sentencesOf } from "../../../src/kb/ingest/sentence-vectors.ts";
 
 const CASES: readonly [name: string, text: string, expected: string[]][] = [
   [
