@@ -9,7 +9,7 @@ import type { Adoption, Settlement } from "../plan/settlement.ts";
 /**
  * Creates that are settled and may have made a resource all the same, one that no list has shown yet: they were sent
  * again, or given up. What turns up of them becomes its file's resource where the file has none, and is deleted where
- * it has another one. See "Exactly once" in docs/ARCHITECTURE.md.
+ * it has another one. See docs/EXACTLY-ONCE.md.
  */
 export interface Doubts {
   /**
