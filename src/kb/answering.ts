@@ -101,7 +101,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
   const jobs = openChatJobs({
     kb,
     chat,
-    onEnded: ({ messageId }, code) => {
+    onEnded: (messageId, code) => {
       parts.onEnded?.(code === undefined ? "answered" : "failed");
       if (code !== undefined)
         log.warn({ messageId, code }, "a question could not be answered; its webhook is told");

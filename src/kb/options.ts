@@ -60,6 +60,8 @@ export interface ServiceOptions {
   readonly ocr?: OcrOptions;
   readonly limits?: Partial<ServiceLimits>;
   readonly nowMs?: () => number;
+  /** Other processes work on the store too. Default false: a start ends the leases that an earlier process left. */
+  readonly sharesStore?: boolean;
   /** Notified of what the service does. */
   readonly observer?: ServiceObserver;
   /**

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
@@ -179,6 +180,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     pages: openPageReader(),
     mails: openMailReader(),
     turns: openTurns(),
+    worker: randomUUID(),
     jobEnds: openJobEnds(),
     begunJobs: new Map(),
     collections: rememberCollections(store),
@@ -289,6 +291,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     await jobs.close(Math.max(0, endMs - performance.now()));
     await answering.close();
     await webhooks.close();
+    await store.queue.release(kb.worker).catch(fail("interrupted jobs were not handed back"));
     await housekeeping.close();
     kb.pages.close();
     kb.mails.close();
@@ -308,6 +311,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       const leftovers = await kb.files.recover(async (token) => (await store.file(token)) !== undefined);
       if (leftovers > 0)
         log.info({ files: leftovers }, "put right the uploads that an earlier run left unfinished");
+      await store.queue.resume(kb.worker, steadyMs(), options.sharesStore !== true);
       admission.become("ready");
       // What an earlier run began and did not end.
       jobs.wake();
@@ -330,7 +334,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     figures: async () => {
       const [{ waiting, oldestMs, failed }, questions, messages] = await Promise.all([
         store.jobFigures(undefined),
-        store.chatJobFigures(undefined),
+        store.queue.figures("chat", undefined),
         store.deliveryFigures(undefined),
       ]);
       const secondsSince = (ms: number | null): number =>

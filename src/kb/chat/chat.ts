@@ -117,8 +117,16 @@ export function openChat(parts: ChatParts): Chat {
       if (body.stream) throw invalidField("stream", "expected false where the answer goes to a webhook");
       const messageId = newHexId(kb.nowMs());
       count(await check(accountId, messageId, body));
-      const job = { accountId, messageId, body: JSON.stringify(body), nowMs: kb.nowMs() };
-      await kb.store.addChatJob(job, JOBS_MAX, noteOf(asked, 202, kb.nowMs()));
+      const job = {
+        queue: "chat",
+        accountId,
+        line: lineOf(accountId, messageId, body),
+        name: messageId,
+        body: JSON.stringify(body),
+        nowMs: kb.nowMs(),
+        jobsMax: JOBS_MAX,
+      } as const;
+      await kb.store.addQuestion(job, noteOf(asked, 202, kb.nowMs()));
       return { messageId };
     },
     threadOf: async (accountId, { agent_id: agentId, thread_id: threadId }) => {
@@ -140,6 +148,16 @@ export function openChat(parts: ChatParts): Chat {
       await named("file", () => parts.reader.look(path, mediaType, { render: false, tenant: [accountId] }));
     },
   };
+}
+
+/** Questions of one thread are answered in their order. As a thread is stored: two names that differ in no character are one. */
+function lineOf(
+  accountId: string,
+  messageId: string,
+  { agent_id: agentId, thread_id: threadId }: ChatBody,
+): string {
+  if (threadId === null || threadId === undefined) return messageId;
+  return JSON.stringify([accountId, agentId, threadId.toWellFormed()]);
 }
 
 function busy(): Refusal {

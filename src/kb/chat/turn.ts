@@ -5,6 +5,7 @@ import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
 import { canGo, noAgent, type Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
+import type { Lease } from "../queue/queue.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
@@ -42,7 +43,7 @@ export interface Asking {
   /** Of the answer. */
   readonly messageId: string;
   /** The job whose work this is, and what is to be delivered then. */
-  readonly job?: { readonly number: number; readonly deliveryOf: (response: ChatResponse) => NewDelivery };
+  readonly job?: { readonly lease: Lease; readonly deliveryOf: (response: ChatResponse) => NewDelivery };
 }
 
 /**
@@ -100,7 +101,7 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
       images: own.map(({ file }) => file.token),
       ...(asking.job === undefined
         ? {}
-        : { job: asking.job.number, delivery: asking.job.deliveryOf(response) }),
+        : { job: asking.job.lease, delivery: asking.job.deliveryOf(response) }),
     });
     if (isWritten) await keepFiles(parts, files, fetched);
     return response;

@@ -221,7 +221,7 @@ function keyOf(request: FastifyRequest, accountId: string): EndpointKey {
   return { accountId, id: idOf(request) };
 }
 
-function queueOf({ waiting, oldestMs, failed }: JobFigures) {
+function queueOf({ waiting, oldestMs, failed }: JobFigures | QuestionFigures) {
   return { waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString(), failed };
 }
 

@@ -2,7 +2,7 @@ import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { openShares } from "../../lib/shares.ts";
 import type { QueuedJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
-import { admit } from "../jobs/job-company.ts";
+import { admit } from "../queue/admission.ts";
 import { jobKey } from "../jobs/job-ends.ts";
 import { openJobLine } from "../jobs/job-line.ts";
 import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "../jobs/job-slots.ts";
@@ -83,9 +83,10 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   const begin = (job: QueuedJob): "begun" | "part" | "account" | "all" => {
     const { accountId, bodyBytes } = job;
     const beside = [...running.values()].filter(({ slot }) => !slot.isWaiting());
+    const suspect = ({ accountId: of, begun }: QueuedJob) => ({ accountId: of, crashes: begun });
     const admission = admit(
-      job,
-      beside.map((each) => each.job),
+      suspect(job),
+      beside.map((each) => suspect(each.job)),
     );
     if (admission === "later") return "part";
     if (admission === "next") return "account";

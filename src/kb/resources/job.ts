@@ -2,7 +2,7 @@ import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Job } from "../store/jobs.ts";
 import type { ResourceKey } from "../store/records.ts";
-import { ENDS_MAX, isSpent } from "../jobs/job-company.ts";
+import { CRASHES_MAX, isSpent } from "../queue/admission.ts";
 import { POSTPONED_MS_MAX } from "../jobs/job-line.ts";
 import { NoPlaceToWait } from "../jobs/job-slots.ts";
 import { behalfOf, nowIso, type KnowledgeBase, type WhileFetching } from "./knowledge-base.ts";
@@ -31,8 +31,8 @@ export async function runFirstJob(
     const begun = await kb.store.beginJob(job.number);
     // Its resource was deleted meanwhile, which waits for nobody's turn.
     if (begun === 0) return "over";
-    if (isSpent(begun)) {
-      const message = `The service ended ${ENDS_MAX} times while it took this in, and tries no more.`;
+    if (isSpent(begun - 1)) {
+      const message = `The service ended ${CRASHES_MAX} times while it took this in, and tries no more.`;
       await kb.store.failJob(job.number, { code: "internal", message }, nowIso(kb));
       return "over";
     }

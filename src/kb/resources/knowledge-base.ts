@@ -33,6 +33,8 @@ export interface KnowledgeBase {
   readonly mails: MailReader;
   /** Changes of one resource run one after another: the last to arrive wins. */
   readonly turns: Turns;
+  /** Names this process among those that work on the store. */
+  readonly worker: string;
   /** Tells of each job of the queue that ended. */
   readonly jobEnds: JobEnds;
   /** Jobs that are under way by their number, with how often each had begun and not ended before. */

@@ -1,3 +1,4 @@
+import type { Lease, NewJob } from "../queue/queue.ts";
 import type { Alongside } from "./request-note.ts";
 import type { StoredFile, ThreadKey } from "./records.ts";
 import type { NewDelivery } from "./webhooks.ts";
@@ -6,7 +7,6 @@ import type { NewDelivery } from "./webhooks.ts";
  * Agents, and what is remembered of the threads they talk in. Promises:
  *
  * - A turn is written whole: question, answer, its images, the end of its job and the message that tells of it, or none.
- * - A crash loses no job, and a job that was begun is begun again.
  * - With an agent go its threads; a turn of an agent that is gone is not written.
  */
 export interface ChatStore {
@@ -22,26 +22,11 @@ export interface ChatStore {
 
   /** What is remembered of a thread; nothing of one that is not there. */
   thread(query: ThreadQuery): Promise<ThreadMemory>;
-  /** False: its job had ended before, and nothing was written. Throws `agent_gone`. */
+  /** False: its job had ended before or its lease was lost, and nothing was written. Throws `agent_gone`. */
   addTurn(turn: NewTurn): Promise<boolean>;
 
-  /**
-   * Puts a request into the queue of those that are answered later, and notes it. Throws `queue_full` above the account's
-   * share of `jobsMax`.
-   */
-  addChatJob(job: NewChatJob, jobsMax: number, alongside?: Pick<Alongside, "request">): Promise<void>;
-  /** One of each account, then another of each, and so on, oldest first; those numbers, and jobs of those accounts, left out. */
-  chatJobs(
-    limit: number,
-    except?: readonly number[],
-    exceptAccounts?: readonly string[],
-  ): Promise<readonly ChatJob[]>;
-  /** Of one account, or of all. */
-  chatJobFigures(accountId: string | undefined): Promise<ChatJobFigures>;
-  /** Notes that work on a job begins; answers how often it has begun by now. 0: the job is gone. */
-  beginChatJob(number: number): Promise<number>;
-  /** Takes back one beginning: the job was broken off by us, and waits as before. */
-  handBackChatJob(number: number): Promise<void>;
+  /** Puts a question into the queue `chat` and notes its request, whose answer names the job's name. Throws `queue_full`. */
+  addQuestion(job: NewJob, alongside?: Pick<Alongside, "request">): Promise<void>;
 
   /** Where a chunk that a search found stands. Undefined: it was replaced meanwhile. */
   passage(at: PassageKey): Promise<PassagePlace | undefined>;
@@ -112,31 +97,9 @@ export interface NewTurn {
   /** Tokens of the turn's images. */
   readonly images: readonly string[];
   readonly nowIso: string;
-  /** The job whose work this is. */
-  readonly job?: number;
+  /** The lease of the job whose work this is. */
+  readonly job?: Lease;
   readonly delivery?: NewDelivery;
-}
-
-export interface NewChatJob {
-  readonly accountId: string;
-  readonly messageId: string;
-  /** JSON text of the checked request. */
-  readonly body: string;
-  readonly nowMs: number;
-}
-
-export interface ChatJob extends Omit<NewChatJob, "nowMs"> {
-  readonly number: number;
-  /** When it was put in. */
-  readonly createdMs: number;
-  /** How often it has begun and not ended. */
-  readonly begun: number;
-}
-
-export interface ChatJobFigures {
-  readonly waiting: number;
-  /** When the oldest was put in. */
-  readonly oldestMs: number | null;
 }
 
 export interface PassageKey {

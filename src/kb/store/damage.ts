@@ -29,17 +29,21 @@ export function noticeDamage(store: Store, onDamaged: (failure: KbsyncError) => 
         : new KbsyncError("the store file is damaged", { code: "store_damaged", cause: error }),
     );
   };
-  const { problem, ...operations } = store;
-  const noticed = Object.entries<Operation>(operations).map(([name, operation]) => [
-    name,
-    async (...given: never[]): Promise<unknown> => {
-      try {
-        return await operation(...given);
-      } catch (error) {
-        notice(error);
-        throw error;
-      }
-    },
-  ]);
-  return { ...Object.fromEntries(noticed), problem } as Store; // each operation by its own name
+  /** The same operations, each by its own name. */
+  const noticed = <T extends Record<keyof T, Operation>>(operations: T): T =>
+    Object.fromEntries(
+      Object.entries<Operation>(operations).map(([name, operation]) => [
+        name,
+        async (...given: never[]): Promise<unknown> => {
+          try {
+            return await operation(...given);
+          } catch (error) {
+            notice(error);
+            throw error;
+          }
+        },
+      ]),
+    ) as T;
+  const { problem, queue, ...operations } = store;
+  return { ...noticed(operations), queue: noticed(queue), problem };
 }

@@ -1,5 +1,6 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { KbsyncError } from "../../lib/failure.ts";
+import type { Queue } from "../queue/queue.ts";
 import type { ChatStore } from "./chat.ts";
 import type { DocumentStore } from "./documents.ts";
 import type { JobStore } from "./jobs.ts";
@@ -60,6 +61,9 @@ export interface Store
     SentenceStore,
     ModelStore,
     ChatStore {
+  /** The queue of the work that the store keeps; jobs and what comes of them are written together. */
+  readonly queue: Queue;
+
   /** Makes the account when it is new. The built-in account of the embedded service is `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** Remembers a key by its hash; the same hash again replaces scopes, name and expiry. */

@@ -81,7 +81,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
   const expectTold = async (path: string): Promise<void> => {
     await vi.waitFor(() => expect(told(path)).toHaveLength(1), WAIT);
     expect(told(path)).toMatchObject([{ success: false, error: GONE, variables: {} }]);
-    expect(await running.store.chatJobs(10)).toEqual([]);
+    expect(await running.store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
     expect(await remembers(path)).toBe(0);
     expect(told(path)).toHaveLength(1);
   };

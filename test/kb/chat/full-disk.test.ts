@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => receiver.close());
 
 /** A service whose store has no room for the answers to the questions of one path. */
-async function openFull(path: string, { takesBack }: { readonly takesBack: boolean }) {
+async function openFull(path: string, { renews }: { readonly renews: boolean }) {
   const noRoom = (): never => {
     throw new KbsyncError("no space is left for the store: /secret/place", { code: "disk_full" });
   };
@@ -29,7 +29,7 @@ async function openFull(path: string, { takesBack }: { readonly takesBack: boole
   const disk = { isFull: true, tries: 0 };
   const wrapStore = (store: Store): Store => ({
     ...store,
-    handBackChatJob: async (number) => (takesBack ? store.handBackChatJob(number) : noRoom()),
+    queue: { ...store.queue, renew: async (renewal) => (renews ? store.queue.renew(renewal) : noRoom()) },
     addTurn: async (turn) => {
       const isOurs = JSON.stringify(turn.delivery?.to).includes(`"${url}"`);
       const isFailure = turn.delivery?.body.startsWith('{"success":false') === true;
@@ -61,31 +61,28 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   it.each([
     ["and is noted as not begun", "/room", true],
     ["so full that not even that can be noted", "/no-note", false],
-  ])(
-    "%s: it is kept, holds up no other, and is answered once there is room",
-    async (_name, path, takesBack) => {
-      const { running, disk, told, later } = await openFull(path, { takesBack });
-      try {
-        // More often than a question may begin that ends the process each time.
-        await until(async () => {
-          await later(LONGEST_MS);
-          expect(disk.tries).toBeGreaterThan(4);
-        });
-        expect(told()).toEqual([]);
-        disk.isFull = false;
-        await until(async () => {
-          await later(LONGEST_MS);
-          expect(told()).toMatchObject([{ success: true }]);
-        });
-        expect(running.log().match(/wait for room on the disk/g)).toHaveLength(1);
-      } finally {
-        await running.close();
-      }
-    },
-  );
+  ])("%s: it is kept, holds up no other, and is answered once there is room", async (_name, path, renews) => {
+    const { running, disk, told, later } = await openFull(path, { renews });
+    try {
+      // More often than a question may begin that ends the process each time.
+      await until(async () => {
+        await later(LONGEST_MS);
+        expect(disk.tries).toBeGreaterThan(4);
+      });
+      expect(told()).toEqual([]);
+      disk.isFull = false;
+      await until(async () => {
+        await later(LONGEST_MS);
+        expect(told()).toMatchObject([{ success: true }]);
+      });
+      expect(running.log().match(/wait for room on the disk/g)).toHaveLength(1);
+    } finally {
+      await running.close();
+    }
+  });
 
   it("is not asked again at once", async () => {
-    const { running, disk, later } = await openFull("/at-once", { takesBack: true });
+    const { running, disk, later } = await openFull("/at-once", { renews: true });
     try {
       await later(1000);
       await later(1000);
@@ -96,7 +93,7 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   });
 
   it("is asked again in time, whatever the clock is set back to meanwhile", async () => {
-    const { running, disk, told, later } = await openFull("/set-back", { takesBack: true });
+    const { running, disk, told, later } = await openFull("/set-back", { renews: true });
     try {
       await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);
       disk.isFull = false;
@@ -109,7 +106,7 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   });
 
   it("for a day is told as failed, in the words of an answer at once", async () => {
-    const { running, told, later } = await openFull("/day", { takesBack: true });
+    const { running, told, later } = await openFull("/day", { renews: true });
     try {
       await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);
       expect(told()).toEqual([]);

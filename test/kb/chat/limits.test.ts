@@ -31,7 +31,7 @@ beforeAll(async () => {
   // Questions with a webhook stay in the queue, where they can be counted.
   const wrapStore = (store: Store): Store => ({
     ...store,
-    chatJobs: async () => [],
+    queue: { ...store.queue, due: async (query) => (query.queue === "chat" ? [] : store.queue.due(query)) },
     thread: async (query) => {
       if (query.threadId === "line") await held.promise;
       return store.thread(query);
@@ -215,16 +215,17 @@ it(
     const { _id } = (await running.send("GET", "/v1/agents", { key: admin })).json.data.agents[0];
     const webhook = { url: HOOK };
     const [account] = await running.store.accounts();
-    const { waiting } = await running.store.chatJobFigures(undefined);
+    const { waiting } = await running.store.queue.figures("chat", undefined);
     const body = JSON.stringify({ agent_id: _id, user: "Hello", webhook });
-    const job = { accountId: account?.id ?? "", body, nowMs: Date.now() };
-    const add = (at: number) => running.store.addChatJob({ ...job, messageId: `m${at}` }, JOBS_MAX);
+    const job = { accountId: account?.id ?? "", body, nowMs: Date.now(), jobsMax: JOBS_MAX };
+    const add = (at: number) =>
+      running.store.queue.put({ ...job, queue: "chat", line: `m${at}`, name: `m${at}` });
     const share = (JOBS_MAX * 3) / 4;
     await Promise.all(Array.from({ length: share - 1 - waiting }, (_, at) => add(at)));
     expect((await ask(running, { user: "Hello", webhook })).status).toBe(202);
     const refused = await ask(running, { user: "Hello", webhook });
     expect(refused).toMatchObject({ status: 429, json: { error: { code: "queue_full" } } });
     expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
-    expect((await running.store.chatJobFigures(undefined)).waiting).toBe(share);
+    expect((await running.store.queue.figures("chat", undefined)).waiting).toBe(share);
   },
 );

@@ -15,6 +15,7 @@ it("questions that were under way when the process ended are asked again one at 
   const endpoint = await openModelEndpoint();
   const receiver = await openReceiver();
   const goOn = Promise.withResolvers<void>();
+  const nowMs = Date.now();
   endpoint.behave = async () => {
     await goOn.promise;
     return { kind: "answer", text: "Well." };
@@ -32,11 +33,20 @@ it("questions that were under way when the process ended are asked again one at 
     await first.close();
 
     const store = await openSqliteStore({ path: join(stateDir, "kb.sqlite") });
-    const jobs = await store.chatJobs(10);
-    expect(jobs.map(({ begun }) => begun)).toEqual([0, 0, 0]);
-    // As an end leaves them, and three more with the first alone.
-    for (const { number } of jobs) await store.beginChatJob(number);
-    for (let ends = 0; ends < 3; ends++) await store.beginChatJob(jobs[0]?.number ?? 0);
+    const jobs = (await store.queue.due({ queue: "chat", nowMs, perLine: 1 })).toSorted(
+      (a, b) => a.number - b.number,
+    );
+    expect(jobs.map(({ crashes }) => crashes)).toEqual([0, 0, 0]);
+    // As a crash with all of them leaves them, and three more with the first alone.
+    const crash = async (numbers: readonly number[], worker: string): Promise<void> => {
+      for (const number of numbers) await store.queue.lease({ number, worker, nowMs });
+      await store.queue.resume("next", nowMs, true);
+    };
+    await crash(
+      jobs.map(({ number }) => number),
+      "all",
+    );
+    for (let ends = 0; ends < 3; ends++) await crash([jobs[0]?.number ?? 0], `alone ${ends}`);
     await store.close();
 
     const running = await openAsking(endpoint, {}, { stateDir });

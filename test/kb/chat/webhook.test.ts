@@ -61,7 +61,7 @@ describe("an answer by webhook", () => {
         message_id: failing.json.message_id,
         error: { code: "model_failed", message: expect.stringContaining("out of order") },
       });
-      expect(await running.store.chatJobs(10)).toEqual([]);
+      expect(await running.store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
     } finally {
       await running.close();
     }
@@ -104,9 +104,13 @@ describe("an answer by webhook", () => {
       for (const other of others) expect(other).toMatchObject({ status: 202, text: first.text });
       await vi.waitFor(() => expect(messagesTo("/once")).toHaveLength(1), WAIT);
       // Answered by then: the note outlives the question.
-      await vi.waitFor(async () => expect(await running.store.chatJobs(10)).toEqual([]), WAIT);
+      await vi.waitFor(
+        async () =>
+          expect(await running.store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 }),
+        WAIT,
+      );
       expect(await again()).toMatchObject({ status: 202, text: first.text });
-      expect(await running.store.chatJobs(10)).toEqual([]);
+      expect(await running.store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
 
       expect(await send("Something else?")).toMatchObject({
         status: 409,
@@ -235,10 +239,13 @@ describe("an answer by webhook", () => {
   });
 
   it("comes later where too many questions are waiting, which are told so themselves", async () => {
-    let handedBack = 0;
+    let postponed = 0;
     const wrapStore = (store: Store): Store => ({
       ...store,
-      handBackChatJob: (number) => store.handBackChatJob(number).finally(() => (handedBack += 1)),
+      queue: {
+        ...store.queue,
+        postpone: (...given) => store.queue.postpone(...given).finally(() => (postponed += 1)),
+      },
     });
     const running = await openAsking(endpoint, {}, { wrapStore });
     try {
@@ -252,7 +259,7 @@ describe("an answer by webhook", () => {
       }, WAIT);
       const webhook = { url: `${receiver.url}/patient` };
       expect((await ask(running, { user: "Hello", webhook })).status).toBe(202);
-      await vi.waitFor(() => expect(handedBack).toBeGreaterThan(0), WAIT);
+      await vi.waitFor(() => expect(postponed).toBeGreaterThan(0), WAIT);
       held.resolve({ kind: "answer", text: "Now." });
       expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
       await vi.waitFor(() => expect(messagesTo("/patient")).toHaveLength(1), WAIT);

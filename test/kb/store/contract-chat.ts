@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LeasedJob, NewJob } from "../../../src/kb/queue/queue.ts";
 import type { NewTurn, ThreadQuery } from "../../../src/kb/store/chat.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { StoredFile } from "../../../src/kb/store/records.ts";
@@ -53,7 +54,23 @@ export function chatContract(fixture: StoreFixture): void {
     (await store.thread(query(more))).turns.map(({ user }) => user);
   const imagesOf = async (store: Store, more: Partial<ThreadQuery> = {}): Promise<string[]> =>
     (await store.thread(query(more))).images.map(({ token }) => token);
-  const job = (messageId = newId()) => ({ accountId: accountId(), messageId, body: "{}", nowMs: 1000 });
+  const job = (name = newId(), body = "{}"): NewJob => ({
+    queue: "chat",
+    accountId: accountId(),
+    line: name,
+    name,
+    body,
+    nowMs: 1000,
+    jobsMax: 100,
+  });
+  const leased = async (store: Store, name: string): Promise<LeasedJob> => {
+    await store.addQuestion(job(name));
+    for (const { number, line } of await store.queue.due({ queue: "chat", nowMs: 1000, perLine: 1 })) {
+      const found = line === name ? await store.queue.lease({ number, worker: "w", nowMs: 1000 }) : undefined;
+      if (found !== undefined) return found;
+    }
+    throw new Error("a job just put is not due");
+  };
   const delivery = (eventId: string) => ({
     accountId: accountId(),
     eventId,
@@ -170,19 +187,18 @@ export function chatContract(fixture: StoreFixture): void {
 
     it("forgets nothing by halves: a turn of an agent that is gone leaves no file, no image, no job's end", async () => {
       const { store } = fixture;
-      await store.addChatJob(job("gone"), 100);
-      const waiting = (await store.chatJobs(100)).find(({ messageId }) => messageId === "gone");
+      const gone = await leased(store, "gone");
       const late = turn("late", {
         isStoredAgent: true,
         files: [file("fetched")],
         images: ["fetched"],
-        job: waiting?.number ?? 0,
+        job: gone,
         delivery: delivery("msg_gone"),
       });
       await expect(store.addTurn(late)).rejects.toMatchObject({ code: "agent_gone" });
       expect(await store.thread(query())).toEqual({ turns: [], more: false, images: [] });
       expect(await store.file("fetched")).toBeUndefined();
-      expect((await store.chatJobs(100)).map(({ messageId }) => messageId)).toContain("gone");
+      expect(await store.queue.complete(gone)).toBe(true);
       expect(await due(store)).not.toContain("msg_gone");
       const link = { accountId: accountId(), agentId: "desk", threadId: "t", isStoredAgent: true };
       await expect(store.addFile(file("linked"), { thread: { ...link, nowIso: NOW } })).rejects.toMatchObject(
@@ -222,77 +238,42 @@ export function chatContract(fixture: StoreFixture): void {
   });
 
   describe("a question that is answered later", () => {
-    it("waits in its order, is begun as often as it takes, and ends with its turn and its message", () =>
+    it("ends with its turn and its message, once", () =>
       alone(async (store) => {
-        for (const id of ["first", "second"]) await store.addChatJob(job(id), 10);
-        const [first, second] = await store.chatJobs(10);
-        expect(first).toEqual({
-          number: expect.any(Number),
-          accountId: accountId(),
-          messageId: "first",
-          body: "{}",
-          createdMs: expect.any(Number),
-          begun: 0,
-        });
-        expect(await store.chatJobFigures(accountId())).toEqual({ waiting: 2, oldestMs: first?.createdMs });
-        expect(await store.chatJobFigures(undefined)).toEqual({ waiting: 2, oldestMs: first?.createdMs });
-        expect(await store.chatJobFigures("another")).toEqual({ waiting: 0, oldestMs: null });
-        const behind = await store.chatJobs(1, [first?.number ?? 0]);
-        expect(behind.map(({ messageId }) => messageId)).toEqual(["second"]);
-        expect((await store.chatJobs(1)).map(({ messageId }) => messageId)).toEqual(["first"]);
-        const { number = 0 } = first ?? {};
-        expect([await store.beginChatJob(number), await store.beginChatJob(number)]).toEqual([1, 2]);
-        expect((await store.chatJobs(10)).map(({ begun }) => begun)).toEqual([2, 0]);
-        await store.handBackChatJob(number);
-        expect(await store.beginChatJob(number)).toBe(2);
-        const ended = turn("a", { job: number, delivery: delivery("msg_first") });
+        const [first, second] = [await leased(store, "first"), await leased(store, "second")];
+        const ended = turn("a", { job: first, delivery: delivery("msg_first") });
         expect(await store.addTurn(ended)).toBe(true);
-        // Ended twice, it is told once.
         expect(await store.addTurn({ ...ended, turn: undefined })).toBe(false);
         expect(await store.addTurn({ ...ended, messageId: newId() })).toBe(false);
-        expect((await store.chatJobs(10)).map(({ messageId }) => messageId)).toEqual(["second"]);
-        expect(await store.beginChatJob(number)).toBe(0);
         expect(await due(store)).toEqual(["msg_first"]);
         // A failed one: no turn, but its message.
-        const failed = { turn: undefined, threadId: undefined, job: second?.number ?? 0 };
+        const failed = { turn: undefined, threadId: undefined, job: second };
         await store.addTurn(turn("b", { ...failed, isStoredAgent: true, delivery: delivery("msg_second") }));
-        expect(await store.chatJobs(10)).toEqual([]);
+        expect(await store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
         expect(await due(store)).toEqual(["msg_first", "msg_second"]);
         expect(await asked(store)).toEqual(["a"]);
       }));
 
-    it("is refused where too many wait, and keeps the uploads it names", () =>
+    it("writes no turn and no message for a lease that was lost", () =>
+      alone(async (store) => {
+        const lost = await leased(store, "lost");
+        await store.queue.resume("next", 1000, true);
+        const { number } = lost;
+        const next = await store.queue.lease({ number, worker: "next", nowMs: 1000 });
+        expect(await store.addTurn(turn("late", { job: lost, delivery: delivery("msg") }))).toBe(false);
+        expect([await due(store), await asked(store)]).toEqual([[], []]);
+        expect(next).toMatchObject({ number });
+        expect(
+          await store.addTurn(turn("once", { ...(next && { job: next }), delivery: delivery("msg") })),
+        ).toBe(true);
+        expect([await due(store), await asked(store)]).toEqual([["msg"], ["once"]]);
+      }));
+
+    it("keeps the uploads it names", () =>
       alone(async (store) => {
         await store.addFile(file("named"));
-        await store.addChatJob({ ...job(), body: JSON.stringify({ url: "http://h/files/named/a.png" }) }, 1);
-        await expect(store.addChatJob(job(), 1)).rejects.toMatchObject({
-          code: "queue_full",
-          retryable: true,
-        });
+        await store.addQuestion(job("a", JSON.stringify({ url: "http://h/files/named/a.png" })));
         expect(await store.unusedFiles(FAR, 10)).toEqual([]);
-      }));
-
-    it("leaves room for the questions of another account", () =>
-      alone(async (store) => {
-        const other = await store.ensureAccount("another");
-        await store.addChatJob(job("first"), 3);
-        await store.addChatJob(job("second"), 3);
-        await expect(store.addChatJob(job("third"), 3)).rejects.toMatchObject({ code: "queue_full" });
-        await store.addChatJob({ ...job("fourth"), accountId: other.id }, 3);
-        expect((await store.chatJobFigures(other.id)).waiting).toBe(1);
-      }));
-
-    it("is read in turn with those of other accounts, which may be left out", () =>
-      alone(async (store) => {
-        const other = await store.ensureAccount("another");
-        for (const id of ["a", "b", "c"]) await store.addChatJob(job(id), 10);
-        for (const id of ["x", "y"]) await store.addChatJob({ ...job(id), accountId: other.id }, 10);
-        const ids = (jobs: readonly { readonly messageId: string }[]) =>
-          jobs.map(({ messageId }) => messageId);
-        const all = await store.chatJobs(10);
-        expect(ids(all)).toEqual(["a", "x", "b", "y", "c"]);
-        expect(ids(await store.chatJobs(2, [all[0]?.number ?? 0]))).toEqual(["b", "x"]);
-        expect(ids(await store.chatJobs(10, [], [accountId()]))).toEqual(["x", "y"]);
       }));
   });
 

@@ -22,6 +22,7 @@ import type {
   VectorHit,
   VersionChunks,
 } from "../records.ts";
+import type { DueQuery as JobQuery, WaitingJob } from "../../queue/queue.ts";
 import type { Delivery, DueQuery } from "../webhooks.ts";
 import { prepareChatReads, type ChatReads } from "./chat/chat-reads.ts";
 import { openForReading } from "./database/connection.ts";
@@ -29,6 +30,7 @@ import { prepareDocumentWords } from "./words/document-words.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareLexical } from "./words/lexical.ts";
 import { prepareJobReads, type JobReads } from "./queue/job-reads.ts";
+import { prepareQueueReads, type QueueReads } from "./queue/queue-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareOwners } from "./accounts/owner-reads.ts";
 import { preparePostings } from "./words/postings.ts";
@@ -63,8 +65,9 @@ export type Searcher = {
   chunksWithoutSentences(argument: { fingerprint: string; afterRow: number; limit: number }): RowText[];
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
   thread: ChatReads["thread"];
-  chatJobs: ChatReads["chatJobs"];
-  chatJobFigures: ChatReads["chatJobFigures"];
+  due(query: JobQuery): Promise<readonly WaitingJob[]>;
+  nextDueMs: QueueReads["nextDueMs"];
+  queueFigures: QueueReads["queueFigures"];
   passage: ChatReads["passage"];
   queuedJobs: JobReads["queuedJobs"];
   jobFigures: JobReads["jobFigures"];
@@ -96,6 +99,7 @@ export function openSearcher(path: string): Searcher {
   const jobs = prepareJobReads(db);
   const webhooks = prepareWebhookReads(db);
   const chat = prepareChatReads(db);
+  const queue = prepareQueueReads(db);
   const unusedFiles = prepareUnusedFiles(db);
   const sentences = prepareSentenceReads(db);
   const serving = prepareServingReads(db);
@@ -187,6 +191,7 @@ export function openSearcher(path: string): Searcher {
   };
   const dueOfEndpoints = read(webhooks.dueOfEndpoints);
   const dueOwn = read(webhooks.dueOwn);
+  const duePart = read(queue.duePart);
 
   return {
     collections: read(lookups.collections),
@@ -241,8 +246,20 @@ export function openSearcher(path: string): Searcher {
     ),
     unusedFiles: read(unusedFiles),
     thread: read(chat.thread),
-    chatJobs: read(chat.chatJobs),
-    chatJobFigures: read(chat.chatJobFigures),
+    due: async (query) => {
+      const found: WaitingJob[] = [];
+      let { jobs: due, lastLine } = duePart({ ...query, afterLine: "" });
+      found.push(...due);
+      while (lastLine !== undefined) {
+        // An account may have thousands of lines: others are answered between.
+        await setImmediate();
+        ({ jobs: due, lastLine } = duePart({ ...query, afterLine: lastLine }));
+        found.push(...due);
+      }
+      return found;
+    },
+    nextDueMs: read(queue.nextDueMs),
+    queueFigures: read(queue.queueFigures),
     passage: read(chat.passage),
     queuedJobs: read(jobs.queuedJobs),
     jobFigures: read(jobs.jobFigures),

@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { UpgradeListener } from "../../../lib/upgrade.ts";
 import type { NewJob } from "../jobs.ts";
-import type { NewChatJob } from "../chat.ts";
+import type { NewJob as NewQueueJob } from "../../queue/queue.ts";
 import type { Alongside } from "../request-note.ts";
 import type {
   Chunking,
@@ -30,6 +30,7 @@ import { prepareRetentionWrites, type RetentionWrites } from "./resources/retent
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareSmallWrites } from "./accounts/small-writes.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
+import { prepareQueueWrites, type QueueWrites } from "./queue/queue-writes.ts";
 import { prepareWebhookWrites, type WebhookWrites } from "./queue/webhook-writes.ts";
 import { prepareResourceWrites, type ResourceWrites } from "./resources/writes.ts";
 
@@ -75,9 +76,8 @@ export type Writer = {
   }): Promise<Resource | undefined>;
   deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
   addFile(argument: { file: StoredFile; alongside: Alongside | undefined }): Promise<void>;
-  addChatJob(argument: {
-    job: NewChatJob;
-    jobsMax: number;
+  addQuestion(argument: {
+    job: NewQueueJob;
     alongside: Pick<Alongside, "request"> | undefined;
   }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
@@ -85,10 +85,15 @@ export type Writer = {
   /** Commits what waits, copies the log into the database and closes the file. */
   close(): Promise<void>;
 } & Queued<WebhookWrites> &
-  Queued<Omit<ChatWrites, "addChatJob">> &
+  Queued<ChatWrites> &
+  Queued<QueueWrites> &
   Queued<RetentionWrites> &
-  Queued<Pick<JobWrites, "begin" | "postpone" | "handBack">> &
-  Queued<Pick<ResourceWrites, "fail">> &
+  Queued<{
+    begin: JobWrites["begin"];
+    postponeJob: JobWrites["postpone"];
+    handBack: JobWrites["handBack"];
+    failResource: ResourceWrites["fail"];
+  }> &
   Queued<Pick<AnswerNotes, "sweep">> &
   Queued<ServingWrites>;
 
@@ -123,7 +128,8 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const retention = prepareRetentionWrites(db);
   const keys = prepareKeyWrites(db);
   const resources = prepareResourceWrites(db, index, vectors, { ...keys, ...notes });
-  const chat = prepareChatWrites(db, (file) => small.addFile(file));
+  const queue = prepareQueueWrites(db);
+  const chat = prepareChatWrites(db, queue, (file) => small.addFile(file));
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");
@@ -177,17 +183,17 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     });
   }
 
-  function writeBatch(queue: Waiting[]): void {
+  function writeBatch(batch: Waiting[]): void {
     const done: { waiting: Waiting; value: unknown }[] = [];
-    if (queue.length === 0) return;
+    if (batch.length === 0) return;
     let begun = false;
     try {
       begin.run();
       begun = true;
       // From here: waiting for the lock may have taken longer than a batch may.
       const until = performance.now() + BATCH_MS_MAX;
-      while (queue.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
-        const waiting = queue.shift();
+      while (batch.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
+        const waiting = batch.shift();
         if (waiting !== undefined) runOne(waiting, done);
       }
       index.write();
@@ -202,7 +208,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
         else waiting.reject(failure);
       }
       // Where no transaction begins, none of those that wait can be written, and trying on would have no end.
-      if (!begun) for (const waiting of queue.splice(0)) waiting.reject(failure);
+      if (!begun) for (const waiting of batch.splice(0)) waiting.reject(failure);
       // The connection is of no more use: its thread ends and is started again.
       if (stuck !== undefined) throw stuck;
       return;
@@ -297,14 +303,15 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       }),
     ...queued(webhooks),
     ...queued(chat),
-    addChatJob: ({ job, jobsMax, alongside }) =>
+    ...queued(queue),
+    addQuestion: ({ job, alongside }) =>
       enqueue(() => {
-        chat.addChatJob({ job, jobsMax });
-        if (alongside?.request !== undefined) notes.question(job.accountId, job.messageId, alongside.request);
+        queue.put(job);
+        if (alongside?.request !== undefined) notes.question(job.accountId, job.name, alongside.request);
       }),
     ...queued(retention, FREEING_TRIES),
-    ...queued({ begin: jobs.begin, postpone: jobs.postpone, handBack: jobs.handBack }),
-    ...queued({ fail: resources.fail }),
+    ...queued({ begin: jobs.begin, postponeJob: jobs.postpone, handBack: jobs.handBack }),
+    ...queued({ failResource: resources.fail }),
     ...queued({ sweep: notes.sweep }),
     ...queued(prepareServingWrites(db)),
     putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),

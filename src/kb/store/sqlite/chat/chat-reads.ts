@@ -1,7 +1,5 @@
 import type {
   AgentKey,
-  ChatJob,
-  ChatJobFigures,
   PassageKey,
   PassagePlace,
   StoredAgent,
@@ -14,20 +12,12 @@ import type { StoredFile } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { chunkId } from "../resources/lookups.ts";
 
-/** Reads of agents, threads and chat jobs, over any connection. */
+/** Reads of agents and threads, over any connection. */
 export interface ChatReads {
   readonly agent: (at: AgentKey) => StoredAgent | undefined;
   readonly agents: (accountId: string) => StoredAgent[];
   readonly thread: (query: ThreadQuery) => ThreadMemory;
-  readonly chatJobs: (query: ChatJobQuery) => ChatJob[];
-  readonly chatJobFigures: (accountId: string | undefined) => ChatJobFigures;
   readonly passage: (at: PassageKey) => PassagePlace | undefined;
-}
-
-interface ChatJobQuery {
-  readonly limit: number;
-  readonly except: readonly number[];
-  readonly exceptAccounts: readonly string[];
 }
 
 interface ResourcePlace {
@@ -58,14 +48,6 @@ export function prepareChatReads(db: Connection): ChatReads {
       created_at AS createdAt, after_turn AS afterTurn
     FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
     WHERE thread = ? AND linked_at >= ? ORDER BY position DESC, linked_at DESC, stored_file.token LIMIT ?`);
-  const selectJobs = db.prepare<[string, string, number], ChatJob>(`
-    SELECT number, account_id AS accountId, message_id AS messageId, body, created_ms AS createdMs, begun FROM chat_job
-    JOIN (SELECT number AS waiting, row_number() OVER (PARTITION BY account_id ORDER BY number) AS turn FROM chat_job
-      WHERE number NOT IN (SELECT value FROM json_each(?)) AND account_id NOT IN (SELECT value FROM json_each(?)))
-      ON waiting = number
-    ORDER BY turn, number LIMIT ?`);
-  const selectJobFigures = db.prepare<[string | null, string | null], ChatJobFigures>(`
-    SELECT count(*) AS waiting, min(created_ms) AS oldestMs FROM chat_job WHERE ? IS NULL OR account_id = ?`);
   const selectResource = db.prepare<[string, string], ResourcePlace>(
     "SELECT title, version, first_row FROM resource WHERE id = ? AND account_id = ? AND is_deleted = 0",
   );
@@ -95,12 +77,6 @@ export function prepareChatReads(db: Connection): ChatReads {
           return Object.assign(file, { turnAt: at === -1 ? undefined : at });
         });
       return { turns: turns.map(({ user, answer }) => ({ user, answer })), more, images };
-    },
-    chatJobs: ({ limit, except, exceptAccounts }) =>
-      selectJobs.all(JSON.stringify(except), JSON.stringify(exceptAccounts), limit),
-    chatJobFigures: (accountId) => {
-      const account = accountId ?? null;
-      return selectJobFigures.get(account, account) ?? { waiting: 0, oldestMs: null };
     },
     passage: ({ accountId, resourceId, chunkId: wanted, row }) => {
       const resource = selectResource.get(resourceId, accountId);

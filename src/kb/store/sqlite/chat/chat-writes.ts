@@ -1,16 +1,16 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import { fitsShare } from "../../../../lib/shares.ts";
-import type { AgentKey, NewChatJob, NewTurn, StoredAgent } from "../../chat.ts";
+import type { AgentKey, NewTurn, StoredAgent } from "../../chat.ts";
 import type { ThreadKey, ThreadLink, StoredFile } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
+import type { QueueWrites } from "../queue/queue-writes.ts";
 
 /** Turns of one thread, the oldest out first: far more than any window holds. */
 const TURNS_MAX = 1000;
 /** Images linked to one thread, the oldest out first. */
 const THREAD_IMAGES_MAX = 100;
 
-/** Writes of agents, threads and chat jobs, one argument each; each runs inside a transaction of the caller. */
+/** Writes of agents and threads, one argument each; each runs inside a transaction of the caller. */
 export type ChatWrites = {
   addAgent(argument: { readonly agent: StoredAgent; readonly agentsMax: number }): void;
   changeAgent(agent: Omit<StoredAgent, "createdAt">): boolean;
@@ -18,15 +18,16 @@ export type ChatWrites = {
   addTurn(turn: NewTurn): boolean;
   /** Links a file to a thread. Throws `agent_gone`. */
   linkImage(argument: { readonly link: ThreadLink; readonly token: string }): void;
-  addChatJob(argument: { readonly job: NewChatJob; readonly jobsMax: number }): void;
-  beginChatJob(number: number): number;
-  handBackChatJob(number: number): void;
   purgeThreads(argument: { readonly beforeIso: string; readonly limit: number }): number;
   purgeThreadImages(argument: { readonly beforeIso: string; readonly limit: number }): number;
 };
 
 /** Prepares the statements on the writing connection. `addFile` notes a file. */
-export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) => void): ChatWrites {
+export function prepareChatWrites(
+  db: Connection,
+  queue: QueueWrites,
+  addFile: (file: StoredFile) => void,
+): ChatWrites {
   const deliveries = prepareDeliveryQueue(db);
   const selectAgent = db
     .prepare<[string, string], string>("SELECT created_at FROM agent WHERE account_id = ? AND id = ?")
@@ -68,18 +69,6 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     DELETE FROM chat_image WHERE thread = @thread AND token IN (
       SELECT token FROM chat_image WHERE thread = @thread
       ORDER BY position DESC, linked_at DESC, token LIMIT -1 OFFSET ${THREAD_IMAGES_MAX})`);
-  const countJobs = db.prepare<{ accountId: string }, { jobs: number; own: number }>(
-    "SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS own FROM chat_job",
-  );
-  const insertJob = db.prepare(`
-    INSERT INTO chat_job (account_id, message_id, body, created_ms)
-    VALUES (@accountId, @messageId, @body, @nowMs)`);
-  const beginJob = db
-    .prepare<[number], number>("UPDATE chat_job SET begun = begun + 1 WHERE number = ? RETURNING begun")
-    .pluck();
-  const handBack = db.prepare("UPDATE chat_job SET begun = begun - 1 WHERE number = ? AND begun > 0");
-  const isJob = db.prepare<[number], number>("SELECT 1 FROM chat_job WHERE number = ?").pluck();
-  const deleteJob = db.prepare("DELETE FROM chat_job WHERE number = ?");
   const purgeTurns = db.prepare(`
     DELETE FROM chat_turn WHERE number IN (
       SELECT chat_turn.number FROM chat_thread JOIN chat_turn ON chat_turn.thread = chat_thread.number
@@ -136,7 +125,7 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
     },
     addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
       // What ended the job wrote its turn and its message too: a second one would go out under the same id.
-      if (job !== undefined && isJob.get(job) === undefined) return false;
+      if (job !== undefined && !queue.complete(job)) return false;
       // A failed turn tells so whatever became of its agent.
       if (turn !== undefined) refuseGone(at);
       if (turn !== undefined && threadId !== undefined) {
@@ -147,7 +136,6 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
         trimTurns.run({ thread });
         for (const token of images) link(thread, token, at.nowIso, before);
       }
-      if (job !== undefined) deleteJob.run(job);
       if (delivery !== undefined) deliveries.add(delivery);
       return true;
     },
@@ -156,18 +144,6 @@ export function prepareChatWrites(db: Connection, addFile: (file: StoredFile) =>
       const thread = openThread(at);
       link(thread, token, at.nowIso, selectLastTurn.get(thread) ?? 0);
     },
-    addChatJob: ({ job, jobsMax }) => {
-      const { jobs, own } = countJobs.get({ accountId: job.accountId }) ?? { jobs: 0, own: 0 };
-      if (!fitsShare(jobsMax, jobs, own, 1)) {
-        throw new KbsyncError("too many questions are waiting to be answered", {
-          code: "queue_full",
-          retryable: true,
-        });
-      }
-      insertJob.run(job);
-    },
-    beginChatJob: (number) => beginJob.get(number) ?? 0,
-    handBackChatJob: (number) => void handBack.run(number),
     purgeThreads: ({ beforeIso, limit }) => {
       const turns = purgeTurns.run(beforeIso, limit).changes;
       return turns + purgeThreads.run(beforeIso, limit - turns).changes;

@@ -2,7 +2,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
 
 /** Tables of the store. A release that changes them adds a script, which is never changed afterwards. */
 export const SCHEMA: Schema = {
-  baseline: 15,
+  baseline: 16,
   scripts: [
     `
   CREATE TABLE account (
@@ -297,15 +297,33 @@ export const SCHEMA: Schema = {
   CREATE INDEX chat_image_by_age ON chat_image (linked_at);
   CREATE INDEX chat_image_of_file ON chat_image (token);
 
-  CREATE TABLE chat_job (
+  -- The queue: work that goes on after its request was answered.
+  CREATE TABLE job (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue TEXT NOT NULL,
     account_id TEXT NOT NULL REFERENCES account (id),
-    message_id TEXT NOT NULL,
-    begun INTEGER NOT NULL DEFAULT 0,
+    line TEXT NOT NULL,
+    name TEXT NOT NULL,
+    is_dead INTEGER NOT NULL DEFAULT 0 CHECK (is_dead IN (0, 1)),
+    -- 0: due at once.
+    due_ms INTEGER NOT NULL,
+    waits_from_ms INTEGER NOT NULL DEFAULT 0,
     created_ms INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    -- Who has the lease; null: nobody.
+    worker TEXT,
+    token INTEGER NOT NULL DEFAULT 0,
+    leased_until_ms INTEGER NOT NULL DEFAULT 0,
+    is_working INTEGER NOT NULL DEFAULT 0 CHECK (is_working IN (0, 1)),
+    problem TEXT,
+    -- Last, so that what comes before is read without it.
     body TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT;
-  CREATE INDEX chat_job_of_account ON chat_job (account_id);
+  CREATE INDEX job_of_line ON job (queue, is_dead, line, due_ms, number);
+  CREATE INDEX job_of_account ON job (queue, is_dead, account_id);
+  CREATE INDEX job_due ON job (queue, is_dead, due_ms);
+  CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
   `,
   ],
 };

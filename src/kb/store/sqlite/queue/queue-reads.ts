@@ -1,0 +1,87 @@
+import {
+  IN_ORDER,
+  LEASE_MS,
+  type DueQuery,
+  type QueueFigures,
+  type WaitingJob,
+} from "../../../queue/queue.ts";
+import type { QueueName } from "../../../queue/queue.ts";
+import type { Connection } from "../database/connection.ts";
+
+/** Reads of the queue, on a connection of either kind. */
+export interface QueueReads {
+  /** What is due in the next lines behind `afterLine`; undefined `lastLine`: there are no more. */
+  duePart(
+    this: void,
+    query: DueQuery & { readonly afterLine: string },
+  ): { readonly jobs: readonly WaitingJob[]; readonly lastLine: string | undefined };
+  nextDueMs(this: void, argument: { readonly queue: QueueName; readonly nowMs: number }): number | undefined;
+  queueFigures(
+    this: void,
+    argument: { readonly queue: QueueName; readonly accountId: string | undefined },
+  ): QueueFigures;
+}
+
+/** Lines that are read in one go, in some 3 ms. */
+const LINES_MAX = 500;
+
+/**
+ * True of a job that no worker has. A lease that ends later than any can was given before the clock was set back. The
+ * parameter `@nowMs` is the time.
+ */
+export const IS_FREE = `(worker IS NULL OR leased_until_ms NOT BETWEEN @nowMs + 1 AND @nowMs + ${2 * LEASE_MS})`;
+
+/** Prepares the statements. */
+export function prepareQueueReads(db: Connection): QueueReads {
+  // A job whose lease ended while it was worked on has crashed its worker; `lease` writes that down.
+  const columns =
+    "number, account_id AS accountId, line, crashes + (worker IS NOT NULL AND is_working) AS crashes";
+  const selectLine = db
+    .prepare<[QueueName, string], string>(
+      "SELECT line FROM job WHERE queue = ? AND is_dead = 0 AND line > ? ORDER BY line LIMIT 1",
+    )
+    .pluck();
+  const selectDue = db.prepare<object, WaitingJob>(`
+    SELECT ${columns} FROM job
+    WHERE queue = @queue AND is_dead = 0 AND line = @line AND due_ms BETWEEN @fromMs AND @toMs AND ${IS_FREE}
+    ORDER BY due_ms, number LIMIT @limit`);
+  const selectFirst = db.prepare<object, WaitingJob & { readonly mayStart: number }>(`
+    SELECT ${columns}, due_ms <= @nowMs AND ${IS_FREE} AS mayStart FROM job
+    WHERE queue = @queue AND is_dead = 0 AND line = @line ORDER BY number LIMIT 1`);
+  const selectNext = db
+    .prepare<[QueueName, number], number | null>(
+      "SELECT min(due_ms) FROM job WHERE queue = ? AND is_dead = 0 AND due_ms > ?",
+    )
+    .pluck();
+  const selectFigures = db.prepare<object, QueueFigures>(`
+    SELECT count(*) FILTER (WHERE is_dead = 0) AS waiting, count(*) FILTER (WHERE is_dead = 1) AS dead,
+      min(created_ms) FILTER (WHERE is_dead = 0) AS oldestMs
+    FROM job WHERE queue = @queue AND (@accountId IS NULL OR account_id = @accountId)`);
+
+  const dueOf = (line: string, { queue, nowMs, perLine }: DueQuery): WaitingJob[] => {
+    if (IN_ORDER[queue]) {
+      const first = selectFirst.get({ queue, line, nowMs });
+      if (first === undefined) return [];
+      const { mayStart, ...job } = first;
+      return mayStart === 1 ? [job] : [];
+    }
+    const due = selectDue.all({ queue, line, nowMs, fromMs: 1, toMs: nowMs, limit: perLine });
+    const limit = perLine - due.length;
+    return due.concat(selectDue.all({ queue, line, nowMs, fromMs: 0, toMs: 0, limit }));
+  };
+  return {
+    duePart: ({ afterLine, ...query }) => {
+      const jobs: WaitingJob[] = [];
+      let line: string | undefined = afterLine;
+      for (let read = 0; read < LINES_MAX; read += 1) {
+        line = selectLine.get(query.queue, line);
+        if (line === undefined) break;
+        jobs.push(...dueOf(line, query));
+      }
+      return { jobs, lastLine: line };
+    },
+    nextDueMs: ({ queue, nowMs }) => selectNext.get(queue, nowMs) ?? undefined,
+    queueFigures: ({ queue, accountId }) =>
+      selectFigures.get({ queue, accountId: accountId ?? null }) ?? { waiting: 0, dead: 0, oldestMs: null },
+  };
+}

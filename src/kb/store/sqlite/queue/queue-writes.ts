@@ -1,0 +1,97 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import { fitsShare } from "../../../../lib/shares.ts";
+import {
+  IN_ORDER,
+  LEASE_MS,
+  type Lease,
+  type LeasedJob,
+  type LeaseRequest,
+  type NewJob,
+  type Renewal,
+  type Wait,
+} from "../../../queue/queue.ts";
+import type { Connection } from "../database/connection.ts";
+import { IS_FREE } from "./queue-reads.ts";
+
+/** Writes of the queue, one argument each; each runs inside a transaction of the caller. */
+export type QueueWrites = {
+  put(job: NewJob): void;
+  lease(request: LeaseRequest): LeasedJob | undefined;
+  renew(renewal: Renewal): readonly number[];
+  complete(lease: Lease): boolean;
+  postpone(argument: { readonly lease: Lease; readonly wait: Wait }): boolean;
+  fail(argument: { readonly lease: Lease; readonly problem: string }): boolean;
+  release(worker: string): void;
+  resume(argument: { readonly worker: string; readonly nowMs: number; readonly isAlone: boolean }): void;
+};
+
+/** By how much the clocks of two machines may differ: a wait that begins later than that was noted by another clock. */
+const CLOCKS_APART_MS = 60_000;
+
+/** Prepares the statements on the writing connection. */
+export function prepareQueueWrites(db: Connection): QueueWrites {
+  const selectTotals = db.prepare<object, { jobs: number; own: number }>(`
+    SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS own FROM job
+    WHERE queue = @queue AND is_dead = 0`);
+  // Due whatever the clock says: it may be set back before the job is leased.
+  const insert = db.prepare(`
+    INSERT INTO job (queue, account_id, line, name, due_ms, created_ms, body)
+    VALUES (@queue, @accountId, @line, @name, 0, @nowMs, @body)`);
+  const selectOne = db.prepare<[number], { queue: NewJob["queue"]; line: string }>(
+    "SELECT queue, line FROM job WHERE number = ? AND is_dead = 0",
+  );
+  const selectEarlier = db.prepare<[string, string, number]>(
+    "SELECT 1 FROM job WHERE queue = ? AND is_dead = 0 AND line = ? AND number < ? LIMIT 1",
+  );
+  const lease = db.prepare<object, LeasedJob>(`
+    UPDATE job SET crashes = crashes + (worker IS NOT NULL AND worker <> @worker AND is_working), worker = @worker,
+      token = token + 1, leased_until_ms = @nowMs + ${LEASE_MS}, is_working = 1
+    WHERE number = @number AND (worker = @worker OR due_ms <= @nowMs AND ${IS_FREE})
+    RETURNING number, account_id AS accountId, line, crashes, token, name, body, created_ms AS createdMs, attempts`);
+  const renew = db
+    .prepare<object, number>(`
+    UPDATE job SET leased_until_ms = @nowMs + ${LEASE_MS}, is_working = @isWorking
+    WHERE number = @number AND token = @token AND worker = @worker RETURNING number`)
+    .pluck();
+  const ofLease = "number = @number AND token = @token AND worker IS NOT NULL";
+  const remove = db.prepare(`DELETE FROM job WHERE ${ofLease}`);
+  const postpone = db.prepare(`
+    UPDATE job SET worker = NULL, due_ms = @dueMs, waits_from_ms = @nowMs, attempts = attempts + @counts WHERE ${ofLease}`);
+  const bury = db.prepare(`
+    UPDATE job SET worker = NULL, is_dead = 1, problem = @problem, attempts = attempts + 1 WHERE ${ofLease}`);
+  const release = db.prepare("UPDATE job SET worker = NULL WHERE worker = ?");
+  const endOthers = db.prepare(
+    "UPDATE job SET crashes = crashes + is_working, worker = NULL WHERE worker IS NOT NULL AND worker <> ?",
+  );
+  const endWaits = db.prepare("UPDATE job SET due_ms = 0 WHERE due_ms > 0 AND waits_from_ms > ?");
+
+  return {
+    put: ({ jobsMax, ...job }) => {
+      const { jobs, own } = selectTotals.get(job) ?? { jobs: 0, own: 0 };
+      if (!fitsShare(jobsMax, jobs, own, 1)) {
+        throw new KbsyncError("too much work is waiting", { code: "queue_full", retryable: true });
+      }
+      insert.run(job);
+    },
+    lease: (request) => {
+      const job = selectOne.get(request.number);
+      if (job === undefined) return undefined;
+      const { queue, line } = job;
+      if (IN_ORDER[queue] && selectEarlier.get(queue, line, request.number) !== undefined) return undefined;
+      return lease.get(request);
+    },
+    renew: ({ leases, worker, nowMs, isWorking }) =>
+      leases.flatMap(({ number, token }) =>
+        renew.all({ number, token, worker, nowMs, isWorking: Number(isWorking) }),
+      ),
+    complete: ({ number, token }) => remove.run({ number, token }).changes > 0,
+    postpone: ({ lease: { number, token }, wait: { dueMs, nowMs, counts } }) =>
+      postpone.run({ number, token, dueMs, nowMs, counts: Number(counts) }).changes > 0,
+    fail: ({ lease: { number, token }, problem }) => bury.run({ number, token, problem }).changes > 0,
+    release: (worker) => void release.run(worker),
+    resume: ({ worker, nowMs, isAlone }) => {
+      if (isAlone) endOthers.run(worker);
+      endWaits.run(nowMs + CLOCKS_APART_MS);
+    },
+  };
+}

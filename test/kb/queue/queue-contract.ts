@@ -1,0 +1,216 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { LEASE_MS, type LeasedJob, type NewJob, type Queue } from "../../../src/kb/queue/queue.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+
+const NOW = 1_000_000_000;
+const HOUR_MS = 60 * 60 * 1000;
+
+/**
+ * The promises of the Queue port, for any implementation. `open` gives two handles on one store, as two processes have, and a
+ * way to empty its queue between tests.
+ */
+export function queueContract(
+  implementation: string,
+  open: () => Promise<{ readonly stores: readonly [Store, Store]; empty(): void; close(): Promise<void> }>,
+): void {
+  describe(`${implementation}: the queue contract`, () => {
+    let opened: Awaited<ReturnType<typeof open>>;
+    let one: Queue;
+    let other: Queue;
+    let accountId: string;
+    let otherAccountId: string;
+    beforeAll(async () => {
+      opened = await open();
+      const [first, second] = opened.stores;
+      [one, other] = [first.queue, second.queue];
+      ({ id: accountId } = await first.ensureAccount("one"));
+      ({ id: otherAccountId } = await first.ensureAccount("other"));
+    });
+    afterEach(() => opened.empty());
+    afterAll(() => opened.close());
+
+    const put = (line: string, more: Partial<NewJob> = {}): Promise<void> =>
+      one.put({ queue: "chat", accountId, line, name: line, body: "{}", nowMs: NOW, jobsMax: 100, ...more });
+    const due = (queue: NewJob["queue"] = "chat", nowMs = NOW, perLine = 10) =>
+      other.due({ queue, nowMs, perLine });
+    const names = async (queue: NewJob["queue"] = "chat", nowMs = NOW): Promise<string[]> =>
+      (await due(queue, nowMs)).map(({ line }) => line);
+    const lease = async (of: Queue = one, worker = "one", nowMs = NOW, queue: NewJob["queue"] = "chat") => {
+      const [job] = await due(queue, nowMs);
+      return job && of.lease({ number: job.number, worker, nowMs });
+    };
+    const leased = async (...given: Parameters<typeof lease>): Promise<LeasedJob> => {
+      const job = await lease(...given);
+      if (job === undefined) throw new Error("no job is due");
+      return job;
+    };
+    const wait = (dueMs: number, counts = false) => ({ dueMs, nowMs: NOW, counts });
+
+    it("gives a job to one of two workers that ask at once", async () => {
+      for (const line of ["a", "b", "c", "d"]) await put(line);
+      const numbers = (await due()).map(({ number }) => number);
+      const ask = (queue: Queue, worker: string) =>
+        Promise.all(numbers.map((number) => queue.lease({ number, worker, nowMs: NOW })));
+      const [mine, theirs] = await Promise.all([ask(one, "one"), ask(other, "other")]);
+      for (const [at] of numbers.entries()) {
+        expect([mine[at], theirs[at]].filter((each) => each !== undefined)).toHaveLength(1);
+      }
+      expect(await due()).toEqual([]);
+    });
+
+    it("gives what was put, and ends with its completion", async () => {
+      await put("a", { name: "n", body: '{"a":1}' });
+      const job = await leased();
+      expect(job).toEqual({
+        number: expect.any(Number),
+        token: 1,
+        accountId,
+        line: "a",
+        name: "n",
+        body: '{"a":1}',
+        createdMs: NOW,
+        attempts: 0,
+        crashes: 0,
+      });
+      expect([await one.complete(job), await one.complete(job)]).toEqual([true, false]);
+      expect(await one.figures("chat", undefined)).toEqual({ waiting: 0, dead: 0, oldestMs: null });
+    });
+
+    it("refuses what a worker writes whose lease ended, and takes it from the next one", async () => {
+      await put("a");
+      const late = await leased();
+      const after = NOW + LEASE_MS;
+      const next = await leased(other, "other", after);
+      expect(next.token).toBeGreaterThan(late.token);
+      expect(await one.complete(late)).toBe(false);
+      expect(await one.postpone(late, wait(0))).toBe(false);
+      expect(await one.fail(late, "late")).toBe(false);
+      const renewal = { worker: "one", leases: [late], isWorking: true, nowMs: after };
+      expect(await one.renew(renewal)).toEqual([]);
+      expect(await other.complete(next)).toBe(true);
+    });
+
+    it("keeps a lease that is renewed in time", async () => {
+      await put("a");
+      const job = await leased();
+      const later = NOW + LEASE_MS - 1;
+      const renewal = { worker: "one", leases: [job], isWorking: true, nowMs: later };
+      expect(await one.renew(renewal)).toEqual([job.number]);
+      expect(await names("chat", later + LEASE_MS - 1)).toEqual([]);
+      expect(await names("chat", later + LEASE_MS)).toEqual(["a"]);
+    });
+
+    it("ends a lease of before a clock was set back, which would last too long", async () => {
+      await put("a");
+      await leased(one, "one", NOW + 2 * HOUR_MS);
+      expect(await names()).toEqual(["a"]);
+    });
+
+    it("counts a crash for the job that was worked on alone", async () => {
+      for (const line of ["idle", "waiting", "working"]) await put(line);
+      for (const line of ["waiting", "working"]) {
+        const job = (await due()).find((each) => each.line === line);
+        const held = await one.lease({ number: job?.number ?? 0, worker: "one", nowMs: NOW });
+        const leases = held === undefined ? [] : [held];
+        await one.renew({ worker: "one", leases, nowMs: NOW, isWorking: line === "working" });
+      }
+      const after = NOW + LEASE_MS;
+      const crashes = async () => (await due("chat", after)).map((each) => [each.line, each.crashes]);
+      const counted = [
+        ["idle", 0],
+        ["waiting", 0],
+        ["working", 1],
+      ];
+      expect(await crashes()).toEqual(counted);
+      for (const { number } of await due("chat", after))
+        await other.lease({ number, worker: "other", nowMs: after });
+      await other.release("other");
+      expect(await crashes()).toEqual(counted);
+    });
+
+    it("ends the leases of workers that are gone at the start of one that is alone", async () => {
+      await put("a");
+      await leased();
+      await other.resume("other", NOW, false);
+      expect(await due()).toEqual([]);
+      await other.resume("other", NOW, true);
+      expect(await due()).toMatchObject([{ line: "a", crashes: 1 }]);
+    });
+
+    it("takes jobs back without blame from a worker that stops", async () => {
+      await put("a");
+      const job = await leased();
+      await one.release("one");
+      expect(await due()).toMatchObject([{ line: "a", crashes: 0 }]);
+      expect(await one.complete(job)).toBe(false);
+    });
+
+    it("lets a worker lease its own job again, without blame and with a new token", async () => {
+      await put("a");
+      const job = await leased();
+      const again = await one.lease({ number: job.number, worker: "one", nowMs: NOW });
+      expect(again).toMatchObject({ token: job.token + 1, crashes: 0 });
+      expect(await one.complete(job)).toBe(false);
+    });
+
+    it("gives the jobs of a line in their order, one at a time", async () => {
+      for (const name of ["first", "second"]) await put("line", { name });
+      await put("apart");
+      const numbers = (await due()).map(({ number }) => number);
+      expect(await names()).toEqual(["apart", "line"]);
+      for (const number of numbers.slice(0, 1)) await one.lease({ number, worker: "one", nowMs: NOW });
+      const first = await leased();
+      expect(first.name).toBe("first");
+      // Nor while the first waits.
+      await one.postpone(first, wait(NOW + 1000));
+      expect(await names()).toEqual([]);
+      expect(await one.lease({ number: first.number + 1, worker: "one", nowMs: NOW })).toBeUndefined();
+      expect((await leased(one, "one", NOW + 1000)).name).toBe("first");
+    });
+
+    it("gives several jobs of a line that has no order, those postponed before new ones", async () => {
+      for (const name of ["1", "2", "3", "4"]) await put("line", { queue: "webhook", name });
+      const first = await leased(one, "one", NOW, "webhook");
+      await one.postpone(first, wait(NOW + 1, true));
+      const found = await due("webhook", NOW + 1, 3);
+      expect(found.map(({ number }) => number - first.number)).toEqual([0, 1, 2]);
+      const again = await one.lease({ number: first.number, worker: "one", nowMs: NOW + 1 });
+      expect(again).toMatchObject({ name: "1", attempts: 1 });
+    });
+
+    it("says when the next postponed job is due, and ends waits that begin in the future", async () => {
+      await put("a");
+      expect(await one.nextDueMs("chat", NOW)).toBeUndefined();
+      await one.postpone(await leased(), wait(NOW + HOUR_MS));
+      expect(await other.nextDueMs("chat", NOW)).toBe(NOW + HOUR_MS);
+      await one.resume("one", NOW, true);
+      expect(await names()).toEqual([]);
+      await one.resume("one", NOW - 2 * HOUR_MS, true);
+      expect(await names("chat", NOW - 2 * HOUR_MS)).toEqual(["a"]);
+    });
+
+    it("keeps a job that failed as a dead letter, which is not due", async () => {
+      await put("a", { queue: "webhook" });
+      const job = await leased(one, "one", NOW, "webhook");
+      expect(await one.fail(job, "no answer")).toBe(true);
+      expect(await names("webhook", NOW + HOUR_MS)).toEqual([]);
+      expect(await one.figures("webhook", accountId)).toEqual({ waiting: 0, dead: 1, oldestMs: null });
+    });
+
+    it("refuses an account its last quarter, and counts each queue and each account by itself", async () => {
+      const full = { jobsMax: 3 };
+      for (const line of ["a", "b"]) await put(line, full);
+      await expect(put("c", full)).rejects.toMatchObject({ code: "queue_full", retryable: true });
+      await put("c", { ...full, accountId: otherAccountId, nowMs: NOW + 1 });
+      await put("c", { ...full, queue: "webhook" });
+      expect(await one.figures("chat", undefined)).toEqual({ waiting: 3, dead: 0, oldestMs: NOW });
+      expect(await one.figures("chat", otherAccountId)).toMatchObject({ waiting: 1, oldestMs: NOW + 1 });
+    });
+
+    it("finds what is due behind thousands of lines", async () => {
+      const lines = Array.from({ length: 1200 }, (_, at) => `line ${String(at).padStart(4, "0")}`);
+      await Promise.all(lines.map((line) => put(line, { jobsMax: 2000 })));
+      expect(await names()).toEqual(lines);
+    });
+  });
+}
