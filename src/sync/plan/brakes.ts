@@ -73,7 +73,8 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   const isNew = open.filter(({ state }) => state !== "held");
   const { rootBefore, approval } = facts;
   const isAgreed = approval !== undefined && isSameRoot(approval.root, scan.root);
-  if (open.length + facts.missingNew === 0 || (isAgreed && open.length <= approval.files)) return free(gone);
+  const missing = open.length + facts.missingBusy + facts.missingNew;
+  if (missing === 0 || (isAgreed && open.length <= approval.files)) return free(gone);
 
   // What a person agreed to is what was missing then; whatever else is missing now waits for another word.
   const outgrown = isAgreed

@@ -155,6 +155,25 @@ describe("brakes", () => {
       halted: true,
     },
     {
+      name: "another folder is halted, too, when the only file was being sent again",
+      scan: {
+        ...scan({ dev: 1, ino: 3 }),
+        entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
+      },
+      gone: [],
+      facts: { filesBefore: 1, missingBusy: 1 },
+      deletes: 0,
+      held: 0,
+      halted: true,
+    },
+    {
+      name: "a file that goes while it is sent again holds nothing",
+      gone: [],
+      facts: { filesBefore: 1, missingBusy: 1, deletedLately: 1000 },
+      deletes: 0,
+      held: 0,
+    },
+    {
       name: "a file that goes while it is sent for the first time holds nothing",
       gone: [],
       facts: { filesBefore: 0, missingNew: 1, deletedLately: 1000 },

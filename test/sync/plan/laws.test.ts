@@ -500,7 +500,7 @@ describe("laws of the brakes", () => {
       fc.property(disks(), missing, facts, (disk, gone, known) => {
         const scan = scanOf(disk);
         const doomed = gone.map((row) => ({ ...row, state: "doomed" as const }));
-        const byRow = brake(scan, doomed, known);
+        const byRow = brake(scan, doomed, { ...known, rootBefore: scan.root });
         expect([idsOf(byRow.deletes), byRow.counted]).toEqual([idsOf(gone), 0]);
         const approval = { root: { dev: 1, ino: 1 }, files: gone.length };
         const asWhole = brake(scan, gone, { ...known, approval });
