@@ -214,9 +214,9 @@ function olderOf(
   const untilMs = Math.min(boundMs + CLOCK_SLACK_MS, row.storedMs ?? Infinity);
   return unowned.olderThan(row, untilMs).filter(({ docId, updatedMs }) => {
     if (!seen.has(docId)) return true;
-    // Updated before the adoption, whose list did not show that yet.
+    // The adoption saw it before an update: its list was behind, or a former process's update acted late.
     const seenMs = seen.get(docId);
-    return seenMs !== undefined && updatedMs !== undefined && updatedMs !== seenMs && updatedMs < boundMs;
+    return seenMs !== undefined && updatedMs !== undefined && updatedMs !== seenMs;
   });
 }
 

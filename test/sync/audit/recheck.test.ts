@@ -74,24 +74,30 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     expect(idsOf(world.service.live())).toEqual(idsOf(before));
   });
 
-  it("a file gets back the resource that the lists showed as it was before its last update", async () => {
-    const before = await begin(options);
-    const [a] = before;
-    if (a === undefined) throw new Error("no resource");
-    const createdAt = "2020-01-01T00:00:00.000Z";
-    Object.assign(a, { createdAt, updatedAt: "2020-01-02T00:00:00.000Z" });
-    const stale = {
-      ...a,
-      title: "former.txt",
-      description: "former",
-      content: "former",
-      updatedAt: createdAt,
-    };
-    adoptBy(() => [stale, ...before.slice(1)]);
-    await sync();
-    expect(idsOf(world.service.live())).toEqual(idsOf(before));
-    expect(agreement()).toMatchObject([{ halted: false, inAgreement: 3 }]);
-  });
+  it.each([
+    { when: "from before the ledger was lost", updatedAt: "2020-01-02T00:00:00.000Z" },
+    { when: "from after the lists came", updatedAt: new Date(Date.now() + HOUR_MS).toISOString() },
+  ])(
+    "a file gets back the resource that the lists showed as it was before an update: $when",
+    async ({ updatedAt }) => {
+      const before = await begin(options);
+      const [a] = before;
+      if (a === undefined) throw new Error("no resource");
+      const createdAt = "2020-01-01T00:00:00.000Z";
+      Object.assign(a, { createdAt, updatedAt });
+      const stale = {
+        ...a,
+        title: "former.txt",
+        description: "former",
+        content: "former",
+        updatedAt: createdAt,
+      };
+      adoptBy(() => [stale, ...before.slice(1)]);
+      await sync();
+      expect(idsOf(world.service.live())).toEqual(idsOf(before));
+      expect(agreement()).toMatchObject([{ halted: false, inAgreement: 3 }]);
+    },
+  );
 
   it("a file whose resource was deleted, and still listed, gets another one", async () => {
     const [a] = await begin(options);
