@@ -573,7 +573,12 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when files look for resources once more, those in agreement look, too",
     worlds: ["partial-adoption"],
     patches: [
-      patch("adopt/adopt-source.ts", '(isAgain && (!whole || row.state === "agreed")) ||', ""),
+      patch("adopt/adopt-source.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
+      patch(
+        "adopt/adopt-source.ts",
+        '(isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||',
+        "",
+      ),
       patch(
         "adopt/adopt-source.ts",
         "(!isAgain || isWithin(path, before.parts)) && !isBusy(path);",

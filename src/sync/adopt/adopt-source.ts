@@ -81,8 +81,9 @@ const SURPLUS_NAMED = 20;
  * what is equal is not sent. Whatever another row owns is left alone; nothing is deleted but a resource of ours whose
  * file turns out to have an older one. Doing it again, after a crash at any point, comes to the same.
  *
- * After the first time only files without a resource look for one, in the parts of the folder that could not be read
- * before: a file that has its resource must not take one that somebody else makes later.
+ * After the first time only files in the parts of the folder that could not be read before look for a resource, and of
+ * these only files without one, or whose own the list does not show: a file that has its resource must not take one that
+ * somebody else makes later.
  */
 export async function adoptSource(
   context: ActionContext,
@@ -116,6 +117,7 @@ export async function adoptSource(
   const { before, entries, seeking, changed, borne, unmatchedRows, goneRows, rows, unreadable } =
     await findCandidates(context, source, found, { whole, signal, isBusy });
 
+  const isFirst = before.parts.length === 0;
   let confirmed = 0;
   let differing = 0;
   const candidates: Candidate[] = [];
@@ -151,11 +153,12 @@ export async function adoptSource(
   const matched = matchFiles(candidates, adoptable, hashes, {
     fits,
     isBorne: (label) => borne.has(label),
-    // A former ledger made what it made before this one began or was put back, and before the resource that a row has by now.
+    // A former ledger made what it made before this one began or was put back, and before this one made the row's own.
     isTooYoung: ({ path }, { createdMs }) =>
       !whole &&
       createdMs !== undefined &&
-      createdMs > Math.min(seeking.get(path)?.storedMs ?? Infinity, found.forgottenMs),
+      createdMs >
+        Math.min((isFirst ? seeking.get(path)?.storedMs : undefined) ?? Infinity, found.forgottenMs),
   });
   const isUnowned = new Set(found.unowned);
   const resources = matched.resources.filter((each) => isUnowned.has(each));
@@ -189,8 +192,7 @@ export async function adoptSource(
   if (!whole) {
     await ledger.write(() => {
       for (const match of ofRows) adopt(context, source, match);
-      if (before.parts.length === 0)
-        ledger.drift.setUnsearched(source.id, { parts: WHOLE_FOLDER, sinceMs: startedMs });
+      if (isFirst) ledger.drift.setUnsearched(source.id, { parts: WHOLE_FOLDER, sinceMs: startedMs });
     });
     for (const { file, resource } of ofRows) reportAdopted(context, source, file, resource);
   }
@@ -210,7 +212,6 @@ export async function adoptSource(
   const lost = isAgreedTo
     ? undefined
     : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
-  const isFirst = before.parts.length === 0;
   const unsearched: Unsearched = {
     parts: unsearchedParts(unread, isFirst ? WHOLE_FOLDER : before.parts),
     sinceMs: isFirst ? startedMs : before.sinceMs,
@@ -302,7 +303,7 @@ async function hold(
 /**
  * Files that look for a resource: those without one, and rows whose own is in question. Of a ledger that is new those are
  * all it has, for it made them before it knew of any list; of an old one, rows whose resource is missing or altered. When
- * it is done again, none of either is in question that is in agreement by now.
+ * it is done again, none of either is in question that is in agreement by now, or was read before.
  */
 async function findCandidates(
   context: ActionContext,
@@ -338,6 +339,8 @@ async function findCandidates(
   if (whole && isAgreed) await followFiles(context, source, scan, signal);
   const before = ledger.drift.unsearched(source.id);
   const isAgain = before.parts.length > 0;
+  /** Rows of a new ledger are what it made before there was a list: the list does not decide whether they look. */
+  const isOld = whole || isAgain;
   const mayLook = ({ path }: ScanEntry): boolean =>
     (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
   const entries = new Map(scan.entries.filter(mayLook).map((entry) => [entry.path, entry]));
@@ -353,7 +356,7 @@ async function findCandidates(
     const page = ledger.drift.page({ tier, ownerId }, afterId, PAGE_ROWS);
     for (const row of page) {
       if (row.source !== source.id) continue;
-      const isSound = whole && sound.has(row.id);
+      const isSound = isOld && sound.has(row.id);
       if (row.state === "held" || row.state === "doomed") {
         if (!isSound) unmatchedRows.push(row);
         continue;
@@ -361,12 +364,17 @@ async function findCandidates(
       rows += 1;
       const isKept =
         isSound ||
-        (isAgain && (!whole || row.state === "agreed")) ||
-        (whole && altered.has(row.id) && row.state !== "agreed");
+        (isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||
+        (isOld && altered.has(row.id) && row.state !== "agreed");
       if (isKept && labelsOf(row).some((label) => labels.has(label))) borne.add(row.label);
       if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
       else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
-      if (isSound && unowned.length > 0 && hasChanged(entries.get(row.path), ledger.files.get(row.id)))
+      if (
+        whole &&
+        isSound &&
+        unowned.length > 0 &&
+        hasChanged(entries.get(row.path), ledger.files.get(row.id))
+      )
         changed.add(row.path);
       else if (isKept) entries.delete(row.path);
     }

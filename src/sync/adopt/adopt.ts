@@ -133,9 +133,11 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   };
   /** What may be too many is looked at only when nothing looks for its resource any more. */
   const isAwaited = (): boolean => now() >= failedUntilMs && isSeeking();
-  /** Whether a file may have a resource that no row knows. */
+  /** Whether a file may have a resource that no row knows. The row of an old ledger may name one that is gone since. */
   const isSearching = (look: Look): boolean =>
-    isMade(look) && (isPending || isWithin(look.entry.path, unsearched.parts));
+    isPending
+      ? isMade(look)
+      : isWithin(look.entry.path, unsearched.parts) && (isMade(look) || look.known?.state !== "agreed");
   const choose = async (looks: readonly Look[]): Promise<readonly Look[]> => {
     ledger.flush();
     const makes = looks.filter(isSearching);

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { cpSync, renameSync, rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { join } from "node:path";
 import type { FakeResource } from "../../fakes/knowledge-service.ts";
@@ -128,6 +128,36 @@ describe("after a part of the folder could not be read", () => {
     world.write("closed/e.txt", "text e");
     await world.sync();
     expect(world.service.requests.slice(number).map(({ operation }) => operation)).toEqual(["create"]);
+  });
+
+  it.each([
+    { how: "as it was", text: "# Another title\n\nanother text" },
+    { how: "and changed since", text: "# Another title\n\nyet another text" },
+  ])("a file takes the resource that it got after the backup, $how", async ({ text }) => {
+    openFolder();
+    world.write("closed/d.md", "# A title\n\na text");
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    rmSync(join(world.root, "closed/d.md"));
+    await world.sync();
+    world.write("closed/d.md", "# Another title\n\nanother text");
+    await world.sync();
+    const since = world.service.live().find(({ title }) => title === "Another title");
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    world.write("closed/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
+    await world.sync();
+    world.write("closed/d.md", text);
+    openFolder();
+    await world.sync();
+    expect(texts()).toHaveLength(4);
+    expect(since).toMatchObject({ content: text, isDeleted: false });
+    // What was found out is written down: the next change is one as any other.
+    const number = world.service.requests.length;
+    world.write("closed/d.md", "# Another title\n\nthe last text");
+    await world.sync();
+    expect(world.service.requests.slice(number).map(({ operation }) => operation)).toEqual(["update"]);
   });
 
   it("nothing of somebody else is taken when a crash cut the adoption off", { timeout: 60_000 }, async () => {
