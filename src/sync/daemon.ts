@@ -205,11 +205,12 @@ export function openDaemon(options: DaemonOptions): Daemon {
       for (const { id, rules } of sources.open(true)) {
         const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
         // A ledger that is new has made what it knows before it could see any list; an old one knows what is no more.
-        const whole = ledger.drift.isAdopted(id) || ledger.drift.isDistrusted(id);
+        const isDistrusted = ledger.drift.isDistrusted(id);
+        const whole = ledger.drift.isAdopted(id) || isDistrusted;
         await ledger.write(() => {
           if (whole) ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED);
           // A person says that the ledger is an old one, whatever it says itself.
-          else ledger.drift.setForgottenMs(context.now());
+          if (!isDistrusted) ledger.drift.setForgottenMs(context.now());
         });
         reports.push(await adoptSource(context, source, { whole, signal }));
       }

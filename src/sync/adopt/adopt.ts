@@ -102,10 +102,9 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   /** An empty file looks for a resource of its own description alone, and may stay empty for good. */
   const isEmptyFile = (part: RelativePath): boolean =>
     ledger.files.living(source.id, part)?.state === "skipped";
-  /** A resource that a create of that time made may be the one of a file that could not be read since. */
+  /** What a create of an old ledger made may be the resource of a file that could not be read since. */
   const isQuestionable = ({ atMs }: CreateIntent): boolean =>
-    unsearched.parts.includes("") ||
-    (atMs <= unsearched.sinceMs && unsearched.parts.some((part) => !isEmptyFile(part)));
+    atMs <= ledger.drift.forgottenMs() && unsearched.parts.some((part) => !isEmptyFile(part));
   const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
   /** Whether no file is known: such a folder may stay empty for good. */
   const isEmpty = (): boolean => {

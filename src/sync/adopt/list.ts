@@ -114,7 +114,7 @@ export async function listFound(
     shown: found.unowned,
     isPaged: listed.isPaged,
     clockOffsetMs: listed.clockOffsetMs,
-    forgottenMs: ledger.drift.forgottenMs(listed.clockOffsetMs) + CLOCK_SLACK_MS,
+    forgottenMs: ledger.drift.forgottenThereMs(listed.clockOffsetMs) + CLOCK_SLACK_MS,
   };
 }
 

@@ -125,7 +125,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       turns.run("", async () => {
         const { signal, ledger } = context;
         ledger.flush();
-        const bornMs = ledger.drift.forgottenMs(ledger.intents.clockOffset() ?? 0);
+        const bornMs = ledger.drift.forgottenThereMs(ledger.intents.clockOffset() ?? 0);
         const found = await sweep(placeOf(source), signal, {
           source: source.id,
           boundMs,

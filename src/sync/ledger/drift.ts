@@ -78,11 +78,10 @@ export interface Drift {
   /** Whether the rows of a source are those of an old ledger, until it is adopted again. */
   isDistrusted(source: number): boolean;
   bornMs(): number;
-  /**
-   * Until when a ledger that this one knows nothing of may have made resources, by the service's clock: this one began then,
-   * or turned out to be old. `offsetMs` is that clock minus ours as it is now, which counts where no answer told it earlier.
-   */
-  forgottenMs(offsetMs: number): number;
+  /** When this ledger began, or last turned out to be old: another one may have made resources until then. */
+  forgottenMs(): number;
+  /** The same by the service's clock. `offsetMs` is that clock minus ours now, which counts where no answer told it earlier. */
+  forgottenThereMs(offsetMs: number): number;
   setForgottenMs(atMs: number): void;
   /** An answer tells the service's clock minus ours. The first one since `setForgottenMs` counts: our clock may be set later. */
   noteForgottenOffset(offsetMs: number): void;
@@ -200,6 +199,7 @@ export function openDrift(db: Sqlite): Drift {
     forgetUnsearched.run({ source });
   };
   const bornMs = (): number => Number(meta.get("born_ms") ?? 0);
+  const forgottenMs = (): number => Math.max(bornMs(), Number(meta.get("forgotten_ms") ?? 0));
   const setForgottenMs = (atMs: number): void => {
     setMeta.run("forgotten_ms", String(Math.floor(atMs)));
     removeMeta.run("forgotten_offset_ms");
@@ -265,9 +265,8 @@ export function openDrift(db: Sqlite): Drift {
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
     bornMs,
-    forgottenMs: (offsetMs) =>
-      Math.max(bornMs(), Number(meta.get("forgotten_ms") ?? 0)) +
-      Number(meta.get("forgotten_offset_ms") ?? offsetMs),
+    forgottenMs,
+    forgottenThereMs: (offsetMs) => forgottenMs() + Number(meta.get("forgotten_offset_ms") ?? offsetMs),
     setForgottenMs,
     noteForgottenOffset: (offsetMs) => {
       if (meta.get("forgotten_offset_ms") === undefined) setMeta.run("forgotten_offset_ms", String(offsetMs));

@@ -70,14 +70,14 @@ describe("the ledger", () => {
   it("keeps its beginning by the service's clock, as the first answer told it, though its own clock is set later", () => {
     openLedger(dir, "s", { now: () => 1000 }).close();
     const ledger = openLedger(dir, "s");
-    expect(ledger.drift.forgottenMs(5000)).toBe(6000);
+    expect(ledger.drift.forgottenThereMs(5000)).toBe(6000);
     ledger.note(() => ledger.drift.noteForgottenOffset(200));
     ledger.note(() => ledger.drift.noteForgottenOffset(5000));
     ledger.flush();
-    expect(ledger.drift.forgottenMs(5000)).toBe(1200);
+    expect(ledger.drift.forgottenThereMs(5000)).toBe(1200);
     ledger.note(() => ledger.drift.distrustAll(3000));
     ledger.flush();
-    expect(ledger.drift.forgottenMs(5000)).toBe(8000);
+    expect(ledger.drift.forgottenThereMs(5000)).toBe(8000);
     ledger.close();
   });
 
