@@ -79,6 +79,8 @@ export interface JudgeOptions {
   readonly hasCoarseTimes: boolean;
   /** Whether a resource that is there can be found by the list, at every time of this history. */
   readonly isListTrue: boolean;
+  /** Whether the service tells the ids of its collections when asked, and not only in answers to creates. */
+  readonly tellsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
   readonly knowsCollection: () => boolean;
   /** The resources that the daemon's ledger has for the files of a place. */
@@ -302,6 +304,8 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent anew. */
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
+    // No answer ever told a collection's id, so there is no list that shows it.
+    if (told.size === 0 && !options.tellsCollections) return true;
     if (stray.process > forgotten) return isMistaken(stray);
     // Made after the loss by a request from before it: no ledger ever knew of it.
     if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;

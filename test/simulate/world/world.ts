@@ -93,6 +93,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     isDown: () => network.isDown(),
     hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
     isListTrue,
+    tellsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place, owners),
     isOwned: (docId) => isOwned(stage.process, docId),
