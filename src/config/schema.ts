@@ -365,7 +365,7 @@ const kb = z.strictObject({
         .max(2048)
         .default(512)
         .describe(
-          "Connections open at once from one address; one more is closed. Behind a proxy all come from its address: 2048 leaves the limit to it.",
+          "Connections open at once from one address, or one /64 of IPv6; one more is closed. Behind a proxy all come from its address: 2048 leaves the limit to it.",
         ),
     })
     .prefault({}),

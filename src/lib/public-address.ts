@@ -107,3 +107,14 @@ function isHostName(entry: string): boolean {
 function plainName(host: string): string {
   return host.toLowerCase().replace(/\.$/, "");
 }
+
+/** Whom an address belongs to, as far as it tells: an IPv4 address by itself, the first 64 bits of an IPv6 one. Text that is no address stays. */
+export function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  return parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(":");
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addressRules, isAllowEntry } from "../../src/lib/public-address.ts";
+import { addressRules, isAllowEntry, networkOf } from "../../src/lib/public-address.ts";
 
 const nothingMore = addressRules([]);
 /** The host as the URL parser hands it on: that is what a dial sees. */
@@ -151,5 +151,20 @@ describe("what may be asked, as far as a host tells by itself", () => {
     ["this machine's name, its address on the list", "localhost", ["127.0.0.0/8"], true],
   ])("%s", (_name, host, allow, may) => {
     expect(addressRules(allow).mayAllow(host)).toBe(may);
+  });
+});
+
+describe("the network of an address", () => {
+  it.each([
+    ["192.0.2.1", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["2001:db8:1:2::1", "2001:db8:1:2"],
+    ["2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2"],
+    ["2001:db8:1:3::1", "2001:db8:1:3"],
+    ["fe80::1%eth0", "fe80:0:0:0"],
+    ["::1", "0:0:0:0"],
+    ["no address", "no address"],
+  ])("of %s is %s", (address, network) => {
+    expect(networkOf(address)).toBe(network);
   });
 });

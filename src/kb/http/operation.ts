@@ -34,7 +34,7 @@ export interface HttpParts {
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
   readonly filesNeedKey: boolean;
-  /** Connections open at once from one address. */
+  /** Connections open at once from one address; see `limitConnections`. */
   readonly connectionsPerAddress: number;
   /** How long a request may take to arrive; a bulk create, between two of its bytes. */
   readonly requestMs: number;

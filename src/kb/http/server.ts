@@ -17,6 +17,7 @@ import type { RequestKind } from "./admission.ts";
 import { addBulkRoutes } from "./bulk-routes.ts";
 import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
+import { limitConnections } from "./connection-limit.ts";
 import { addFileRoutes } from "./file-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
 import { addHealthRoute } from "./health-route.ts";
@@ -92,7 +93,10 @@ export async function buildServer(
   });
   server.server.on("checkExpectation", refuseExpectation);
   server.server.maxConnections = CONNECTIONS_MAX;
-  limitConnections(server, parts);
+  limitConnections(server.server, parts.connectionsPerAddress, () => {
+    const words = `more than ${parts.connectionsPerAddress} connections are open from one address`;
+    reportShed(parts.log, "too_many_connections", words);
+  });
   server.server.headersTimeout = Math.min(HEADERS_TIMEOUT_MS, parts.requestMs);
   server.decorateRequest("caller", null);
   server.decorateRequest("bodySha256", null);
@@ -146,27 +150,6 @@ export async function buildServer(
 /** Random: a client may report the id of an answer long after a restart, and one service's log must not hold it twice. */
 function newRequestId(): string {
   return randomUUID();
-}
-
-/** Closes what one address opens beyond its share of the connections. */
-function limitConnections(server: FastifyInstance, { connectionsPerAddress: max, log }: HttpParts): void {
-  const open = new Map<string, number>();
-  server.server.on("connection", (socket) => {
-    const { remoteAddress: address } = socket;
-    if (address === undefined) return; // closed already
-    const count = (open.get(address) ?? 0) + 1;
-    if (count > max) {
-      reportShed(log, "too_many_connections", `more than ${max} connections are open from one address`);
-      socket.destroy();
-      return;
-    }
-    open.set(address, count);
-    socket.once("close", () => {
-      const left = (open.get(address) ?? 1) - 1;
-      if (left === 0) open.delete(address);
-      else open.set(address, left);
-    });
-  });
 }
 
 /** Node would answer an `Expect` other than `100-continue` itself, with an empty body. */

@@ -1,0 +1,43 @@
+import { EventEmitter } from "node:events";
+import { Socket } from "node:net";
+import { expect, it } from "vitest";
+import { limitConnections } from "../../../src/kb/http/connection-limit.ts";
+
+function openLimited(max: number) {
+  const server = new EventEmitter<{ connection: [Socket] }>();
+  let refused = 0;
+  limitConnections(server, max, () => (refused += 1));
+  return {
+    refused: () => refused,
+    connect: (address: string | undefined): Socket => {
+      const socket = Object.defineProperty(new Socket(), "remoteAddress", { value: address });
+      server.emit("connection", socket);
+      return socket;
+    },
+  };
+}
+
+it.each([
+  ["one IPv4 address", ["192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1"], true],
+  ["IPv4 addresses side by side", ["192.0.2.1", "192.0.2.2", "192.0.2.3"], false],
+  ["one /64 of IPv6", ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff::1"], true],
+  ["networks of IPv6 side by side", ["2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db8:1:4::1"], false],
+  ["what is closed already", [undefined, undefined, undefined], false],
+] as const)("of %s a third connection where two may be open", (_name, addresses, isRefused) => {
+  const { connect, refused } = openLimited(2);
+  const sockets = addresses.map((address) => connect(address));
+  expect(sockets.map((socket) => socket.destroyed)).toEqual([false, false, isRefused]);
+  expect(refused()).toBe(isRefused ? 1 : 0);
+});
+
+it("a connection that is closed makes room, one that was refused makes none", async () => {
+  const { connect } = openLimited(1);
+  const first = connect("192.0.2.1");
+  const refused = connect("192.0.2.1");
+  await new Promise((resolve) => refused.once("close", resolve));
+  expect(connect("192.0.2.1").destroyed).toBe(true);
+  first.destroy();
+  await new Promise((resolve) => first.once("close", resolve));
+  expect(connect("192.0.2.1").destroyed).toBe(false);
+  expect(connect("192.0.2.1").destroyed).toBe(true);
+});
