@@ -1,5 +1,6 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { saysFull } from "../../lib/full-disk.ts";
+import { ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { RefusalCode } from "../resources/refusal.ts";
 import { DAMAGE_HINT, saysDamaged } from "../store/damage.ts";
@@ -212,6 +213,16 @@ function fastifyRefusal(error: unknown, code: string | undefined): Refusal | und
       return new Refusal("invalid_body", "The body is not as long as its content-length says.", {
         cause: error,
       });
+    case "FST_PROTO_VIOLATION":
+      return new Refusal("invalid_body", "The form has a field with a name that is not taken.", {
+        hint: "Leave out fields named like a property of every object, as `__proto__` or `constructor`.",
+        cause: error,
+      });
+    case "FST_INVALID_JSON_FIELD_ERROR":
+      return new Refusal("invalid_body", "A field of the form declares application/json and is not JSON.", {
+        hint: "Send the fields of a form as plain text.",
+        cause: error,
+      });
     case "FST_ERR_BAD_URL":
     case "FST_ERR_MAX_PARAM_LENGTH":
       return new Refusal("invalid_request", "The address of the request is malformed or too long.", {
@@ -222,12 +233,15 @@ function fastifyRefusal(error: unknown, code: string | undefined): Refusal | und
   }
 }
 
-/** The framework's other refusals (a broken multipart form, an aborted body) carry a status of the 400s. */
+/** The framework's other refusals carry a status of the 400s. Its words speak of its own parts: they are for the log. */
 function clientFault(error: unknown): Refusal | undefined {
   if (!(error instanceof Error) || !("statusCode" in error)) return undefined;
   const { statusCode } = error;
   if (typeof statusCode !== "number" || statusCode < 400 || statusCode >= 500) return undefined;
-  return new Refusal("invalid_request", sentence(error.message), { cause: error });
+  return new Refusal("invalid_request", "The request is malformed.", {
+    hint: `GET ${ROUTES.openApi} says what each operation takes.`,
+    cause: error,
+  });
 }
 
 function internal(cause: unknown): Refusal {
