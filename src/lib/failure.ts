@@ -32,6 +32,20 @@ export class KbsyncError extends Error {
   }
 }
 
+/**
+ * Runs synchronous work whose errors carry no stack. Beneath many awaits taking one costs more than what failed, and whoever
+ * sends what fails decides how often.
+ */
+export function withoutStacks<T>(work: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -30,6 +30,8 @@ const WIDTH = 64;
 const BYTES_UNDER_WAY = 16 * 1024 * 1024;
 /** Lines that cannot be read before a bulk ends: a body of nothing else would cost its answers and bring nothing. */
 const BAD_LINES_MAX = 1000;
+/** Of them in a row: a body that is no NDJSON ends before it has taken a turn of the loop from others for each of a thousand. */
+const BAD_LINES_IN_ROW_MAX = 100;
 /** How long the lines of all bulks are answered before other requests get a turn of the event loop. */
 const SLICE_MS = 1;
 /**
@@ -177,6 +179,7 @@ async function* answerLines(
   };
   const count = { lines: 0, created: 0, repeated: 0, failed: 0 };
   let badLines = 0;
+  let badInRow = 0;
   const text = ({ isRepeated, outcome }: Answered): string => {
     count.lines += 1;
     if (isRepeated) count.repeated += 1;
@@ -192,8 +195,13 @@ async function* answerLines(
     );
     for await (const answered of outcomes) {
       yield text(answered);
-      if (isUnreadable(answered.outcome)) badLines += 1;
-      if (badLines >= BAD_LINES_MAX) throw tooManyBadLines();
+      if (isUnreadable(answered.outcome)) {
+        badLines += 1;
+        badInRow += 1;
+      } else badInRow = 0;
+      if (badLines >= BAD_LINES_MAX) throw tooManyBadLines(`${BAD_LINES_MAX} of its lines`);
+      if (badInRow >= BAD_LINES_IN_ROW_MAX)
+        throw tooManyBadLines(`${BAD_LINES_IN_ROW_MAX} of its lines in a row`);
       await slice.pause();
     }
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
@@ -209,14 +217,10 @@ function isUnreadable(outcome: BulkOutcome): boolean {
   return !outcome.success && (outcome.status === 400 || outcome.status === 413);
 }
 
-function tooManyBadLines(): Refusal {
-  return new Refusal(
-    "invalid_body",
-    `The body: ${BAD_LINES_MAX} of its lines are not what this operation takes.`,
-    {
-      hint: "Mend the lines that were answered with 400 or 413, and send them and the rest in another request.",
-    },
-  );
+function tooManyBadLines(which: string): Refusal {
+  return new Refusal("invalid_body", `The body: ${which} are not what this operation takes.`, {
+    hint: "Mend the lines that were answered with 400 or 413, and send them and the rest in another request.",
+  });
 }
 
 function tooLong(bulkMs: number): Refusal {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
-import { messageOf } from "../../lib/failure.ts";
+import { messageOf, withoutStacks } from "../../lib/failure.ts";
 import { Refusal } from "../resources/refusal.ts";
 
 /** Values a body may hold. Ours have a dozen; a body of 40 MB could hold 13 million, worth a gigabyte of memory. */
@@ -21,6 +21,10 @@ const CLOSE_BRACE = 0x7d;
  * copy only the keys they know, so nothing of a body reaches a prototype. Throws `invalid_body`.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
+  return withoutStacks(() => parse(bytes));
+}
+
+function parse(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
   // Decoding would put U+FFFD in place of what is not UTF-8: the text stored would not be the text sent.
   if (!isUtf8(bytes)) throw new Refusal("invalid_body", "The body is not valid UTF-8.");

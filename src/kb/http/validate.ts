@@ -1,19 +1,24 @@
 import type { z } from "zod";
+import { withoutStacks } from "../../lib/failure.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 
 /** Checks what came against a wire schema. Throws a refusal that names the first field at fault, what was expected and what came. */
 export function readInput<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
-  const result = schema.safeParse(input);
-  if (result.success) return result.data;
-  throw refusalOf(result.error.issues[0], input);
+  return withoutStacks(() => {
+    const result = schema.safeParse(input);
+    if (result.success) return result.data;
+    throw refusalOf(result.error.issues[0], input);
+  });
 }
 
 /** Checks the body of a request, which must be a JSON object. */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new Refusal("invalid_body", `The body: expected a JSON object, got ${came(body)}.`);
-  }
-  return readInput(schema, body);
+  return withoutStacks(() => {
+    if (typeof body !== "object" || body === null || Array.isArray(body)) {
+      throw new Refusal("invalid_body", `The body: expected a JSON object, got ${came(body)}.`);
+    }
+    return readInput(schema, body);
+  });
 }
 
 type Issue = z.core.$ZodIssue;

@@ -1,5 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Refusal } from "../../../src/kb/resources/refusal.ts";
+import { BulkLine } from "../../../src/wire/bulk.ts";
+import { readBody } from "../../../src/kb/http/validate.ts";
 import { parseJsonBody } from "../../../src/kb/http/json-body.ts";
 
 const MB = 1024 * 1024;
@@ -15,6 +18,24 @@ describe("parseJsonBody", () => {
 
   it("gives undefined for an empty body", () => {
     expect(parseJsonBody(Buffer.alloc(0))).toBeUndefined();
+  });
+
+  it.each([
+    ["what is no JSON", () => parseJsonBody(Buffer.from("x"))],
+    ["what is not UTF-8", () => parseJsonBody(Buffer.from([0xff]))],
+    ["what is no object", () => readBody(BulkLine, 1)],
+    ["what lacks a field", () => readBody(BulkLine, {})],
+  ])("refuses %s without the cost of a stack", (_name, refuse) => {
+    let refusal: unknown;
+    try {
+      refuse();
+    } catch (error) {
+      refusal = error;
+    }
+    if (!(refusal instanceof Refusal)) throw new Error("it was not refused", { cause: refusal });
+    expect(refusal.stack).not.toContain("\n    at ");
+    expect(refusal.cause instanceof Error ? refusal.cause.stack : "").not.toContain("\n    at ");
+    expect(new Error("another").stack).toContain("\n    at ");
   });
 
   it("refuses whatever is not UTF-8 instead of replacing it", () => {

@@ -98,6 +98,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/bulk-routes.ts", "WIDTH")),
     bytes(constant("kb/http/bulk-routes.ts", "BYTES_UNDER_WAY")),
     count(constant("kb/http/bulk-routes.ts", "BAD_LINES_MAX")),
+    count(constant("kb/http/bulk-routes.ts", "BAD_LINES_IN_ROW_MAX")),
     count(constant("kb/http/lines.ts", "BLANK_LINES_MAX")),
     count(constant("kb/http/admission.ts", "STREAMS_MAX")),
   ],

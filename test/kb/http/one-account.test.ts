@@ -126,8 +126,21 @@ it("ends a bulk of broken lines early, and answers others between its lines", as
   const other = await running.send("POST", "/api/rag/resource", { body: createBody() });
   expect(other.status).toBe(201);
   const lines = (await bulk).text.trim().split("\n");
-  expect(lines).toHaveLength(1001);
+  expect(lines).toHaveLength(101);
   expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
-    summary: { failed: 1000, message: expect.stringContaining("1000") },
+    summary: { failed: 100, message: expect.stringContaining("100 of its lines in a row") },
+  });
+});
+
+it("ends a bulk after a thousand broken lines among good ones", async () => {
+  running = await openRunning();
+  const good = JSON.stringify(createBody({ idempotency_key: "again" }));
+  const answer = await running.send("POST", "/api/rag/resources/bulk", {
+    headers: { "content-type": "application/x-ndjson" },
+    body: `${"x\n".repeat(99)}${good}\n`.repeat(20),
+  });
+  const lines = answer.text.trim().split("\n");
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
+    summary: { failed: 1000, message: expect.stringContaining("1000 of its lines") },
   });
 });
