@@ -1,7 +1,7 @@
 /**
  * A clock for waits, which is never set back: it follows the time of day forward (after a suspend, or when it is
  * corrected), and goes on at the pace of `elapsed` when that is set back, so that no wait grows longer by it. Its time is
- * no date: it is ahead of the clock by all steps back since it was made.
+ * no date: it is ahead of the clock by all steps back since it was made. Whole milliseconds, as tables store them.
  */
 export function steadyClock(
   wall: () => number = () => Date.now(),
@@ -13,6 +13,6 @@ export function steadyClock(
     const nowMs = elapsed();
     steadyMs = Math.max(wall(), steadyMs + Math.max(0, nowMs - lastMs));
     lastMs = nowMs;
-    return steadyMs;
+    return Math.floor(steadyMs);
   };
 }

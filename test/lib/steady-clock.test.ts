@@ -35,3 +35,16 @@ it.each<[string, readonly number[], readonly number[]]>([
     expect(nowMs()).toBe(expected);
   }
 });
+
+it("a steady clock gives whole milliseconds, which tables can store, and loses no parts of them", () => {
+  let elapsedMs = 0.4;
+  const now = steadyClock(
+    () => 1000,
+    () => elapsedMs,
+  );
+  const times = Array.from({ length: 4 }, () => {
+    elapsedMs += 0.6;
+    return now();
+  });
+  expect(times).toEqual([1000, 1001, 1001, 1002]);
+});
