@@ -69,9 +69,17 @@ const FRESH_RSS_BYTES = 110 * 1024 * 1024;
  */
 const NICER_BY = 10;
 
-/** Sets the limits and becomes the child. Refused limits (a stricter one is in force already) change nothing. */
-const LIMITED =
-  'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; nicer=$3; shift 3; exec nice -n "$nicer" "$@"';
+/**
+ * Sets the limits and becomes the child. Refused limits (a stricter one is in force already) change nothing. The kernel kills the
+ * child when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)), as after a SIGKILL of this process: caught in a loop
+ * it does not notice. Where there is no `setpriv` that sets this (util-linux before 2.33, BusyBox), the limit on its processor
+ * time ends it.
+ */
+const LIMITED = [
+  'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; nicer=$3; shift 3',
+  'setpriv --pdeathsig KILL true 2>/dev/null && set -- setpriv --pdeathsig KILL "$@"',
+  'exec nice -n "$nicer" "$@"',
+].join("; ");
 
 /** The child may read files: no writing, no processes, no native code, even if a document should take it over. */
 const CONFINED = ["--no-warnings", "--permission", "--allow-fs-read=*"];

@@ -1,7 +1,7 @@
 import { openCappedPool } from "../../../src/lib/capped/pool.ts";
 import type { OddRequest } from "./odd-child.ts";
 
-/** Says its child's process id, and lives until somebody ends it; with the argument `spin` it ends while its child is caught in a loop. */
+/** Says its child's process id, and lives until somebody ends it; with the argument `spin` it ends while its child is caught in a loop, with `spin killed` by SIGKILL. */
 const pool = openCappedPool<OddRequest, string, "broken">(
   { module: new URL("odd-child.ts", import.meta.url), failure: (code) => new Error(code) },
   { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 3_600_000 },
@@ -10,5 +10,9 @@ const [pid] = await pool.ask({ deed: "stay" });
 process.stdout.write(`${pid}\n`);
 if (process.argv[2] === "spin") {
   void pool.ask({ deed: "spin" });
-  setTimeout(() => process.exit(0), 500);
+  const end = (): void => {
+    if (process.argv[3] === "killed") process.kill(process.pid, "SIGKILL");
+    else process.exit(0);
+  };
+  setTimeout(end, 500);
 } else setInterval(() => undefined, 1000);

@@ -80,6 +80,16 @@ describe("a process that works on requests", () => {
   }, 15_000);
 
   it.runIf(process.platform === "linux")(
+    "does not outlive a parent that is killed while it is caught in a loop",
+    async () => {
+      const { parent, child } = await startParent("spin", "killed");
+      await once(parent, "exit");
+      expect(await hasEnded(child)).toBe(true);
+    },
+    15_000,
+  );
+
+  it.runIf(process.platform === "linux")(
     "is no child of the main thread, which would wait for its start and its end",
     async () => {
       const { parent, child } = await startParent();
