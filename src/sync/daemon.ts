@@ -140,6 +140,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
   };
 
   const passOnce = async (signal: AbortSignal | undefined): Promise<void> => {
+    await context.mails.askAgain(signal ?? context.signal);
     for (const source of sources.all()) source.hint(undefined);
     sources.start();
     await whenIdle(signal);
@@ -237,6 +238,8 @@ export function openDaemon(options: DaemonOptions): Daemon {
         notices = startNotices(parts, sources);
         watching = await watchSources(parts, sources, changedSoon);
         sources.start();
+        // What keeps it from an answer ends the daemon by itself.
+        context.mails.askAgain(context.signal).catch(() => undefined);
         auditing = audits.schedule(() => sources.isIdle());
         rechecking = audits.rechecks.schedule();
         // What ends the daemon is thrown below, when all is closed.

@@ -136,6 +136,9 @@ export const AllCollectionsAnswer = answerOf(
     collections: z.array(
       z.object({ _id: Id, details: Tier, resources: Count, chunks: Count }).meta({ id: "Collection" }),
     ),
+    reads: z
+      .array(z.string())
+      .describe("Media types of uploads that are read, beside PDFs, images and text to the letter."),
   }),
 ).meta({ id: "CollectionsAnswer" });
 

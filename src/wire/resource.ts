@@ -166,6 +166,7 @@ export const CollectionsAnswer = z.object({
     collections: z.array(
       z.object({ _id: z.string(), details: Tier, resources: z.number(), chunks: z.number() }),
     ),
+    reads: z.array(z.string()).optional(),
   }),
 });
 export type CollectionsAnswer = z.infer<typeof CollectionsAnswer>;

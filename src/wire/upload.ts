@@ -11,3 +11,6 @@ export const UploadAnswer = z
   .object({ success: z.literal(true), file_url: z.string().min(1) })
   .meta({ id: "UploadAnswer" });
 export type UploadAnswer = z.infer<typeof UploadAnswer>;
+
+/** Media type of an e-mail, which our service reads with the PDFs and images in it. */
+export const MAIL_TYPE = "message/rfc822";

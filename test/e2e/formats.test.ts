@@ -4,6 +4,8 @@ import { FormData } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { UploadAnswer } from "../../src/wire/upload.ts";
 import { CollectionsAnswer, ResourceAnswer } from "../../src/wire/resource.ts";
+import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
+import { picture as drawn } from "../kb/ingest/extract/picture-fixture.ts";
 import { docx, relations, wordParagraph } from "../sync/document/office-fixture.ts";
 import { agreed, search, send, startUp, stop, temporaryFolder } from "./program.ts";
 import type { Running } from "./program.ts";
@@ -100,6 +102,36 @@ const mail = [
   "",
 ].join("\r\n");
 
+/** A mail with a PDF and a picture, which the service reads. */
+const pictured = Buffer.from(
+  [
+    "From: Ann <ann@example.org>",
+    "Subject: The kowarisubject",
+    'Content-Type: multipart/mixed; boundary="y"',
+    "",
+    "--y",
+    "Content-Type: text/plain",
+    "",
+    "The dunnartbody of the mail.",
+    ...attached("ledger.pdf", "application/pdf", buildPdf([textPage(["The cuscusledger of the year."])])),
+    ...attached("scan.png", "image/png", await (await drawn(["Sugarglider at noon"])).png().toBuffer()),
+    ...attached("note.txt", "text/plain", Buffer.from("The bettongnote beside them.")),
+    "--y--",
+    "",
+  ].join("\r\n"),
+);
+
+function attached(name: string, type: string, bytes: Uint8Array): readonly string[] {
+  return [
+    "--y",
+    `Content-Type: ${type}`,
+    `Content-Disposition: attachment; filename="${name}"`,
+    "Content-Transfer-Encoding: base64",
+    "",
+    Buffer.from(bytes).toString("base64"),
+  ];
+}
+
 /** What the daemon sends; it reads office documents and mails itself. */
 const SENT: readonly Sample[] = [
   ...UPLOADED,
@@ -107,9 +139,15 @@ const SENT: readonly Sample[] = [
   {
     name: "mail.eml",
     bytes: mail,
-    // Of a PDF the name alone, with the reason.
-    holds: ["quokkasubject", "wallabybody", "echidnaattachment", "platypusbill.pdf"],
+    // Of a PDF beside an office document the name alone, with the reason.
+    holds: ["quokkasubject", "wallabybody", "echidnaattachment", "platypusbill"],
     without: "--x",
+  },
+  {
+    name: "pictured.eml",
+    bytes: pictured,
+    holds: ["kowarisubject", "dunnartbody", "cuscusledger", "sugarglider", "bettongnote"],
+    without: "--y",
   },
 ];
 

@@ -96,6 +96,8 @@ export interface FakeService {
   readonly requests: FakeRequest[];
   /** Asked for every request, in order of arrival. */
   fault: (request: FakeRequest) => Fault | undefined;
+  /** Media types that the list of collections names as read. Default: none. */
+  reads: readonly string[];
   /** From now on every collection has another id, as after a reset; the old ones are unknown. */
   renameCollections(): void;
   /** Resources that are not deleted, by title. */
@@ -286,7 +288,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
           resources: 0,
           chunks: 0,
         }));
-        return [200, { success: true, data: { collections: list } }];
+        return [200, { success: true, data: { collections: list, reads: fake.reads } }];
       }
       case "read": {
         const resource = resources.get(request.docId ?? "");
@@ -326,6 +328,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     uploads,
     requests,
     fault: () => undefined,
+    reads: [],
     renameCollections: () => {
       for (const [tier, id] of Object.entries(collections)) collections[tier] = `d${id.slice(1)}`;
     },

@@ -6,6 +6,7 @@ import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
+import { MAIL_TYPE } from "../../wire/upload.ts";
 import type { Asked } from "../resources/asked.ts";
 import { queueUpdate, updateResource } from "../resources/change.ts";
 import { afterJobs } from "../resources/after-jobs.ts";
@@ -185,7 +186,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     doc: RESOURCE_DOCS.collections,
     handle: async (_request, accountId) => {
       const collections = await readCollections(kb, accountId);
-      return answer(200, "Collections fetched successfully", { collections });
+      return answer(200, "Collections fetched successfully", { collections, reads: [MAIL_TYPE] });
     },
   });
 }

@@ -11,6 +11,7 @@ import type { Rules } from "../rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
 import type { Trash } from "../trash/trash.ts";
 import type { Collections } from "./collections.ts";
+import type { MailUploads } from "./mail-uploads.ts";
 
 /** A source whose files may be looking for their resources. */
 export interface Seeker {
@@ -26,6 +27,7 @@ export interface ActionContext {
   readonly remote: Remote;
   readonly pacer: Pacer;
   readonly collections: Collections;
+  readonly mails: Pick<MailUploads, "isOffered" | "check" | "askAgain" | "onBegin">;
   readonly reader: Pick<DocumentReader, "read">;
   /** Creates that only their title and content tell apart go one after another. */
   readonly twins: Turns;

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { composed } from "../document/digest.ts";
+import { isMail, kindOfName } from "../document/kinds.ts";
 import type { SourceDocument } from "../read/read.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
-import { decide, hasSameNames } from "../plan/decide.ts";
+import { decide, hasSameNames, uploadedHash } from "../plan/decide.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import { type ActionKind, EMPTY_FILE, type LedgerFile, type Look, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
@@ -121,8 +122,12 @@ async function readAgain(
   readAtMs: number,
 ): Promise<{ document: SourceDocument } | undefined> {
   const { entry } = look;
+  const { signal, mails } = context;
+  if (isMail(kindOfName(entry.path))) await mails.check(signal);
   const outcome = await context.reader.read(join(source.root, entry.path), entry, source.rules, {
-    signal: context.signal,
+    signal,
+    uploadsMails: mails.isOffered(),
+    uploadedHash: uploadedHash(look.known && context.ledger.files.get(look.known.id)),
   });
   const racyMs = racyUntilMs(outcome.kind === "document" ? outcome.document.entry : entry, readAtMs);
   if (racyMs !== undefined) source.rereadAt(entry.path, racyMs);

@@ -14,7 +14,7 @@ import { inSlices } from "../pass/slices.ts";
 import { isWithin, matchFiles, unsearchedParts, uploadGroups, type Match } from "../plan/adoption.ts";
 import { alterationsOf, lossReason, type AuditedResource } from "../plan/audit.ts";
 import { isSameRoot } from "../plan/brakes.ts";
-import { hasSettings, sameShape } from "../plan/decide.ts";
+import { hasSettings, sameShape, uploadedHash } from "../plan/decide.ts";
 import type { KnownFile, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { followMoves, sameIdentity } from "../plan/moves.ts";
 import { reconcileInSteps } from "../plan/reconcile.ts";
@@ -124,7 +124,7 @@ export async function adoptSource(
   const read = new Set<number>();
   const unread = [...unreadable];
   const topics = new Set(found.unowned.map(({ topic }) => topic));
-  for await (const candidate of readAll(source, entries, context.moved, signal)) {
+  for await (const candidate of readAll(context, source, entries, signal)) {
     if (!("observed" in candidate)) {
       // An empty file is no document, and may be one again: a resource of its name stays its own until then.
       if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
@@ -451,15 +451,20 @@ interface UnreadFile {
 }
 
 async function* readAll(
-  { root, rules, rulesKey }: AdoptingSource,
+  { ledger, mails, moved }: ActionContext,
+  { id, root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
-  moved: () => void,
   signal: AbortSignal,
 ): AsyncGenerator<Candidate | UnreadFile> {
   for (const [index, entry] of entries.entries()) {
     signal.throwIfAborted();
     const readAtMs = Date.now();
-    const read = await readDocument(join(root, entry.path), entry, rules, { signal });
+    const living = ledger.files.living(id, entry.path);
+    const read = await readDocument(join(root, entry.path), entry, rules, {
+      signal,
+      uploadsMails: mails.isOffered(),
+      uploadedHash: uploadedHash(living && ledger.files.get(living.id)),
+    });
     moved();
     // What cannot be read, or changes now, looks for its resource another time.
     if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };

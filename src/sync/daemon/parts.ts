@@ -5,10 +5,11 @@ import { steadyClock } from "../../lib/steady-clock.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { openCollections } from "../actions/collections.ts";
+import { openMailUploads, type MailUploads } from "../actions/mail-uploads.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
 import { openPacer, type Pacer } from "../remote/pacer.ts";
-import { openRemote } from "../remote/remote.ts";
+import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
 import { openTrash } from "../trash/trash.ts";
 import { openWork, type Work } from "../source/work.ts";
@@ -118,7 +119,7 @@ function assemble(
     onTrouble: warn,
   });
   life.onFatal((error) => pacer.close(error));
-  const remote = openRemote({
+  const remote: Remote = openRemote({
     address: service,
     pacer,
     connections: sync.concurrency + 2,
@@ -132,9 +133,11 @@ function assemble(
         ledger.drift.noteForgottenOffset(offsetMs);
         if (ledger.intents.clockOffset() === undefined) ledger.intents.setClockOffset(offsetMs);
       }),
+    onReads: (mediaTypes) => mails.learn(mediaTypes),
     isHeld: (signal) => held.get(signal)?.() === true,
     connect: world.connect,
   });
+  const mails: MailUploads = openMailUploads(ledger, remote, now);
   const configured = new Map<Tier, string>(
     watched.flatMap(({ collection, collectionId }) =>
       collectionId === undefined ? [] : [[collection, collectionId] as const],
@@ -153,6 +156,7 @@ function assemble(
     },
     pacer,
     collections: openCollections(ledger, remote, configured),
+    mails,
     twins: openTurns(),
     adoptions: openTurns(),
     seekers: new Set(),

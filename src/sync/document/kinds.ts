@@ -153,6 +153,11 @@ export function containerOf(named: NamedKind, head: Buffer): Container | undefin
   }
 }
 
+/** Whether a file of this name is an e-mail, if its bytes agree. */
+export function isMail(named: NamedKind): boolean {
+  return named.kind === "content" && named.format === "mail";
+}
+
 /** Whether these bytes begin an OLE file: an office document before 2007, or one of today behind a password. */
 export function isOle(head: Uint8Array): boolean {
   return startsWith(head, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1");

@@ -84,6 +84,10 @@ export interface Files {
   lose(id: number): void;
   /** Somebody gave the row's resource another title or description; its file is looked at again. */
   relabel(id: number, title: string, label: string): void;
+  /** Whether some mail was sent as text. */
+  hasTextMails(): boolean;
+  /** Those are looked at again, whatever their times say. */
+  rereadTextMails(): void;
   /** Puts rows under other paths, rings included; each is looked at again whatever its times say. */
   repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
   /**
@@ -182,6 +186,12 @@ export function openFiles(db: Sqlite): Files {
     "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
   );
   const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
+  // The index holds mails alone.
+  const textMails = `lower(substr(path, -4)) = '.eml' AND state = 'agreed' AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`;
+  const hasTextMails = db
+    .prepare<[], number>(`SELECT EXISTS (SELECT 1 FROM files WHERE ${textMails})`)
+    .pluck();
+  const rereadTextMails = db.prepare(`UPDATE files SET rules_key = 0 WHERE ${textMails}`);
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
@@ -293,6 +303,10 @@ export function openFiles(db: Sqlite): Files {
     },
     relabel: (id, title, label) => {
       relabel.run(title, label, id);
+    },
+    hasTextMails: () => hasTextMails.get() === 1,
+    rereadTextMails: () => {
+      rereadTextMails.run();
     },
     repath: (moves) => {
       // First out of the way, then home: within a swap or a ring each path is taken until its owner has left. No path

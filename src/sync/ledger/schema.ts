@@ -105,6 +105,8 @@ export const SCHEMA: Schema = {
   CREATE UNIQUE INDEX files_doc ON files (doc_id) WHERE doc_id IS NOT NULL;
   CREATE INDEX files_ino ON files (source, ino);
   CREATE INDEX files_trouble ON files (source, state) WHERE state <> 'agreed';
+  -- Mails are looked at again when the service begins to read their attachments.
+  CREATE INDEX files_mails ON files (id) WHERE lower(substr(path, -4)) = '.eml';
   CREATE INDEX files_warned ON files (source) WHERE warning IS NOT NULL;
 
   CREATE TABLE intents (

@@ -104,6 +104,9 @@ export interface Sources {
   approvalUsed(id: number): void;
   collectionId(tier: Tier): string | undefined;
   setCollectionId(tier: Tier, collectionId: string): void;
+  /** Whether the service said last that it reads the PDFs and images of uploaded mails. */
+  readsMails(): boolean;
+  setReadsMails(reads: boolean): void;
 }
 
 /** Why nothing is sent for a source, and why deletes are held. */
@@ -225,6 +228,10 @@ export function openSources(db: Sqlite): Sources {
     `INSERT INTO collections (tier, collection_id) VALUES (?, ?)
      ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
   );
+  const readsMails = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'reads_mails'").pluck();
+  const setReadsMails = db.prepare(
+    "INSERT INTO meta VALUES ('reads_mails', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+  );
 
   const sourceOf = ({
     dev,
@@ -309,6 +316,10 @@ export function openSources(db: Sqlite): Sources {
       approvalUsed.run(id);
     },
     collectionId: (tier) => collection.get(tier),
+    readsMails: () => readsMails.get() === "1",
+    setReadsMails: (reads) => {
+      setReadsMails.run(reads ? "1" : "0");
+    },
     setCollectionId: (tier, id) => {
       setCollection.run(tier, id);
     },

@@ -3,7 +3,7 @@ import { observe } from "../actions/observe.ts";
 import { readDocument } from "../read/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
-import { decide } from "../plan/decide.ts";
+import { decide, uploadedHash } from "../plan/decide.ts";
 import { type ActionKind, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
 import type { SourceSync } from "../source/source.ts";
@@ -83,7 +83,11 @@ async function plan(
   for (const look of looks) {
     signal?.throwIfAborted();
     const { entry, known, from } = look;
-    const read = await readDocument(join(row.path, entry.path), entry, source.rules);
+    const file = known === undefined ? undefined : ledger.files.get(known.id);
+    const read = await readDocument(join(row.path, entry.path), entry, source.rules, {
+      uploadsMails: ledger.sources.readsMails(),
+      uploadedHash: uploadedHash(file),
+    });
     if (read.kind === "skipped") {
       const action = known !== undefined && known.docId !== null ? "refuse" : "skip";
       add(action, entry.path, { reason: read.reason });
@@ -91,7 +95,6 @@ async function plan(
     if (read.kind === "refused") add("refuse", entry.path, { reason: read.reason });
     if (read.kind === "unreadable") add("refuse", entry.path, { reason: `cannot be read: ${read.code}` });
     if (read.kind !== "document") continue;
-    const file = known === undefined ? undefined : ledger.files.get(known.id);
     if (isBlank(read.document.entry, file)) {
       add("skip", entry.path, { reason: EMPTY_FILE });
       continue;

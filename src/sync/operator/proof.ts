@@ -124,7 +124,7 @@ export async function proveAgreement(
       const row = rows.peek(source.absolutePath, source.ownerId, source.collection);
       reader.begin(source.absolutePath);
       const lagMs = service.listLagMs ?? LIST_LAG_MS;
-      const proving = { id: row?.id ?? -1, source, lagMs, signal };
+      const proving = { id: row?.id ?? -1, source, lagMs, uploadsMails: rows.readsMails(), signal };
       const sums = await proveSource(context, drift, proving, (file) => {
         agrees &&= file.verdict === "agrees" || file.verdict === "leftOut" || file.verdict === "notFetched";
         reader.file(file);
@@ -146,13 +146,15 @@ interface Proving {
   readonly source: WatchedSource;
   /** How long the service's list may lag behind its answers. */
   readonly lagMs: number;
+  /** Whether mails are uploaded, as far as the ledger knows. */
+  readonly uploadsMails: boolean;
   readonly signal: AbortSignal;
 }
 
 async function proveSource(
   context: ProofContext,
   drift: Drift,
-  { id, source, lagMs, signal }: Proving,
+  { id, source, lagMs, uploadsMails, signal }: Proving,
   onFile: (file: ProvenFile) => void,
 ): Promise<ProofSums> {
   const place = { tier: source.collection, ownerId: source.ownerId };
@@ -178,7 +180,7 @@ async function proveSource(
   const paths = new Set(scan.entries.map(({ path }) => path));
   for (const [index, entry] of scan.entries.toSorted(byPath).entries()) {
     signal.throwIfAborted();
-    report(await proveFile(context, drift, { id, rules, entry, held, signal }));
+    report(await proveFile(context, drift, { id, rules, entry, held, uploadsMails, signal }));
     bytes += entry.sizeBytes;
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
@@ -265,12 +267,17 @@ async function proveFile(
     rules,
     entry,
     held,
+    uploadsMails,
     signal,
-  }: { id: number; rules: Rules; entry: ScanEntry; held: Held; signal: AbortSignal },
+  }: { rules: Rules; entry: ScanEntry; held: Held } & Pick<Proving, "id" | "uploadsMails" | "signal">,
 ): Promise<ProvenFile> {
   const { path } = entry;
   const row = drift.byPath(id, path);
-  const read = await readDocument(join(rules.source.absolutePath, path), entry, rules, { signal });
+  const read = await readDocument(join(rules.source.absolutePath, path), entry, rules, {
+    signal,
+    uploadsMails,
+    uploadedHash: row?.state === "agreed" && row.kind === "file" ? row.hash : undefined,
+  });
   const facts = { path, docId: row?.docId ?? null, ledger: row?.hash ?? null };
   const service = row === undefined ? null : held.of(row);
   if (read.kind !== "document") {

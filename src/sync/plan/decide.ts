@@ -26,6 +26,13 @@ export function decide(
   return hasSameNames(read, row) ? "touch" : "retitle";
 }
 
+/** Hash of what the service has of a row's file as an upload; undefined where it has none, or that is not sure. */
+export function uploadedHash(
+  row: Pick<LedgerFile, "state" | "shape" | "hash"> | undefined,
+): string | undefined {
+  return row?.state === "agreed" && row.shape.kind === "file" ? row.hash : undefined;
+}
+
 /** Whether title and description are the same. Labels are equal however letters are composed; files' names are not. */
 export function hasSameNames(
   read: Pick<ReadFacts, "title" | "label">,

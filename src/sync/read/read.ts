@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 import { open, type FileHandle } from "node:fs/promises";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
+import { MAIL_TYPE } from "../../wire/upload.ts";
 import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { refusalBySize } from "../document/bounds.ts";
@@ -54,6 +55,10 @@ export type ReadOutcome =
 export interface ReadOptions {
   /** Ends the reading of a large file: it throws the signal's reason. */
   readonly signal?: AbortSignal;
+  /** The service reads the PDFs and images in uploaded mails, so that mails with such are uploaded. Default: it does not. */
+  readonly uploadsMails?: boolean;
+  /** Hash under which the service has the file as an upload: while it stays the same, the file stays one. */
+  readonly uploadedHash?: string | undefined;
 }
 
 /** Up to this size a file is read in one synchronous go: four calls of 2 µs cost less than one promise. */
@@ -76,14 +81,14 @@ export async function readDocument(
   absolutePath: string,
   entry: ScanEntry,
   rules: Rules,
-  { signal }: ReadOptions = {},
+  options: ReadOptions = {},
 ): Promise<ReadOutcome> {
   const named = kindOfName(entry.path);
   if (named.kind === "skipped") return named;
   const asked: Asked = { absolutePath: entry.link?.real ?? absolutePath, entry, named, rules };
   return telling(async () => {
-    const found = await look(asked, entry.sizeBytes, signal);
-    return found.kind === "enclosed" ? convert(asked, found, signal) : found;
+    const found = await look(asked, entry.sizeBytes, options.signal);
+    return found.kind === "enclosed" ? convert(asked, found, options) : found;
   });
 }
 
@@ -283,7 +288,7 @@ const ENCLOSED_WORDS = "office document or book, but its bytes are none";
 async function convert(
   { absolutePath, entry: { path }, rules }: Asked,
   { container, named, facts }: Enclosed,
-  signal: AbortSignal | undefined,
+  { signal, uploadsMails = false, uploadedHash }: ReadOptions,
 ): Promise<ReadOutcome> {
   const { hash: expected, sizeBytes } = facts;
   const request = { path: absolutePath, container, hash: expected, sizeBytes, charsMax: CHARS_MAX };
@@ -300,6 +305,10 @@ async function convert(
         const { title, markdown: content } = conversion;
         if (content === "") return { kind: "skipped", reason: NO_TEXT[container] };
         const naming = title === undefined ? {} : { title };
+        if (conversion.isBetterUploaded === true && (uploadsMails || uploadedHash === expected)) {
+          const recipe = composeRecipe(path, "file", naming, rules, CONVERTER_VERSION);
+          return { kind: "document", document: { ...facts, kind: "file", mediaType: MAIL_TYPE, recipe } };
+        }
         const recipe = composeRecipe(path, "content", naming, rules, CONVERTER_VERSION);
         const document = { ...facts, kind: "content", content, digest: digestOf(content), recipe } as const;
         return { kind: "document", document };

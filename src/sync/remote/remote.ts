@@ -158,6 +158,8 @@ export interface RemoteOptions {
   readonly onMoved?: () => void;
   /** Told by the first answer with a time what the service's clock is minus ours. */
   readonly onClock?: (offsetMs: number) => void;
+  /** Told by each answer about the collections which media types the service reads beyond those of the specification. */
+  readonly onReads?: (mediaTypes: readonly string[]) => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
 }
@@ -237,6 +239,7 @@ export function openRemote({
   onRequest,
   onMoved = () => undefined,
   onClock = () => undefined,
+  onReads = () => undefined,
   connect = connectPool,
 }: RemoteOptions): Remote {
   const told = step ?? (() => undefined);
@@ -462,12 +465,14 @@ export function openRemote({
         const answer = await send(db, { method: "GET", path: ROUTES.collections, headers: auth }, signal);
         // An addition of ours: a service without it answers as it answers any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
+          onReads([]);
           return { kind: "done", value: "untold" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
         if (reply.kind === "refused") return { kind: "done", value: "untold" };
         // A web application answers every address with its page, a proxy every request while its service is away.
         if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
+        onReads(reply.value.data.reads ?? []);
         const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
         return { kind: "done", value: new Map(ids) };
       }),

@@ -211,6 +211,7 @@ export function openSource(options: SourceOptions): SourceSync {
   context.collections.onMoved((tier) => {
     if (tier === rules.source.collection) guard.suspect();
   });
+  context.mails.onBegin(() => lookAt(now()));
   const settler = openSettler({
     context,
     source,

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readDocument, type ReadOutcome } from "../read/read.ts";
+import { readDocument, type ReadOptions, type ReadOutcome } from "../read/read.ts";
 import { openActivity, type Activity } from "../ledger/activity.ts";
 import { fileFacts, openIntentsAt, type FileFacts, type OpenIntent } from "../ledger/file-facts.ts";
 import { openFiles, type Files } from "../ledger/files.ts";
@@ -9,6 +9,7 @@ import { openSqlite, type Sqlite } from "../ledger/open.ts";
 import { openOperator } from "../ledger/operator.ts";
 import { openSources, type SourceRow } from "../ledger/sources.ts";
 import { rulesKeyOf } from "../pass/pass.ts";
+import { uploadedHash } from "../plan/decide.ts";
 import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules/rules.ts";
@@ -77,7 +78,10 @@ export async function explain(
     const facts = { rules, path, signal, files: db && openFiles(db), row: known?.row };
     const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
     const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
-    const read = difference && (await readAt(facts, difference, entry));
+    const row = known?.living && facts.files?.get(known.living.id);
+    const uploadsMails = db !== undefined && openSources(db).readsMails();
+    const options = { signal, uploadsMails, uploadedHash: uploadedHash(row) };
+    const read = difference && (await readAt(facts, difference, entry, options));
     const step = isFile
       ? nextOf(facts, known, verdict, difference, read, disk)
       : stepOfNoFile(path, disk, verdict, known);
@@ -172,16 +176,17 @@ async function differenceAt({ rules, path, signal, files, row }: Facts): Promise
 
 /** Reads the file where there is one that may be a document, also if nothing says that it changed. */
 async function readAt(
-  { rules, path, signal }: Facts,
+  { rules, path }: Facts,
   difference: Difference,
   entry: ScanEntry | undefined,
+  options: ReadOptions,
 ): Promise<ReadOutcome | undefined> {
   const isLeftOut =
     !rules.wants(path).wanted ||
     difference.refused.some((each) => each.path === path) ||
     difference.skipped.some((each) => each.entry.path === path);
   if (isLeftOut || entry === undefined) return undefined;
-  return readDocument(join(rules.source.absolutePath, path), entry, rules, { signal });
+  return readDocument(join(rules.source.absolutePath, path), entry, rules, options);
 }
 
 function contentOf(read: ReadOutcome): Explanation["content"] {

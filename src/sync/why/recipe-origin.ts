@@ -1,4 +1,5 @@
 import { CONVERTER_VERSION } from "../read/recipe.ts";
+import { isMail, kindOfName } from "../document/kinds.ts";
 import type { Recipe, RelativePath } from "../plan/model.ts";
 import { compileGlob } from "../rules/globs.ts";
 import type { WatchedSource } from "../rules/rules.ts";
@@ -28,11 +29,16 @@ export function originOf(path: RelativePath, recipe: Recipe, source: WatchedSour
     settings: ruleWith("settings") ?? "the source's `settings`",
     tier: "the source's `collection`",
     ownerId: "the source's `ownerId`, or its default",
-    kind:
-      recipe.kind === "content" && recipe.extractorVersion === CONVERTER_VERSION
-        ? "its text is taken out of it and sent as Markdown"
-        : KIND_WORDS[recipe.kind],
+    kind: kindWords(path, recipe),
   };
+}
+
+function kindWords(path: RelativePath, { kind, extractorVersion }: Recipe): string {
+  if (kind === "content" && extractorVersion === CONVERTER_VERSION)
+    return "its text is taken out of it and sent as Markdown";
+  if (kind === "file" && isMail(kindOfName(path)))
+    return "it is a mail with PDFs or images, which the service reads";
+  return KIND_WORDS[kind];
 }
 
 const KIND_WORDS: Readonly<Record<Recipe["kind"], string>> = {

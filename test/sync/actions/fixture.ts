@@ -69,6 +69,7 @@ export function openWorkshop(): Workshop {
         timing: TIMING,
         // What only waits is over at once.
         following: new Set(),
+        mails: { check: async () => await Promise.resolve(), isOffered: () => false },
         yieldSlot: async (wait: (crowd: () => number) => Promise<unknown>) =>
           wait.length === 0 ? undefined : await wait(() => 0),
         report: (activity: Activity) => reports.push(activity),

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import {
   type AttachmentOutcome,
@@ -26,6 +27,10 @@ export interface AttachmentBudget {
   bytes: number;
   /** Characters of text that they may still give. */
   chars: number;
+  /** PDFs and images among them, which only a service reads. */
+  pictures: number;
+  /** Those read here that a service may not read: documents in archives, and texts that are not UTF-8. */
+  readHereOnly: number;
 }
 
 /** A mail in a mail in a mail: what is in that is named only. */
@@ -33,7 +38,7 @@ const DEPTH_MAX = 3;
 
 /** Some large documents: each is read within the memory and the time of the mail. */
 export function fullBudget(): AttachmentBudget {
-  return { count: 20, bytes: 16 * 1024 * 1024, chars: 4_000_000 };
+  return { count: 20, bytes: 16 * 1024 * 1024, chars: 4_000_000, pictures: 0, readHereOnly: 0 };
 }
 
 /** What comes of the attachments that are listed. Without a budget none is read. */
@@ -56,6 +61,7 @@ async function readAttachment(
   read: ReadEnclosed,
 ): Promise<AttachmentOutcome> {
   const reason = reasonByName(name, mediaType, bytes);
+  if (budget !== undefined && depth < DEPTH_MAX && mediaTypeOf(bytes) !== undefined) budget.pictures += 1;
   if (reason !== undefined) return { reason };
   if (budget === undefined)
     return { reason: "reading the attachments takes more memory or time than a mail may" };
@@ -70,6 +76,7 @@ async function readAttachment(
   if (text === "") return { reason: "there is no text in it" };
   if (text.length > budget.chars) return { reason: "it holds too much text for a part of a mail" };
   budget.chars -= text.length;
+  if (!isUtf8(bytes)) budget.readHereOnly += 1;
   return { text };
 }
 

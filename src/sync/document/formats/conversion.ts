@@ -16,7 +16,13 @@ export interface ConversionRequest {
 /** What came of it. */
 export type Conversion =
   /** The text as Markdown; empty where there is none. `title` is what the document calls itself. */
-  | { readonly kind: "text"; readonly title?: string; readonly markdown: string }
+  | {
+      readonly kind: "text";
+      readonly title?: string;
+      readonly markdown: string;
+      /** A service that reads mails reads more of it: it has PDFs or images, and nothing that is read here alone. */
+      readonly isBetterUploaded?: boolean;
+    }
   /** An archive that is no document we know. */
   | { readonly kind: "unknown" }
   /** The file holds other bytes by now. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { answerRequests, CappedRefusal } from "../../../lib/capped/child.ts";
@@ -20,14 +21,17 @@ async function convert(request: ConversionRequest): Promise<Conversion> {
   const bytes = await readFile(path);
   // Whoever asked has read these very bytes; by path alone it could be another file by now.
   if (hash("sha256", bytes) !== expected) return { kind: "changed" };
-  const reading = await readContainer(container, bytes, withAttachments === false ? undefined : fullBudget());
+  const budget = withAttachments === false ? undefined : fullBudget();
+  const reading = await readContainer(container, bytes, budget);
   if (reading === undefined) return { kind: "unknown" };
   const text = reading.markdown.replaceAll("\0", "").toWellFormed();
   const markdown = reading.isExact === true ? text : text.trim();
   if (markdown.length > charsMax)
     throw new ConversionRefusal(`it holds more text than the limit of ${charsMax} characters`);
   const title = reading.title?.toWellFormed();
-  return { kind: "text", ...(title !== undefined && { title }), markdown };
+  const isBetterUploaded =
+    budget !== undefined && budget.pictures > 0 && budget.readHereOnly === 0 && isUtf8(bytes);
+  return { kind: "text", ...(title !== undefined && { title }), markdown, isBetterUploaded };
 }
 
 function codeFor(error: unknown): ConversionFailure {

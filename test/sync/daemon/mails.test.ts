@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { explain } from "../../../src/sync/why/explain.ts";
+import { docx, wordParagraph } from "../document/office-fixture.ts";
+import { openWorld, type World } from "./harness.ts";
+
+const PDF = ["bill.pdf", "application/pdf", Buffer.from("%PDF-1.7 bill")] as const;
+const NOTE = ["note.txt", "text/plain", Buffer.from("A note.")] as const;
+const LETTER = ["letter.docx", "application/octet-stream", docx(wordParagraph("A letter."))] as const;
+const LATIN = [
+  "old.txt",
+  "text/plain",
+  Buffer.from("Gr\xfc\xdfe aus der K\xfcche, sch\xf6ne W\xf6rter.", "latin1"),
+] as const;
+
+/** A mail with these attachments. */
+function mail(
+  subject: string,
+  ...attachments: readonly (readonly [name: string, type: string, bytes: Buffer])[]
+): Buffer {
+  const parts = attachments.map(
+    ([name, type, bytes]) =>
+      `--x\r\nContent-Type: ${type}\r\nContent-Disposition: attachment; filename="${name}"\r\n` +
+      `Content-Transfer-Encoding: base64\r\n\r\n${bytes.toString("base64")}\r\n`,
+  );
+  return Buffer.from(
+    `Subject: ${subject}\r\nFrom: a@example.org\r\nContent-Type: multipart/mixed; boundary="x"\r\n\r\n` +
+      `--x\r\nContent-Type: text/plain\r\n\r\nSee the files.\r\n${parts.join("")}--x--\r\n`,
+  );
+}
+
+const CHANGES: ReadonlySet<string> = new Set(["upload", "create", "update", "delete"]);
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld({ collections: true });
+});
+afterEach(() => world.end());
+
+/** What the service has: a title, and whether it came as a file or as text. */
+const live = (): string[] =>
+  world.service.live().map(({ title, url }) => `${title} as ${url === undefined ? "text" : "a file"}`);
+/** Requests that change something, of one pass. */
+const pass = async (): Promise<string[]> => {
+  const before = world.service.requests.length;
+  await world.sync();
+  return world.service.requests
+    .slice(before)
+    .map(({ operation }) => operation)
+    .filter((operation) => CHANGES.has(operation));
+};
+const readsMails = (reads: boolean): void => {
+  world.service.reads = reads ? ["message/rfc822"] : [];
+};
+
+describe("a mail with a PDF", () => {
+  it("is uploaded as it is to a service that reads mails, under its subject, and once", async () => {
+    readsMails(true);
+    const bytes = mail("Bill", PDF, NOTE);
+    world.write("m.eml", bytes);
+    expect(await pass()).toEqual(["upload", "create"]);
+    const [made] = world.service.live();
+    expect(made?.title).toBe("Bill");
+    expect(world.service.uploads.get(made?.url ?? "")?.content).toEqual(bytes);
+    expect(await pass()).toEqual([]);
+    const told = await explain(world.stateDir, world.source(), "m.eml", new AbortController().signal);
+    expect(told.recipe).toMatchObject({
+      kind: "file",
+      from: { kind: "it is a mail with PDFs or images, which the service reads" },
+    });
+    expect(told.next.action).toBe("nothing");
+    const { planned } = await world.daemon().syncOnce({ dryRun: true });
+    expect(planned).toEqual([]);
+  });
+
+  it("is sent as text to a service that does not say that it reads mails", async () => {
+    world.write("m.eml", mail("Bill", PDF));
+    expect(await pass()).toEqual(["create"]);
+    expect(live()).toEqual(["Bill as text"]);
+    expect(world.service.live()[0]?.content).toContain("- bill.pdf (application/pdf), not read: ");
+  });
+
+  it("is sent as text to a service of the bare specification", async () => {
+    await world.end();
+    world = await openWorld();
+    readsMails(true);
+    world.write("m.eml", mail("Bill", PDF));
+    await world.sync();
+    expect(live()).toEqual(["Bill as text"]);
+  });
+
+  it.each([
+    ["an office document, which the daemon alone reads", LETTER, "A letter."],
+    ["a text that is not UTF-8", LATIN, "Grüße"],
+  ])("is sent as text where it also has %s", async (_name, attachment, words) => {
+    readsMails(true);
+    world.write("m.eml", mail("Both", PDF, attachment));
+    expect(await pass()).toEqual(["create"]);
+    expect(world.service.live()[0]?.content).toContain(words);
+  });
+});
+
+it("a mail without PDFs and images is sent as text whatever the service reads", async () => {
+  readsMails(true);
+  world.write("m.eml", mail("Note", NOTE));
+  expect(await pass()).toEqual(["create"]);
+  expect(live()).toEqual(["Note as text"]);
+});
+
+describe("when the service begins to read mails", () => {
+  beforeEach(async () => {
+    world.write("bill.eml", mail("Bill", PDF));
+    world.write("note.EML", mail("Note", NOTE));
+    world.write("a.md", "# A\n");
+    await world.sync();
+    readsMails(true);
+  });
+
+  it("mails with PDFs are uploaded in place of their text, once, and nothing else is sent", async () => {
+    expect(await pass()).toEqual(["upload", "create", "delete"]);
+    expect(live()).toEqual(["A as text", "Bill as a file", "Note as text"]);
+    expect(await pass()).toEqual([]);
+  });
+
+  it("and stops to, an uploaded mail stays as it is until it changes", async () => {
+    await world.sync();
+    readsMails(false);
+    world.write("note.EML", mail("Note", ["other.txt", "text/plain", Buffer.from("Another.")]));
+    expect(await pass()).toEqual(["update"]);
+    expect(await pass()).toEqual([]);
+    expect(live()).toEqual(["A as text", "Bill as a file", "Note as text"]);
+    // Touched, it is read again, and is what it was.
+    world.write("bill.eml", mail("Bill", PDF));
+    expect(await pass()).toEqual([]);
+    world.write("bill.eml", mail("Bill 2", PDF));
+    expect(await pass()).toEqual(["create", "delete"]);
+    expect(live()).toEqual(["A as text", "Bill 2 as text", "Note as text"]);
+    readsMails(true);
+    expect(await pass()).toEqual(["upload", "create", "delete"]);
+    expect(live()).toEqual(["A as text", "Bill 2 as a file", "Note as text"]);
+  });
+});
+
+it("a lost ledger finds the uploaded mail again", async () => {
+  readsMails(true);
+  world.write("m.eml", mail("Bill", PDF));
+  await world.sync();
+  await world.sync({ stateDir: `${world.stateDir}-new` });
+  expect(live()).toEqual(["Bill as a file"]);
+});
