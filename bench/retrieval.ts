@@ -2,10 +2,11 @@
  * Retrieval quality on judged sets: nDCG@10 and recall in the first 100 chunks for the tiers, each answered as the service
  * answers a search, beside published and measured anchors. Run:
  *
- *     node bench/retrieval.ts [--set NAME] [--part NAME] [--tiers LIST] [--fit] [--ingest]
+ *     node bench/retrieval.ts [--set NAME] [--part NAME] [--tiers LIST] [--sample QUESTIONS,DOCUMENTS] [--fit] [--ingest]
  *       [--embedding BASE_URL --embedding-model NAME [--embedding-key FILE]]
  *       [--reranker URL --reranker-model NAME [--reranker-key FILE]]
  *
+ * `--sample` takes so many questions of each part, spread over it, and so many documents: those judged relevant to the questions, and others.
  * `--tiers fastest` needs no model and `--tiers fastest,moderate` no sentences, `--fit` prints how far scores tell the truth, `--ingest` what each tier costs to take in.
  * Nothing is ever fitted on the test queries. Vectors are kept in the temporary folder: making them takes minutes.
  */
@@ -51,6 +52,7 @@ const { values: options } = parseArgs({
     set: { type: "string" },
     part: { type: "string" },
     tiers: { type: "string", default: "fastest,moderate,high_accuracy" },
+    sample: { type: "string" },
     fit: { type: "boolean", default: false },
     ingest: { type: "boolean", default: false },
     embedding: { type: "string" },
@@ -70,7 +72,7 @@ async function main(): Promise<void> {
   try {
     for (const set of judgedSets()) {
       if (options.set === undefined || set.name.includes(options.set))
-        await runSet(set, embedder && withVectorCache(embedder), reranker);
+        await runSet(sampled(set), embedder && withVectorCache(embedder), reranker);
     }
     if (options.ingest && embedder !== undefined) await measureIngest(embedder);
   } finally {
@@ -109,7 +111,7 @@ async function runSet(
   try {
     const filled = await fill(store, set.documents, embedder);
     const asked = tiers.filter((tier) => tier === "fastest" || embedder !== undefined);
-    const parts = [...set.parts].filter(([part]) => options.part === undefined || part === options.part);
+    const parts = [...set.parts];
     const rows: string[][] = [];
     const truths: { tier: Tier; truths: readonly Truth[] }[] = [];
     for (const tier of asked) {
@@ -128,6 +130,28 @@ async function runSet(
   } finally {
     await store.close();
   }
+}
+
+/** The part of a set that `--sample` and `--part` ask for. */
+function sampled(set: JudgedSet): JudgedSet {
+  const wanted = [...set.parts].filter(([part]) => options.part === undefined || part === options.part);
+  if (options.sample === undefined) return { ...set, parts: new Map(wanted) };
+  const [questions = 0, documents = 0] = options.sample.split(",").map(Number);
+  const parts = new Map(wanted.map(([part, queries]) => [part, spread(queries, questions)]));
+  const asked = [...parts.values()].flat();
+  const isJudged = ({ id, content }: JudgedDocument): boolean =>
+    asked.some(({ relevance }) => relevance({ resourceId: id, start: 0, end: content.length }).length > 0);
+  const { judged = [], others = [] } = Object.groupBy(set.documents, (each) =>
+    isJudged(each) ? "judged" : "others",
+  );
+  return { ...set, parts, documents: [...judged, ...spread(others, documents - judged.length)] };
+}
+
+function spread<T>(items: readonly T[], count: number): readonly T[] {
+  if (items.length <= count) return items;
+  return items.filter(
+    (_, at) => Math.floor(((at + 1) * count) / items.length) > Math.floor((at * count) / items.length),
+  );
 }
 
 interface Filled {

@@ -28,10 +28,10 @@ export interface RerankerState {
 /** A model that judges documents by a query: the form of Jina, Cohere, vLLM and TEI. */
 export interface Reranker {
   /**
-   * How relevant each document is, in the order of the documents; larger is better, the scale is the model's own. One it
-   * did not judge has -Infinity. Undefined when it fails, or failed just before; its state tells it then.
+   * How relevant each document is, in [0, 1], in the order of the documents; undefined for one that it did not judge. A model
+   * that answers outside of [0, 1] gives logits. Undefined as a whole when it fails, or failed just before; its state says so then.
    */
-  judge(query: string, documents: readonly string[]): Promise<readonly number[] | undefined>;
+  judge(query: string, documents: readonly string[]): Promise<readonly (number | undefined)[] | undefined>;
   state(): RerankerState;
   close(): Promise<void>;
 }
@@ -66,6 +66,8 @@ export function openReranker(options: RerankerOptions): Reranker {
   const stop = new AbortController();
   let state: RerankerState = { state: "idle", message: "The reranker is asked by the first search." };
   let restUntilMs = 0;
+  /** One score outside of [0, 1] tells it for good: a later answer may hold none. */
+  let givesLogits = false;
 
   const failed = (error: KbsyncError): undefined => {
     const isNew = state.state !== "failing";
@@ -86,9 +88,12 @@ export function openReranker(options: RerankerOptions): Reranker {
       try {
         const answer = await endpoint.post({ model, query, documents, top_n: documents.length }, stop.signal);
         const scores = scoresOf(answer, documents.length, url);
+        givesLogits ||= scores.some((score) => score !== undefined && (score < 0 || score > 1));
         if (state.state === "failing") onChange(undefined);
         state = { state: "ready", message: `Reranking with ${model}.` };
-        return scores;
+        return scores.map((score) =>
+          givesLogits && score !== undefined ? 1 / (1 + Math.exp(-score)) : score,
+        );
       } catch (error) {
         return stop.signal.aborted ? undefined : failed(failureOf(error, url));
       }
@@ -101,12 +106,12 @@ export function openReranker(options: RerankerOptions): Reranker {
   };
 }
 
-function scoresOf(answer: unknown, count: number, url: string): number[] {
+function scoresOf(answer: unknown, count: number, url: string): (number | undefined)[] {
   const { data } = Answer.safeParse(answer);
   if (data === undefined || data.length === 0) {
     throw unusable(url, "expected results with index and relevance_score");
   }
-  const scores = Array.from({ length: count }, () => Number.NEGATIVE_INFINITY);
+  const scores = Array.from({ length: count }, (): number | undefined => undefined);
   for (const { index, relevance_score: score } of data) {
     if (index >= count) throw unusable(url, `${count} documents have no index ${index}`);
     scores[index] = score;

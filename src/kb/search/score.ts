@@ -44,6 +44,9 @@ const WORDLESS_MAX = 0.3;
 /** Queries that weigh more count as of this weight: of a long text a chunk holds much by chance. */
 const WEIGHT_MAX = 6;
 
+/** Share of a reranking model in a score: it reads query and text together, which outdoes what found them. */
+const RERANKER_SHARE = 0.75;
+
 /**
  * Score in [0, 1) of a chunk; 0 where there is no evidence: none but function words in common, and a cosine of noise. Grows
  * with each part of the evidence.
@@ -53,6 +56,14 @@ export function scoreOf(evidence: ChunkEvidence, fitted: Fitted = FITTED): numbe
   if (match.matched <= 0 && (cosine === undefined || cosine <= COSINE_NOISE)) return 0;
   const score = 1 / (1 + Math.exp(fitted.even - logitOf(evidence, fitted)));
   return total > 0 ? score : WORDLESS_MAX * score;
+}
+
+/**
+ * Score of a chunk that a reranking model has read: a quarter is that of its own evidence, so that a weak model cannot turn an
+ * answer upside down. `judgement` is in [0, 1].
+ */
+export function judgedScore(own: number, judgement: number, total: number): number {
+  return (1 - RERANKER_SHARE) * own + RERANKER_SHARE * (total > 0 ? judgement : WORDLESS_MAX * judgement);
 }
 
 /** Logit of being relevant. */

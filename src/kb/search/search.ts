@@ -7,9 +7,16 @@ import type { Store } from "../store/store.ts";
 import type { Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/records.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
-import { mixIn, RERANKED_DEPTH, RERANKER_SHARE, SENTENCE_SHARE, stretched, typical } from "./rerank.ts";
+import { mixIn, RERANKED_DEPTH, SENTENCE_SHARE, typical } from "./rerank.ts";
 import type { Reranker } from "./reranker.ts";
-import { movedMaxOf, scoreOf, shownScores, type ScoredHit } from "./score.ts";
+import {
+  judgedScore,
+  movedMaxOf,
+  scoreOf,
+  shownScores,
+  type ChunkEvidence,
+  type ScoredHit,
+} from "./score.ts";
 
 /** A question to the knowledge base. */
 export interface SearchRequest {
@@ -64,9 +71,11 @@ export async function search(
   const { total } = queryWords(query);
   const ranked = async (evidence: Evidence): Promise<Scored[]> => {
     const hits = candidates(evidence, total, limit);
-    const order = isDeep ? await reranked(store, reranker, request, hits, vector) : hits;
-    // What puts hits in order once more depends on the chunks alone, and knows more than their own scores do.
-    return bestOf(scored(order, isDeep ? Infinity : movedMaxOf(evidence.scopeChunks)), request);
+    const movedMax = movedMaxOf(evidence.scopeChunks);
+    if (!isDeep) return bestOf(scored(hits, movedMax), request);
+    const judged = reranker && (await judgements(store, reranker, request, hits));
+    if (judged !== undefined) return bestOf(byJudgements(hits, judged, total), request);
+    return bestOf(scored(await bySentences(store, request, hits, total, vector), movedMax), request);
   };
 
   let wanted = await ranked(await store.evidence({ ...ask, withChunks: false }));
@@ -104,46 +113,71 @@ function foundHits(
 /** What a search asks of a reranking model. */
 type Judge = Pick<Reranker, "judge">;
 
-/** Puts the best hits in order once more: by their documents, then by a judge. */
-async function reranked(
-  store: SearchedStore,
-  reranker: Judge | undefined,
-  { scope, query }: SearchRequest,
-  hits: readonly Candidate[],
-  vector: QueryVector | undefined,
-): Promise<readonly Candidate[]> {
-  const rows = hits.slice(0, RERANKED_DEPTH).map(({ row }) => row);
-  // Within one document it has the same to say of every chunk.
-  const isOne = "resourceId" in scope;
-  const [documents, judged] = await Promise.all([
-    isOne ? [] : store.documentMatches({ scope, query, rows }),
-    reranker && judgements(store, reranker, scope, query, rows),
-  ]);
-  const mixed = mixDocuments(hits, documents);
-  if (judged !== undefined) return mixIn(mixed, stretched(judged), RERANKER_SHARE, 0);
-  const matches = vector === undefined ? [] : await store.sentenceMatches({ scope, ...vector, rows });
-  const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
-  return mixIn(mixed, cosines, SENTENCE_SHARE, typical(cosines));
-}
-
-/** Undefined where the model does not answer. */
+/**
+ * Judgements of a reranking model for the best hits. It reads query and text together, and its judgement depends on nothing else.
+ * Undefined where it does not answer.
+ */
 async function judgements(
   store: SearchedStore,
   reranker: Judge,
-  scope: Scope,
-  query: string,
-  rows: readonly number[],
+  { scope, query }: SearchRequest,
+  hits: readonly Candidate[],
 ): Promise<ReadonlyMap<number, number> | undefined> {
+  const rows = hits.slice(0, RERANKED_DEPTH).map(({ row }) => row);
   const chunks = await store.chunksByRow(scope, rows);
-  const scores = await reranker.judge(
+  const judged = await reranker.judge(
     query,
     chunks.map(({ text }) => text),
   );
-  return scores && new Map(chunks.map(({ row }, at) => [row, scores[at] ?? Number.NEGATIVE_INFINITY]));
+  if (judged === undefined) return undefined;
+  const byRow = new Map<number, number>();
+  for (const [at, { row }] of chunks.entries()) {
+    const judgement = judged[at];
+    if (judgement !== undefined) byRow.set(row, judgement);
+  }
+  return byRow;
+}
+
+/** By descending score. What the model did not judge is no result: it would have another score in a collection where it is judged. */
+function byJudgements(
+  hits: readonly Candidate[],
+  judged: ReadonlyMap<number, number>,
+  total: number,
+): Scored[] {
+  return hits
+    .flatMap(({ row, score }) => {
+      const judgement = judged.get(row);
+      return judgement === undefined ? [] : [{ row, score: judgedScore(score, judgement, total) }];
+    })
+    .sort((a, b) => b.score - a.score);
+}
+
+/** Reorders the hits by their documents and by the best sentence of each. The sentence is evidence, so that it counts in the score too. */
+async function bySentences(
+  store: SearchedStore,
+  { scope, query }: SearchRequest,
+  hits: readonly Candidate[],
+  total: number,
+  vector: QueryVector | undefined,
+): Promise<readonly Candidate[]> {
+  const rows = hits.map(({ row }) => row);
+  const [documents, matches] = await Promise.all([
+    // Within one document it has the same to say of every chunk.
+    "resourceId" in scope ? [] : store.documentMatches({ scope, query, rows: rows.slice(0, RERANKED_DEPTH) }),
+    vector === undefined ? [] : store.sentenceMatches({ scope, ...vector, rows }),
+  ]);
+  const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
+  const owned = hits.map((hit) => {
+    const sentence = cosines.get(hit.row);
+    if (sentence === undefined || hit.cosine === undefined) return hit;
+    const cosine = (1 - SENTENCE_SHARE) * hit.cosine + SENTENCE_SHARE * sentence;
+    return { ...hit, score: scoreOf({ match: hit.match, total, cosine }) };
+  });
+  return mixIn(mixDocuments(owned, documents), cosines, SENTENCE_SHARE, typical(cosines));
 }
 
 /** A hit with its own score. */
-type Candidate = WordRanked & ScoredHit;
+type Candidate = WordRanked & ScoredHit & Pick<ChunkEvidence, "match" | "cosine">;
 
 interface Scored {
   readonly row: number;
@@ -161,7 +195,7 @@ function candidates(
   return fuse(hits, nearest ?? [], others, depth)
     .map((fused) => {
       const match = matchOf.get(fused.row) ?? NO_WORDS;
-      return Object.assign(fused, { score: scoreOf({ match, total, cosine: fused.cosine }) });
+      return Object.assign(fused, { match, score: scoreOf({ match, total, cosine: fused.cosine }) });
     })
     .filter(({ score }) => score > 0);
 }

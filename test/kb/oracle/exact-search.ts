@@ -100,13 +100,22 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
   }
   if (vector !== undefined && hits.length > 0) {
     const sentence = new Map(
-      hits.slice(0, JUDGED_MAX).map(({ id, content }) => {
+      hits.map(({ id, content }) => {
         const cosines = sentencesOf(content).map((text) => dot(vector, asked.embed?.(text)));
         return [id, Math.max(0, ...cosines)];
       }),
     );
     const typical = [...sentence.values()].reduce((sum, cosine) => sum + cosine, 0) / sentence.size;
-    hits = hits.map((hit) => ({ ...hit, mix: 0.75 * hit.mix + 0.25 * (sentence.get(hit.id) ?? typical) }));
+    hits = hits.map((hit) => {
+      const best = sentence.get(hit.id);
+      const cosine = cosineOf.get(hit.id);
+      const nearness = best === undefined || cosine === undefined ? cosine : 0.75 * cosine + 0.25 * best;
+      return {
+        ...hit,
+        mix: 0.75 * hit.mix + 0.25 * (best ?? typical),
+        own: ownScore(terms, words.get(hit.id) ?? NO_WORDS, total, nearness),
+      };
+    });
   }
   return hits.sort((a, b) => b.mix - a.mix);
 
@@ -150,7 +159,6 @@ const JUDGED_MAX = 50;
 
 /** How far the ranking of a part of so many chunks may move a score. */
 export function movedMax(tier: Tier, chunks: number): number {
-  if (tier === "high_accuracy") return Infinity;
   return 0.095 * Math.min(1, Math.max(0, Math.log10(chunks / 30) / 2));
 }
 

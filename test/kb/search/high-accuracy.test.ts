@@ -65,7 +65,10 @@ describe("high_accuracy", () => {
   const ask = async (options: {
     by?: Embedder | undefined;
     within?: Scope;
-    judge?: (query: string, documents: readonly string[]) => Promise<readonly number[] | undefined>;
+    judge?: (
+      query: string,
+      documents: readonly string[],
+    ) => Promise<readonly (number | undefined)[] | undefined>;
   }) => {
     const request = { scope: options.within ?? scope, tier: "high_accuracy", query: QUERY, topK: 5 } as const;
     const { results } = await search(
@@ -125,11 +128,17 @@ describe("high_accuracy", () => {
     const asked: string[] = [];
     const judge = async (query: string, documents: readonly string[]): Promise<number[]> => {
       asked.push(query, ...documents);
-      return documents.map((text) => (text.startsWith("Nothing") ? 9 : 1));
+      return documents.map((text) => (text.startsWith("Nothing") ? 0.9 : 0.1));
     };
     expect((await contents({ judge }))[0]).toBe("Nothing of it here.");
     expect(asked[0]).toBe(QUERY);
     expect(asked.slice(1).toSorted()).toEqual([LIST, STORY, "Nothing of it here."].toSorted());
+  });
+
+  it("leaves out what the reranker did not judge", async () => {
+    const judge = async (_query: string, documents: readonly string[]): Promise<(number | undefined)[]> =>
+      documents.map((text) => (text === STORY ? 0.9 : undefined));
+    expect(await contents({ judge })).toEqual([STORY]);
   });
 
   it("goes by the sentences when the reranker does not answer", async () => {
@@ -139,14 +148,14 @@ describe("high_accuracy", () => {
   it("answers from words without a model, reranked where there is a reranker", async () => {
     expect((await contents({ by: undefined }))[0]).toBe(LIST);
     const judge = async (_query: string, documents: readonly string[]): Promise<number[]> =>
-      documents.map((text) => text.length);
+      documents.map((text) => text.length / 110);
     expect((await contents({ by: undefined, judge }))[0]).toBe(STORY);
   });
 
   it("has falling scores within [0, 1], whoever judges", async () => {
     for (const judge of [
       undefined,
-      async (_query: string, documents: readonly string[]) => documents.map((_, at) => at),
+      async (_query: string, documents: readonly string[]) => documents.map((_, at) => at / 3),
     ]) {
       const scores = (await ask(judge === undefined ? {} : { judge })).map(({ score }) => score);
       expect(scores).toEqual(scores.toSorted((a, b) => b - a));

@@ -1,6 +1,6 @@
 import { array, assert, double, integer, property, record, tuple, uniqueArray } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mixIn, stretched, typical } from "../../../src/kb/search/rerank.ts";
+import { mixIn, typical } from "../../../src/kb/search/rerank.ts";
 
 const hits = [
   { row: 1, mix: 1 },
@@ -58,18 +58,6 @@ describe("mixIn", () => {
         }
       }),
     );
-  });
-});
-
-describe("stretched", () => {
-  const CASES: readonly [name: string, scores: number[], expected: number[]][] = [
-    ["reaches from 0 to 1 on any scale", [-3, 5, 13], [0, 0.5, 1]],
-    ["gives what was not judged nothing", [-Infinity, 2, 4], [0, 0, 1]],
-    ["tells nothing apart that is judged alike", [0.7, 0.7], [1, 1]],
-    ["is empty for nothing", [], []],
-  ];
-  it.each(CASES)("%s", (_name, scores, expected) => {
-    expect([...stretched(new Map(scores.entries())).values()]).toEqual(expected);
   });
 });
 

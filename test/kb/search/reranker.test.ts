@@ -48,10 +48,22 @@ describe("the reranker behind an address", () => {
     });
   });
 
-  it("takes a list with scores, and gives what was not judged the last place", async () => {
+  it("takes a list with scores, and says nothing of what was not judged", async () => {
     const reranker = open();
     service.misbehave = () => ({ body: [{ index: 2, score: 0.7 }] });
-    expect(await reranker.judge("cat", DOCUMENTS)).toEqual([-Infinity, -Infinity, 0.7]);
+    expect(await reranker.judge("cat", DOCUMENTS)).toEqual([undefined, undefined, 0.7]);
+  });
+
+  it("takes scores beyond 0 and 1 for logits, from then on all of them", async () => {
+    const reranker = open();
+    const listed = (...scores: number[]): Misbehaviour => ({
+      body: scores.map((score, index) => ({ index, score })),
+    });
+    service.misbehave = () => listed(0, 2, -6);
+    const judged = (await reranker.judge("cat", DOCUMENTS)) ?? [];
+    expect(judged.map((score) => score?.toFixed(3))).toEqual(["0.500", "0.881", "0.002"]);
+    service.misbehave = () => listed(0, 0, 0);
+    expect(await reranker.judge("cat", DOCUMENTS)).toEqual([0.5, 0.5, 0.5]);
   });
 
   it("is not asked for nothing", async () => {

@@ -4,7 +4,9 @@ import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { Account } from "../../../src/kb/store/records.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
+import type { Reranker } from "../../../src/kb/search/reranker.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
+import { embedSentences } from "../../../src/kb/ingest/sentence-vectors.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
 
 const TIERS = ["fastest", "moderate", "high_accuracy"] as const;
@@ -13,7 +15,7 @@ const PLACES = ["harbour", "mill", "bridge", "market", "valley", "tower", "garde
 const THINGS = ["pump", "valve", "ladder", "engine", "lantern", "barrel", "compass", "anchor"];
 const ANSWERS = [
   "How to replace the impeller of the bilge pump: close the valve, then open the housing.",
-  "The lighthouse keeper winds the clockwork of the lantern every four hours.",
+  "The clock of the tower is wound every four hours. The lighthouse keeper winds the clockwork of the lantern.",
   "Tide tables of the harbour: high water comes fifty minutes later each day.",
 ];
 const QUESTIONS = [
@@ -85,13 +87,24 @@ describe("scores", () => {
     };
     await store.createResource(
       { ...resource, url: null, content, settings: DEFAULT_SETTINGS, createdAt: "2026-01-01T00:00:00.000Z" },
-      { ...wordsOnly(content), vectors, fingerprint: vectors && embedder.fingerprint },
+      {
+        ...wordsOnly(content),
+        vectors,
+        fingerprint: vectors && embedder.fingerprint,
+        sentences: tier === "high_accuracy" ? await embedSentences(embedder, paragraphs) : undefined,
+      },
     );
   };
-  const ask = async (tier: Tier, ownerId: string, query: string, topK = 100) => {
+  const ask = async (
+    tier: Tier,
+    ownerId: string,
+    query: string,
+    { topK = 100, reranker }: { topK?: number; reranker?: Pick<Reranker, "judge"> } = {},
+  ) => {
     const collection = (await store.collections(account.id)).find((each) => each.tier === tier);
     const scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId };
-    return (await search(store, embedder, { scope, tier, query, topK, scoreMin: undefined })).results;
+    return (await search(store, embedder, { scope, tier, query, topK, scoreMin: undefined }, reranker))
+      .results;
   };
   const scoreOf = async (tier: Tier, ownerId: string, query: string, content: string): Promise<number> => {
     const found = (await ask(tier, ownerId, query)).find(({ payload }) => payload.content === content);
@@ -105,6 +118,21 @@ describe("scores", () => {
       const many = await scoreOf(tier, "ten thousand", query, content);
       expect(few).toBeGreaterThan(0.5);
       expect(Math.abs(few - many)).toBeLessThan(0.1);
+    }
+  });
+
+  it("are the same among three documents and ten thousand by a reranking model, which judges each by itself", async () => {
+    const judge: Reranker["judge"] = async (_query, documents) =>
+      // Best are texts of little evidence of their own.
+      documents.map((text) => (ANSWERS.includes(text) ? 0.8 : 0.9));
+    for (const [at, query] of QUESTIONS.entries()) {
+      const scores = [];
+      for (const ownerId of ["three", "ten thousand"]) {
+        const found = await ask("high_accuracy", ownerId, query, { reranker: { judge } });
+        scores.push(found.find(({ payload }) => payload.content === ANSWERS[at])?.score);
+      }
+      expect(scores[0]).toBeGreaterThan(0.5);
+      expect(scores[1]).toBe(scores[0]);
     }
   });
 
