@@ -213,7 +213,15 @@ export function openDaemon(options: DaemonOptions): Daemon {
           // A person says that the ledger is an old one, whatever it says itself.
           if (!isDistrusted) ledger.drift.setForgottenMs(context.now());
         });
-        reports.push(await adoptSource(context, source, { whole, signal }));
+        const {
+          unsearched: _parts,
+          missingRows: _rows,
+          ...report
+        } = await adoptSource(context, source, {
+          whole,
+          signal,
+        });
+        reports.push(report);
       }
       await context.trash?.restore(signal);
       ledger.flush();

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { observe, topicOf } from "../actions/observe.ts";
 import { listFound, listTwice, type Adoptable, type Found } from "./list.ts";
@@ -51,6 +52,8 @@ export interface AdoptReport {
 export interface SourceAdoption extends AdoptReport {
   /** What could not be read, so that its files must look for their resources another time. */
   readonly unsearched: Unsearched;
+  /** The rows of files whose resource the service no longer has. */
+  readonly missingRows: NumberSet;
 }
 
 export interface AdoptSourceOptions {
@@ -216,6 +219,8 @@ export async function adoptSource(
     parts: unsearchedParts(unread, isFirst ? WHOLE_FOLDER : before.parts),
     sinceMs: isFirst ? startedMs : before.sinceMs,
   };
+  const missingRows = openNumberSet();
+  for (const { id } of missing) missingRows.add(id);
   await ledger.write(() => {
     if (lost !== undefined) {
       // The service was reset as well. When that is settled, the rows are compared once more.
@@ -244,6 +249,7 @@ export async function adoptSource(
     adopted: confirmed + exact,
     differing: differing + matches.length - exact,
     missing: missing.length,
+    missingRows,
     lost: lost ?? null,
     surplus: { count: resources.length, first: firstOf(resources) },
   };
@@ -258,6 +264,7 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   adopted: 0,
   differing: 0,
   missing: 0,
+  missingRows: openNumberSet(),
   lost: null,
   surplus: { count: 0, first: [] },
 };

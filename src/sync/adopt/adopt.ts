@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
+import type { NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext, Seeker } from "../actions/context.ts";
 import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
 import { kindOfName } from "../document/kinds.ts";
@@ -48,6 +49,8 @@ export interface AdoptionOptions {
   readonly underWay: Pick<UnderWay, "isEmpty" | "has">;
   /** Most of what an old ledger knows is gone from the service: nothing may be sent until a person agrees. */
   readonly onLoss: (reason: string) => void;
+  /** The list showed that the resources of these rows are missing, and these may be made again. */
+  readonly onMissing: (rows: NumberSet) => void;
   /** Has the whole source looked at. */
   readonly lookAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
@@ -58,7 +61,7 @@ const UNANSWERED_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
-  const { context, source, once, signal, underWay, onLoss, lookAt, onWarning } = options;
+  const { context, source, once, signal, underWay, onLoss, onMissing, lookAt, onWarning } = options;
   const { ledger, collections, now } = context;
   /** Parts of the folder that could not be read when the place was listed: what is made of them may be there already. */
   let unsearched = ledger.drift.unsearched(source.id);
@@ -94,6 +97,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       onLoss(lost);
       return [];
     }
+    onMissing(found.missingRows);
     if (adopted + differing + missing === 0) return looks;
     if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
     lookAt(now());

@@ -205,6 +205,7 @@ export function openSource(options: SourceOptions): SourceSync {
     signal: stopping.signal,
     underWay,
     onLoss: (reason) => guard.hold(reason),
+    onMissing: (rows) => guard.allow(rows),
     lookAt,
     onWarning: options.onWarning,
   });
