@@ -27,6 +27,7 @@ export async function sendChange(
   let key = randomUUID();
   // Whether the service surely still has what the row says.
   let sure = row.state !== "unsure";
+  const isCurrent = (): boolean => !source.isStale(path);
   /** Of the file's bytes, once they are there: only the rest is sent again. */
   let sentUrl: string | undefined;
 
@@ -47,7 +48,7 @@ export async function sendChange(
   }
 
   for (;;) {
-    if (source.isStale(path)) return; // The row stays unsure, so that the next look sends it whole.
+    if (!isCurrent()) return; // The row stays unsure, so that the next look sends it whole.
     const full = action === "update";
     const isOldUpload = sentUrl !== undefined;
     const uploaded = full
@@ -60,7 +61,13 @@ export async function sendChange(
     if (uploaded.kind === "done" && full && document.kind === "file") sentUrl = uploaded.value;
     const answer =
       uploaded.kind === "done"
-        ? await remote.update(docId, changeOf(departure, full, uploaded.value), context.signal, key)
+        ? await remote.update(
+            docId,
+            changeOf(departure, full, uploaded.value),
+            context.signal,
+            key,
+            isCurrent,
+          )
         : uploaded;
     const isFollowed = answer.kind === "done" && answer.value.isUnderWay;
     const reply = isFollowed ? await follow(context, docId, () => source.isStale(path)) : answer;

@@ -50,6 +50,7 @@ async function createOnce(
       source.doubt();
     } else ledger.intents.remove(id);
   };
+  const isCurrent = (): boolean => !source.isStale(first.path);
   const renewKey = async (): Promise<void> => {
     const { id } = intent;
     const key = randomUUID();
@@ -58,7 +59,7 @@ async function createOnce(
   };
 
   for (;;) {
-    if (source.isStale(intent.path)) {
+    if (!isCurrent()) {
       ledger.note(drop);
       return;
     }
@@ -71,7 +72,7 @@ async function createOnce(
     }
     const answer =
       uploaded.kind === "done"
-        ? await remote.create(newResource(departure, uploaded.value), intent.key, context.signal)
+        ? await remote.create(newResource(departure, uploaded.value), intent.key, context.signal, isCurrent)
         : uploaded;
     if (answer.kind === "done" && answer.value.isUnderWay) {
       followed.add(answer.value._id);

@@ -91,18 +91,31 @@ export interface SearchQuery {
   readonly where: { readonly docId: string } | { readonly collectionId: string; readonly ownerId: string };
 }
 
+/** Asked after the gate, where a request may have waited for hours: whether it is still wanted. */
+export type MayLeave = () => boolean;
+
 /**
  * The operations of the service. Each passes the pacer's gate, makes one attempt and tells what came of it; nothing is
  * tried again here. They throw only the signal's reason and what the gate throws.
  */
 export interface Remote {
-  create(resource: NewResource, key: string, signal: AbortSignal): Promise<Reply<ResourceRecord & Taken>>;
+  create(
+    resource: NewResource,
+    key: string,
+    signal: AbortSignal,
+    mayLeave?: MayLeave,
+  ): Promise<Reply<ResourceRecord & Taken>>;
   /** Under a `key` that a former attempt had, the service does it once. */
-  update(docId: string, change: ResourceChange, signal: AbortSignal, key?: string): Promise<Reply<Taken>>;
+  update(
+    docId: string,
+    change: ResourceChange,
+    signal: AbortSignal,
+    key?: string,
+    mayLeave?: MayLeave,
+  ): Promise<Reply<Taken>>;
   /** The record of a resource, where the service shows one: an addition, which goes with answers before the work. */
   read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
-  /** `mayLeave` is asked after the gate, where a request may have waited for hours. */
-  delete(docId: string, signal: AbortSignal, mayLeave?: () => boolean): Promise<Reply<unknown>>;
+  delete(docId: string, signal: AbortSignal, mayLeave?: MayLeave): Promise<Reply<unknown>>;
   /**
    * The whole record of a resource that is about to be deleted. The specification shows one by its id in the answers of
    * update and delete alone, so this updates it, to the title that it has.
@@ -272,7 +285,7 @@ export function openRemote({
     name: string,
     signal: AbortSignal,
     ask: () => Promise<R>,
-    mayLeave?: () => boolean,
+    mayLeave?: MayLeave,
   ): Promise<R | Later> => {
     const ticket = await pacer.enter(signal);
     // Asked after the gate: what waited there while its source was paused must not leave either.
@@ -328,35 +341,45 @@ export function openRemote({
   };
 
   return {
-    create: (resource, key, signal) =>
-      attempt("create", signal, async () => {
-        const { title, description, settings, tier, ownerId } = resource;
-        const fields = { title, description, settings, collection_details: tier, owner_id: ownerId };
-        const body =
-          "url" in resource.body
-            ? JSON.stringify({ ...fields, url: resource.body.url })
-            : jsonWithText(fields, "content", resource.body.content);
-        const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
-        const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
-        const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
-        return reply.kind === "done"
-          ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
-          : reply;
-      }),
+    create: (resource, key, signal, mayLeave) =>
+      attempt(
+        "create",
+        signal,
+        async () => {
+          const { title, description, settings, tier, ownerId } = resource;
+          const fields = { title, description, settings, collection_details: tier, owner_id: ownerId };
+          const body =
+            "url" in resource.body
+              ? JSON.stringify({ ...fields, url: resource.body.url })
+              : jsonWithText(fields, "content", resource.body.content);
+          const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
+          const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
+          const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
+          return reply.kind === "done"
+            ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
+            : reply;
+        },
+        mayLeave,
+      ),
 
-    update: (docId, change, signal, key) =>
-      attempt("update", signal, async () => {
-        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
-        const { content, ...fields } = change;
-        const body =
-          content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
-        const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
-        const answer = await send(db, { method: "PUT", path, headers, body }, signal);
-        const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
-        return reply.kind === "done"
-          ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
-          : reply;
-      }),
+    update: (docId, change, signal, key, mayLeave) =>
+      attempt(
+        "update",
+        signal,
+        async () => {
+          const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+          const { content, ...fields } = change;
+          const body =
+            content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
+          const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
+          const answer = await send(db, { method: "PUT", path, headers, body }, signal);
+          const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
+          return reply.kind === "done"
+            ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
+            : reply;
+        },
+        mayLeave,
+      ),
 
     read: (docId, signal) =>
       attempt("read", signal, async () => {

@@ -29,6 +29,8 @@ let keys: (string | undefined)[];
 let uploadKeys: string[];
 let uploads: number;
 let stale: boolean;
+/** The file changes while its update waits at the gate. */
+let changesAtGate: boolean;
 let remakes: boolean;
 beforeEach(async () => {
   shop = openWorkshop();
@@ -38,6 +40,7 @@ beforeEach(async () => {
   uploadKeys = [];
   uploads = 0;
   stale = false;
+  changesAtGate = false;
   remakes = true;
 });
 afterEach(() => shop.close());
@@ -94,7 +97,15 @@ async function change(
       const of = answers.upload ?? [];
       return await Promise.resolve(of[Math.min(uploads++, of.length - 1)]);
     },
-    update: async (_docId: string, given: ResourceChange, _signal: AbortSignal, key?: string) => {
+    update: async (
+      _docId: string,
+      given: ResourceChange,
+      _signal: AbortSignal,
+      key?: string,
+      mayLeave?: () => boolean,
+    ) => {
+      stale ||= changesAtGate;
+      if (mayLeave?.() === false) return later({ blame: "service" });
       sent.push(given);
       keys.push(key);
       return await next("update");
@@ -168,6 +179,12 @@ it.each([
 describe("a change that is not sent", () => {
   it("because something happened to its file leaves the row unsure", async () => {
     stale = true;
+    await change({});
+    expect([sent, shop.state("a.md"), shop.reports]).toEqual([[], "unsure", []]);
+  });
+
+  it("because something happened to its file while it waited at the gate leaves the row unsure", async () => {
+    changesAtGate = true;
     await change({});
     expect([sent, shop.state("a.md"), shop.reports]).toEqual([[], "unsure", []]);
   });

@@ -91,7 +91,8 @@ async function create(world: World): Promise<void> {
     return await Promise.resolve(answer);
   };
   const remote = {
-    create: async (resource: NewResource, key: string) => {
+    create: async (resource: NewResource, key: string, _signal: AbortSignal, mayLeave: () => boolean) => {
+      if (!mayLeave()) return later({ blame: "service" });
       sent.push({ body: resource.body, key });
       return await next("create", world.create ?? [made()]);
     },
@@ -186,7 +187,7 @@ describe("a create that is answered before the work on it", () => {
     ["is done when that is", { read: [shown({ status: "chunked" })] }, [{ docId: "made", state: "agreed" }]],
     [
       "is left to the next look when something happens to its file",
-      { isStale: once(1), read: [shown({ status: "queued" })], crowd: 1 },
+      { isStale: once(2), read: [shown({ status: "queued" })], crowd: 1 },
       [{ docId: "made", state: "unsure" }],
     ],
   ])("%s", async (_what, world, expected) => {
@@ -272,6 +273,11 @@ describe("a create that is given up", () => {
       expect([sent, open(), doubted, shop.looks]).toEqual([[], left, doubts, []]);
     },
   );
+
+  it("because something happened to its file while it waited at the gate leaves nothing", async () => {
+    await create({ isStale: once(1) });
+    expect([sent, open(), rows()]).toEqual([[], [], []]);
+  });
 
   it.each([
     [1, []],
