@@ -1,4 +1,5 @@
 import type { ActionContext } from "../actions/context.ts";
+import { openGoneCheck } from "../actions/gone.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 
 /** Failed questions after one resource before the service is taken to fail on it alone. */
@@ -7,7 +8,10 @@ const ASK_TRIES = 3;
 /** What the service says of one resource. `unanswered`: neither that it has it nor that it has not. */
 export type Presence = "there" | "gone" | "unanswered";
 
-/** Asks after a resource: by its own record where the service shows one, else by a change that changes nothing. */
+/**
+ * Asks after a resource: by its own record where the service shows one, else by a change that changes nothing. A 404 is
+ * believed when it comes again and again.
+ */
 export async function askPresence(
   context: ActionContext,
   resource: Pick<AcknowledgedFile, "docId" | "title">,
@@ -15,7 +19,13 @@ export async function askPresence(
 ): Promise<Presence> {
   const reply = await context.remote.read(resource.docId, signal);
   if (reply.kind === "done") return reply.value.isDeleted ? "gone" : "there";
-  return askTitle(context, resource, signal);
+  const gone = openGoneCheck(context, resource.docId);
+  for (;;) {
+    const presence = await askTitle(context, resource, signal);
+    if (presence !== "gone") return presence;
+    const word = await gone.judge();
+    if (word !== "again") return typeof word === "string" ? "gone" : "unanswered";
+  }
 }
 
 /** Asks after a resource by sending it the title that it has already. */

@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import { askPresence } from "../../../src/sync/reconcile-service/presence.ts";
+
+/** Asks after a resource of a service that shows none by its id and denies so many changes of it first. */
+async function ask(denials: number): Promise<readonly [presence: string, asked: number]> {
+  let asked = 0;
+  const update = async (): Promise<unknown> => {
+    asked += 1;
+    return await Promise.resolve(asked <= denials ? { kind: "gone" } : { kind: "done", value: {} });
+  };
+  const { signal } = new AbortController();
+  const context = {
+    remote: { update, read: async () => await Promise.resolve({ kind: "gone" }) },
+    ledger: { flush: () => undefined, activity: { madeMs: () => undefined } },
+    yieldSlot: async (wait: () => Promise<unknown>) => await wait(),
+    timing: { goneAgainMs: [1, 1], knownAfterMs: 1 },
+    signal,
+  } as unknown as ActionContext; // What asking uses.
+  return [await askPresence(context, { docId: "doc", title: "a title" }, signal), asked];
+}
+
+describe("a resource that is asked after", () => {
+  it("is there although it was denied twice", async () => {
+    expect(await ask(2)).toEqual(["there", 3]);
+  });
+
+  it("is gone when it is denied three times", async () => {
+    expect(await ask(Infinity)).toEqual(["gone", 3]);
+  });
+});
