@@ -10,7 +10,7 @@ import { askPresence } from "../reconcile-service/presence.ts";
 import { readDocument } from "../read/read.ts";
 import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearched } from "../ledger/drift.ts";
 import type { Observed } from "../ledger/files.ts";
-import { applyMoves, findMovesByHash, type Place } from "../pass/moved-files.ts";
+import { applyMoves, findMoves, type Place } from "../pass/moved-files.ts";
 import { inSlices } from "../pass/slices.ts";
 import { isWithin, matchFiles, unsearchedParts, uploadGroups, type Match } from "../plan/adoption.ts";
 import { alterationsOf, lossReason, type AuditedResource } from "../plan/audit.ts";
@@ -323,8 +323,8 @@ async function findCandidates(
   readonly entries: readonly ScanEntry[];
   readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
   /**
-   * Files that changed since the old ledger saw them, and whose resource did not: they may have been given another one, as
-   * when they became of another kind.
+   * Files that changed since the old ledger saw them, or whose rules did, and whose resource did not: they may have been
+   * given another one, as when they became of another kind or are cut into other chunks.
    */
   readonly changed: ReadonlySet<string>;
   /** Titles and descriptions of rows that keep their resource, those that a resource without a row has as well. */
@@ -373,15 +373,14 @@ async function findCandidates(
         isSound ||
         (isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||
         (isOld && altered.has(row.id) && row.state !== "agreed");
-      if (isKept && labelsOf(row).some((label) => labels.has(label))) borne.add(row.label);
+      const isLike = labelsOf(row).some((label) => labels.has(label));
+      if (isKept && isLike) borne.add(row.label);
       if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
       else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
-      if (
-        whole &&
-        isSound &&
-        unowned.length > 0 &&
-        hasChanged(entries.get(row.path), ledger.files.get(row.id))
-      )
+      const known = whole && isSound && unowned.length > 0 ? ledger.files.get(row.id) : undefined;
+      const hasOtherRules = isLike && known?.rulesKey !== source.rulesKey;
+      const entry = entries.get(row.path);
+      if (known !== undefined && entry !== undefined && (hasOtherRules || hasChanged(entry, known)))
         changed.add(row.path);
       else if (isKept) entries.delete(row.path);
     }
@@ -425,8 +424,7 @@ function labelsOf({ label, storedLabel }: AcknowledgedFile): readonly string[] {
   return storedLabel === null ? [label] : [label, storedLabel];
 }
 
-function hasChanged(entry: ScanEntry | undefined, row: KnownFile | undefined): boolean {
-  if (entry === undefined || row === undefined) return false;
+function hasChanged(entry: ScanEntry, row: KnownFile): boolean {
   return !sameIdentity(entry, row) || entry.ctimeMs !== row.ctimeMs;
 }
 
@@ -446,8 +444,8 @@ async function followFiles(
     signal,
     moved,
   );
-  const byHash = await findMovesByHash(place, difference.looks, difference.gone);
-  await applyMoves(place, followMoves(difference, difference.looks, byHash));
+  const more = await findMoves(place, difference.looks, difference.gone);
+  await applyMoves(place, followMoves(difference, difference.looks, more));
   ledger.flush();
 }
 

@@ -62,7 +62,7 @@ function folderOf(path: RelativePath): RelativePath {
 /** A file as it was read, without a resource or with one that it may have left. */
 export interface AdoptingFile {
   readonly path: RelativePath;
-  /** It has a resource, which holds something else: only what holds just what it does takes that one's place. */
+  /** It has a resource: only one that is just as the file is to be sent takes that one's place. */
   readonly hasOther: boolean;
   readonly kind: DocumentKind;
   readonly title: string;
@@ -180,7 +180,7 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const equal = byContent.get(fileKey(file)) ?? [];
     const fitting = equal.findIndex((each) => fits(file, each));
-    const [resource] = equal.splice(Math.max(0, fitting), 1);
+    const [resource] = fitting === -1 && file.hasOther ? [] : equal.splice(Math.max(0, fitting), 1);
     if (resource === undefined) left.push(file);
     else {
       taken.add(resource.docId);

@@ -204,6 +204,13 @@ it("of equal resources that is taken first which need not be replaced", () => {
   expect(matches.map(({ resource: { docId } }) => docId)).toEqual(["wanted"]);
 });
 
+it("gives a file that has a resource no equal one that would be replaced as well", () => {
+  const files = [file("a", { hasOther: true }), file("b", { label: "m" })];
+  const resources = [resource("x"), resource("y", { label: "m" })];
+  const { matches } = matchFiles(files, resources, new Map(), { fits: () => false });
+  expect(matches.map(({ file: { path } }) => path)).toEqual(["b"]);
+});
+
 it("takes no resource by the label that is younger than the ledger", () => {
   const found = matchFiles([file("a")], [resource("x", { digest: "e" })], new Map(), {
     isTooYoung: () => true,
