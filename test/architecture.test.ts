@@ -35,7 +35,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/search",
   ],
   "kb/keys": ["lib", "wire", "kb/store", "kb/resources"],
-  "kb/webhooks": ["lib", "wire", "kb/store", "kb/resources"],
+  "kb/webhooks": ["lib", "wire", "kb/queue", "kb/store", "kb/resources"],
   "kb/models": ["lib"],
   "kb/agents": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/chat": [

@@ -199,6 +199,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const reachable = addressRules(options.webhookAllow ?? []);
   const webhooks = openWebhooks({
     store,
+    worker: kb.worker,
     nowMs,
     steadyMs,
     connect: guardedConnector(reachable, options.resolveHost),
@@ -335,7 +336,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       const [{ waiting, oldestMs, failed }, questions, messages] = await Promise.all([
         store.jobFigures(undefined),
         store.queue.figures("chat", undefined),
-        store.deliveryFigures(undefined),
+        store.queue.figures("webhook", undefined),
       ]);
       const secondsSince = (ms: number | null): number =>
         ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000);

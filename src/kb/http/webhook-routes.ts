@@ -203,14 +203,15 @@ export function addWebhookRoutes(
       answers: { 200: QueuesAnswer },
     },
     handle: async (_request, accountId) => {
-      const [jobs, messages, questions] = await Promise.all([
+      const [jobs, messages, endpoints, questions] = await Promise.all([
         store.jobFigures(accountId),
-        store.deliveryFigures(accountId),
+        store.queue.figures("webhook", accountId),
+        store.endpoints(accountId),
         questionsOf(accountId),
       ]);
       return answer(200, "Queues fetched successfully", {
         ingest: queueOf(jobs),
-        webhooks: messages,
+        webhooks: { endpoints: endpoints.length, waiting: messages.waiting, dead: messages.dead },
         questions: queueOf(questions),
       });
     },
@@ -233,7 +234,7 @@ function recordOf(endpoint: Endpoint): EndpointRecord {
 function deadOf(delivery: DeadDelivery): DeadRecord {
   return {
     webhookId: delivery.eventId,
-    endpointId: delivery.endpointId ?? null,
+    endpointId: delivery.endpointId,
     url: delivery.url,
     type: delivery.type,
     attempts: delivery.attempts,

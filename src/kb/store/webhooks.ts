@@ -1,5 +1,7 @@
+import type { Lease } from "../queue/queue.ts";
+
 /**
- * Registered endpoints and the queue of deliveries. Promises:
+ * Registered endpoints and their deliveries, which are jobs of the queue `webhook`. Promises:
  *
  * - An event of a resource is written in the transaction of the change it tells of, once for each endpoint that wants it.
  * - A delivery stays until it is settled or its endpoint is removed; its `eventId` never changes.
@@ -18,26 +20,15 @@ export interface WebhookStore {
   /** Puts a message of whatever kind into the queue: for a registered endpoint, or for an address given with it. */
   addDelivery(delivery: NewDelivery): Promise<void>;
   /**
-   * Deliveries due by then, at most so many of one endpoint, none of `underWay`: those that are tried again, then new ones, both
-   * oldest first. New ones are due whatever the clock says. Those to addresses of their own count as of one endpoint together:
-   * `fullHosts` and `fullAccounts` leave out those for which there is no room.
+   * Writes what came of an attempt, and ends the lease of its job: together, or neither where the lease was lost.
+   * `endpointState` is that of the endpoint as it was sent to: where the endpoint changed since, a failure says nothing about
+   * it, and the delivery is due again.
    */
-  dueDeliveries(query: DueQuery): Promise<readonly Delivery[]>;
-  /**
-   * Makes due what is to wait longer than it can have been meant to, which the clock says after it was set back: after the first,
-   * second, … attempt at most so long, the last for all further.
-   */
-  limitDeliveryWaits(nowMs: number, longestMs: readonly number[]): Promise<void>;
-  /** When the next delivery is due; undefined where none waits. */
-  nextDeliveryMs(): Promise<number | undefined>;
-  /** What came of an attempt. Settling one that is gone does nothing. */
-  settleDelivery(outcome: DeliveryOutcome): Promise<void>;
+  settleDelivery(job: Lease, outcome: DeliveryOutcome): Promise<void>;
   /** Dead letters of an account, newest first, those older than `beforeNumber`. */
   deadDeliveries(query: DeadQuery): Promise<readonly DeadDelivery[]>;
   /** Lets dead letters be tried anew: one, those of one endpoint, or all of the account; none of disabled endpoints. */
   replayDeliveries(query: ReplayQuery): Promise<Replayed>;
-  /** Of one account, or of all. */
-  deliveryFigures(accountId: string | undefined): Promise<DeliveryFigures>;
 }
 
 export interface EndpointKey {
@@ -103,43 +94,36 @@ export interface NewDelivery {
   readonly nowMs: number;
 }
 
-export interface Delivery {
-  readonly number: number;
-  readonly accountId: string;
-  /** Undefined where it goes to an address of its own. */
-  readonly endpointId: string | undefined;
-  readonly enabled: boolean;
-  /** Changes with every change of the endpoint; undefined where it goes to an address of its own. */
-  readonly endpointState: string | undefined;
-  readonly target: DeliveryTarget;
-  readonly eventId: string;
+/** What a job of the queue `webhook` brings; its line is the id of the endpoint or `ownLine`. */
+export interface DeliveryBody {
   readonly type: string;
   readonly body: string;
-  /** Attempts so far. */
-  readonly attempts: number;
+  /** Undefined where it goes to a registered endpoint. */
+  readonly target?: DeliveryTarget;
 }
 
-export interface DueQuery {
-  readonly nowMs: number;
-  readonly perEndpoint: number;
-  readonly underWay: readonly number[];
-  /** Hosts, as `URL.host` has them, of addresses that no message is asked for. */
-  readonly fullHosts: readonly string[];
-  /** Accounts whose messages are not asked for. Default: none. */
-  readonly fullAccounts?: readonly string[];
+/** The line of messages that an account sends to addresses of their own on one host. */
+export function ownLine(accountId: string, url: string): string {
+  return `${accountId} ${URL.parse(url)?.host ?? ""}`;
 }
 
-/**
- * What came of an attempt. `endpointState` is that of the delivery as it was sent: where the endpoint was changed since, a
- * failure says nothing of it, and the delivery is due again.
- */
+/** What bounds the attempts of a line: its endpoint, or the host of an address of a message's own, whoever sends to it. */
+export function receiverOf(line: string): string {
+  return line.slice(line.indexOf(" ") + 1);
+}
+
+/** Another one after every change of the endpoint by its account. */
+export function stateOf({ updatedAt, url }: Pick<Endpoint, "updatedAt" | "url">): string {
+  return `${updatedAt} ${url}`;
+}
+
+/** What came of an attempt. */
 export type DeliveryOutcome = {
-  readonly number: number;
   readonly nowIso: string;
   readonly endpointState?: string | undefined;
 } & (
   | { readonly kind: "delivered" }
-  | { readonly kind: "retry"; readonly dueMs: number; readonly problem: string }
+  | { readonly kind: "retry"; readonly dueMs: number; readonly nowMs: number; readonly problem: string }
   | { readonly kind: "dead"; readonly problem: string; readonly disable: boolean }
 );
 
@@ -151,7 +135,8 @@ export interface DeadQuery {
 
 export interface DeadDelivery {
   readonly number: number;
-  readonly endpointId: string | undefined;
+  /** Null where it went to an address of its own. */
+  readonly endpointId: string | null;
   readonly url: string;
   readonly eventId: string;
   readonly type: string;
@@ -172,10 +157,4 @@ export interface Replayed {
   readonly replayed: number;
   /** Dead letters that were asked for and stay, for their endpoint is disabled. */
   readonly disabled: number;
-}
-
-export interface DeliveryFigures {
-  readonly endpoints: number;
-  readonly waiting: number;
-  readonly dead: number;
 }

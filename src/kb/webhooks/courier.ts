@@ -1,9 +1,10 @@
 import { fitsShare } from "../../lib/shares.ts";
-import { openQueueWatch } from "../../lib/queue-watch.ts";
+import type { LeasedJob, WaitingJob } from "../queue/queue.ts";
+import { inTurns, openRunner } from "../queue/runner.ts";
 import type { Store } from "../store/store.ts";
-import type { Delivery, DeliveryOutcome } from "../store/webhooks.ts";
-import { openFortunes, type Turn } from "./fortunes.ts";
-import { longestWaitsMs, nextWaitMs } from "./schedule.ts";
+import { receiverOf, stateOf, type DeliveryBody, type DeliveryOutcome } from "../store/webhooks.ts";
+import { openEndpointHealth, type Turn } from "./endpoint-health.ts";
+import { nextWaitMs } from "./schedule.ts";
 import { sendDelivery } from "./send.ts";
 import type { Attempt, SendParts } from "./send.ts";
 
@@ -32,7 +33,9 @@ export interface Courier {
 
 /** What a courier is opened with. */
 export interface CourierParts extends SendParts {
-  readonly store: Pick<Store, "dueDeliveries" | "limitDeliveryWaits" | "nextDeliveryMs" | "settleDelivery">;
+  readonly store: Pick<Store, "queue" | "endpoint" | "settleDelivery">;
+  /** Names this process among those that work on the store. */
+  readonly worker: string;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
   /** In [0, 1), for the spread of waits. */
@@ -44,7 +47,9 @@ export interface CourierParts extends SendParts {
 
 /** What came of an attempt, with what is to be told of it. */
 export interface CourierReport {
-  readonly delivery: Delivery;
+  readonly eventId: string;
+  /** Attempts so far. */
+  readonly attempts: number;
   /** The endpoint, or the host of an address of the message's own. */
   readonly line: string;
   /** Undefined: it arrived. */
@@ -56,131 +61,84 @@ export interface CourierReport {
 /** Opens the courier; it does nothing before `wake`. The dispatcher belongs to the caller. */
 export function openCourier(parts: CourierParts): Courier {
   const { store, nowMs, steadyMs } = parts;
-  const stop = new AbortController();
-  const { signal } = stop;
-  const fortunes = openFortunes();
-  const running = new Map<
-    number,
-    { readonly accountId: string; readonly line: string; readonly work: Promise<void> }
-  >();
-  let isLimited = false;
+  const health = openEndpointHealth();
 
-  const carry = async (delivery: Delivery): Promise<void> => {
-    const attempt: Attempt = delivery.enabled
-      ? await sendDelivery(parts, delivery, signal)
-      : { kind: "gone", problem: "the endpoint is disabled" };
-    // Broken off by the close: nobody knows whether it arrived, so it is sent again.
+  const carry = async (job: LeasedJob, signal: AbortSignal): Promise<void> => {
+    const { accountId, line, name: eventId, attempts } = job;
+    const { target, body } = JSON.parse(job.body) as DeliveryBody; // written by the store
+    const endpoint = target === undefined ? await store.endpoint({ accountId, id: line }) : undefined;
+    // An endpoint that was removed took its messages with it.
+    if (target === undefined && endpoint === undefined) return;
+    const to = target ?? { url: endpoint?.url ?? "", secrets: endpoint?.secrets ?? [], headers: {} };
+    const attempt: Attempt =
+      endpoint?.enabled === false
+        ? { kind: "gone", problem: "the endpoint is disabled" }
+        : await sendDelivery(parts, { eventId, body, target: to }, signal);
+    // Aborted by the close: nobody knows whether it arrived, so it is sent again.
     if (signal.aborted) return;
-    const outcome = outcomeOf(delivery, attempt, { nowMs: nowMs(), steadyMs: steadyMs() }, parts.chance());
-    const line = lineOf(delivery);
+    const clock = { nowMs: nowMs(), steadyMs: steadyMs() };
+    const outcome = outcomeOf(attempts + 1, attempt, clock, parts.chance());
     const problem = outcome.kind === "delivered" ? undefined : outcome.problem;
-    parts.report({ delivery, line, problem, turn: fortunes.note(line, outcome.kind) });
-    await store.settleDelivery(outcome);
+    const receiver = receiverOf(line);
+    const turn = health.note(receiver, outcome.kind);
+    parts.report({ eventId, attempts: attempts + 1, line: receiver, problem, turn });
+    await store.settleDelivery(job, { ...outcome, ...(endpoint && { endpointState: stateOf(endpoint) }) });
   };
-  const start = (delivery: Delivery): void => {
-    const work = carry(delivery)
-      .catch(watch.fail)
-      .finally(() => {
-        running.delete(delivery.number);
-        // After a failure of the store this waits: what was sent must not be sent again in a tight loop.
-        watch.wake();
-      });
-    running.set(delivery.number, { accountId: delivery.accountId, line: lineOf(delivery), work });
-  };
-  const hasRoom = (accountId: string, attempts: number): boolean => {
-    const own = [...running.values()].filter((each) => each.accountId === accountId).length;
-    return fitsShare(ATTEMPTS_MAX, running.size, own, attempts);
-  };
-  /** Begins what is due and has room; whether there was anything. */
-  const startDue = async (): Promise<boolean> => {
-    const busy = new Map<string, number>();
-    for (const { line } of running.values()) busy.set(line, (busy.get(line) ?? 0) + 1);
-    const mayBegin = (line: string, accountId: string): boolean => {
-      const ofLine = busy.get(line) ?? 0;
-      return ofLine < PER_ENDPOINT_MAX && hasRoom(accountId, ofLine === 0 ? 1 : 1 + SPARE_ATTEMPTS);
-    };
-    const all = [...running.values()];
-    const query = {
-      nowMs: steadyMs(),
-      perEndpoint: PER_ENDPOINT_MAX,
-      underWay: [...running.keys()],
-      fullHosts: all.flatMap(({ line, accountId }) => (mayBegin(line, accountId) ? [] : [line])),
-      fullAccounts: all.flatMap(({ accountId }) => (hasRoom(accountId, 1) ? [] : [accountId])),
-    };
-    const due = await store.dueDeliveries(query);
-    let begun = false;
-    for (const delivery of inTurns(due, busy)) {
-      if (signal.aborted || running.size >= ATTEMPTS_MAX) break;
-      const line = lineOf(delivery);
-      if (running.has(delivery.number) || !mayBegin(line, delivery.accountId)) continue;
-      busy.set(line, (busy.get(line) ?? 0) + 1);
-      start(delivery);
-      begun = true;
-    }
-    return begun;
-  };
-  const look = async (): Promise<void> => {
-    // The times of an earlier run: the clock may have been set back since.
-    if (!isLimited) await store.limitDeliveryWaits(steadyMs(), longestWaitsMs());
-    isLimited = true;
-    // Again while something was begun: what stood behind messages of a host that is now full comes to light.
-    while (await startDue()) if (signal.aborted || running.size >= ATTEMPTS_MAX) return;
-    const nextMs = await store.nextDeliveryMs();
-    // What is due and found no room is looked for when an attempt ends.
-    const waitMs = (nextMs ?? Infinity) - steadyMs();
-    if (waitMs < Infinity && (waitMs > 0 || running.size === 0)) watch.sleep(waitMs);
-  };
-  const watch = openQueueWatch({ look, onProblem: parts.onProblem });
-
-  return {
-    wake: watch.wake,
-    underWay: () => running.size,
-    close: async () => {
-      stop.abort();
-      await watch.close();
-      await Promise.all([...running.values()].map(({ work }) => work));
+  const runner = openRunner({
+    store,
+    queue: "webhook",
+    worker: parts.worker,
+    nowMs: steadyMs,
+    perLine: PER_ENDPOINT_MAX,
+    choose,
+    work: async (job, signal) => {
+      await carry(job, signal);
+      return undefined;
     },
-  };
-}
-
-/** What bounds its attempts: its endpoint, or the address it goes to. */
-function lineOf({ endpointId, target }: Delivery): string {
-  return endpointId ?? URL.parse(target.url)?.host ?? "";
-}
-
-/** Lines that have fewer attempts under way go first, so that some that never answer leave the others their turn. Pure. */
-function inTurns(due: readonly Delivery[], busy: ReadonlyMap<string, number>): readonly Delivery[] {
-  const places = new Map(busy);
-  const placed = due.map((delivery) => {
-    const place = places.get(lineOf(delivery)) ?? 0;
-    places.set(lineOf(delivery), place + 1);
-    return { delivery, place };
+    onProblem: parts.onProblem,
   });
-  return placed.toSorted((a, b) => a.place - b.place).map(({ delivery }) => delivery);
+  return { wake: runner.wake, underWay: () => runner.running(), close: () => runner.close() };
 }
 
-/** What is to become of a delivery after an attempt. Pure. */
+/**
+ * Chooses the messages that are sent now. Receivers with fewer attempts in flight go first, so that some that never answer
+ * leave the others their turn. Pure.
+ */
+function choose(due: readonly WaitingJob[], running: readonly WaitingJob[]): readonly WaitingJob[] {
+  const receiver = ({ line }: WaitingJob): string => receiverOf(line);
+  const beside = [...running];
+  const mayStart = (job: WaitingJob): boolean => {
+    const toReceiver = beside.filter((each) => receiver(each) === receiver(job)).length;
+    const own = beside.filter(({ accountId }) => accountId === job.accountId).length;
+    const room = toReceiver === 0 ? 1 : 1 + SPARE_ATTEMPTS;
+    return toReceiver < PER_ENDPOINT_MAX && fitsShare(ATTEMPTS_MAX, beside.length, own, room);
+  };
+  for (const job of inTurns(due, running, receiver)) {
+    if (beside.length >= ATTEMPTS_MAX) break;
+    if (mayStart(job)) beside.push(job);
+  }
+  return beside.slice(running.length);
+}
+
+/** What is to become of a delivery after so many attempts, the last of which ended so. Pure. */
 export function outcomeOf(
-  delivery: Delivery,
+  attempts: number,
   attempt: Attempt,
   { nowMs, steadyMs }: { readonly nowMs: number; readonly steadyMs: number },
   chance: number,
 ): DeliveryOutcome {
-  const { number, endpointState } = delivery;
-  const common = { number, endpointState, nowIso: new Date(nowMs).toISOString() };
+  const nowIso = new Date(nowMs).toISOString();
   switch (attempt.kind) {
     case "arrived":
-      return { ...common, kind: "delivered" };
+      return { nowIso, kind: "delivered" };
     case "gone":
-      return { ...common, kind: "dead", problem: attempt.problem, disable: true };
+      return { nowIso, kind: "dead", problem: attempt.problem, disable: true };
     case "failed": {
-      const { problem } = attempt;
-      const attempts = delivery.attempts + 1;
-      const askedMs = attempt.retryAfterMs;
+      const { problem, retryAfterMs: askedMs } = attempt;
       const waitMs = nextWaitMs({ attempts, askedMs, chance });
       return waitMs === undefined
-        ? { ...common, kind: "dead", problem, disable: false }
-        : { ...common, kind: "retry", dueMs: steadyMs + waitMs, problem };
+        ? { nowIso, kind: "dead", problem, disable: false }
+        : { nowIso, kind: "retry", dueMs: steadyMs + waitMs, nowMs: steadyMs, problem };
     }
   }
 }

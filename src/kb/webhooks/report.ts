@@ -6,9 +6,8 @@ import type { CourierReport } from "./courier.ts";
  * be given up, a line when it works again; every failed attempt at level debug. Addresses are not told, they may be
  * secrets: the endpoint's id is, or the host.
  */
-export function logDelivery(log: Logger, { delivery, line, problem, turn }: CourierReport): void {
-  const { eventId, attempts } = delivery;
-  const facts = { endpoint: line, eventId, attempts: attempts + 1, problem };
+export function logDelivery(log: Logger, { eventId, attempts, line, problem, turn }: CourierReport): void {
+  const facts = { endpoint: line, eventId, attempts, problem };
   switch (turn) {
     case "failing":
       log.warn(facts, "a webhook endpoint fails, its messages are tried again");

@@ -25,9 +25,6 @@ const ASKED_MS_MAX = 6 * HOUR_MS;
 /** Share by which a wait is made shorter or longer, so that what failed together does not come back together. */
 const JITTER = 0.1;
 
-/** The longest waits after the first, second, … failed attempt, where the receiver asks for none; the last stands for all further. */
-export const longestWaitsMs = (): readonly number[] => DELAYS_MS.map((delay) => delay * (1 + JITTER));
-
 /** A message after a failed attempt. */
 export interface Attempted {
   /** Attempts so far, this one included. */

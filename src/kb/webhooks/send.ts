@@ -2,7 +2,7 @@ import { request } from "undici";
 import type { Dispatcher } from "undici";
 import { messageOf } from "../../lib/failure.ts";
 import { retryAfterMs } from "../../lib/retry-after.ts";
-import type { Delivery } from "../store/webhooks.ts";
+import type { DeliveryTarget } from "../store/webhooks.ts";
 import { signedHeaders } from "./sign.ts";
 
 /** Longest wait for an answer: a receiver takes a message in and works later. */
@@ -18,6 +18,15 @@ export type Attempt =
   | { readonly kind: "gone"; readonly problem: string }
   | { readonly kind: "failed"; readonly problem: string; readonly retryAfterMs: number | undefined };
 
+/** What is sent, and where. */
+export interface Message {
+  /** The `webhook-id`. */
+  readonly eventId: string;
+  /** JSON text, sent as it is. */
+  readonly body: string;
+  readonly target: DeliveryTarget;
+}
+
 /** What sending needs from outside. */
 export interface SendParts {
   /** Opens connections to addresses that may be sent to, and refuses all others at the dial. */
@@ -29,10 +38,9 @@ export interface SendParts {
 /** Makes one attempt. Redirects are not followed: the address that was registered is the one that is sent to. */
 export async function sendDelivery(
   { dispatcher, agent, nowMs }: SendParts,
-  delivery: Delivery,
+  { target, eventId: id, body }: Message,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const { target, eventId: id, body } = delivery;
   try {
     const answer = await request(target.url, {
       dispatcher,

@@ -3,13 +3,13 @@ import { Agent } from "undici";
 import type { buildConnector } from "undici";
 import type { ReplayBody } from "../../wire/webhook.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
-import type { Delivery, Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
+import type { Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
 import { openCourier } from "./courier.ts";
 import type { Courier, CourierReport } from "./courier.ts";
 import { readEndpoint } from "./endpoints.ts";
 import type { EndpointParts } from "./endpoints.ts";
 import { ATTEMPT_TIMEOUT_MS, sendDelivery } from "./send.ts";
-import type { Attempt, SendParts } from "./send.ts";
+import type { Attempt, Message, SendParts } from "./send.ts";
 
 /** Idle connections are kept so long: messages of one change come in a row. */
 const KEEP_ALIVE_MS = 10_000;
@@ -30,6 +30,8 @@ export interface WebhookOptions extends EndpointParts {
   readonly connect: buildConnector.connector;
   /** Sent as `user-agent`. */
   readonly agent: string;
+  /** Names this process among those that work on the store. */
+  readonly worker: string;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
   /** In [0, 1). */
@@ -99,19 +101,12 @@ function disabled(named: string): Refusal {
   );
 }
 
-function testOf(endpoint: Endpoint, nowMs: number): Delivery {
+function testOf(endpoint: Endpoint, nowMs: number): Message {
   const type = "webhook.test";
   const data = { endpointId: endpoint.id };
   return {
-    number: 0,
-    accountId: endpoint.accountId,
-    endpointId: endpoint.id,
-    enabled: true,
-    endpointState: undefined,
     target: { url: endpoint.url, secrets: endpoint.secrets, headers: {} },
     eventId: `msg_${randomUUID().replaceAll("-", "")}`,
-    type,
     body: JSON.stringify({ type, timestamp: new Date(nowMs).toISOString(), data }),
-    attempts: 0,
   };
 }

@@ -198,16 +198,16 @@ async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> 
   const nowMs = Date.now() + 24 * 60 * 60 * 1000;
   const letter = { eventId: LETTER, type: "resource.created", body: "{}", to: { endpointId } };
   await store.addDelivery({ accountId, ...letter, nowMs });
-  const due = await store.dueDeliveries({ nowMs, perEndpoint: 10, underWay: [], fullHosts: [] });
-  for (const { number, eventId } of due)
-    if (eventId === LETTER)
-      await store.settleDelivery({
-        number,
+  for (const { number } of await store.queue.due({ queue: "webhook", nowMs, perLine: 10 })) {
+    const job = await store.queue.lease({ number, worker: "test", nowMs });
+    if (job?.name === LETTER)
+      await store.settleDelivery(job, {
         nowIso,
         kind: "dead",
         problem: "The owner's problem",
         disable: false,
       });
+  }
   const text = { origin: "content", title: WAITING, description: "", url: null, content: "" } as const;
   await store.enqueueCreate(
     {

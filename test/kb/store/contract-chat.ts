@@ -79,10 +79,14 @@ export function chatContract(fixture: StoreFixture): void {
     to: { target: { url: "http://a.example/", secrets: [], headers: {} } },
     nowMs: 1000,
   });
-  const due = async (store: Store): Promise<string[]> =>
-    (await store.dueDeliveries({ nowMs: 1000, perEndpoint: 10, underWay: [], fullHosts: [] })).map(
-      ({ eventId }) => eventId,
-    );
+  const due = async (store: Store): Promise<string[]> => {
+    const found = await store.queue.due({ queue: "webhook", nowMs: 1000, perLine: 10 });
+    const names = [];
+    for (const { number } of found)
+      names.push((await store.queue.lease({ number, worker: "reads", nowMs: 1000 }))?.name ?? "");
+    await store.queue.release("reads");
+    return names;
+  };
 
   describe("an agent", () => {
     it("is added, read, listed by age, changed and removed, for its account alone", async () => {

@@ -1,4 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { LeasedJob } from "../../../src/kb/queue/queue.ts";
+import { receiverOf, stateOf } from "../../../src/kb/store/webhooks.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
 import type { Chunking } from "../../../src/kb/store/records.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
@@ -256,8 +259,13 @@ export function retentionContract(fixture: StoreFixture): void {
       nowIso: NOW,
     });
     const target = { url: "https://example.com/own", secrets: [], headers: { "x-own": "1" } };
+    const lease = async (store: Store, nowMs = NOW_MS): Promise<LeasedJob[]> => {
+      const due = await store.queue.due({ queue: "webhook", nowMs, perLine: 9 });
+      const leased = due.map(({ number }) => store.queue.lease({ number, worker: "w", nowMs }));
+      return (await Promise.all(leased)).filter((each) => each !== undefined);
+    };
 
-    it("has a message for each endpoint, and for addresses of their own", () =>
+    it("has a message for each endpoint, and for addresses of their own by host", () =>
       alone(async (store) => {
         await store.addEndpoint(endpoint("one"), 2);
         await store.addEndpoint(endpoint("two"), 2);
@@ -265,52 +273,22 @@ export function retentionContract(fixture: StoreFixture): void {
           code: "too_many_endpoints",
         });
         await create("some words");
-        const message = { accountId: fixture.account.id, eventId: "own", type: "chat", body: "{}" };
-        await store.addDelivery({ ...message, to: { target }, nowMs: NOW_MS });
-        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay: [], fullHosts: [] });
-        expect(due.map((each) => [each.endpointId, each.type])).toEqual([
-          ["one", "resource.chunked"],
-          ["two", "resource.chunked"],
-          [undefined, "chat"],
-        ]);
-        expect(due[2]).toMatchObject({ target, body: "{}", attempts: 0 });
-        expect(due[0]?.eventId).toBe(due[1]?.eventId);
-        const underWay = due.map(({ number }) => number);
-        expect(await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 1, underWay, fullHosts: [] })).toEqual(
-          [],
-        );
-      }));
-
-    it("leaves out addresses whose hosts have no room", () =>
-      alone(async (store) => {
-        const message = { accountId: fixture.account.id, type: "chat", body: "{}", nowMs: NOW_MS };
-        const urls = [
-          "http://a.example:8080/x",
-          "https://b.example/?q=http://a.example/",
-          "https://c.example/y",
-        ];
-        for (const url of urls) {
-          await store.addDelivery({ ...message, eventId: url, to: { target: { ...target, url } } });
-        }
-        const due = (fullHosts: string[]) =>
-          store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 5, underWay: [], fullHosts });
-        const found = async (fullHosts: string[]) => (await due(fullHosts)).map(({ eventId }) => eventId);
-        expect(await found([])).toEqual(urls);
-        expect(await found(["a.example", "c.example"])).toEqual(urls.slice(0, 2));
-        expect(await found(["a.example:8080", "b.example"])).toEqual(urls.slice(2));
-      }));
-
-    it("leaves out accounts that have no room", () =>
-      alone(async (store) => {
         const accountId = fixture.account.id;
-        await store.addEndpoint(endpoint("one"), 2);
-        await create("some words");
-        const message = { accountId, eventId: "own", type: "chat", body: "{}", nowMs: NOW_MS };
-        await store.addDelivery({ ...message, to: { target } });
-        const query = { nowMs: NOW_MS, perEndpoint: 5, underWay: [], fullHosts: [] };
-        const due = await store.dueDeliveries({ ...query, fullAccounts: ["another"] });
-        expect(due.map((each) => each.accountId)).toEqual([accountId, accountId]);
-        expect(await store.dueDeliveries({ ...query, fullAccounts: [accountId] })).toEqual([]);
+        const message = { accountId, eventId: "own", type: "chat", body: "{}" };
+        await store.addDelivery({ ...message, to: { target }, nowMs: NOW_MS });
+        const due = await lease(store);
+        const byLine = new Map(due.map(({ line, name, body }) => [line, { name, ...JSON.parse(body) }]));
+        expect([...byLine.keys()].toSorted()).toEqual([`${accountId} example.com`, "one", "two"]);
+        expect(byLine.get("one")).toMatchObject({ type: "resource.chunked" });
+        expect(byLine.get("one")).toEqual(byLine.get("two"));
+        expect(byLine.get(`${accountId} example.com`)).toEqual({
+          name: "own",
+          type: "chat",
+          body: "{}",
+          target,
+        });
+        expect([...byLine.keys()].map(receiverOf).toSorted()).toEqual(["example.com", "one", "two"]);
+        expect(await lease(store)).toEqual([]);
       }));
 
     it("settles what arrived, failed and was given up, and gives the latter back", () =>
@@ -318,13 +296,14 @@ export function retentionContract(fixture: StoreFixture): void {
         const accountId = fixture.account.id;
         await store.addEndpoint(endpoint("one"), 2);
         for (const text of ["a", "b", "c"]) await create(text);
-        const due = await store.dueDeliveries({ nowMs: NOW_MS, perEndpoint: 5, underWay: [], fullHosts: [] });
-        const [a, b, c] = due.map(({ number }) => ({ number, nowIso: LATER }));
+        const [a, b, c] = await lease(store);
         if (a === undefined || b === undefined || c === undefined) throw new Error("three were written");
-        await store.settleDelivery({ ...a, kind: "delivered" });
-        await store.settleDelivery({ ...b, kind: "retry", dueMs: NOW_MS + 5, problem: "slow" });
-        await store.settleDelivery({ ...c, kind: "dead", problem: "gone", disable: true });
-        await store.settleDelivery({ ...c, kind: "delivered" });
+        const retry = { kind: "retry", dueMs: NOW_MS + 5, nowMs: NOW_MS, problem: "slow" } as const;
+        await store.settleDelivery(a, { nowIso: LATER, kind: "delivered" });
+        await store.settleDelivery(b, { nowIso: LATER, ...retry });
+        await store.settleDelivery(c, { nowIso: LATER, kind: "dead", problem: "gone", disable: true });
+        // Their leases are over.
+        for (const each of [a, b, c]) await store.settleDelivery(each, { nowIso: LATER, kind: "delivered" });
         const key = { accountId, id: "one" };
         expect(await store.endpoint(key)).toMatchObject({
           waiting: 1,
@@ -332,7 +311,7 @@ export function retentionContract(fixture: StoreFixture): void {
           enabled: false,
           problem: "gone",
         });
-        expect(await store.nextDeliveryMs()).toBe(NOW_MS + 5);
+        expect(await store.queue.nextDueMs("webhook", NOW_MS)).toBe(NOW_MS + 5);
         const [dead] = await store.deadDeliveries({ accountId, beforeNumber: undefined, limit: 10 });
         expect(dead).toMatchObject({ number: c.number, problem: "gone", attempts: 1, endpointId: "one" });
         const other = { accountId: "f".repeat(24), eventId: undefined, endpointId: undefined, nowMs: 1 };
@@ -341,14 +320,13 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.replayDeliveries(asked)).toEqual({ replayed: 0, disabled: 1 });
         await store.changeEndpoint({ ...key, enabled: true, nowIso: LATER });
         expect(await store.replayDeliveries(asked)).toEqual({ replayed: 1, disabled: 0 });
-        expect(await store.deliveryFigures(accountId)).toEqual({ endpoints: 1, waiting: 2, dead: 0 });
-        expect(await store.deliveryFigures("another")).toEqual({ endpoints: 0, waiting: 0, dead: 0 });
-        expect((await store.deliveryFigures(undefined)).waiting).toBeGreaterThanOrEqual(2);
-        await store.settleDelivery({ ...c, kind: "dead", problem: "gone", disable: false });
+        expect(await store.queue.figures("webhook", accountId)).toMatchObject({ waiting: 2, dead: 0 });
+        const again = (await lease(store)).find(({ number }) => number === c.number) ?? c;
+        await store.settleDelivery(again, { nowIso: LATER, kind: "dead", problem: "gone", disable: false });
         expect(await store.purgeDead(NOW_MS + DAY_MS, 10)).toBe(1);
         expect(await store.removeEndpoint(key)).toBe(true);
         expect(await store.removeEndpoint(key)).toBe(false);
-        expect(await store.nextDeliveryMs()).toBeUndefined();
+        expect(await store.queue.figures("webhook", accountId)).toMatchObject({ waiting: 0, dead: 0 });
       }));
 
     it.each([
@@ -359,80 +337,41 @@ export function retentionContract(fixture: StoreFixture): void {
         const key = { accountId: fixture.account.id, id: "one" };
         await store.addEndpoint(endpoint("one"), 2);
         for (const text of ["a", "b"]) await create(text);
-        const ask = { nowMs: NOW_MS, perEndpoint: 5, underWay: [], fullHosts: [] };
-        const [a, b] = await store.dueDeliveries(ask);
-        if (a === undefined || b === undefined) throw new Error("two were written");
+        const [a, b] = await lease(store);
+        const before = await store.endpoint(key);
+        if (a === undefined || b === undefined || before === undefined) throw new Error("two were written");
         await store.changeEndpoint({ ...key, ...change, nowIso: "2026-01-02T04:00:00.000Z" });
-        const { endpointState } = a;
-        const late = { endpointState, nowIso: LATER, problem: "gone" };
-        await store.settleDelivery({ ...late, number: a.number, kind: "dead", disable: true });
-        await store.settleDelivery({ ...late, number: b.number, kind: "retry", dueMs: NOW_MS + DAY_MS * 9 });
+        const late = { endpointState: stateOf(before), nowIso: LATER, problem: "gone" };
+        const retry = { kind: "retry", dueMs: NOW_MS + DAY_MS * 9, nowMs: NOW_MS } as const;
+        await store.settleDelivery(a, { ...late, kind: "dead", disable: true });
+        await store.settleDelivery(b, { ...late, ...retry });
         expect(await store.endpoint(key)).toMatchObject({
           enabled: true,
           problem: null,
           waiting: 2,
           dead: 0,
         });
-        const again = await store.dueDeliveries({ ...ask, nowMs: Date.parse(LATER) });
-        expect(again.map(({ eventId }) => eventId)).toEqual([a.eventId, b.eventId]);
+        const again = await lease(store, Date.parse(LATER));
+        expect(again.map(({ name }) => name)).toEqual([a.name, b.name]);
         const [now] = again;
-        if (now === undefined) throw new Error("two wait");
-        await store.settleDelivery({ ...late, ...now, kind: "dead", disable: true });
+        const after = await store.endpoint(key);
+        if (now === undefined || after === undefined) throw new Error("two wait");
+        await store.settleDelivery(now, {
+          ...late,
+          endpointState: stateOf(after),
+          kind: "dead",
+          disable: true,
+        });
         expect(await store.endpoint(key)).toMatchObject({ enabled: false, problem: "gone", dead: 1 });
       }),
     );
-
-    it("gives what is tried again its turn before new ones, which are due whatever the clock says", () =>
-      alone(async (store) => {
-        const message = { accountId: fixture.account.id, type: "chat", body: "{}", nowMs: NOW_MS };
-        await store.addEndpoint(endpoint("one"), 2);
-        const add = async (name: string): Promise<void> => {
-          const to = name.startsWith("own") ? { target } : { endpointId: "one" };
-          await store.addDelivery({ ...message, eventId: name, to });
-        };
-        const due = (nowMs: number) =>
-          store.dueDeliveries({ nowMs, perEndpoint: 5, underWay: [], fullHosts: [] });
-        const found = async (nowMs: number) => (await due(nowMs)).map(({ eventId }) => eventId);
-        for (const name of ["tried", "own tried"]) await add(name);
-        for (const { number } of await due(NOW_MS)) {
-          const dueMs = NOW_MS + DAY_MS;
-          await store.settleDelivery({ number, kind: "retry", dueMs, nowIso: NOW, problem: "slow" });
-        }
-        for (const name of ["new", "own new"]) await add(name);
-        expect(await found(NOW_MS - 9 * DAY_MS)).toEqual(["new", "own new"]);
-        expect(await found(NOW_MS + DAY_MS)).toEqual(["tried", "new", "own tried", "own new"]);
-      }));
-
-    it("makes due what waits longer than after so many attempts it can have been meant to", () =>
-      alone(async (store) => {
-        const message = { accountId: fixture.account.id, type: "chat", body: "{}", nowMs: NOW_MS };
-        const due = (nowMs: number) =>
-          store.dueDeliveries({ nowMs, perEndpoint: 9, underWay: [], fullHosts: [] });
-        const found = async (nowMs: number) => (await due(nowMs)).map(({ eventId }) => eventId);
-        const names = ["new", "once", "twice", "thrice"];
-        for (const eventId of names) await store.addDelivery({ ...message, eventId, to: { target } });
-        for (const attempts of [1, 2, 3])
-          for (const { number, eventId } of await due(NOW_MS)) {
-            const left = names.indexOf(eventId) - attempts;
-            const dueMs = left === 0 ? NOW_MS + 100 : NOW_MS;
-            const retry = { number, kind: "retry", dueMs, nowIso: NOW, problem: "slow" } as const;
-            if (left >= 0) await store.settleDelivery(retry);
-          }
-        expect(await found(NOW_MS)).toEqual(["new"]);
-        await store.limitDeliveryWaits(NOW_MS, [100, 200]);
-        expect(await found(NOW_MS)).toEqual(["new"]);
-        await store.limitDeliveryWaits(NOW_MS - 50, [100, 200]);
-        expect(await found(NOW_MS - 50)).toEqual(["once", "new"]);
-        await store.limitDeliveryWaits(NOW_MS - 200, [100, 200]);
-        expect(await found(NOW_MS - 200)).toEqual(["once", "twice", "thrice", "new"]);
-      }));
 
     it("holds nothing of a change that is taken back", () =>
       alone(async (store) => {
         await store.addEndpoint(endpoint("one"), 2);
         const { id } = await create("a");
         await expect(create("b", { id })).rejects.toMatchObject({ code: "conflict" });
-        expect((await store.deliveryFigures(fixture.account.id)).waiting).toBe(1);
+        expect(await store.queue.figures("webhook", fixture.account.id)).toMatchObject({ waiting: 1 });
       }));
   });
 }

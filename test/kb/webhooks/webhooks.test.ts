@@ -144,7 +144,10 @@ describe("deliveries", () => {
       await before.send("POST", "/v1/webhooks", { key: await before.issueKey("local", ["admin"]), body });
       await before.send("POST", "/api/rag/resource", { body: createBody() });
       await messages(1);
-      await vi.waitFor(async () => expect(await before.store.nextDeliveryMs()).toBeGreaterThan(0), WAIT);
+      await vi.waitFor(
+        async () => expect(await before.store.queue.nextDueMs("webhook", nowMs)).toBeGreaterThan(0),
+        WAIT,
+      );
       await before.close();
       nowMs -= 2 * HOUR_MS;
       const after = await open();
@@ -172,9 +175,12 @@ describe("deliveries", () => {
     await wake();
     await messages(2);
     receiver.answer = () => ({ status: 204 });
-    nowMs += HOUR_MS;
-    await wake();
-    await messages(3);
+    // Again and again: the second failure may be noted after the first look.
+    await vi.waitFor(async () => {
+      nowMs += HOUR_MS;
+      await wake();
+      expect(receiver.messages.length).toBeGreaterThanOrEqual(3);
+    }, WAIT);
     await vi.waitFor(async () => expect(await endpoint()).toMatchObject({ waiting: 0, dead: 0 }), WAIT);
   });
 
@@ -340,7 +346,7 @@ describe("endpoints that never answer", () => {
     await toHost("other", "127.0.0.1", "/own");
     await createFor(other);
     await vi.waitFor(() => expect(arrived("/own")).toBe(1), WAIT);
-    expect(arrived("/never")).toBe(21);
+    await vi.waitFor(() => expect(arrived("/never")).toBe(21), WAIT);
   });
 });
 
@@ -393,12 +399,8 @@ describe("what is told of deliveries", () => {
     const problems: unknown[] = [];
     const gone = new KbsyncError("the store ended", { code: "worker_gone" });
     const courier = openCourier({
-      store: {
-        dueDeliveries: () => Promise.reject(gone),
-        limitDeliveryWaits: () => Promise.reject(gone),
-        nextDeliveryMs: () => Promise.reject(gone),
-        settleDelivery: () => Promise.reject(gone),
-      },
+      store: { ...running.store, queue: { ...running.store.queue, due: () => Promise.reject(gone) } },
+      worker: "test",
       dispatcher: new Agent(),
       agent: "test",
       nowMs: () => nowMs,

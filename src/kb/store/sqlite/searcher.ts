@@ -22,8 +22,7 @@ import type {
   VectorHit,
   VersionChunks,
 } from "../records.ts";
-import type { DueQuery as JobQuery, WaitingJob } from "../../queue/queue.ts";
-import type { Delivery, DueQuery } from "../webhooks.ts";
+import type { DueQuery, WaitingJob } from "../../queue/queue.ts";
 import { prepareChatReads, type ChatReads } from "./chat/chat-reads.ts";
 import { openForReading } from "./database/connection.ts";
 import { prepareDocumentWords } from "./words/document-words.ts";
@@ -40,7 +39,7 @@ import { prepareScopes, type Place } from "./scopes/scopes.ts";
 import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareServingReads, type CompleteScope, type ServingReads } from "./vectors/serving.ts";
 import { prepareVectors } from "./vectors/vectors.ts";
-import { dueRanges, prepareWebhookReads, type WebhookReads } from "./queue/webhook-reads.ts";
+import { prepareWebhookReads, type WebhookReads } from "./queue/webhook-reads.ts";
 
 /** The reading side of a store file, each method over one consistent state. One argument each, for a worker to answer. */
 export type Searcher = {
@@ -65,16 +64,14 @@ export type Searcher = {
   chunksWithoutSentences(argument: { fingerprint: string; afterRow: number; limit: number }): RowText[];
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
   thread: ChatReads["thread"];
-  due(query: JobQuery): Promise<readonly WaitingJob[]>;
+  due(query: DueQuery): Promise<readonly WaitingJob[]>;
   nextDueMs: QueueReads["nextDueMs"];
   queueFigures: QueueReads["queueFigures"];
   passage: ChatReads["passage"];
   queuedJobs: JobReads["queuedJobs"];
   jobFigures: JobReads["jobFigures"];
   deadDeliveries: WebhookReads["deadDeliveries"];
-  deliveryFigures: WebhookReads["deliveryFigures"];
   endpoints: WebhookReads["endpoints"];
-  dueDeliveries(query: DueQuery): Promise<Delivery[]>;
   close(): void;
 };
 
@@ -189,8 +186,6 @@ export function openSearcher(path: string): Searcher {
       until = performance.now() + WALK_MS;
     }
   };
-  const dueOfEndpoints = read(webhooks.dueOfEndpoints);
-  const dueOwn = read(webhooks.dueOwn);
   const duePart = read(queue.duePart);
 
   return {
@@ -264,22 +259,7 @@ export function openSearcher(path: string): Searcher {
     queuedJobs: read(jobs.queuedJobs),
     jobFigures: read(jobs.jobFigures),
     deadDeliveries: read(webhooks.deadDeliveries),
-    deliveryFigures: read(webhooks.deliveryFigures),
     endpoints: read(webhooks.endpoints),
-    dueDeliveries: async (query) => {
-      const own: Delivery[] = [];
-      for (const range of dueRanges(query.nowMs)) {
-        let isLast = false;
-        for (let page = 0; !isLast && own.length < query.perEndpoint; page += 1) {
-          // Thousands may stand behind a host that has no room: others are answered between.
-          if (page > 0) await setImmediate();
-          const { due, more } = dueOwn({ ...query, range, limit: query.perEndpoint - own.length, page });
-          own.push(...due);
-          isLast = !more;
-        }
-      }
-      return [...dueOfEndpoints(query), ...own];
-    },
     close: () => {
       db.close();
     },

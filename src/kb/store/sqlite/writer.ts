@@ -124,11 +124,11 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const small = prepareSmallWrites(db);
   const notes = prepareAnswerNotes(db);
   const jobs = prepareJobWrites(db);
-  const webhooks = prepareWebhookWrites(db);
   const retention = prepareRetentionWrites(db);
   const keys = prepareKeyWrites(db);
   const resources = prepareResourceWrites(db, index, vectors, { ...keys, ...notes });
   const queue = prepareQueueWrites(db);
+  const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, (file) => small.addFile(file));
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");

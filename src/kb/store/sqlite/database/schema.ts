@@ -2,7 +2,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
 
 /** Tables of the store. A release that changes them adds a script, which is never changed afterwards. */
 export const SCHEMA: Schema = {
-  baseline: 16,
+  baseline: 17,
   scripts: [
     `
   CREATE TABLE account (
@@ -234,26 +234,6 @@ export const SCHEMA: Schema = {
   ) STRICT;
   CREATE INDEX webhook_endpoint_of_account ON webhook_endpoint (account_id);
 
-  CREATE TABLE webhook_delivery (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    account_id TEXT NOT NULL REFERENCES account (id),
-    -- Null: the target is an address of the delivery's own.
-    endpoint INTEGER REFERENCES webhook_endpoint (number),
-    target TEXT CHECK (json_valid(target)),
-    event_id TEXT NOT NULL,
-    type TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'dead')),
-    attempts INTEGER NOT NULL DEFAULT 0,
-    due_ms INTEGER NOT NULL,
-    created_ms INTEGER NOT NULL,
-    problem TEXT,
-    body TEXT NOT NULL,
-    CHECK ((endpoint IS NULL) <> (target IS NULL))
-  ) STRICT;
-  CREATE INDEX webhook_delivery_due ON webhook_delivery (endpoint, due_ms) WHERE state = 'waiting';
-  CREATE INDEX webhook_delivery_dead ON webhook_delivery (account_id, number) WHERE state = 'dead';
-  CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account_id, state, endpoint);
-
   CREATE TABLE agent (
     account_id TEXT NOT NULL REFERENCES account (id),
     id TEXT NOT NULL,
@@ -304,6 +284,7 @@ export const SCHEMA: Schema = {
     account_id TEXT NOT NULL REFERENCES account (id),
     line TEXT NOT NULL,
     name TEXT NOT NULL,
+    -- A dead letter.
     is_dead INTEGER NOT NULL DEFAULT 0 CHECK (is_dead IN (0, 1)),
     -- 0: due at once.
     due_ms INTEGER NOT NULL,
@@ -321,7 +302,7 @@ export const SCHEMA: Schema = {
     body TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT;
   CREATE INDEX job_of_line ON job (queue, is_dead, line, due_ms, number);
-  CREATE INDEX job_of_account ON job (queue, is_dead, account_id);
+  CREATE INDEX job_of_account ON job (queue, is_dead, account_id, created_ms);
   CREATE INDEX job_due ON job (queue, is_dead, due_ms);
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
   `,

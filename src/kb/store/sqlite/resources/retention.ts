@@ -23,8 +23,8 @@ export function prepareRetentionWrites(db: Connection): RetentionWrites {
       SELECT number FROM resource WHERE is_deleted = 1 AND updated_at < ? LIMIT ?)`);
   const removeFile = db.prepare(`DELETE FROM stored_file WHERE token = ? AND ${UNUSED}`);
   const purgeDead = db.prepare(`
-    DELETE FROM webhook_delivery WHERE number IN (
-      SELECT number FROM webhook_delivery WHERE state = 'dead' AND created_ms < ? LIMIT ?)`);
+    DELETE FROM job WHERE number IN (
+      SELECT number FROM job WHERE queue = 'webhook' AND is_dead = 1 AND created_ms < ? LIMIT ?)`);
   return {
     purgeDeleted: ({ beforeIso, limit }) => purge.run(beforeIso, limit).changes,
     removeUnusedFile: ({ token, beforeIso }) => removeFile.run(token, beforeIso).changes > 0,

@@ -11,8 +11,8 @@ it("an account that lets its own addresses overflow is bounded, and no other acc
     db.pragma("foreign_keys = OFF");
     db.exec(`
       WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many WHERE at < 20000)
-      INSERT INTO webhook_delivery (account_id, target, event_id, type, due_ms, created_ms, body)
-      SELECT 'full', '{}', 'msg_' || at, 'chat.completion', 0, 0, '{}' FROM many`);
+      INSERT INTO job (queue, account_id, line, name, due_ms, created_ms, body)
+      SELECT 'webhook', 'full', 'full ' || at || '.example', 'msg_' || at, 0, 0, '{}' FROM many`);
     const queue = prepareDeliveryQueue(db);
     const target = { url: "http://a.example/", secrets: [], headers: {} };
     for (const accountId of ["full", "other"]) {
@@ -20,11 +20,11 @@ it("an account that lets its own addresses overflow is bounded, and no other acc
       queue.add({ accountId, eventId, type: "chat.completion", body: "{}", to: { target }, nowMs: 1 });
     }
     const states = db
-      .prepare("SELECT account_id, state, problem FROM webhook_delivery WHERE event_id LIKE 'msg_of_%'")
+      .prepare("SELECT account_id, is_dead, problem FROM job WHERE name LIKE 'msg_of_%'")
       .all();
     expect(states).toEqual([
-      { account_id: "full", state: "dead", problem: expect.stringContaining("more than 20000 deliveries") },
-      { account_id: "other", state: "waiting", problem: null },
+      { account_id: "full", is_dead: 1, problem: expect.stringContaining("more than 20000 deliveries") },
+      { account_id: "other", is_dead: 0, problem: null },
     ]);
   } finally {
     db.close();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openFortunes } from "../../../src/kb/webhooks/fortunes.ts";
+import { openEndpointHealth } from "../../../src/kb/webhooks/endpoint-health.ts";
 
 describe("how endpoints fare", () => {
   it.each([
@@ -14,18 +14,16 @@ describe("how endpoints fare", () => {
     ["goes on failing after messages were given up", ["dead", "retry", "retry"], ["given up"]],
     ["fails a second time", ["retry", "delivered", "retry"], ["failing", "back", "failing"]],
   ] as const)("%s", (_name, outcomes, turns) => {
-    const fortunes = openFortunes();
-    const told = outcomes
-      .map((outcome) => fortunes.note("one", outcome))
-      .filter((turn) => turn !== undefined);
+    const health = openEndpointHealth();
+    const told = outcomes.map((outcome) => health.note("one", outcome)).filter((turn) => turn !== undefined);
     expect(told).toEqual(turns);
-    expect(fortunes.note("another", "delivered")).toBeUndefined();
+    expect(health.note("another", "delivered")).toBeUndefined();
   });
 
   it("forgets the oldest of very many", () => {
-    const fortunes = openFortunes();
-    for (let at = 0; at <= 1000; at += 1) fortunes.note(`e${at}`, "retry");
-    expect(fortunes.note("e0", "retry")).toBe("failing");
-    expect(fortunes.note("e1000", "retry")).toBeUndefined();
+    const health = openEndpointHealth();
+    for (let at = 0; at <= 1000; at += 1) health.note(`e${at}`, "retry");
+    expect(health.note("e0", "retry")).toBe("failing");
+    expect(health.note("e1000", "retry")).toBeUndefined();
   });
 });

@@ -7,7 +7,7 @@ import type { DeliveryOutcome } from "../store/webhooks.ts";
 export type Turn = "failing" | "given up" | "back";
 
 /** How the endpoints fare that do not work. */
-export interface Fortunes {
+export interface EndpointHealth {
   /** Notes what came of a message; undefined where that changes nothing. */
   note(endpoint: string, outcome: DeliveryOutcome["kind"]): Turn | undefined;
 }
@@ -16,7 +16,7 @@ export interface Fortunes {
 const REMEMBERED_MAX = 1000;
 
 /** All endpoints work until something else is noted. */
-export function openFortunes(): Fortunes {
+export function openEndpointHealth(): EndpointHealth {
   const bad = new Map<string, "failing" | "given up">();
   const remember = (endpoint: string, state: "failing" | "given up"): Turn => {
     bad.set(endpoint, state);
