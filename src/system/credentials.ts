@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * The file that a service manager has put a secret into for this process alone (systemd.exec(5), `LoadCredential=`);
- * undefined where it was given none of that name. It is read by no other user, and gone when the unit stops.
+ * Returns the file that holds a secret which the service manager passed to this process (systemd.exec(5),
+ * `LoadCredential=`), or undefined without such a secret. No other user can read it; it vanishes when the unit stops.
  */
 export function credentialFile(
   env: Readonly<Record<string, string | undefined>>,

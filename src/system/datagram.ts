@@ -4,7 +4,7 @@ import { lazyModule } from "../lib/lazy-module.ts";
 
 /**
  * Sends one datagram to the Unix socket at an address: a path, or `@name` for one in the abstract namespace (unix(7)).
- * Node.js has no such sockets of its own. False: the receiver's queue is full at the moment, so nothing was sent.
+ * Node.js has no such sockets. Returns false, and sends nothing, while the receiver's queue is full.
  * Throws `datagram_refused`.
  */
 export type SendDatagram = (address: string, text: string) => boolean;
@@ -16,13 +16,13 @@ const SOCK_CLOEXEC = 0o2000000;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 
-/** Native code, and optional: only a program that runs under a service manager loads it. */
+/** Native code, and optional: loaded only under a service manager. */
 const koffi = lazyModule((load) => load("koffi") as typeof koffiModule);
 
 /**
- * Opens the way to send datagrams: calls into the C library that Node.js has loaded already, so that messages carry this
- * process's own pid. A child that sent them for us would be refused where only the main process may notify. Throws
- * `datagram_unavailable` where the package for such calls is missing or the system is another one.
+ * Opens a datagram sender that calls the C library Node.js has already loaded, so messages carry this process's pid. The
+ * manager would refuse messages from a child where only the main process may notify. Throws `datagram_unavailable` when
+ * koffi is missing or the system is not Linux.
  */
 export function openDatagrams(): SendDatagram {
   if (process.platform !== "linux") throw unavailable(`this is ${process.platform}, not Linux`);
@@ -39,7 +39,7 @@ export function openDatagrams(): SendDatagram {
       const fd = Number(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
       if (fd < 0) throw refused(address, koffi().errno());
       const sent = Number(sendto(fd, bytes, bytes.length, MSG_DONTWAIT | MSG_NOSIGNAL, to, to.length));
-      // Before anything else calls into the library and leaves an error of its own.
+      // Read before another call into the library overwrites it.
       const errno = koffi().errno();
       close(fd);
       if (sent >= 0) return true;

@@ -2,8 +2,8 @@ import { join } from "node:path/posix";
 import type { Mount } from "../lib/mount-table.ts";
 
 /**
- * Which of the folders that are mounted by themselves show another folder now than before, each with its new root. One
- * that is not mounted by itself any more is not told. Pure.
+ * Lists the mount points among `paths` that show a different folder than before, each with its new root. Leaves out a path
+ * that is no longer a mount point. Pure.
  */
 export function movedMounts(
   before: readonly Mount[],
@@ -19,10 +19,9 @@ export function movedMounts(
 }
 
 /**
- * Which folders another mount has come to since `before`, at the folder or above it, with the path of the mount. A unit
- * does not see what it holds, or sees it writable. `missing` are those that were not there. A mount that shows what the
- * unit shows there anyway (a disk that comes and goes by autofs) is not told, nor one at a folder that the unit shows
- * without a mount of its own. Pure.
+ * Lists the folders at or above which a mount has appeared since `before`, with the path of that mount. A unit does not
+ * see such a mount's content, or sees it writable. `missing` names folders that did not exist. Leaves out a mount that
+ * shows what the unit shows there anyway (autofs), and a folder that the unit shows without a mount of its own. Pure.
  */
 export function lateMounts(
   before: readonly Mount[],
@@ -42,17 +41,17 @@ export function lateMounts(
   });
 }
 
-/** Whether a mount has the same folder at a path as another one that is mounted there. */
+/** Whether a mount shows the same folder at a path as another mount does. */
 function shows({ path: at, root, device }: Mount, path: string, other: Mount | undefined): boolean {
   return other?.device === device && join(root, path.slice(at.length)) === other.root;
 }
 
-/** Its number alone may have been another one's before. */
+/** The kernel reuses mount ids, so the id alone does not identify a mount. */
 function keyOf({ id, device, root, path }: Mount): string {
   return JSON.stringify([id, device, root, path]);
 }
 
-/** The last one at a path lies over the others. */
+/** The last mount at a path covers the others. */
 function uppermost(mounts: readonly Mount[], path: string): Mount | undefined {
   return mounts.findLast((mount) => mount.path === path);
 }

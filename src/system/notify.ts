@@ -2,22 +2,22 @@ import { KbsyncError } from "../lib/failure.ts";
 import { oneLine } from "../lib/one-line.ts";
 import { openDatagrams, type SendDatagram } from "./datagram.ts";
 
-/** What a service manager is told, as sd_notify(3) defines it. Each call is one message. */
+/** Messages to the service manager, as sd_notify(3) defines them. Each call sends one. */
 export interface Notifier {
-  /** Whether anybody listens. Without a listener every other call does nothing. */
+  /** Whether a service manager listens. Without one every other call does nothing. */
   readonly hasListener: boolean;
-  /** How often a sign of life is expected, in milliseconds; undefined: never. */
+  /** Interval in which the watchdog expects a keep-alive, in milliseconds; undefined: no watchdog. */
   readonly watchdogMs: number | undefined;
   ready(): void;
-  /** The configuration is read again; `ready` ends it. */
+  /** The configuration is being reloaded; `ready` ends the reload. */
   reloading(): void;
   stopping(): void;
-  /** One line for a person. Only the newest counts, and one that says what was said already is not sent. */
+  /** Status line for people. Only the newest counts; a repeated one is not sent. */
   status(words: string): void;
   alive(): void;
-  /** Asks that a start or a stop may take this much longer than it was given, from now on. */
+  /** Extends the time limit of the current start or stop by so much from now. */
   extend(ms: number): void;
-  /** Sends what found no room before. To be called now and then. */
+  /** Sends queued messages. Call it periodically. */
   retry(): void;
 }
 
@@ -26,29 +26,29 @@ export interface NotifierOptions {
   readonly pid: number;
   /** CLOCK_MONOTONIC in microseconds. */
   readonly monotonicUs: () => bigint;
-  /** Reported once, why nothing is told to anybody. */
+  /** Called once with the reason when no messages can be sent. */
   readonly onSilent: (reason: string) => void;
-  /** Reported once, when a message is refused. */
+  /** Called once, when a message is refused. */
   readonly onProblem: (error: unknown) => void;
-  /** Default: through the C library. */
+  /** Default: calls the C library. */
   readonly open?: () => SendDatagram;
 }
 
-/** Changes of state that wait for room: more than a start, a reload and a stop bring never come before it. */
+/** Bound of queued state changes. A start, a reload and a stop together produce fewer. */
 const WAITING_MAX = 8;
-/** Longest status line: what fits a terminal's line twice is cut by nobody, and a message stays small. */
+/** Longest status line: about two lines of a terminal, so that messages stay small. */
 const STATUS_CHARS_MAX = 400;
 
 const SILENT = { hasListener: false, watchdogMs: undefined } as const;
 
 /**
- * Opens the way to the service manager that `NOTIFY_SOCKET` names. Where there is none, or the package for it is missing,
- * nothing is ever told, and that is said once.
+ * Opens a notifier for the service manager that `NOTIFY_SOCKET` names. Without one, or without the package that sends
+ * datagrams, the notifier reports that once and sends nothing.
  */
 export function openNotifier(options: NotifierOptions): Notifier {
   const { env, onSilent, onProblem } = options;
   const socket = env["NOTIFY_SOCKET"] ?? "";
-  // Only paths and abstract names can be written to; a service manager names vsock addresses to virtual machines alone.
+  // Only paths and abstract names are Unix sockets; service managers give vsock addresses to virtual machines.
   if (!/^[/@]./.test(socket)) {
     onSilent(socket === "" ? "no service manager asked for it" : `${socket} is no Unix socket`);
     return silent();
@@ -69,7 +69,7 @@ export function openNotifier(options: NotifierOptions): Notifier {
     try {
       return send(socket, text);
     } catch (error) {
-      // A manager that is gone asks for nothing any more; the program goes on, and says it once.
+      // The manager is gone. The program carries on and reports it once.
       if (!isBroken) onProblem(error);
       isBroken = true;
       return true;
@@ -78,12 +78,12 @@ export function openNotifier(options: NotifierOptions): Notifier {
   const retry = (): void => {
     while (waiting[0] !== undefined && attempt(waiting[0])) waiting.shift();
   };
-  /** In their order: a READY before the RELOADING that it ends would leave the manager waiting for ever. */
+  /** Keeps messages in order: a READY before its RELOADING would leave the manager waiting for ever. */
   const enqueue = (text: string): void => {
     waiting = [...waiting, text].slice(-WAITING_MAX);
     retry();
   };
-  /** What comes again by itself need not wait. */
+  /** For messages that repeat: dropped instead of queued. */
   const sendNow = (text: string): boolean => {
     retry();
     return waiting.length === 0 && attempt(text);
@@ -106,7 +106,7 @@ export function openNotifier(options: NotifierOptions): Notifier {
   };
 }
 
-/** How often a sign of life is expected of this process, in milliseconds (sd_watchdog_enabled(3)). Pure. */
+/** Watchdog interval of this process in milliseconds (sd_watchdog_enabled(3)). Pure. */
 export function watchdogMs(
   env: Readonly<Record<string, string | undefined>>,
   pid: number,

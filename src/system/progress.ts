@@ -1,34 +1,35 @@
 /**
- * What counts as progress. Pure: the clock comes in.
+ * Detects hangs. Pure: the clock is an argument.
  *
- * A watchdog that hears from a loop as long as it turns misses the failure that matters: a loop that turns while the work
- * stands still. So a part is alive when it moves, when it has nothing to do, or when what it waits for is somebody else's.
+ * A watchdog fed by a running event loop misses the failure that matters: the loop runs while the work makes no progress.
+ * So a part counts as alive when it progresses, has nothing to do, or waits for something outside this process.
  */
 
-/** What is seen of a part of the program at one look. */
-export interface Pulse {
-  /** Grows with everything the part does: a step of a scan, a file done, an answer that came. */
+/** One sample of a part of the program. */
+export interface ProgressSample {
+  /** Grows with each unit of work: a step of a scan, a finished file, an answer. */
   readonly moves: number;
-  /** Something is to be done now, not later. */
+  /** Whether there is work to do now. */
   readonly atWork: boolean;
-  /** What stands in the way is no fault of this process: a service elsewhere is down, or refuses the key. */
+  /** Whether the obstacle lies outside this process: a remote service is down, or refuses the key. */
   readonly waitsForOthers: boolean;
 }
 
-/** A part as it was followed so far. */
-export interface Heart {
+/** Progress of a part over all samples. */
+export interface Progress {
   readonly moves: number;
-  /** When it last moved, or had no reason to. */
+  /** When it last progressed or was idle. */
   readonly sinceMs: number;
 }
 
-/** Follows a part by one more look. `heart`: undefined at the first. */
-export function beat(heart: Heart | undefined, pulse: Pulse, nowMs: number): Heart {
-  const stands = heart !== undefined && pulse.moves === heart.moves && pulse.atWork && !pulse.waitsForOthers;
-  return stands ? heart : { moves: pulse.moves, sinceMs: nowMs };
+/** Adds a sample. `progress` is undefined for the first one. */
+export function addSample(progress: Progress | undefined, sample: ProgressSample, nowMs: number): Progress {
+  const stands =
+    progress !== undefined && sample.moves === progress.moves && sample.atWork && !sample.waitsForOthers;
+  return stands ? progress : { moves: sample.moves, sinceMs: nowMs };
 }
 
-/** How long a part has stood still while there was work, in milliseconds; 0 for one that moves or rests. */
-export function stoodMs(heart: Heart, nowMs: number): number {
-  return nowMs - heart.sinceMs;
+/** How long a part has made no progress although there was work, in milliseconds. */
+export function stalledMs(progress: Progress, nowMs: number): number {
+  return nowMs - progress.sinceMs;
 }

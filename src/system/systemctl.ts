@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from "node:child_process";
 import { KbsyncError } from "../lib/failure.ts";
 
-/** What a run of systemctl came to. */
+/** Result of a systemctl run. */
 export interface Ran {
   readonly code: number;
   readonly stdout: string;
@@ -14,11 +14,11 @@ export interface Ran {
  */
 export type Systemctl = (...args: readonly string[]) => Promise<Ran>;
 
-/** A start waits for READY, which a first look at a large tree may take minutes to bring. */
+/** A start waits for READY; the first scan of a large tree can take minutes. */
 const TIMEOUT_MS = 600_000;
-/** It tells its version without asking anybody. */
+/** Printing the version needs no service manager. */
 const VERSION_TIMEOUT_MS = 5000;
-/** Longest output that is taken: properties of one unit. */
+/** Largest output accepted: the properties of one unit. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
 /** systemctl of the whole system, or of this user's own service manager. `program` and `timeoutMs` are given by tests. */

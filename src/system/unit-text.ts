@@ -3,8 +3,8 @@ import { KbsyncError } from "../lib/failure.ts";
 /** Text of unit files (systemd.syntax(7)). Pure. */
 
 /**
- * Puts values in place of all that a section says for a key, where the first of them stood, else at the section's end. No
- * value: the key goes. Throws a TypeError for a section that is not there.
+ * Replaces all values of a key in a section, at the position of the first, or else appends them to the section. Without
+ * values the key is removed. Throws a TypeError when the section is missing.
  */
 export function withDirective(text: string, section: string, key: string, values: readonly string[]): string {
   const lines = text.split("\n");
@@ -21,7 +21,7 @@ export function withDirective(text: string, section: string, key: string, values
   return [...lines.slice(0, begin + 1), ...kept.toSpliced(at, 0, ...added), ...lines.slice(end)].join("\n");
 }
 
-/** What a section says for a key, in its order. */
+/** Returns all values of a key, in order. */
 export function directive(text: string, key: string): string[] {
   return text
     .split("\n")
@@ -29,19 +29,19 @@ export function directive(text: string, key: string): string[] {
     .map((line) => line.slice(key.length + 1));
 }
 
-/** One word of a value: specifiers mean nothing in it, and spaces, quotes and colons are its own. */
+/** Quotes one word of a value: specifiers, spaces, quotes and colons lose their meaning. */
 export function unitWord(word: string): string {
   const plain = word.replaceAll("%", "%%");
   return /^[\w@%+,./=-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
 /**
- * A path that ends a value which is not divided into words, as in `LoadCredential=`: quotes would be part of it, and only
- * specifiers have a meaning. Throws `usage` for what systemd would read as another path without a word: it takes spaces off
- * the end of a line, and a backslash there joins it with the next.
+ * Escapes a path at the end of a value that systemd does not split into words, as in `LoadCredential=`: quotes would become
+ * part of it, only specifiers have a meaning. Throws `usage` for a path that systemd would silently read as another one: it
+ * strips spaces at the end of a line, and a backslash there joins the line with the next.
  */
 export function restOfLine(path: string): string {
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- it searches for them
   if (!/[\u0000-\u001f\u007f]|[\s\\]$/.test(path)) return path.replaceAll("%", "%%");
   throw new KbsyncError(`no unit can name the file ${JSON.stringify(path)}`, {
     code: "usage",
@@ -51,20 +51,20 @@ export function restOfLine(path: string): string {
 }
 
 /**
- * A folder of `TemporaryFileSystem=` to be shown empty and read-only. Its colon divides within a word, quoted or not, so
- * that a path's own is escaped twice: once for the word, once for its parts.
+ * Formats a folder of `TemporaryFileSystem=` that the unit sees empty and read-only. A colon separates parts of the word,
+ * quoted or not, so a colon in the path is escaped twice: for the word and for its parts.
  */
 export function emptyFolder(path: string): string {
   if (unitWord(path) === path) return `${path}:ro`;
   return unitWord(path.replaceAll(/[\\:]/g, String.raw`\$&`)).replace(/"?$/, ":ro$&");
 }
 
-/** One word of a command line, in which a dollar sign stands for itself. */
+/** Quotes one word of a command line, dollar signs included. */
 export function commandWord(word: string): string {
   return unitWord(word.replaceAll("$", "$$$$"));
 }
 
-/** A path as the instance of a template: `/srv/my docs` is `srv-my\x20docs` (systemd-escape(1)). For absolute paths. */
+/** Escapes an absolute path as a template instance: `/srv/my docs` becomes `srv-my\x20docs` (systemd-escape(1)). */
 export function escapePath(path: string): string {
   const parts = path.split("/").filter((part) => part !== "");
   if (parts.length === 0) return "-";
@@ -78,7 +78,7 @@ export function escapePath(path: string): string {
     .join("");
 }
 
-/** Place of the last line that is not empty; -1: there is none. */
+/** Index of the last line that is not empty, or -1. */
 function lastFilled(lines: readonly string[]): number {
   return lines.findLastIndex((line) => line !== "");
 }

@@ -8,43 +8,43 @@ import {
   withDirective,
 } from "./unit-text.ts";
 
-/** Where the program lies on this machine. */
+/** The installed program. */
 export interface Program {
   /** The Node.js that runs it. */
   readonly node: string;
   readonly script: string;
-  /** Folder that must be readable for it to run, with all its packages. */
+  /** Folder with the program and its packages, which the unit must be able to read. */
   readonly packageFolder: string;
 }
 
-/** A file that the service manager reads for the program, as root. */
+/** A file that the service manager reads as root and passes to the program. */
 export interface Credential {
   readonly id: string;
   readonly path: string;
 }
 
-/** What a unit is written for. All paths are absolute. */
+/** What a unit is generated from. All paths are absolute. */
 export interface UnitFacts {
   readonly program: Program;
   /** After the script. */
   readonly args: readonly string[];
-  /** The unit's own name, which the program says when it tells a person about it. */
+  /** The unit's name, for messages of the program. */
   readonly unit: string;
-  /** Default: a user of its own, that exists while the unit runs. */
+  /** Default: a dynamic user that exists while the unit runs. */
   readonly user?: string;
   readonly groups: readonly string[];
-  /** Folders that are synced: to be read, and nothing beside them. */
+  /** Synced folders. The unit may read these and no others. */
   readonly sources: readonly string[];
-  /** What the program must read beside sources: configuration, models. */
+  /** Further files that the program reads: configuration, models. */
   readonly needs: readonly string[];
-  /** A state folder that the configuration names. Default: the one that the service manager makes. */
+  /** State folder named by the configuration. Default: the one that the service manager creates. */
   readonly stateDir?: string;
   readonly credentials: readonly Credential[];
-  /** Folders at the top of this machine's tree. */
+  /** Top-level folders of this machine. */
   readonly topFolders: readonly string[];
 }
 
-/** What a program needs of a system to run. Whatever else lies at the top of a tree may hold data. */
+/** Folders that programs need to run. Any other top-level folder may hold data. */
 const SYSTEM_FOLDERS = new Set(
   "/bin /boot /dev /efi /etc /lib /lib32 /lib64 /libx32 /lost+found /nix /proc /run /sbin /sys /tmp /usr".split(
     " ",
@@ -52,12 +52,12 @@ const SYSTEM_FOLDERS = new Set(
 );
 /** `ProtectHome=` covers these. */
 const HOME_FOLDERS = ["/home", "/root", "/run/user"];
-/** A home by its place, whether or not the user is known to this machine alone (LDAP). */
+/** Home folders by path: an LDAP user's home counts although this machine does not list the user. */
 const HOMES_OF_PEOPLE = /^\/(?:home|run\/user)\/[^/]+$/;
-/** `PrivateTmp=` puts others in their place. */
+/** `PrivateTmp=` replaces these. */
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
-/** The system unit for a configuration, from the packaged one. Pure. Throws `usage` for what no line of a unit can say. */
+/** Generates the system unit for a configuration from the packaged one. Pure. Throws `usage` for what a unit cannot express. */
 export function systemUnit(template: string, facts: UnitFacts): string {
   const { sources, stateDir, user, groups, credentials } = facts;
   const set = (text: string, key: string, values: readonly string[]): string =>
@@ -72,7 +72,7 @@ export function systemUnit(template: string, facts: UnitFacts): string {
   if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
   text = set(text, "ProtectHome", [homes(sources).length === HOME_FOLDERS.length ? "tmpfs" : "read-only"]);
   text = set(text, "TemporaryFileSystem", hidden.length === 0 ? [] : [hidden.map(emptyFolder).join(" ")]);
-  // A source that is missing (a disk that is not there yet) must not keep the others from being synced.
+  // A missing source, such as a disk that is not mounted yet, must not stop the others.
   text = set(text, "BindReadOnlyPaths", [
     ...sources.map((path) => unitWord(`-${path}`)),
     ...withoutInner([...new Set(shown)], sources).map(unitWord),
@@ -90,7 +90,7 @@ export function systemUnit(template: string, facts: UnitFacts): string {
   return text;
 }
 
-/** The unit for one folder each, from the packaged one; `%f` is the folder. Pure. */
+/** Generates the template unit that syncs one folder per instance; `%f` is the folder. Pure. */
 export function instanceUnit(
   template: string,
   facts: Pick<UnitFacts, "program" | "groups" | "user" | "topFolders">,
@@ -114,19 +114,19 @@ export function instanceUnit(
   return text;
 }
 
-/** The unit of one person's own service manager, from the packaged one. Pure. */
+/** Generates the user unit from the packaged one. Pure. */
 export function userUnit(template: string, facts: Pick<UnitFacts, "program" | "args">): string {
   return withProgram(template, facts.program, commandOf(facts));
 }
 
-/** The folders at the top that may hold data and hold no source as a whole. They are shown empty, but for what is bound into them. */
+/** Top-level folders that may hold data and are not sources themselves. The unit sees them empty, except for bind mounts. */
 export function hiddenFolders(topFolders: readonly string[], sources: readonly string[]): string[] {
   return topFolders
     .filter((path) => !SYSTEM_FOLDERS.has(path) && !HOME_FOLDERS.includes(path) && !sources.includes(path))
     .toSorted();
 }
 
-/** What lies on this machine, for `isShared`. All paths are absolute. */
+/** Folders of this machine, for `isShared`. All paths are absolute. */
 export interface Surroundings {
   readonly topFolders: readonly string[];
   /** Home folders of the machine's users. */
@@ -135,9 +135,9 @@ export interface Surroundings {
 }
 
 /**
- * Whether a folder is one in which people and programs keep all they have: a home, a temporary folder, or one at the top
- * of the tree. A unit that has to read one file in it would see the rest as well. One that is read anyway (a source, or a
- * folder of the system) is none. Pure.
+ * Whether a folder holds unrelated data of people and programs: a home, a temporary folder or a top-level folder. A unit
+ * that reads one file in it would see the rest too. A folder that is read anyway (a source, a system folder) does not
+ * count. Pure.
  */
 export function isShared(path: string, { topFolders, homes: people, sources }: Surroundings): boolean {
   if (isBelowAny(path, sources)) return false;
@@ -146,24 +146,24 @@ export function isShared(path: string, { topFolders, homes: people, sources }: S
   return covered.includes(path) || (isHome && isBelowAny(path, covered));
 }
 
-/** Whether a unit shows a path only by what is bound there: those above it are others then, which everybody may enter. Pure. */
+/** Whether the unit sees a path only through a bind mount. Its parent folders are then replacements that anyone may enter. Pure. */
 export function isCovered(path: string, topFolders: readonly string[], sources: readonly string[]): boolean {
   return isBelowAny(path, [...hiddenFolders(topFolders, sources), ...homes(sources), ...TEMPORARY_FOLDERS]);
 }
 
-/** The home folders that are hidden: all, unless one of them is a source as a whole. */
+/** Home folders to hide: all, unless one of them is itself a source. */
 function homes(sources: readonly string[]): readonly string[] {
   return HOME_FOLDERS.some((home) => sources.includes(home)) ? [] : HOME_FOLDERS;
 }
 
-/** Longest name of a unit. */
+/** Longest unit name that systemd accepts. */
 const UNIT_NAME_MAX = 255;
 
 /**
- * The unit after the mounts at and above some folders, also those that no target waits for (`nofail`, `noauto`). Not
- * `RequiresMountsFor=`: a mount that fails would keep all other sources from being synced and their documents from being
- * found, and systemd does not start a unit again that failed by another one. `WantsMountsFor=` is what is meant, but came
- * with systemd 256; a mount unit that does not exist is wanted in vain, without a word.
+ * Orders the unit after the mounts at and above some folders, including those that no target waits for (`nofail`,
+ * `noauto`). It avoids `RequiresMountsFor=`: one failed mount would stop all other sources and their search, and systemd
+ * does not restart a unit that failed by dependency. `WantsMountsFor=` would fit, but needs systemd 256. A wanted mount unit
+ * that does not exist is ignored silently.
  */
 function afterMounts(text: string, folders: readonly string[]): string {
   const units = [...new Set(folders.flatMap(foldersOnTheWay))]
@@ -174,13 +174,13 @@ function afterMounts(text: string, folders: readonly string[]): string {
   return withDirective(wanted, "Unit", "After", [...directive(text, "After"), units.join(" ")]);
 }
 
-/** A folder and those above it, from the top on. The top itself is always mounted. */
+/** A folder and its ancestors, topmost first, without the root, which is always mounted. */
 function foldersOnTheWay(path: string): string[] {
   const parts = path.split("/").slice(1);
   return parts.map((_part, at) => `/${parts.slice(0, at + 1).join("/")}`).filter((each) => each !== "/");
 }
 
-/** The unit with the command that starts a program, and without a start where that is gone. */
+/** Sets the start command, and an assertion that fails the start when the program is missing. */
 function withProgram(template: string, { script }: Program, command: string): string {
   const text = withDirective(template, "Unit", "AssertPathExists", [restOfLine(script)]);
   return withDirective(text, "Service", "ExecStart", [command]);
@@ -190,7 +190,7 @@ function commandOf({ program, args }: Pick<UnitFacts, "program" | "args">): stri
   return [program.node, program.script, ...args].map(commandWord).join(" ");
 }
 
-/** Without what lies in another one of them, or in one of `outer`. */
+/** Leaves out paths inside another one of them, or inside one of `outer`. */
 function withoutInner(paths: readonly string[], outer: readonly string[]): string[] {
   return paths.filter((path) => !isBelowAny(path, [...paths.filter((other) => other !== path), ...outer]));
 }

@@ -4,7 +4,7 @@ import { messageOf } from "../../lib/failure.ts";
 import { handleWith } from "../../sync/control/handle.ts";
 import { openControl, type Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
-import type { Pulse } from "../../system/progress.ts";
+import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { followDaemon } from "./follow.ts";
@@ -25,7 +25,7 @@ export interface DaemonRun {
   /** Reads configuration and key again, at a SIGHUP. */
   readonly read: () => Ground | Promise<Ground>;
   /** Parts of this process beside the daemon whose standing still means that it hangs. Default: none. */
-  readonly pulses?: () => Readonly<Record<string, Pulse>>;
+  readonly samples?: () => Readonly<Record<string, ProgressSample>>;
   /** Called when the first pass is done. */
   readonly onAgreement?: () => void;
 }
@@ -72,7 +72,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   try {
     for (;;) {
       const unit = watchUnit(current.config.sources, context.env);
-      supervisor.watch(supervisedDaemon(daemon, current, run.pulses));
+      supervisor.watch(supervisedDaemon(daemon, current, run.samples));
       const signal = AbortSignal.any([context.signal, reloads.signal(), unit.signal]);
       await runReachable(daemon, run, signal).finally(() => unit.stop());
       if (unit.problem() !== undefined) throw unit.problem();
@@ -119,7 +119,7 @@ async function runReachable(
 export function supervisedDaemon(
   daemon: Pick<Daemon, "figures" | "status" | "pulse">,
   { service }: Ground,
-  others: () => Readonly<Record<string, Pulse>> = () => ({}),
+  others: () => Readonly<Record<string, ProgressSample>> = () => ({}),
 ): Supervised {
   // Our own service in this process has no excuse: while it does not answer, we hang.
   const isElsewhere = service.probe === undefined;
@@ -130,7 +130,7 @@ export function supervisedDaemon(
       const words = standingWords(daemon.status());
       return daemon.figures().planned ? words : `looking at the folders; ${words}`;
     },
-    pulses: () => {
+    samples: () => {
       const { queue, scan, service: pace } = daemon.pulse();
       const waitsForOthers = isElsewhere && pace !== "open";
       return {

@@ -48,7 +48,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
     supervisor.watch({
       isReady: () => true,
       words: () => `serving at ${service.dbUrl}`,
-      pulses: servicePulse(service),
+      samples: servicePulse(service),
     });
     const reloads = openReloads({
       context,

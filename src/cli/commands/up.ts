@@ -50,7 +50,7 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
           log,
           supervisor,
           read: () => ({ config: loadSources(context, dir, options), service }),
-          pulses: servicePulse(service),
+          samples: servicePulse(service),
         },
       );
     } finally {

@@ -1,4 +1,4 @@
-import type { Pulse } from "../../system/progress.ts";
+import type { ProgressSample } from "../../system/progress.ts";
 import type { ReachedService } from "../compose/compose.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { ReachedService } from "../compose/compose.ts";
  */
 export function servicePulse({
   probe,
-}: Pick<ReachedService, "probe">): () => Readonly<Record<string, Pulse>> {
+}: Pick<ReachedService, "probe">): () => Readonly<Record<string, ProgressSample>> {
   if (probe === undefined) return () => ({});
   let answers = 0;
   let isOpen = false;
@@ -24,8 +24,8 @@ export function servicePulse({
     isOpen = false;
   };
   return () => {
-    const pulse = { moves: answers, atWork: isOpen || isFailing, waitsForOthers: false };
+    const sample = { moves: answers, atWork: isOpen || isFailing, waitsForOthers: false };
     if (!isOpen) void ask();
-    return { "the service": pulse };
+    return { "the service": sample };
   };
 }

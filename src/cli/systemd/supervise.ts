@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { openNotifier, type Notifier } from "../../system/notify.ts";
-import { beat, type Heart, type Pulse, stoodMs } from "../../system/progress.ts";
+import { addSample, type Progress, type ProgressSample, stalledMs } from "../../system/progress.ts";
 import { duration } from "../output/progress.ts";
 
 /** What a service manager is told about. */
@@ -10,7 +10,7 @@ export interface Supervised {
   /** How it stands, in one line. */
   words(): string;
   /** The parts whose standing still means that the process hangs, by name. */
-  pulses(): Readonly<Record<string, Pulse>>;
+  samples(): Readonly<Record<string, ProgressSample>>;
 }
 
 /** Keeps a service manager told. Without one everything here does nothing and costs nothing. */
@@ -66,10 +66,10 @@ export interface SupervisorOptions {
 /** Opens the way to whoever manages this process. */
 export function openSupervisor(options: SupervisorOptions): Supervisor {
   const { log, signal, nowMs = () => performance.now() } = options;
-  const notifier = options.notifier ?? managersEar(options);
+  const notifier = options.notifier ?? notifierOfManager(options);
   if (!notifier.hasListener) return NOBODY;
   const stallMs = Math.max(STALL_MS, 2 * options.requestTimeoutMs);
-  const hearts = new Map<string, Heart>();
+  const progressOf = new Map<string, Progress>();
   const stalled = new Set<string>();
   let watched: Supervised | undefined;
   let isReady = false;
@@ -100,16 +100,19 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     reportStatus();
     notifier.ready();
   };
-  const lookReady = (): void => {
+  const checkReady = (): void => {
     if (watched?.isReady() === true) becomeReady();
   };
   /** Follows every part by one look, and says which hang. */
   const hanging = (): readonly string[] => {
     const now = nowMs();
-    const pulses = Object.entries(watched?.pulses() ?? {});
-    for (const name of hearts.keys()) if (!pulses.some(([each]) => each === name)) hearts.delete(name);
-    for (const [name, pulse] of pulses) hearts.set(name, beat(hearts.get(name), pulse, now));
-    return [...hearts].filter(([, heart]) => stoodMs(heart, now) >= stallMs).map(([name]) => name);
+    const samples = Object.entries(watched?.samples() ?? {});
+    for (const name of progressOf.keys())
+      if (!samples.some(([each]) => each === name)) progressOf.delete(name);
+    for (const [name, sample] of samples) progressOf.set(name, addSample(progressOf.get(name), sample, now));
+    return [...progressOf]
+      .filter(([, progress]) => stalledMs(progress, now) >= stallMs)
+      .map(([name]) => name);
   };
   const startsTooLong = (): boolean => {
     if (hasBegun || nowMs() - openedMs < START_MS_MAX) return false;
@@ -151,10 +154,10 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       watched = supervised;
       hasBegun = true;
       refusal = undefined;
-      hearts.clear();
+      progressOf.clear();
       isReady = false;
-      readyTimer ??= setInterval(lookReady, READY_EVERY_MS);
-      lookReady();
+      readyTimer ??= setInterval(checkReady, READY_EVERY_MS);
+      checkReady();
     },
     changed,
     reloading: () => notifier.reloading(),
@@ -185,7 +188,7 @@ const NOBODY: Supervisor = {
   close: nothing,
 };
 
-function managersEar({ env, log }: SupervisorOptions): Notifier {
+function notifierOfManager({ env, log }: SupervisorOptions): Notifier {
   return openNotifier({
     env,
     pid: process.pid,

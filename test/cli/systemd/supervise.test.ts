@@ -7,7 +7,7 @@ import {
   type Supervised,
   type Supervisor,
 } from "../../../src/cli/systemd/supervise.ts";
-import type { Pulse } from "../../../src/system/progress.ts";
+import type { ProgressSample } from "../../../src/system/progress.ts";
 import { type NotifySocket, openNotifySocket } from "../../system/socket.ts";
 
 let socket: NotifySocket;
@@ -17,7 +17,7 @@ let heard: string[];
 let lines: { level: number; msg: string; subject?: string }[];
 /** The clock of progress, set by the test; the rhythm of signs of life is real and quick. */
 let nowMs: number;
-let pulse: Pulse;
+let sample: ProgressSample;
 let isReady: boolean;
 /** How often the parts were looked at: once for each sign of life that is due. */
 let looks: number;
@@ -28,9 +28,9 @@ let clockReads: number;
 const supervised: Supervised = {
   isReady: () => isReady,
   words: () => words,
-  pulses: () => {
+  samples: () => {
     looks += 1;
-    return { "the daemon": pulse };
+    return { "the daemon": sample };
   },
 };
 
@@ -40,7 +40,7 @@ beforeEach(() => {
   heard = [];
   lines = [];
   nowMs = 0;
-  pulse = { moves: 0, atWork: true, waitsForOthers: false };
+  sample = { moves: 0, atWork: true, waitsForOthers: false };
   isReady = false;
   looks = 0;
   clockReads = 0;
@@ -146,17 +146,17 @@ describe("a service manager", () => {
     const before = looks;
     await expect.poll(() => looks).toBeGreaterThan(before + 3);
     expect(socket.take()).toEqual([]);
-    pulse = { ...pulse, moves: 1 };
+    sample = { ...sample, moves: 1 };
     await hears("WATCHDOG=1");
     expect(lines).toHaveLength(1);
   });
 
-  it.each<[string, Partial<Pulse>]>([
+  it.each<[string, Partial<ProgressSample>]>([
     ["nothing is to be done", { atWork: false }],
     ["a service elsewhere is down", { waitsForOthers: true }],
   ])("hears signs of life for hours while %s", async (_name, change) => {
     isReady = true;
-    pulse = { ...pulse, ...change };
+    sample = { ...sample, ...change };
     supervisor.watch(supervised);
     await hears("WATCHDOG=1");
     nowMs = 100 * STALL_MS;

@@ -63,7 +63,7 @@ describe("a daemon under a service manager", () => {
   ])("%s", (_name, service, isPlanned, pace, isReady, waitsForOthers) => {
     const told = supervised(service, isPlanned, pace);
     expect(told.isReady()).toBe(isReady);
-    const { "the service": own, ...parts } = told.pulses();
+    const { "the service": own, ...parts } = told.samples();
     expect(parts).toEqual({
       "the queue": { moves: 3, atWork: true, waitsForOthers },
       "the look at the folders": { moves: 5, atWork: false, waitsForOthers },
