@@ -9,14 +9,6 @@ const BINS = 4096;
  */
 const WALKED_SHARE = 0.25;
 
-/**
- * Of more places than this many times those wanted, every sixteenth is looked at for a sum that some four times as many as
- * wanted reach; by chance it is one that fewer reach than are wanted hardly ever.
- */
-const SAMPLED_MIN = 64;
-const SAMPLE_STEP = 16;
-const SAMPLE_ROOM = 4;
-
 /** A place in the range, and what was added up there. */
 export interface PlaceSum {
   readonly place: number;
@@ -59,18 +51,18 @@ export function makeSums(): Sums {
     }
   }
 
-  /** A sum that some `count` of every `step`th place reach; 0 where there are not so many. By a histogram. */
-  function threshold(count: number, step: number): number {
+  /** A sum that at least `count` places reach; 0 where there are not so many. By a histogram. */
+  function threshold(count: number): number {
     const steps = isWalked ? places : touchedCount;
     let most = 0;
-    for (let at = 0; at < steps; at += step) {
+    for (let at = 0; at < steps; at++) {
       const sum = sums[isWalked ? at : (touched[at] ?? 0)] ?? 0;
       if (sum > most) most = sum;
     }
     if (most === 0) return 0;
     bins.fill(0);
     const scale = (BINS - 1) / most;
-    for (let at = 0; at < steps; at += step) {
+    for (let at = 0; at < steps; at++) {
       const bin = ((sums[isWalked ? at : (touched[at] ?? 0)] ?? 0) * scale) | 0;
       bins[bin] = (bins[bin] ?? 0) + 1;
     }
@@ -111,10 +103,7 @@ export function makeSums(): Sums {
     },
     largest(count) {
       const steps = isWalked ? places : touchedCount;
-      const isMany = steps > count * SAMPLED_MIN;
-      let found = reaching(isMany ? threshold((count * SAMPLE_ROOM) / SAMPLE_STEP, SAMPLE_STEP) : 0);
-      // Where the sample told too large a sum, all are asked.
-      if (isMany && found.length < count) found = reaching(threshold(count, 1));
+      const found = reaching(steps > count ? threshold(count) : 0);
       return found.sort((a, b) => b.sum - a.sum || a.place - b.place).slice(0, count);
     },
     end() {
