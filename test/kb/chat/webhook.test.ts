@@ -177,7 +177,7 @@ describe("an answer by webhook", () => {
     const trouble = new Map<string, { left: number; readonly error: Error }>([
       ["busy", { left: 4, error: failing("store_busy", "the store at /secret/place is busy") }],
       ["unable", { left: 2, error: failing("extraction_failed", "no process could be had") }],
-      ["never", { left: Infinity, error: failing("extraction_failed", "no process could be had") }],
+      ["never", { left: 3, error: failing("extraction_failed", "no process could be had") }],
       ["broken", { left: 1, error: Object.assign(new Error("/secret/place is broken"), { code: "EIO" }) }],
     ]);
     const wrapStore = (store: Store): Store => ({
