@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { LOG_LINES_MAX, type WireActivity } from "../../sync/control/protocol.ts";
-import { readActivity } from "../../sync/operator/read-activity.ts";
+import { openCommands } from "../../sync/operator/commands.ts";
+import { readLedger } from "../../sync/operator/offline.ts";
 import { absolute, nothingSynced, openOperator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { localTime } from "../output/progress.ts";
@@ -46,7 +47,7 @@ async function log(context: Context, options: LogOptions): Promise<void> {
   // The daemon commits what it did within a fraction of a second; it is asked because it knows that fraction too.
   const told = await operator.ask({ command: "log", ...query, follow: false }, show);
   if (told !== undefined) return;
-  const found = readActivity(operator.config.stateDir, query);
+  const found = readLedger(operator.config.stateDir, (ledger) => openCommands(ledger).recent(query));
   if (found === undefined) throw nothingSynced(operator.config.stateDir);
   for (const activity of found) show(activity);
 }

@@ -1,5 +1,7 @@
 import type { Command } from "commander";
-import { type Approval, approveHeld, heldNow } from "../../sync/operator/approve.ts";
+import type { Approval } from "../../sync/operator/approve.ts";
+import { openCommands } from "../../sync/operator/commands.ts";
+import { changeLedger, readLedger } from "../../sync/operator/offline.ts";
 import { readStatus, type SourceStatus } from "../../sync/operator/status.ts";
 import { absolute, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
@@ -34,7 +36,7 @@ async function approve(context: Context, source: string | undefined, options: Ap
   const { token } = options;
   if (options.dryRun === true || token === undefined) {
     // The daemon writes down what it holds before anybody could read of it here.
-    const held = heldNow(stateDir, where.folder);
+    const held = readLedger(stateDir, (ledger) => openCommands(ledger).held(where.folder)) ?? [];
     if (options.json === true) printJson(context, { held });
     else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
     // Who meant to agree must not take it for done.
@@ -42,7 +44,10 @@ async function approve(context: Context, source: string | undefined, options: Ap
     return;
   }
   const live = await operator.ask({ command: "approve", token, ...where });
-  const approvals = live?.approved ?? approveHeld(stateDir, where.folder, token);
+  const approvals =
+    live?.approved ??
+    (await changeLedger(stateDir, (ledger) => openCommands(ledger).approve(where.folder, token))) ??
+    [];
   if (options.json === true) {
     printJson(context, { approved: approvals });
     return;

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { setPaused } from "../../sync/operator/offline.ts";
+import { openCommands } from "../../sync/operator/commands.ts";
+import { changeLedger } from "../../sync/operator/offline.ts";
 import { absolute, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -31,8 +32,11 @@ export async function setPausedWherever(
 ): Promise<readonly string[]> {
   const operator = openOperator(context, options);
   const where = absolute("folder", context, source);
-  const told = await operator.ask({ command: paused ? "pause" : "resume", ...where });
-  const folders = told?.sources ?? setPaused(operator.config.stateDir, where.folder, paused);
-  if (folders.length === 0) throw nothingSynced(operator.config.stateDir);
+  const command = paused ? "pause" : "resume";
+  const told = await operator.ask({ command, ...where });
+  const folders =
+    told?.sources ??
+    (await changeLedger(operator.config.stateDir, (ledger) => openCommands(ledger)[command](where.folder)));
+  if (folders === undefined || folders.length === 0) throw nothingSynced(operator.config.stateDir);
   return folders;
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { Retried } from "../../sync/operator/offline.ts";
-import { retryFiles } from "../../sync/operator/offline.ts";
+import { openCommands, type Retried } from "../../sync/operator/commands.ts";
+import { changeLedger } from "../../sync/operator/offline.ts";
 import { absolute, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -24,8 +24,10 @@ async function retry(context: Context, path: string | undefined, options: RetryO
   const operator = openOperator(context, options);
   const where = absolute("path", context, path);
   const told = await operator.ask({ command: "retry", ...where });
-  const sources = told?.sources ?? retryFiles(operator.config.stateDir, where.path);
-  if (sources.length === 0) throw nothingSynced(operator.config.stateDir);
+  const sources =
+    told?.sources ??
+    (await changeLedger(operator.config.stateDir, (ledger) => openCommands(ledger).retry(where.path)));
+  if (sources === undefined || sources.length === 0) throw nothingSynced(operator.config.stateDir);
   if (options.json === true) printJson(context, { retried: sources, daemon: told !== undefined });
   else context.stdout.write(retryWords(sources, told !== undefined));
 }

@@ -22,7 +22,7 @@ export function handleWith(daemon: Daemon, facts: DaemonFacts): ControlHandler {
       case "rescan":
         return result("rescan", { sources: [...daemon.rescan(request.folder)] });
       case "approve":
-        return result("approve", { approved: [...daemon.approve(request.folder, request.token)] });
+        return result("approve", { approved: [...(await daemon.approve(request.folder, request.token))] });
       case "retry":
         return result("retry", { sources: [...(await daemon.retry(request.path))] });
       case "verify": {

@@ -70,6 +70,8 @@ export interface Sources {
   active(): SourceRow[];
   /** Sources that are no longer in the configuration and of which something is left, with what that is. */
   removed(): RemovedSource[];
+  /** The folders of all sources, removed ones too, by their numbers. */
+  folders(): ReadonlyMap<number, string>;
   /** Those with files or intents, be they in the configuration or not. */
   withFiles(): SourceRow[];
   /** Whether a source has neither files nor intents. */
@@ -172,6 +174,7 @@ export function openSources(db: Sqlite): Sources {
   const hasFiles = `(EXISTS (SELECT 1 FROM files WHERE source = sources.id)
     OR EXISTS (SELECT 1 FROM intents WHERE source = sources.id))`;
   const withFiles = db.prepare<[], Row>(`SELECT ${columns} FROM sources WHERE ${hasFiles} ORDER BY id`);
+  const folders = db.prepare<[], { id: number; path: string }>("SELECT id, path FROM sources");
   const isEmpty = db
     .prepare<[number], number>(`SELECT 1 FROM sources WHERE id = ? AND NOT ${hasFiles}`)
     .pluck();
@@ -268,6 +271,7 @@ export function openSources(db: Sqlite): Sources {
         .all()
         .filter(({ kept, creates }) => kept + creates > 0)
         .map(({ creates: _open, kept, ...row }) => Object.assign(sourceOf(row), { kept })),
+    folders: () => new Map(folders.all().map(({ id, path }) => [id, path])),
     withFiles: () => withFiles.all().map(sourceOf),
     isEmpty: (id) => isEmpty.get(id) !== undefined,
     repath: (id, path) => {

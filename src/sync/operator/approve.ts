@@ -1,10 +1,6 @@
 import { hash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { KbsyncError } from "../../lib/failure.ts";
-import { ledgerFile } from "../ledger/ledger.ts";
-import { openSqlite } from "../ledger/open.ts";
-import { openSources, type RemovedSource, type SourceRow, type Sources } from "../ledger/sources.ts";
-import { changeLedger, chosenSources } from "./offline.ts";
+import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
 
 /** What a person agrees to. */
 export interface Approval {
@@ -59,7 +55,7 @@ function tokenOf(...parts: readonly unknown[]): string {
  * Of these rows those that a token names; all of them without one. Throws `approval_changed` where none is: what is held
  * is not what the person saw.
  */
-export function namedBy<R extends SourceRow>(
+function namedBy<R extends SourceRow>(
   sources: Pick<Sources, "heldMark">,
   rows: readonly R[],
   token: string | undefined,
@@ -111,37 +107,4 @@ export function agreeable(
   const held = rows.filter((each) => approvalsOf(sources, [each]).length > 0);
   // A token names the source that left as well as its folder does.
   return namedBy(sources, folder === undefined && token !== undefined ? [...held, ...removed] : held, token);
-}
-
-/** What there is to agree to, as `approveHeld` would find it, with nothing changed; a daemon may run meanwhile. */
-export function heldNow(stateDir: string, folder: string | undefined): Approval[] {
-  const file = ledgerFile(stateDir);
-  if (!existsSync(file)) return [];
-  const db = openSqlite(file, { readonly: true });
-  try {
-    const sources = openSources(db);
-    return approvalsOf(
-      sources,
-      agreeable(sources, folder, () => chosenSources(db, folder)),
-    );
-  } finally {
-    db.close();
-  }
-}
-
-/**
- * Notes in the ledger that a person agrees to the deletes that are held, and to the folders as they are now; the next
- * pass does them. `folder` is a source's, undefined all of them. `token` names what the person saw; without it all that
- * is held now is agreed to. Returns what was agreed to, which is nothing where nothing is held. Throws `state_locked`
- * while a daemon works on the state folder, and as `agreeable` does.
- */
-export function approveHeld(stateDir: string, folder: string | undefined, token?: string): Approval[] {
-  const approvals = changeLedger(stateDir, (db) => {
-    const sources = openSources(db);
-    const rows = agreeable(sources, folder, () => chosenSources(db, folder), token);
-    const agreed = approvalsOf(sources, rows);
-    for (const { id } of rows) sources.approve(id);
-    return agreed;
-  });
-  return approvals ?? [];
 }

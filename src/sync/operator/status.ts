@@ -1,10 +1,7 @@
-import { existsSync } from "node:fs";
 import { approvalsOf } from "./approve.ts";
-import { openFiles, type SkippedFile, type TroubledFile } from "../ledger/files.ts";
-import { ledgerFile, type Ledger } from "../ledger/ledger.ts";
-import { openSqlite } from "../ledger/open.ts";
-import { openOperator } from "../ledger/operator.ts";
-import { openSources, type RemovedSource, type SourceRow, type Sources } from "../ledger/sources.ts";
+import { type OperatorLedger, readLedger } from "./offline.ts";
+import type { SkippedFile, TroubledFile } from "../ledger/files.ts";
+import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
 import type { MountTrouble } from "../source/mount-warnings.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/source.ts";
@@ -86,7 +83,7 @@ const UNREADABLE_NAMED = 100;
 
 /** Status of a daemon's sources, from the ledger and from what each is doing. */
 export function statusOf(
-  ledger: Ledger,
+  ledger: OperatorLedger,
   sources: readonly StatusSource[],
   degraded: (source: number) => string | undefined,
 ): SourceStatus[] {
@@ -95,14 +92,12 @@ export function statusOf(
   return sources.map((source) => {
     const row = source.row ?? ledger.sources.get(source.id);
     const { backlog, backlogAgreed } = source.activity();
-    const collectionId = ledger.sources.collectionId(row.tier);
     const found = row.agreed - backlogAgreed + row.failed + row.parked + row.unsure + backlog;
     const compared = source.isPlanned?.() ?? true;
     const now = { ...row, backlogAgreed, found, compared, degraded: degraded(source.id) ?? null };
     const unreadable = source.unreadable?.(undefined) ?? [];
-    const token = tokenIn(ledger.sources, now);
     const looked = { unreadable: unreadable.toSorted(), mounts: source.mounts?.() ?? [] };
-    return sourceStatus(now, collectionId, paused.has(row.id), token, looked);
+    return sourceStatus(ledger, now, paused.has(row.id), looked);
   });
 }
 
@@ -138,26 +133,15 @@ export function readStatus(
       readonly skipped: readonly SkippedFile[];
     }
   | undefined {
-  const file = ledgerFile(stateDir);
-  if (!existsSync(file)) return undefined;
-  const db = openSqlite(file, { readonly: true });
-  try {
-    const sources = openSources(db);
-    const files = openFiles(db);
-    const paused = openOperator(db).paused();
+  return readLedger(stateDir, (ledger) => {
+    const paused = ledger.operator.paused();
     return {
-      sources: sources
-        .active()
-        .map((row) =>
-          sourceStatus(row, sources.collectionId(row.tier), paused.has(row.id), tokenIn(sources, row)),
-        ),
-      removed: removedOf(sources),
-      troubled: files.troubled(filesLimit),
-      skipped: files.skipped(filesLimit),
+      sources: ledger.sources.active().map((row) => sourceStatus(ledger, row, paused.has(row.id))),
+      removed: removedOf(ledger.sources),
+      troubled: ledger.files.troubled(filesLimit),
+      skipped: ledger.files.skipped(filesLimit),
     };
-  } finally {
-    db.close();
-  }
+  });
 }
 
 /** What only a process knows that has looked. */
@@ -167,10 +151,9 @@ interface Looked {
 }
 
 function sourceStatus(
+  { sources }: OperatorLedger,
   row: SourceRow,
-  collectionId: string | undefined,
   paused: boolean,
-  approvalToken: string | null,
   { unreadable, mounts }: Looked = { unreadable: [], mounts: [] },
 ): SourceStatus {
   const [standstill] = standstillsOf(row);
@@ -180,7 +163,7 @@ function sourceStatus(
   return {
     path: row.path,
     ownerId: row.ownerId,
-    collectionId: collectionId ?? null,
+    collectionId: sources.collectionId(row.tier) ?? null,
     files: inAgreement + waiting + row.failed,
     compared: row.compared,
     inAgreement,
@@ -193,7 +176,7 @@ function sourceStatus(
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: row.lost !== null || row.halted !== null,
     remedy: standstill?.remedy ?? null,
-    approvalToken,
+    approvalToken: tokenIn(sources, row),
     unreadable: row.unreadable,
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
     mounts,

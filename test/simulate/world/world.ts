@@ -317,7 +317,7 @@ export function approve({ runner, disk, judge, note }: World): void {
     () => `a person agrees to ${held} deletes: ${waiting.map((each) => each.holdReason ?? "").join(", ")}`,
   );
   judge.agreed(held);
-  daemon.approve();
+  void daemon.approve();
 }
 
 function pause({ runner, judge, clock }: World, forMs: number): void {

@@ -12,7 +12,6 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recoverLedger, type RecoverReport } from "../../../src/sync/daemon.ts";
-import { approveHeld } from "../../../src/sync/operator/approve.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
@@ -238,7 +237,7 @@ describe("another folder in the source's place while the ledger is lost", () => 
     rmSync(world.root, { recursive: true });
     renameSync(`${world.root}-away`, world.root);
     await world.sync();
-    approveHeld(world.stateDir, undefined);
+    await world.offline.approve();
     await world.sync();
     expect(ids()).toEqual(before);
   });
@@ -701,7 +700,7 @@ describe("an old ledger that nobody told of", () => {
     for (const resource of world.service.live()) resource.isDeleted = true;
     await recoverLedger(optionsOf());
     expect(await status()).toMatchObject([{ halted: true }]);
-    approveHeld(world.stateDir, undefined);
+    await world.offline.approve();
     expect(await status()).toMatchObject([{ halted: false, inAgreement: 11 }]);
     expect(world.service.live()).toHaveLength(11);
   });

@@ -1,7 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { approveHeld } from "../../../src/sync/operator/approve.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { FakeOptions, FakeResource, FakeRequest, Fault } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
@@ -58,7 +57,7 @@ describe("with a service that can be searched", () => {
   it("goes by the list when a person agrees", async () => {
     cutOff(4);
     await world.sync();
-    approveHeld(world.stateDir, undefined);
+    await world.offline.approve();
     await world.sync();
     expect(world.service.count("create")).toBe(8);
     expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);

@@ -2,7 +2,6 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuditReport } from "../../../src/sync/audit/report.ts";
-import { approveHeld } from "../../../src/sync/operator/approve.ts";
 import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { FakeResource } from "../../fakes/knowledge-service.ts";
@@ -307,7 +306,7 @@ describe("a service that lost most of what it had", () => {
     await world.sync();
     forgetAll();
     await audit({ repair: true });
-    expect(approveHeld(world.stateDir, undefined)).toMatchObject([{ source: world.root }]);
+    expect(await world.offline.approve()).toMatchObject([{ source: world.root }]);
     expect(await syncStatus()).toMatchObject({ halted: false, inAgreement: 10, waiting: 0 });
     expect(new Set(world.service.live().map(({ content }) => content))).toEqual(
       new Set(Array.from({ length: 10 }, (_, n) => `text ${n + 1}`)),
@@ -327,7 +326,7 @@ describe("a service that lost most of what it had", () => {
     mkdirSync(other);
     const sources = [{ ...world.source(), path: other, absolutePath: other }];
     await world.sync(prompt({ sources }));
-    expect(approveHeld(world.stateDir, world.root)).toMatchObject([
+    expect(await world.offline.approve(world.root)).toMatchObject([
       { held: 10, reason: "removed from the configuration" },
     ]);
     await world.sync(prompt({ sources }));
@@ -357,7 +356,7 @@ describe("a service that lost most of what it had", () => {
     await until(() => daemon.status().idle && daemon.status().sources[0]?.halted === true);
     world.write("new.txt", "new");
     for (const resource of lost) resource.isDeleted = false;
-    daemon.approve();
+    await daemon.approve();
     await until(
       () => world.service.live().length === 11,
       () => "the new file",
@@ -389,7 +388,7 @@ describe("a service that lost most of what it had", () => {
     const before = world.service.count("update");
     expect(await syncStatus()).toMatchObject({ halted: true });
     expect(world.service.count("update")).toBe(before);
-    approveHeld(world.stateDir, undefined);
+    await world.offline.approve();
     expect(await syncStatus()).toMatchObject({ halted: false, inAgreement: 10 });
     expect(world.service.live().map(({ content }) => content)).not.toContain("an older text");
   });

@@ -242,7 +242,7 @@ describe("brakes", () => {
     const { status } = await daemon.syncOnce();
     expect(status.sources[0]).toMatchObject({ held: 3, inAgreement: 0, files: 0 });
     expect(world.service.count("delete")).toBe(0);
-    daemon.approve();
+    await daemon.approve();
     await until(() => daemon.status().idle && world.service.live().length === 0);
     expect(daemon.status().sources[0]).toMatchObject({ held: 0, holdReason: null });
     await daemon.close();

@@ -8,6 +8,8 @@ import {
   type DaemonActivity,
   type DaemonOptions,
 } from "../../../src/sync/daemon.ts";
+import { type Commands, openCommands } from "../../../src/sync/operator/commands.ts";
+import { changeLedger, readLedger } from "../../../src/sync/operator/offline.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import type { Timing } from "../../../src/sync/plan/timing.ts";
 import { openFakeService, type FakeOptions, type FakeService } from "../../fakes/knowledge-service.ts";
@@ -39,6 +41,8 @@ export interface World {
   daemon(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Daemon;
   /** One pass with a daemon of its own. */
   sync(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Promise<void>;
+  /** A person's commands while no daemon runs. */
+  readonly offline: Pick<Commands, "approve" | "held" | "pause" | "resume">;
   end(): Promise<void>;
 }
 
@@ -48,6 +52,8 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
   mkdirSync(root);
   const service = await openFakeService(options);
   const open = new Set<Daemon>();
+  const offline = <T>(command: (commands: Commands) => Promise<T>): Promise<T | undefined> =>
+    changeLedger(world.stateDir, (ledger) => command(openCommands(ledger)));
   const world: World = {
     root,
     stateDir: join(base, "state"),
@@ -86,6 +92,12 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
       } finally {
         await daemon.close();
       }
+    },
+    offline: {
+      approve: async (...named) => (await offline((commands) => commands.approve(...named))) ?? [],
+      pause: async (folder) => (await offline((commands) => commands.pause(folder))) ?? [],
+      resume: async (folder) => (await offline((commands) => commands.resume(folder))) ?? [],
+      held: (folder) => readLedger(world.stateDir, (ledger) => openCommands(ledger).held(folder)) ?? [],
     },
     end: async () => {
       // One that was made to crash may fail to close, too.

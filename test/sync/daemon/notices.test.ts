@@ -91,7 +91,7 @@ describe("a running daemon tells in its log", () => {
         hint: expect.stringContaining("kbsync approve") as string,
       },
     ]);
-    daemon.approve();
+    await daemon.approve();
     await until(() => notices.length > 0);
     expect(notices).toEqual([`${world.root}: no deletes are held any more`]);
     expect(warned("deletes_held")).toHaveLength(1);
@@ -141,7 +141,7 @@ describe("a running daemon tells in its log", () => {
     expect(warned("service_lost")).toMatchObject([
       { hint: expect.stringContaining("kbsync approve") as string },
     ]);
-    daemon.approve();
+    await daemon.approve();
     await until(() => notices.length > 0);
     expect(notices[0]).toContain("sending goes on");
   });

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
 import type { WaitEnd } from "../../../src/sync/daemon/wait.ts";
-import { setPaused } from "../../../src/sync/operator/offline.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { REAL_WORLD as realWorld } from "../../../src/sync/daemon/options.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "./harness.ts";
@@ -83,7 +82,7 @@ describe("pause", () => {
   it("set while no daemon runs holds back the next pass, which says what waits", async () => {
     world.write("a.txt", "a");
     await world.sync();
-    expect(setPaused(world.stateDir, undefined, true)).toEqual([world.root]);
+    expect(await world.offline.pause()).toEqual([world.root]);
     world.write("b.txt", "b");
     rmSync(join(world.root, "a.txt"));
     const daemon = world.daemon();
@@ -91,7 +90,7 @@ describe("pause", () => {
     await daemon.close();
     expect(status.sources).toMatchObject([{ paused: true, waiting: 1 }]);
     expect(titles()).toEqual(["a.txt"]);
-    expect(setPaused(world.stateDir, world.root, false)).toEqual([world.root]);
+    expect(await world.offline.resume(world.root)).toEqual([world.root]);
     await world.sync();
     expect(titles()).toEqual(["b.txt"]);
   });
@@ -504,9 +503,10 @@ it("a person's word on deletes is in the ledger by the time that it is answered"
   const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 } });
   for (let index = 0; index < 8; index += 1) unlinkSync(join(world.root, `${index}.txt`));
   await until(() => daemon.status().sources[0]?.held === 8);
-  expect(daemon.approve()).toMatchObject([{ source: world.root, held: 8 }]);
+  expect(await daemon.approve()).toMatchObject([{ source: world.root, held: 8 }]);
   const states = new Set(readStatus(world.stateDir, 10)?.troubled.map(({ state }) => state));
-  expect(states).toEqual(new Set(["doomed"]));
+  // The pass may have done some of them by now.
+  expect(states).not.toContain("held");
   await until(() => titles().length === 2);
 });
 

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Daemon, DaemonStatus } from "../../../src/sync/daemon.ts";
-import { setPaused } from "../../../src/sync/operator/offline.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
@@ -107,10 +106,10 @@ describe("a file is counted once", () => {
     world.write("a.txt", "a");
     world.write("b.txt", "b");
     expect((await pass()).sources).toMatchObject([{ files: 2, failed: 2, waiting: 0 }]);
-    setPaused(world.stateDir, undefined, true);
+    await world.offline.pause();
     world.write("a.txt", "changed");
     expect((await pass()).sources).toMatchObject([{ files: 2, failed: 2, waiting: 0 }]);
-    setPaused(world.stateDir, undefined, false);
+    await world.offline.resume();
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
     let asked = 0;

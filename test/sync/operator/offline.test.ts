@@ -2,8 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { exitCodeOf } from "../../../src/cli/output/exit-code.ts";
-import { heldNow } from "../../../src/sync/operator/approve.ts";
-import { changeLedger } from "../../../src/sync/operator/offline.ts";
+import { changeLedger, readLedger } from "../../../src/sync/operator/offline.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
 let world: World;
@@ -17,9 +16,9 @@ afterEach(async () => {
 });
 
 /** What a change of the ledger ends with when SQLite says this. */
-function failing(code: string): unknown {
+async function failing(code: string): Promise<unknown> {
   try {
-    changeLedger(world.stateDir, () => {
+    await changeLedger(world.stateDir, () => {
       throw Object.assign(new Error("database or disk is full"), { code });
     });
   } catch (error) {
@@ -28,8 +27,8 @@ function failing(code: string): unknown {
   return undefined;
 }
 
-it("a word to the ledger on a full disk is an expected failure, with the exit code of one", () => {
-  const error = failing("SQLITE_FULL");
+it("a word to the ledger on a full disk is an expected failure, with the exit code of one", async () => {
+  const error = await failing("SQLITE_FULL");
   expect(error).toMatchObject({
     code: "disk_full",
     hint: expect.stringContaining("Free some space") as string,
@@ -42,17 +41,17 @@ it("what is held is told without agreeing to it", async () => {
   await world.sync();
   for (const name of ["a.txt", "b.txt"]) rmSync(join(world.root, name));
   await world.sync();
-  const held = heldNow(world.stateDir, undefined);
+  const held = world.offline.held();
   expect(held).toMatchObject([{ source: world.root, held: 2, reason: "the folder was emptied" }]);
-  expect(heldNow(world.stateDir, world.root)).toEqual(held);
+  expect(world.offline.held(world.root)).toEqual(held);
   await world.sync();
   expect(world.service.live()).toHaveLength(2);
-  expect(heldNow(join(world.stateDir, "none"), undefined)).toEqual([]);
+  expect(readLedger(join(world.stateDir, "none"), (ledger) => ledger)).toBeUndefined();
 });
 
-it("any other failure of SQLite is one of the ledger's, and a defect stays a defect", () => {
-  expect(failing("SQLITE_READONLY")).toMatchObject({ code: "ledger_unusable" });
-  expect(failing("SQLITE_IOERR_READ")).toMatchObject({ code: "ledger_unreachable" });
-  expect(failing("SQLITE_BUSY")).toMatchObject({ code: "ledger_unreachable" });
-  expect(failing("ERR_ASSERTION")).toMatchObject({ code: "ERR_ASSERTION" });
+it("any other failure of SQLite is one of the ledger's, and a defect stays a defect", async () => {
+  expect(await failing("SQLITE_READONLY")).toMatchObject({ code: "ledger_unusable" });
+  expect(await failing("SQLITE_IOERR_READ")).toMatchObject({ code: "ledger_unreachable" });
+  expect(await failing("SQLITE_BUSY")).toMatchObject({ code: "ledger_unreachable" });
+  expect(await failing("ERR_ASSERTION")).toMatchObject({ code: "ERR_ASSERTION" });
 });

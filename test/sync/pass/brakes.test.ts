@@ -1,7 +1,6 @@
 import { mkdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { approveHeld, heldNow } from "../../../src/sync/operator/approve.ts";
 import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
 import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
 import type { SourceStatus } from "../../../src/sync/operator/status.ts";
@@ -82,7 +81,7 @@ describe("rules that leave many files out", () => {
       held: 8,
       holdReason: "the rules leave out 8 files that were in agreement",
     });
-    approveHeld(world.stateDir, undefined);
+    await world.offline.approve();
     expect(await sync()).toMatchObject({ held: 0, holdReason: null, files: 4 });
     expect([live(), deletes()]).toEqual([4, 8]);
   });
@@ -120,7 +119,7 @@ describe("a person's word", () => {
     await sync();
     drop(0, 10);
     expect(await sync()).toMatchObject({ held: 10 });
-    expect(approveHeld(world.stateDir, undefined)).toMatchObject([{ held: 10 }]);
+    expect(await world.offline.approve()).toMatchObject([{ held: 10 }]);
     drop(10, 20);
     expect(await sync()).toMatchObject({ held: 10, holdReason: "10 deletes at once, 33 % of the source" });
     expect(live()).toBe(30);
@@ -138,7 +137,7 @@ describe("a person's word", () => {
       held: 4,
       holdReason: "the folder was replaced by another one that holds none of its files",
     });
-    expect(approveHeld(world.stateDir, undefined)).toMatchObject([{ held: 4 }]);
+    expect(await world.offline.approve()).toMatchObject([{ held: 4 }]);
     expect(await sync()).toMatchObject({ halted: false, held: 0, files: 1 });
     expect(world.service.live()).toMatchObject([{ title: "new.txt" }]);
   });
@@ -150,7 +149,7 @@ describe("a person's word", () => {
     mkdirSync(world.root);
     world.write("new.txt", "new");
     await sync();
-    approveHeld(world.stateDir, undefined);
+    await world.offline.approve();
     renameSync(world.root, `${world.root}-second`);
     mkdirSync(world.root);
     world.write("third.txt", "third");
@@ -167,8 +166,8 @@ describe("a person's word", () => {
     await sync();
     renameSync(world.root, `${world.root}-old`);
     expect(await sync()).toMatchObject({ halted: true, holdReason: "the folder is missing or is no folder" });
-    expect(approveHeld(world.stateDir, undefined)).toEqual([]);
-    expect(() => approveHeld(world.stateDir, world.root)).toThrow(/missing.*nobody can agree/);
+    expect(await world.offline.approve()).toEqual([]);
+    await expect(world.offline.approve(world.root)).rejects.toThrow(/missing.*nobody can agree/);
     mkdirSync(world.root);
     await sync();
     expect([live(), deletes()]).toEqual([4, 0]);
@@ -179,7 +178,7 @@ describe("a person's word", () => {
 });
 
 describe("a token", () => {
-  const token = (): string => heldNow(world.stateDir, undefined)[0]?.token ?? "none";
+  const token = (): string => world.offline.held()[0]?.token ?? "none";
 
   it("agrees to what it was shown for, and refuses when more has joined", async () => {
     fill(40);
@@ -190,13 +189,13 @@ describe("a token", () => {
     expect((await sync())?.approvalToken).toBe(shown);
     drop(10, 30);
     expect(await sync()).toMatchObject({ held: 30 });
-    expect(() => approveHeld(world.stateDir, undefined, shown)).toThrow(
+    await expect(world.offline.approve(undefined, shown)).rejects.toThrow(
       /nothing was approved: .* it is now .*: 30 deletes/,
     );
-    expect(() => approveHeld(world.stateDir, world.root, shown)).toThrow(/nothing was approved/);
+    await expect(world.offline.approve(world.root, shown)).rejects.toThrow(/nothing was approved/);
     await sync();
     expect([live(), deletes()]).toEqual([40, 0]);
-    expect(approveHeld(world.stateDir, undefined, token())).toMatchObject([{ held: 30 }]);
+    expect(await world.offline.approve(undefined, token())).toMatchObject([{ held: 30 }]);
     await sync();
     expect(live()).toBe(10);
   });
@@ -225,7 +224,7 @@ describe("a token", () => {
     renameSync(world.root, `${world.root}-second`);
     mkdirSync(world.root);
     expect(await sync()).toMatchObject({ halted: true, held: 4 });
-    expect(() => approveHeld(world.stateDir, undefined, shown)).toThrow(/nothing was approved/);
+    await expect(world.offline.approve(undefined, shown)).rejects.toThrow(/nothing was approved/);
   });
 
   it("is refused by a running daemon, too, when more has joined", async () => {
@@ -236,8 +235,10 @@ describe("a token", () => {
     const shown = state(daemon)?.approvalToken ?? "none";
     drop(10, 30);
     await until(() => state(daemon)?.held === 30 && daemon.status().idle);
-    expect(() => daemon.approve(undefined, shown)).toThrow(/nothing was approved/);
-    expect(daemon.approve(world.root, state(daemon)?.approvalToken ?? "none")).toMatchObject([{ held: 30 }]);
+    await expect(daemon.approve(undefined, shown)).rejects.toThrow(/nothing was approved/);
+    expect(await daemon.approve(world.root, state(daemon)?.approvalToken ?? "none")).toMatchObject([
+      { held: 30 },
+    ]);
     await until(() => live() === 10 && daemon.status().idle);
     expect(state(daemon)?.approvalToken).toBeNull();
     await end();
@@ -266,7 +267,7 @@ describe("what is held", () => {
     }
     expect(live()).toBe(15);
     expect(await sync()).toMatchObject({ held: 4 });
-    expect(approveHeld(world.stateDir, undefined)).toMatchObject([
+    expect(await world.offline.approve()).toMatchObject([
       { reason: expect.stringMatching(/after 5 within 10 minutes, \d+ % of the source/) as string },
     ]);
   });
@@ -403,7 +404,7 @@ describe("a daemon that watches", () => {
     drop(0, 10);
     await until(() => state(daemon)?.held === 10 && daemon.status().idle);
     expect([live(), deletes()]).toEqual([20, 0]);
-    expect(daemon.approve()).toMatchObject([{ held: 10 }]);
+    expect(await daemon.approve()).toMatchObject([{ held: 10 }]);
     await until(() => live() === 10 && daemon.status().idle);
     drop(10, 11);
     await until(

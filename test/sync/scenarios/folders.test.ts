@@ -119,7 +119,7 @@ describe("the source's own folder", () => {
       20_000,
     );
     expect(sent().delete).toBeUndefined();
-    daemon.approve();
+    await daemon.approve();
     await agrees(() => ({ "new.txt": "new" }));
     world.write("later.txt", "later");
     await agrees(() => ({ "new.txt": "new", "later.txt": "later" }));

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { approveHeld } from "../../../src/sync/operator/approve.ts";
 import type { Daemon, DaemonOptions, PassResult } from "../../../src/sync/daemon.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
@@ -176,7 +175,7 @@ describe("a source that leaves the configuration", () => {
 
   it("is not agreed to along with everything else", async () => {
     await sync([at("b")]);
-    expect(approveHeld(world.stateDir, undefined)).toEqual([]);
+    expect(await world.offline.approve()).toEqual([]);
     await sync([at("b")]);
     expect(world.service.count("delete")).toBe(0);
   });
@@ -187,7 +186,7 @@ describe("a source that leaves the configuration", () => {
   ])("loses its resources, each once, when a person agrees by its name: $name", async ({ before }) => {
     await sync([at("b")]);
     before();
-    expect(approveHeld(world.stateDir, join(base, "a"))).toMatchObject([
+    expect(await world.offline.approve(join(base, "a"))).toMatchObject([
       { source: join(base, "a"), held: 3, reason: "removed from the configuration" },
     ]);
     const status = await sync([at("b")]);
@@ -200,9 +199,9 @@ describe("a source that leaves the configuration", () => {
 
   it("loses its resources when a person agrees by its token alone, and by no word without one", async () => {
     await sync([at("b")]);
-    expect(approveHeld(world.stateDir, undefined)).toEqual([]);
+    expect(await world.offline.approve()).toEqual([]);
     const token = removed()?.[0]?.approvalToken ?? "";
-    expect(approveHeld(world.stateDir, undefined, token)).toMatchObject([
+    expect(await world.offline.approve(undefined, token)).toMatchObject([
       { source: join(base, "a"), held: 3 },
     ]);
     await sync([at("b")]);
@@ -218,7 +217,7 @@ describe("a source that leaves the configuration", () => {
       return planned?.map(({ action, path }) => `${action} ${path}`).toSorted();
     };
     expect(await plan([at("b")])).toEqual([]);
-    approveHeld(world.stateDir, join(base, "a"));
+    await world.offline.approve(join(base, "a"));
     expect(await plan([at("b")])).toEqual(["delete 1.txt", "delete 2.txt", "delete 3.txt"]);
     expect(await plan([at("a"), at("b")])).toEqual([]);
     expect(world.service.count("delete")).toBe(0);
@@ -226,7 +225,7 @@ describe("a source that leaves the configuration", () => {
 
   it("is removed also when it was the only one", async () => {
     await sync([at("b")]);
-    approveHeld(world.stateDir, join(base, "a"));
+    await world.offline.approve(join(base, "a"));
     await sync([]);
     expect(live()).toEqual(["owner 1.txt"]);
     expect(removed()).toMatchObject([{ path: join(base, "b"), resources: 1 }]);
@@ -235,7 +234,7 @@ describe("a source that leaves the configuration", () => {
   it("is removed by a running daemon", async () => {
     const { daemon, end } = watch([at("b")]);
     await until(() => daemon.status().idle);
-    expect(daemon.approve(join(base, "a"))).toMatchObject([{ held: 3 }]);
+    expect(await daemon.approve(join(base, "a"))).toMatchObject([{ held: 3 }]);
     await until(() => live().length === 1 && daemon.status().idle);
     expect(daemon.status().removed).toEqual([]);
     await end();
@@ -245,7 +244,7 @@ describe("a source that leaves the configuration", () => {
     "is removed to its end after a crash at effect %i",
     async (crashAt) => {
       await sync([at("b")]);
-      approveHeld(world.stateDir, join(base, "a"));
+      await world.offline.approve(join(base, "a"));
       let effects = 0;
       const step = (): void => {
         effects += 1;
@@ -261,7 +260,7 @@ describe("a source that leaves the configuration", () => {
 
   it("takes a word on its end back by being put back, and makes again what was deleted before", async () => {
     await sync([at("b")]);
-    approveHeld(world.stateDir, join(base, "a"));
+    await world.offline.approve(join(base, "a"));
     await sync([at("a"), at("b")]);
     expect([live().length, world.service.count("delete")]).toEqual([4, 0]);
     await sync([at("b")]);
@@ -280,14 +279,14 @@ describe("a source that leaves the configuration", () => {
     expect(live()).toHaveLength(5);
     await sync([at("b")]);
     expect(removed()).toMatchObject([{ resources: 3 }]);
-    approveHeld(world.stateDir, join(base, "a"));
+    await world.offline.approve(join(base, "a"));
     await sync([at("b")]);
     expect(live()).toEqual(["owner 1.txt"]);
   });
 
   it("keeps trying what the service refuses to delete", async () => {
     await sync([at("b")]);
-    approveHeld(world.stateDir, join(base, "a"));
+    await world.offline.approve(join(base, "a"));
     let refusals = 0;
     world.service.fault = ({ operation }) => {
       if (operation !== "delete") return undefined;
@@ -358,7 +357,7 @@ describe("a source whose folder has another path in the configuration", () => {
     write("renamed/old.txt", "an old source");
     await sync([at("a"), at("renamed")]);
     await sync([at("a")]);
-    approveHeld(world.stateDir, join(base, "renamed"));
+    await world.offline.approve(join(base, "renamed"));
     await sync([at("a")]);
     rmSync(join(base, "renamed"), { recursive: true });
     renameSync(join(base, "a"), join(base, "renamed"));

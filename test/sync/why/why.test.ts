@@ -3,8 +3,6 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync }
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { whyText } from "../../../src/cli/commands/why.ts";
-import { approveHeld } from "../../../src/sync/operator/approve.ts";
-import { setPaused } from "../../../src/sync/operator/offline.ts";
 import { explain, type Explanation } from "../../../src/sync/why/explain.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
@@ -145,7 +143,7 @@ const cases: readonly Case[] = [
       await world.sync();
       for (const name of ["a.md", "b.md"]) unlinkSync(join(world.root, name));
       await world.sync();
-      approveHeld(world.stateDir, undefined);
+      await world.offline.approve();
     },
     expected: { held: [{ state: "doomed" }] },
   },
@@ -266,7 +264,7 @@ const cases: readonly Case[] = [
     prepare: async () => {
       world.write("a.md", "text");
       await world.sync();
-      setPaused(world.stateDir, undefined, true);
+      await world.offline.pause();
       world.write("a.md", "another text");
     },
     expected: {
@@ -338,12 +336,12 @@ describe("a source as a whole", () => {
     world.write("a.md", "text");
     world.write("b.md", "text b");
     await world.sync();
-    setPaused(world.stateDir, undefined, true);
+    await world.offline.pause();
     expect((await why("")).next).toMatchObject({
       action: "wait",
       why: expect.stringContaining("paused") as string,
     });
-    setPaused(world.stateDir, undefined, false);
+    await world.offline.resume();
     for (const name of ["a.md", "b.md"]) rmSync(join(world.root, name));
     await world.sync();
     expect((await why("")).next).toMatchObject({

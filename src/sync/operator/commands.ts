@@ -1,0 +1,149 @@
+import { pathBelow } from "../../lib/path-below.ts";
+import { outsideSources, unknownSource } from "../disk/source-path.ts";
+import type { DaemonActivity } from "../ledger/activity.ts";
+import type { TriedAgain } from "../ledger/operator.ts";
+import type { SourceRow } from "../ledger/sources.ts";
+import type { RelativePath } from "../plan/model.ts";
+import { agreeable, approvalsOf, type Approval } from "./approve.ts";
+import type { OperatorLedger } from "./offline.ts";
+
+/** What a running daemon does at once when a person changes its ledger, in which each source has its number. */
+export interface WakeUps {
+  /** Sends nothing more for a source. */
+  pause(source: number): void;
+  resume(source: number): void;
+  /** Compares a source, or what is at or below a path of it, with the disk. */
+  check(source: number, below?: RelativePath): void;
+  /** Sends deletes again that the service refused. */
+  retryDeletes(source: number, below: RelativePath | undefined): void;
+  /** Deletes the resources of removed sources, as approved. */
+  removeSources(): void;
+}
+
+/** Which activity is asked for. */
+export interface LogQuery {
+  readonly limit: number;
+  /** Absolute path of a file or folder; default everything. */
+  readonly path?: string | undefined;
+}
+
+/** What is tried again of a source. */
+export interface Retried extends TriedAgain {
+  readonly source: string;
+}
+
+/**
+ * A person's commands on a ledger. `folder` is a source's, default all of them; one that is none throws
+ * `source_unknown`. `path` is absolute, a file or folder of a source, default everything; one outside throws
+ * `outside_sources`. Each resolves when its change is on disk; without a daemon the next start acts on it.
+ */
+export interface Commands {
+  /** Sends nothing for the sources from now on, across restarts; requests in flight end. Returns their folders. */
+  pause(folder?: string): Promise<readonly string[]>;
+  /** Goes on with what came up meanwhile. */
+  resume(folder?: string): Promise<readonly string[]>;
+  /** Tries again what failed or was put aside. */
+  retry(path?: string): Promise<readonly Retried[]>;
+  /**
+   * Approves the deletes that are held, and a replaced root. `token` names what the person saw; without it all that is
+   * held now is approved. Returns what was approved. Throws as `agreeable` does.
+   */
+  approve(folder?: string, token?: string): Promise<readonly Approval[]>;
+  /** What `approve` would approve. */
+  held(folder?: string): readonly Approval[];
+  /** The newest activities, oldest first. */
+  recent(query: LogQuery): readonly DaemonActivity[];
+}
+
+/** A place in a source: its root, or a path below it. */
+interface Target {
+  readonly row: SourceRow;
+  /** Undefined: the source as a whole. */
+  readonly below: RelativePath | undefined;
+}
+
+/** Opens the commands on a ledger. Without `wakeUps` no daemon works on it. */
+export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Commands {
+  const { sources } = ledger;
+
+  const setPaused = async (folder: string | undefined, paused: boolean): Promise<readonly string[]> => {
+    const rows = chosenRows(ledger, folder);
+    if (paused) for (const { id } of rows) wakeUps?.pause(id);
+    await ledger.write(() => {
+      for (const { id } of rows) ledger.operator.setPaused(id, paused);
+    });
+    if (!paused) for (const { id } of rows) wakeUps?.resume(id);
+    return rows.map(({ path }) => path);
+  };
+  const agreeableRows = (folder: string | undefined, token?: string): ReturnType<typeof agreeable> => {
+    ledger.flush();
+    return agreeable(sources, folder, () => chosenRows(ledger, folder), token);
+  };
+
+  return {
+    pause: (folder) => setPaused(folder, true),
+    resume: (folder) => setPaused(folder, false),
+    retry: async (path) => {
+      const targets = targetsOf(ledger, path);
+      const retried: Retried[] = [];
+      await ledger.write(() => {
+        for (const { row, below } of targets)
+          retried.push({ source: row.path, ...ledger.operator.again(row.id, below) });
+      });
+      for (const { row, below } of targets) {
+        wakeUps?.retryDeletes(row.id, below);
+        wakeUps?.check(row.id, below);
+      }
+      return retried;
+    },
+    approve: async (folder, token) => {
+      const rows = agreeableRows(folder, token);
+      const approvals = approvalsOf(sources, rows);
+      const written = ledger.write(() => {
+        for (const { id } of rows) sources.approve(id);
+      });
+      for (const { id } of rows) wakeUps?.check(id);
+      wakeUps?.removeSources();
+      await written;
+      return approvals;
+    },
+    held: (folder) => approvalsOf(sources, agreeableRows(folder)),
+    recent: ({ limit, path }) => {
+      ledger.flush();
+      const [target] = path === undefined ? [] : targetsOf(ledger, path);
+      const found =
+        target === undefined
+          ? ledger.activity.recent(limit)
+          : ledger.activity.recentAt(target.row.id, target.below, limit);
+      const folders = sources.folders();
+      return found
+        .toReversed()
+        .map((activity) => Object.assign(activity, { source: folders.get(activity.source) ?? "" }));
+    },
+  };
+}
+
+/** The sources of the configuration, or the one of that folder. Throws `source_unknown`. */
+function chosenRows({ sources }: OperatorLedger, folder: string | undefined): readonly SourceRow[] {
+  const all = sources.active();
+  const found = all.filter(({ path }) => folder === undefined || path === folder);
+  if (folder === undefined || found.length > 0) return found;
+  throw unknownSource(
+    folder,
+    all.map(({ path }) => path),
+  );
+}
+
+/** Where an absolute path lies; without one every source. Throws `outside_sources`. */
+function targetsOf({ sources }: OperatorLedger, path: string | undefined): readonly Target[] {
+  const all = sources.active();
+  if (path === undefined) return all.map((row) => ({ row, below: undefined }));
+  for (const row of all) {
+    const below = pathBelow(row.path, path);
+    if (below !== undefined) return [{ row, below: below === "" ? undefined : below }];
+  }
+  throw outsideSources(
+    path,
+    all.map((row) => row.path),
+  );
+}
