@@ -1,5 +1,6 @@
+import type { DaemonActivity } from "../src/wire/daemon.ts";
 import type { SyncConfig } from "../src/config/schema.ts";
-import { openDaemon, type Daemon, type DaemonActivity } from "../src/sync/daemon.ts";
+import { openDaemon, type Daemon } from "../src/sync/daemon.ts";
 import { configOf } from "./known-tree.ts";
 
 /** A daemon over one folder, in this process, as the program would open it for the embedded service. */

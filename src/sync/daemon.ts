@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AuditReport, PaceState } from "../wire/daemon.ts";
 import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
 import { adoptSource, type AdoptReport } from "./adopt/adopt-source.ts";
 import type { AuditOptions } from "./audit/audit.ts";
 import { openDaemonAudits, type DaemonAudits } from "./daemon/audits.ts";
-import type { AuditReport } from "./audit/report.ts";
 import type { AuditSchedule } from "./audit/schedule.ts";
 import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts } from "./daemon/parts.ts";
@@ -20,12 +20,10 @@ import { asideName, copyLedger, setAsideUnusable } from "./ledger/set-aside.ts";
 import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
-import type { PaceState } from "./remote/pacer.ts";
 import type { SkippedFile, TroubledFile } from "./operator/status.ts";
 import { earliest } from "./source/waits.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
-export type { DaemonActivity } from "./ledger/activity.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
 
 /** One look at a part of a daemon's work. */

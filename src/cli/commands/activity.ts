@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Command } from "commander";
-import { LOG_LINES_MAX, type WireActivity } from "../../sync/control/protocol.ts";
+import { type DaemonActivity, LOG_LINES_DEFAULT, LOG_LINES_MAX } from "../../wire/daemon.ts";
 import { openCommands } from "../../sync/operator/commands.ts";
 import { readLedger } from "../../sync/operator/offline.ts";
 import { absolute, nothingSynced, openOperator } from "../state/ask.ts";
@@ -16,15 +16,12 @@ interface LogOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** Entries that are shown unless another number is asked for. */
-const LINES_DEFAULT = 50;
-
 /** `kbsync log`: what the daemon did lately. */
 export function addLog(program: Command, context: Context): void {
   program
     .command("log")
     .description("tell what was done lately, the newest last, whether a daemon runs or not")
-    .option("-n, --lines <n>", "so many entries", wholeNumber(0, LOG_LINES_MAX), LINES_DEFAULT)
+    .option("-n, --lines <n>", "so many entries", wholeNumber(0, LOG_LINES_MAX), LOG_LINES_DEFAULT)
     .option("-f, --follow", "stay and tell what is done from now on")
     .option("--path <path>", "of this file, or of all below this folder")
     .option("--json", "print a line of JSON for each")
@@ -34,20 +31,20 @@ export function addLog(program: Command, context: Context): void {
 async function log(context: Context, options: LogOptions): Promise<void> {
   const operator = openOperator(context, options);
   const query = { limit: options.lines, ...absolute("path", context, options.path) };
-  const show = (activity: WireActivity): void =>
+  const show = (activity: DaemonActivity): void =>
     context.stdout.write(
       options.json === true
         ? `${JSON.stringify(activity)}\n`
         : activityLine(withFolder(activity, operator.config.sources.length)),
     );
   if (options.follow === true) {
-    await operator.need({ command: "log", ...query, follow: true }, show);
+    await operator.need("follow", query, show);
     return;
   }
   // The daemon commits what it did within a fraction of a second; it is asked because it knows that fraction too.
-  const told = await operator.ask({ command: "log", ...query, follow: false }, show);
-  if (told !== undefined) return;
-  const found = readLedger(operator.config.stateDir, (ledger) => openCommands(ledger).recent(query));
+  const live = await operator.ask("log", query);
+  const found =
+    live?.activities ?? readLedger(operator.config.stateDir, (ledger) => openCommands(ledger).recent(query));
   if (found === undefined) throw nothingSynced(operator.config.stateDir);
   for (const activity of found) show(activity);
 }
@@ -62,7 +59,7 @@ export function withFolder<
 }
 
 /** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */
-export function activityLine({ atMs, action, path, from, outcome, message }: WireActivity): string {
+export function activityLine({ atMs, action, path, from, outcome, message }: DaemonActivity): string {
   const what =
     from === undefined || from === path ? visibleLine(path) : `${visibleLine(from)} -> ${visibleLine(path)}`;
   const end =

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { Approval } from "../../sync/operator/approve.ts";
+import type { Approval, SourceStatus } from "../../wire/daemon.ts";
 import { openCommands } from "../../sync/operator/commands.ts";
-import { changeLedger, readLedger } from "../../sync/operator/offline.ts";
-import { readStatus, type SourceStatus } from "../../sync/operator/status.ts";
+import { readLedger } from "../../sync/operator/offline.ts";
+import { readStatus } from "../../sync/operator/status.ts";
 import { absolute, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
@@ -43,18 +43,13 @@ async function approve(context: Context, source: string | undefined, options: Ap
     if (held.length > 0 && options.dryRun !== true) context.exitCode = EXIT.held;
     return;
   }
-  const live = await operator.ask({ command: "approve", token, ...where });
-  const approvals =
-    live?.approved ??
-    (await changeLedger(stateDir, (ledger) => openCommands(ledger).approve(where.folder, token))) ??
-    [];
-  if (options.json === true) {
-    printJson(context, { approved: approvals });
-    return;
-  }
-  context.stdout.write(
-    approvals.length === 0 ? haltedWords(haltedIn(stateDir)) : approveWords(approvals, live !== undefined),
-  );
+  const done = await operator.act("approve", { token, ...where });
+  const approved = done?.answer.approved ?? [];
+  if (options.json === true) printJson(context, { approved });
+  else
+    context.stdout.write(
+      approved.length === 0 ? haltedWords(haltedIn(stateDir)) : approveWords(approved, done?.isLive === true),
+    );
 }
 
 type Halted = Pick<SourceStatus, "path" | "holdReason" | "remedy">;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
-import type { RemovedStatus, SourceStatus, TroubledFile } from "../../sync/operator/status.ts";
+import type { TroubledFile } from "../../sync/operator/status.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, startProgress, thousands } from "../output/progress.ts";

@@ -8,7 +8,7 @@ import { type CommonOptions, configRequest } from "../output/options.ts";
 
 /** The folders of the daemon that runs on the state folder; undefined when none does. */
 export async function liveFolders(operator: Operator): Promise<readonly string[] | undefined> {
-  const live = await operator.ask({ command: "status" });
+  const live = await operator.ask("status", {});
   return live?.sources.map(({ path }) => path);
 }
 

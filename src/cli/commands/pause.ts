@@ -1,6 +1,4 @@
 import type { Command } from "commander";
-import { openCommands } from "../../sync/operator/commands.ts";
-import { changeLedger } from "../../sync/operator/offline.ts";
 import { absolute, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -31,12 +29,7 @@ export async function setPausedWherever(
   paused: boolean,
 ): Promise<readonly string[]> {
   const operator = openOperator(context, options);
-  const where = absolute("folder", context, source);
-  const command = paused ? "pause" : "resume";
-  const told = await operator.ask({ command, ...where });
-  const folders =
-    told?.sources ??
-    (await changeLedger(operator.config.stateDir, (ledger) => openCommands(ledger)[command](where.folder)));
-  if (folders === undefined || folders.length === 0) throw nothingSynced(operator.config.stateDir);
-  return folders;
+  const done = await operator.act(paused ? "pause" : "resume", absolute("folder", context, source));
+  if (done === undefined || done.answer.sources.length === 0) throw nothingSynced(operator.config.stateDir);
+  return done.answer.sources;
 }

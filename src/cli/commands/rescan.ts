@@ -15,10 +15,10 @@ export function addRescan(program: Command, context: Context): void {
     .argument("[source]", "folder of one source (default: all)")
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: RescanOptions) => {
-      const { sources } = await openOperator(context, options).need({
-        command: "rescan",
-        ...absolute("folder", context, source),
-      });
+      const { sources } = await openOperator(context, options).need(
+        "rescan",
+        absolute("folder", context, source),
+      );
       if (options.json === true) printJson(context, { rescanning: sources });
       else for (const folder of sources) context.stdout.write(`looking at ${folder}\n`);
     });

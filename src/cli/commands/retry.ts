@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { openCommands, type Retried } from "../../sync/operator/commands.ts";
-import { changeLedger } from "../../sync/operator/offline.ts";
+import type { Retried } from "../../wire/daemon.ts";
 import { absolute, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -22,14 +21,11 @@ export function addRetry(program: Command, context: Context): void {
 
 async function retry(context: Context, path: string | undefined, options: RetryOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const where = absolute("path", context, path);
-  const told = await operator.ask({ command: "retry", ...where });
-  const sources =
-    told?.sources ??
-    (await changeLedger(operator.config.stateDir, (ledger) => openCommands(ledger).retry(where.path)));
-  if (sources === undefined || sources.length === 0) throw nothingSynced(operator.config.stateDir);
-  if (options.json === true) printJson(context, { retried: sources, daemon: told !== undefined });
-  else context.stdout.write(retryWords(sources, told !== undefined));
+  const done = await operator.act("retry", absolute("path", context, path));
+  if (done === undefined || done.answer.sources.length === 0) throw nothingSynced(operator.config.stateDir);
+  const { answer, isLive } = done;
+  if (options.json === true) printJson(context, { retried: answer.sources, daemon: isLive });
+  else context.stdout.write(retryWords(answer.sources, isLive));
 }
 
 /** `3 files and 1 delete are tried again now`. */

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { messageOf } from "../../lib/failure.ts";
-import { handleWith } from "../../sync/control/handle.ts";
+import { operationsOf } from "../../sync/control/operations.ts";
 import { openControl, type Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
@@ -161,7 +161,7 @@ async function serveControl(
       stateDir: state.path,
       version,
       env: context.env,
-      handle: handleWith(daemon, { version, startedMs: context.nowMs() }),
+      operations: operationsOf(daemon, { version, startedMs: context.nowMs() }),
       onElsewhere: (path, reason) =>
         log.warn(`the control socket is ${path}, not in the state folder: ${reason}`),
     });

@@ -1,14 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
 import { codeOf } from "../../lib/failure.ts";
-import {
-  readStatus,
-  type RemovedStatus,
-  type SkippedFile,
-  type SourceStatus,
-  type TroubledFile,
-} from "../../sync/operator/status.ts";
-import type { ResultOf } from "../../sync/control/protocol.ts";
+import { readStatus, type SkippedFile, type TroubledFile } from "../../sync/operator/status.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
@@ -41,7 +35,7 @@ const FILES_MAX = 10_000;
 interface Status {
   readonly stateDir: string;
   /** The daemon that runs on the state folder; null when none does, and the rest is as of its last pass. */
-  readonly daemon: Omit<ResultOf<"status">, "sources"> | null;
+  readonly daemon: Omit<LiveStatus, "removed" | "sources"> | null;
   readonly service: {
     readonly address: string | null;
     /** Null: a hosted service is not asked, for that would need its key and the network. */
@@ -124,12 +118,12 @@ export async function watch<T>(
 async function askLive(
   operator: Operator,
 ): Promise<{ daemon: Status["daemon"]; sources?: readonly SourceStatus[] }> {
-  const live = await operator.ask({ command: "status" }).catch((error: unknown) => {
+  const live = await operator.ask("status", {}).catch((error: unknown) => {
     if (ENDING.has(codeOf(error) ?? "")) return undefined;
     throw error;
   });
   if (live === undefined) return { daemon: null };
-  const { sources, ...daemon } = live;
+  const { sources, removed: _removed, ...daemon } = live;
   return { daemon, sources };
 }
 
@@ -208,7 +202,7 @@ function serviceText({ address, running }: Status["service"], daemon: Status["da
 }
 
 /** What keeps requests from leaving, for a person. */
-export function paceWords(service: ResultOf<"status">["service"]): string {
+export function paceWords(service: PaceState): string {
   if (service.kind === "open") return "the service answers";
   const until = `trying again at ${localTime(service.untilMs).slice(-8)}`;
   return service.kind === "key_refused"

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { type ResultOf, WAIT_SECONDS_MAX } from "../../sync/control/protocol.ts";
+import { type PaceState, WAIT_SECONDS_MAX, type WaitAnswer } from "../../wire/daemon.ts";
 import { absolute, openOperator, printJson } from "../state/ask.ts";
 import { withFolder } from "./activity.ts";
 import type { Context } from "../output/context.ts";
@@ -30,8 +30,8 @@ export function addWait(program: Command, context: Context): void {
 async function wait(context: Context, path: string | undefined, options: WaitOptions): Promise<void> {
   const operator = openOperator(context, options);
   const result = await operator.need(
+    "wait",
     {
-      command: "wait",
       ...absolute("path", context, path),
       ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
     },
@@ -53,13 +53,13 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
 const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.timeout } as const;
 
 /** `kbsync: waiting for 3 files; the service does not answer: …`. */
-export function stillWords(waiting: number, service: ResultOf<"wait">["service"]): string {
+export function stillWords(waiting: number, service: PaceState): string {
   const what = waiting === 0 ? "the folder is looked at" : `waiting for ${counted(waiting, "file")}`;
   return `kbsync: ${what}; ${paceWords(service)}\n`;
 }
 
 /** How a wait ended, for a person. Nothing where all is well. */
-export function waitWords({ end, reasons, troubled, service }: ResultOf<"wait">): string {
+export function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
   if (end === "agreed") return "";
   if (end === "timeout") {
     const left = troubled === 0 ? "" : `, ${counted(troubled, "file is", "files are")} waited for`;

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { codeOf } from "../../lib/failure.ts";
-import type { ResultOf } from "../../sync/control/protocol.ts";
+import type { AnswerOf } from "../../wire/daemon.ts";
 import type { FileFacts } from "../../sync/ledger/file-facts.ts";
 import { openPlaces } from "../../sync/operator/places.ts";
 import type { WatchedSource } from "../../sync/rules/rules.ts";
@@ -23,7 +23,7 @@ interface WhyOptions extends CommonOptions {
 }
 
 /** What the running daemon says of the file; null when none runs. */
-type Live = ResultOf<"about"> | null;
+type Live = AnswerOf<"file"> | null;
 
 /** `kbsync why PATH`: every decision about a file. */
 export function addWhy(program: Command, context: Context): void {
@@ -40,7 +40,7 @@ async function why(context: Context, typed: string, options: WhyOptions): Promis
   const path = resolve(context.cwd, typed);
   const { source, below } = sourceOf(context, options, operator.config.stateDir, path);
   // Asked first: the daemon writes down what it knows before it answers.
-  const live = (await operator.ask({ command: "about", path }).catch(notItsOwn)) ?? null;
+  const live = (await operator.ask("file", { path }).catch(notItsOwn)) ?? null;
   const found = await explain(operator.config.stateDir, source, below, context.signal);
   if (options.json === true) printJson(context, { ...found, daemon: live });
   else context.stdout.write(whyText(found, live));

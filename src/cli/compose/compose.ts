@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
+import type { DaemonActivity } from "../../wire/daemon.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
 import type { Service } from "../../kb/service.ts";
@@ -11,7 +12,7 @@ import { lockFolder } from "../../lib/folder-lock.ts";
 import type { KnowledgePlace } from "../../wire/agent.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { TOP_K_DEFAULT } from "../../wire/search.ts";
-import { type Daemon, type DaemonActivity, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
+import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
 import { credentialFile } from "../../system/credentials.ts";
 import {
   ensureKey,

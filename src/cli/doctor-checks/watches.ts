@@ -34,7 +34,7 @@ export const watchesCheck: Check = {
     // A container may hide them: then nothing can be compared, and a limit that is reached is told by the daemon.
     if (inotify === undefined)
       return { seen: `${thousands(folders)} folders; the system does not tell its limit`, findings: [] };
-    const running = await askDaemon(state.path, { command: "status" }, { signal }).catch(() => undefined);
+    const running = await askDaemon(state.path, "status", {}, { signal }).catch(() => undefined);
     // What a running daemon watches is among what is taken already.
     return judgeWatches(inotify, folders, running !== undefined);
   },

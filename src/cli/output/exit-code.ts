@@ -1,5 +1,5 @@
+import type { SourceStatus } from "../../wire/daemon.ts";
 import { codeOf } from "../../lib/failure.ts";
-import type { SourceStatus } from "../../sync/operator/status.ts";
 
 /** What the exit status of every command means. */
 export const EXIT = {
@@ -73,7 +73,6 @@ const BY_CODE: Readonly<Record<string, number>> = {
   source_unknown: EXIT.usage,
   outside_sources: EXIT.usage,
   control_refused: EXIT.usage,
-  control_request: EXIT.usage,
   control_version: EXIT.usage,
   control_busy: EXIT.service,
   control_lost: EXIT.service,

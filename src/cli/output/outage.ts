@@ -1,4 +1,5 @@
-import { outageWords, type PaceState } from "../../sync/remote/pacer.ts";
+import type { PaceState } from "../../wire/daemon.ts";
+import { outageWords } from "../../sync/remote/pacer.ts";
 import { localTime } from "./progress.ts";
 import type { Context } from "./context.ts";
 

@@ -2,7 +2,9 @@ import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
-import type { CommandName, Request, ResultOf } from "../../sync/control/protocol.ts";
+import { LEDGER_OPERATIONS, type LedgerOperations, openCommands } from "../../sync/operator/commands.ts";
+import { changeLedger } from "../../sync/operator/offline.ts";
+import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 
@@ -10,36 +12,48 @@ import { type CommonOptions, configRequest } from "../output/options.ts";
 export interface Operator {
   readonly config: Config;
   /** Undefined: no daemon runs on the state folder. */
-  ask<C extends CommandName>(
-    request: Request & { readonly command: C },
-    onEvent?: AskOptions<C>["onEvent"],
-  ): Promise<ResultOf<C> | undefined>;
-  /** Asks what only a daemon can tell or do. Throws `no_daemon`. */
-  need<C extends CommandName>(
-    request: Request & { readonly command: C },
-    onEvent?: AskOptions<C>["onEvent"],
-  ): Promise<ResultOf<C>>;
+  ask<N extends DaemonOperation>(
+    name: N,
+    request: RequestOf<N>,
+    onLine?: AskOptions<N>["onLine"],
+  ): Promise<AnswerOf<N> | undefined>;
+  /** Asks what only a daemon can answer or do. Throws `no_daemon`. */
+  need<N extends DaemonOperation>(
+    name: N,
+    request: RequestOf<N>,
+    onLine?: AskOptions<N>["onLine"],
+  ): Promise<AnswerOf<N>>;
+  /** Has the daemon do it; where none runs, does it on the ledger. Undefined: there is no ledger either. */
+  act<N extends keyof LedgerOperations>(
+    name: N,
+    request: RequestOf<N>,
+  ): Promise<{ readonly answer: AnswerOf<N>; readonly isLive: boolean } | undefined>;
 }
 
 /** Loads the configuration for a command that talks to the daemon. Throws what loading throws. */
 export function openOperator(context: Context, options: CommonOptions): Operator {
   const config = loadConfig(configRequest(context, options));
-  const ask: Operator["ask"] = (request, onEvent) =>
-    askDaemon(config.stateDir, request, {
-      signal: context.signal,
-      ...(onEvent !== undefined && { onEvent }),
-    });
+  const { stateDir } = config;
+  const ask: Operator["ask"] = (name, request, onLine) =>
+    askDaemon(stateDir, name, request, { signal: context.signal, ...(onLine !== undefined && { onLine }) });
   return {
     config,
     ask,
-    need: async (request, onEvent) => {
-      const result = await ask(request, onEvent);
-      if (result !== undefined) return result;
-      throw new KbsyncError(`no daemon runs on the state folder ${config.stateDir}`, {
+    need: async (...asked) => {
+      const answer = await ask(...asked);
+      if (answer !== undefined) return answer;
+      throw new KbsyncError(`no daemon runs on the state folder ${stateDir}`, {
         code: "no_daemon",
-        subject: config.stateDir,
+        subject: stateDir,
         hint: "Start one with `kbsync up` or `kbsync run`; --state-dir or --config names another state folder.",
       });
+    },
+    act: async (name, request) => {
+      const live = await ask(name, request);
+      if (live !== undefined) return { answer: live, isLive: true };
+      const operation: LedgerOperations[typeof name] = LEDGER_OPERATIONS[name];
+      const answer = await changeLedger(stateDir, (ledger) => operation(openCommands(ledger), request));
+      return answer && { answer, isLive: false };
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { AuditReport } from "../../wire/daemon.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
 import { openTurns } from "../../lib/turns.ts";
 import type { ActionContext } from "../actions/context.ts";
@@ -9,7 +10,7 @@ import { unknownSource } from "../disk/source-path.ts";
 import { judgeLoss, type Check } from "../reconcile-service/loss.ts";
 import { takeOlder } from "./older.ts";
 import { deleteExtra, openResending, type Resending } from "./repair.ts";
-import { openReport, type AuditReport, type Reporting } from "./report.ts";
+import { openReport, type Reporting } from "./report.ts";
 import { sweepPlace, type Adopted, type Sweep } from "../reconcile-service/sweep.ts";
 
 export interface AuditOptions {

@@ -1,56 +1,8 @@
+import type { AuditReport, AuditedSource, Finding } from "../../wire/daemon.ts";
 import type { Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { driftWords } from "../reconcile-service/loss.ts";
 import type { Drifted } from "../reconcile-service/sweep.ts";
-
-/** Something that the service's list shows and the ledger does not expect. */
-export interface Finding {
-  /** Folder of the source; of a place that several share, one of them. */
-  readonly source: string;
-  /** Empty for a resource that belongs to no file. */
-  readonly path: RelativePath;
-  readonly docId: string;
-  readonly title: string;
-  /**
-   * `missing`, `altered`: a file's resource. `twice`: a second one of ours. `same`: equal to one of ours, perhaps
-   * another's. `returned`: we deleted it, and it is there again. `foreign`: of nobody that is known here.
-   */
-  readonly kind: "missing" | "altered" | "twice" | "same" | "returned" | "foreign";
-  /** In words. */
-  readonly what: string;
-  /** Whether it is being put right; a foreign resource never is. */
-  readonly repaired: boolean;
-}
-
-/** How a source's resources were found. */
-export interface AuditedSource {
-  readonly path: string;
-  /** Resources that were compared; those sent a short while ago are not. */
-  readonly resources: number;
-  readonly missing: number;
-  readonly altered: number;
-  /** Resources that are too new to be judged by a list that may lag. */
-  readonly unjudged: number;
-  /** Why nothing is sent again although much is missing or altered; null where nothing stands against it. */
-  readonly lost: string | null;
-  /** False: there is no list yet, for the service has not told the collection's id. */
-  readonly listed: boolean;
-}
-
-/** What an audit found. */
-export interface AuditReport {
-  readonly sources: readonly AuditedSource[];
-  /** At most `FINDINGS_MAX`; foreign resources among them are only the first few. */
-  readonly findings: readonly Finding[];
-  /** Findings that are not named; foreign ones are not among them. */
-  readonly unnamed: number;
-  /** Resources of nobody that is known here. They are never touched. */
-  readonly foreign: number;
-  /** Whether every file's resource is there as it was acknowledged, and nothing of ours twice. */
-  readonly agrees: boolean;
-  /** Findings that are not put right; foreign resources are none. */
-  readonly left: number;
-}
 
 /** Gathers a report. */
 export interface Reporting {

@@ -1,4 +1,4 @@
-import type { AuditReport } from "./report.ts";
+import type { AuditReport } from "../../wire/daemon.ts";
 
 /** Audits from time to time, as long as a daemon runs. */
 export interface AuditSchedule {

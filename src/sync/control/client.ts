@@ -1,144 +1,159 @@
-import { connect, type Socket } from "node:net";
+import { Client, type Dispatcher, errors } from "undici";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { findSocket } from "./address.ts";
-import { openLineSplitter } from "./lines.ts";
 import {
-  Answer,
-  ANSWER_BYTES_MAX,
-  ANSWERS,
-  errorOf,
-  Hello,
-  PROTOCOL,
-  type CommandName,
-  type EventOf,
-  type Request,
-  type ResultOf,
-} from "./protocol.ts";
+  type AnswerOf,
+  DAEMON_API,
+  DAEMON_PREFIX,
+  DaemonFailure,
+  type DaemonOperation,
+  type LineOf,
+  type RequestOf,
+} from "../../wire/daemon.ts";
+import { findSocket } from "./address.ts";
+import { errorOf } from "./failure.ts";
+import { linesOf } from "./lines.ts";
 
-export interface AskOptions<C extends CommandName> {
+export interface AskOptions<N extends DaemonOperation> {
   /** Takes the request back. */
   readonly signal: AbortSignal;
-  readonly onEvent?: (event: EventOf<C>) => void;
+  readonly onLine?: (line: LineOf<N>) => void;
 }
 
-/** A daemon that lives says hello within this time; a stopped process (SIGSTOP) does not. */
-const HELLO_MS = 5000;
+/** A daemon that lives takes a request within this time; a stopped process (SIGSTOP) does not. */
+const TAKEN_MS = 5000;
+/** Longest answer, or line of one: the status of many sources, or some ten thousand activities. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * Asks the daemon that runs on a state folder. Undefined: none does. Throws what the daemon answers with as a
  * KbsyncError of the same code, `control_refused` for a socket that is another user's, `control_lost` when the daemon
  * ends without an answer, `control_silent`, `control_version`, and the signal's reason.
  */
-export async function askDaemon<C extends CommandName>(
+export async function askDaemon<N extends DaemonOperation>(
   stateDir: string,
-  request: Request & { readonly command: C },
-  { signal, onEvent }: AskOptions<C>,
-): Promise<ResultOf<C> | undefined> {
+  name: N,
+  request: RequestOf<N>,
+  { signal, onLine }: AskOptions<N>,
+): Promise<AnswerOf<N> | undefined> {
   signal.throwIfAborted();
-  const path = findSocket(stateDir);
-  const socket = path === undefined ? undefined : await reach(path);
-  if (socket === undefined) return undefined;
-  const { command } = request;
+  const socketPath = findSocket(stateDir);
+  if (socketPath === undefined) return undefined;
+  const client = new Client("http://daemon", { socketPath, headersTimeout: 0, bodyTimeout: 0 });
   try {
-    const result = await talk(socket, request, signal, (event) =>
-      // The daemon is of this protocol's version, and the schema says that the event is one of this command.
-      onEvent?.(ANSWERS[command].event.parse(event) as EventOf<C>),
-    );
-    return ANSWERS[command].result.parse(result) as ResultOf<C>; // as above
+    const response = await send(client, name, request, signal);
+    // The schemas of the table are those of this operation.
+    return (await read(name, response, (line) => onLine?.(line as LineOf<N>))) as AnswerOf<N>;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof KbsyncError) throw error;
+    return noAnswer(error, socketPath);
   } finally {
-    socket.destroy();
+    await client.destroy();
   }
 }
 
-/** Undefined: there is no socket, or one that nobody listens at. */
-function reach(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.removeAllListeners("error");
-      resolve(socket);
-    });
-    socket.once("error", (error) => {
-      const code = codeOf(error) ?? "";
-      if (["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ENOTDIR"].includes(code)) resolve(undefined);
-      else {
-        reject(
-          new KbsyncError(`cannot reach the daemon at ${path}: ${messageOf(error)}`, {
-            code: "control_refused",
-            subject: path,
-            hint: "Only the user that runs the daemon may ask it.",
-            cause: error,
-          }),
-        );
-      }
-    });
-  });
-}
-
-function talk(
-  socket: Socket,
-  request: Request,
+async function send(
+  client: Client,
+  name: DaemonOperation,
+  request: object,
   signal: AbortSignal,
-  onEvent: (event: unknown) => void,
-): Promise<unknown> {
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  const splitter = openLineSplitter(ANSWER_BYTES_MAX);
-  let greeted = false;
-  const silent = setTimeout(() => {
-    reject(
-      new KbsyncError(`the daemon did not answer within ${HELLO_MS} ms`, {
+): Promise<Dispatcher.ResponseData> {
+  const { method } = DAEMON_API[name];
+  const path = `${DAEMON_PREFIX}/${name}`;
+  const silent = new AbortController();
+  const timer = setTimeout(() => {
+    silent.abort(
+      new KbsyncError(`the daemon did not answer within ${TAKEN_MS} ms`, {
         code: "control_silent",
         retryable: true,
         hint: "Its process may be stopped or overloaded.",
       }),
     );
-  }, HELLO_MS);
-  const lost = (): void => {
-    reject(new KbsyncError("the daemon ended before it answered", { code: "control_lost", retryable: true }));
-  };
-  const take = (line: string): void => {
-    const message: unknown = JSON.parse(line);
-    const hello = greeted ? undefined : Hello.safeParse(message).data?.hello;
-    if (hello !== undefined) {
-      greeted = true;
-      clearTimeout(silent);
-      if (hello.protocol === PROTOCOL) socket.write(`${JSON.stringify(request)}\n`);
-      else reject(otherVersion(hello.version));
-      return;
-    }
-    const answer = Answer.parse(message);
-    if ("error" in answer) reject(errorOf(answer.error));
-    else if ("result" in answer) resolve(answer.result);
-    else onEvent(answer.event);
-  };
-  const onAbort = (): void => reject(signal.reason as Error); // what an AbortSignal is aborted with is an Error here
-  signal.addEventListener("abort", onAbort, { once: true });
-  socket.on("data", (bytes) => {
-    try {
-      const lines = splitter.push(bytes);
-      if (lines === undefined) throw new Error("the answer is too long");
-      for (const line of lines) take(line);
-    } catch (error) {
-      reject(
-        new KbsyncError(`the daemon's answer is not understood: ${messageOf(error)}`, {
-          code: "control_version",
-          hint: "Restart the daemon with this version.",
-          cause: error,
-        }),
-      );
-    }
-  });
-  socket.on("close", lost);
-  socket.on("error", lost);
-  return promise.finally(() => {
-    clearTimeout(silent);
-    signal.removeEventListener("abort", onAbort);
+  }, TAKEN_MS);
+  const shared = { signal: AbortSignal.any([signal, silent.signal]), onInfo: () => clearTimeout(timer) };
+  try {
+    return await client.request(
+      method === "GET"
+        ? { ...shared, method, path, query: request }
+        : {
+            ...shared,
+            method,
+            path,
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(request),
+          },
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Reads an answer, whole or in lines. */
+async function read(
+  name: DaemonOperation,
+  { headers, body }: Dispatcher.ResponseData,
+  onLine: (line: unknown) => void,
+): Promise<unknown> {
+  const operation = DAEMON_API[name];
+  for await (const text of linesOf(body, ANSWER_BYTES_MAX)) {
+    const value = parsed(text);
+    const failure = DaemonFailure.safeParse(value).data;
+    // This version sends nothing to a daemon of its own that it does not know.
+    if (failure !== undefined && UNKNOWN.has(failure.error.code))
+      throw otherVersion(headers, failure.message);
+    if (failure !== undefined) throw errorOf(failure);
+    const answer = operation.answer.safeParse(value);
+    if (answer.success) return answer.data;
+    const line = "line" in operation ? operation.line.safeParse(value) : answer;
+    if (!line.success) throw otherVersion(headers, line.error);
+    onLine(line.data);
+  }
+  throw lost();
+}
+
+/** Codes of an operation, or of a part of it, that the daemon does not know. */
+const UNKNOWN: ReadonlySet<string> = new Set(["route_not_found", "invalid_field", "invalid_body"]);
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // which no schema takes
+  }
+}
+
+/** Nobody listens at the socket. */
+const NOBODY: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ENOTDIR"]);
+/** The connection ended. */
+const ENDED: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
+
+/** Undefined where nobody is there; throws what else is in the way. */
+function noAnswer(error: unknown, socketPath: string): undefined {
+  const code = codeOf(error) ?? "";
+  if (NOBODY.has(code)) return undefined;
+  if (ENDED.has(code)) throw lost(error);
+  if (error instanceof errors.HTTPParserError || error instanceof RangeError) throw otherVersion({}, error);
+  throw new KbsyncError(`cannot reach the daemon at ${socketPath}: ${messageOf(error)}`, {
+    code: "control_refused",
+    subject: socketPath,
+    hint: "Only the user that runs the daemon may ask it.",
+    cause: error,
   });
 }
 
-function otherVersion(version: string): KbsyncError {
+function lost(cause?: unknown): KbsyncError {
+  return new KbsyncError("the daemon ended before it answered", {
+    code: "control_lost",
+    retryable: true,
+    cause,
+  });
+}
+
+function otherVersion(headers: Dispatcher.ResponseData["headers"], cause: unknown): KbsyncError {
+  const version = /^kbsync\/(.+)$/.exec(String(headers["server"]))?.[1] ?? "of another version";
   return new KbsyncError(`the running daemon is kbsync ${version}, which this one cannot talk to`, {
     code: "control_version",
     hint: "Restart the daemon with this version.",
+    cause,
   });
 }

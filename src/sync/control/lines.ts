@@ -1,27 +1,31 @@
-/** Cuts a stream of bytes into lines, and tells when one grows too long. */
-export interface LineSplitter {
-  /** The lines that these bytes complete, without their ends; undefined: the line is longer than allowed. */
-  push(bytes: Buffer): readonly string[] | undefined;
-}
+const NEWLINE = 0x0a;
 
-/** A splitter with nothing in it. Bytes are put together before they are decoded, so that no character is cut. */
-export function openLineSplitter(bytesMax: number): LineSplitter {
+/**
+ * Cuts a stream of bytes into lines, without their ends; the last one may lack its end. Bytes are put together before they
+ * are decoded, so that no character is cut. Throws for a line that is longer than allowed.
+ */
+export async function* linesOf(stream: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<string> {
   let pieces: Buffer[] = [];
   let length = 0;
-  return {
-    push: (bytes) => {
-      const lines: string[] = [];
-      let rest = bytes;
-      for (let end = rest.indexOf(0x0a); end !== -1; end = rest.indexOf(0x0a)) {
-        if (length + end > bytesMax) return undefined;
-        lines.push(Buffer.concat([...pieces, rest.subarray(0, end)]).toString("utf8"));
-        pieces = [];
-        length = 0;
-        rest = rest.subarray(end + 1);
-      }
-      if (rest.length > 0) pieces.push(rest);
-      length += rest.length;
-      return length > bytesMax ? undefined : lines;
-    },
+  const add = (piece: Buffer): void => {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > bytesMax) throw new RangeError(`a line is longer than ${bytesMax} bytes`);
   };
+  const take = (): string => {
+    const line = Buffer.concat(pieces, length).toString("utf8");
+    pieces = [];
+    length = 0;
+    return line;
+  };
+  for await (const bytes of stream) {
+    let from = 0;
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, from)) {
+      add(bytes.subarray(from, end));
+      yield take();
+      from = end + 1;
+    }
+    if (from < bytes.length) add(bytes.subarray(from));
+  }
+  if (length > 0) yield take();
 }

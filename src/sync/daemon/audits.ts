@@ -1,10 +1,10 @@
+import type { AuditReport } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Parts } from "./parts.ts";
 import type { SourceSync } from "../source/source.ts";
 import { openAudits, type Audits } from "../audit/audit.ts";
 import { LIST_LAG_MS } from "../reconcile-service/list.ts";
 import { openRechecks, type Rechecks } from "../audit/recheck.ts";
-import type { AuditReport } from "../audit/report.ts";
 import { auditWords, scheduleAudits, type AuditSchedule } from "../audit/schedule.ts";
 
 /** The audits of a daemon, and when they are made by themselves. */

@@ -1,5 +1,5 @@
+import type { DaemonActivity, FileActivity } from "../../wire/daemon.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
-import type { DaemonActivity } from "../ledger/activity.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { outsideSources, unknownSource } from "../disk/source-path.ts";
@@ -15,14 +15,6 @@ export interface Operations extends Commands {
   about(path: string): FileActivity;
   /** Calls the listener with every activity from now on, until the function that it returns is called. */
   follow(listener: (activity: DaemonActivity) => void): () => void;
-}
-
-/** What goes on with a file, beyond what the ledger says of it. */
-export interface FileActivity {
-  /** Something is left to do with it: it is under way, or looked at again later. */
-  readonly pending: boolean;
-  /** It is read, sent or deleted right now, or as soon as its turn comes. */
-  readonly underWay: boolean;
 }
 
 /** Opens the operations on a daemon. */

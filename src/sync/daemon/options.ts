@@ -1,6 +1,6 @@
+import type { DaemonActivity } from "../../wire/daemon.ts";
 import type { SyncConfig } from "../../config/schema.ts";
 import { type DocumentReader, openThreadReader } from "../read/reader.ts";
-import type { DaemonActivity } from "../ledger/activity.ts";
 import type { DaemonObserver } from "../remote/observer.ts";
 import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
 import type { WatchedSource } from "../rules/rules.ts";

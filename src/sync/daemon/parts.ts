@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import type { DaemonActivity } from "../../wire/daemon.ts";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { openTurns } from "../../lib/turns.ts";
 import { steadyClock } from "../../lib/steady-clock.ts";
@@ -15,7 +16,6 @@ import { openTrash } from "../trash/trash.ts";
 import { openWork, type Work } from "../source/work.ts";
 import { beginLife, type Life } from "./life.ts";
 import { REAL_WORLD, type DaemonOptions, type World } from "./options.ts";
-import type { DaemonActivity } from "../ledger/activity.ts";
 
 /** What a daemon is made of, beside its sources. */
 export interface Parts {

@@ -1,7 +1,8 @@
+import type { SourceStatus } from "../../wire/daemon.ts";
 import { freshRow } from "../ledger/sources.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { previewOf, removalsOf, type PlannedAction } from "../operator/preview.ts";
-import { statusOf, type SourceStatus, type StatusSource } from "../operator/status.ts";
+import { statusOf, type StatusSource } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 

@@ -1,20 +1,15 @@
-import type { PaceState } from "../remote/pacer.ts";
-import { removedOf, type RemovedStatus, statusOf, type SourceStatus } from "../operator/status.ts";
-import type { Progress } from "../source/work.ts";
+import type { LiveStatus, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
+import { removedOf, statusOf } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
-/** Where the daemon stands, as of now. */
-export interface DaemonStatus {
-  readonly service: PaceState;
-  readonly sources: readonly SourceStatus[];
-  /** Sources that left the configuration and still have resources. */
-  readonly removed: readonly RemovedStatus[];
-  readonly progress: Progress;
+/** A daemon, as of now. */
+export interface DaemonStatus extends Pick<
+  LiveStatus,
+  "idle" | "progress" | "removed" | "service" | "sources"
+> {
   /** Files done a second lately; undefined while nothing is done. */
   readonly filesPerSecond: number | undefined;
-  /** Whether everything that was noticed is done. */
-  readonly idle: boolean;
 }
 
 /** How the daemon fares, for whoever measures it. */

@@ -1,5 +1,6 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
+import type { WaitAnswer, WaitReason } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { isBelow } from "../disk/source-path.ts";
@@ -10,23 +11,9 @@ import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
 /** What a wait ended with. */
-export interface WaitEnd {
+export interface WaitEnd extends Omit<WaitAnswer, "end" | "service"> {
   /** Whether everything that was waited for is acknowledged by the service. */
   readonly agreed: boolean;
-  /** Why not: the first of them. */
-  readonly reasons: readonly WaitReason[];
-  /** How many there are. */
-  readonly troubled: number;
-  /** The path that was asked for is not there, and nothing of it is known: perhaps it was misspelt. */
-  readonly unknown?: true;
-}
-
-/** What keeps a file, or a source as a whole (its path is empty), from agreement. */
-export interface WaitReason {
-  readonly source: string;
-  readonly path: RelativePath;
-  readonly code: string;
-  readonly message: string;
 }
 
 export interface WaitOptions {

@@ -1,29 +1,14 @@
-import type { ActionKind, RelativePath } from "../plan/model.ts";
+import type { DaemonActivity } from "../../wire/daemon.ts";
+import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** What came of it. `skipped`: the file is left out, which is no failure. */
-export type Outcome = "done" | "refused" | "skipped" | "parked";
+/** What came of an action. `skipped`: the file is left out, which is no failure. */
+export type Outcome = DaemonActivity["outcome"];
 
-/** One thing the daemon did, or could not do. */
-export interface Activity {
-  readonly atMs: number;
+/** One thing the daemon did, or could not do, of the source with that number. */
+export interface Activity extends Omit<DaemonActivity, "source"> {
   readonly source: number;
-  readonly path: RelativePath;
-  /** Where the file was before, of a move. */
-  readonly from: RelativePath | undefined;
-  readonly docId: string | undefined;
-  /**
-   * `audit`: the service's list showed another state than the ledger, and what was done about it. `discard`: a resource was
-   * deleted that is not the file's own, or not any more; the file is still there.
-   */
-  readonly action: ActionKind | "read" | "adopt" | "audit" | "discard";
-  readonly outcome: Outcome;
-  readonly durationMs: number;
-  readonly message: string | undefined;
 }
-
-/** An activity with the source's folder in place of its number. */
-export type DaemonActivity = Omit<Activity, "source"> & { readonly source: string };
 
 /** The newest entries are kept, about this many: some days of an ordinary folder, a megabyte or two. */
 const ROWS_MAX = 10_000;

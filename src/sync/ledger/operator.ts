@@ -1,17 +1,6 @@
+import type { Retried } from "../../wire/daemon.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
-
-/** Files and deletes of a source that are tried again because a person asked for it. */
-export interface TriedAgain {
-  /** Files that the service would not take, or that could not become a resource. */
-  readonly failed: number;
-  /** Files that were put aside for some time. */
-  readonly parked: number;
-  /** Files that are left out; counted only where a path was named. */
-  readonly skipped: number;
-  /** Deletes that the service would not do. */
-  readonly deletes: number;
-}
 
 /** What a person decided about sources, beside approvals. Changes are plain statements: run them inside a group commit. */
 export interface Operator {
@@ -22,7 +11,7 @@ export interface Operator {
    * Has files that are not in agreement read again whatever their times say, and those put aside now. `below` is a file
    * or a folder; undefined all of the source.
    */
-  again(source: number, below: RelativePath | undefined): TriedAgain;
+  again(source: number, below: RelativePath | undefined): Omit<Retried, "source">;
   /** Has files read again that were put aside until a time that has come. */
   unpark(source: number, nowMs: number): void;
 }

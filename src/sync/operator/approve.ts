@@ -1,19 +1,7 @@
 import { hash } from "node:crypto";
+import type { Approval } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
-
-/** What a person agrees to. */
-export interface Approval {
-  readonly source: string;
-  /**
-   * Deletes that were held, or files missing from the folder before which the source stands still; 0 for a word on what
-   * the service has lost, which is sent again.
-   */
-  readonly held: number;
-  readonly reason: string;
-  /** Names exactly this: another one as soon as anything joins what is held, or leaves it. */
-  readonly token: string;
-}
 
 /** Why the resources of a source that left the configuration are kept, in words. */
 export const REMOVED_REASON = "removed from the configuration";

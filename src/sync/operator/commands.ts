@@ -1,10 +1,9 @@
 import { pathBelow } from "../../lib/path-below.ts";
+import type { AnswerOf, Approval, DaemonActivity, RequestOf, Retried } from "../../wire/daemon.ts";
 import { outsideSources, unknownSource } from "../disk/source-path.ts";
-import type { DaemonActivity } from "../ledger/activity.ts";
-import type { TriedAgain } from "../ledger/operator.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { agreeable, approvalsOf, type Approval } from "./approve.ts";
+import { agreeable, approvalsOf } from "./approve.ts";
 import type { OperatorLedger } from "./offline.ts";
 
 /** What a running daemon does at once when a person changes its ledger, in which each source has its number. */
@@ -18,18 +17,6 @@ export interface WakeUps {
   retryDeletes(source: number, below: RelativePath | undefined): void;
   /** Deletes the resources of removed sources, as approved. */
   removeSources(): void;
-}
-
-/** Which activity is asked for. */
-export interface LogQuery {
-  readonly limit: number;
-  /** Absolute path of a file or folder; default everything. */
-  readonly path?: string | undefined;
-}
-
-/** What is tried again of a source. */
-export interface Retried extends TriedAgain {
-  readonly source: string;
 }
 
 /**
@@ -52,7 +39,7 @@ export interface Commands {
   /** What `approve` would approve. */
   held(folder?: string): readonly Approval[];
   /** The newest activities, oldest first. */
-  recent(query: LogQuery): readonly DaemonActivity[];
+  recent(query: RequestOf<"log">): readonly DaemonActivity[];
 }
 
 /** A place in a source: its root, or a path below it. */
@@ -147,3 +134,18 @@ function targetsOf({ sources }: OperatorLedger, path: string | undefined): reado
     all.map((row) => row.path),
   );
 }
+
+export type LedgerOperations = {
+  readonly [N in "pause" | "resume" | "retry" | "approve"]: (
+    commands: Commands,
+    request: RequestOf<N>,
+  ) => Promise<AnswerOf<N>>;
+};
+
+/** The operations of a daemon that are commands on its ledger alone: without a daemon they are done on the ledger. */
+export const LEDGER_OPERATIONS: LedgerOperations = {
+  pause: async (commands, { folder }) => ({ sources: await commands.pause(folder) }),
+  resume: async (commands, { folder }) => ({ sources: await commands.resume(folder) }),
+  retry: async (commands, { path }) => ({ sources: await commands.retry(path) }),
+  approve: async (commands, { folder, token }) => ({ approved: await commands.approve(folder, token) }),
+};

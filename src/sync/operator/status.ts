@@ -1,69 +1,13 @@
+import type { MountTrouble, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
 import { approvalsOf } from "./approve.ts";
 import { type OperatorLedger, readLedger } from "./offline.ts";
 import type { SkippedFile, TroubledFile } from "../ledger/files.ts";
 import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
-import type { MountTrouble } from "../source/mount-warnings.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/source.ts";
 import { standstillsOf } from "../ledger/standstill.ts";
 
 export type { SkippedFile, TroubledFile } from "../ledger/files.ts";
-
-/** How far one source is in agreement. Counts are of files. */
-export interface SourceStatus {
-  readonly path: string;
-  readonly ownerId: string;
-  /** Null until the service told it. */
-  readonly collectionId: string | null;
-  /** Files that are wanted and there: in agreement, waiting or failed. */
-  readonly files: number;
-  /**
-   * Whether the whole folder was compared with what is known of it since the daemon started, or before it ended. False:
-   * more may wait than these counts say.
-   */
-  readonly compared: boolean;
-  readonly inAgreement: number;
-  readonly waiting: number;
-  /** Files that the service will not take, and deletes that it will not do; these are not among `files`. */
-  readonly failed: number;
-  /** Files that are left out, empty or of no kind that is taken; not among `files`. */
-  readonly skipped: number;
-  /** Files in agreement of which the service read a part alone; `kbsync why FILE` tells which. */
-  readonly readInPart: number;
-  /** Deletes that wait for a person. */
-  readonly held: number;
-  /** Why deletes are held, or why the whole source stands still; null when neither. */
-  readonly holdReason: string | null;
-  /** The folder is missing or another one: nothing is sent for it. */
-  readonly halted: boolean;
-  /** What a person can do about the hold reason, in a sentence; null where there is none. */
-  readonly remedy: string | null;
-  /** Names exactly what an approval would cover now; null where there is nothing to agree to. */
-  readonly approvalToken: string | null;
-  /** Folders and files that could not be looked at. */
-  readonly unreadable: number;
-  /** The first of them, "" for the source's own folder; empty where only their number is known, from the ledger alone. */
-  readonly unreadablePaths: readonly RelativePath[];
-  /** Mounts below the folder that are not as they were; empty where no daemon runs. They are among what is unreadable. */
-  readonly mounts: readonly MountTrouble[];
-  /** Why some changes are found late; null while all are seen. */
-  readonly degraded: string | null;
-  /** A person said that nothing is to be sent for it. */
-  readonly paused: boolean;
-}
-
-/** A source that left the configuration: nothing is done for it, and its resources stay until a person agrees. */
-export interface RemovedStatus {
-  readonly path: string;
-  readonly ownerId: string;
-  readonly collectionId: string | null;
-  /** Resources that it still has at the service. */
-  readonly resources: number;
-  /** A person agreed to their end. */
-  readonly approved: boolean;
-  /** Names exactly what an approval of their end would cover now. */
-  readonly approvalToken: string;
-}
 
 /** What the status of a source is told from, beside the ledger. */
 export interface StatusSource {

@@ -1,24 +1,10 @@
+import type { PaceState } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";
 
 /** The service does not answer, or not as it should. */
-interface Outage {
-  readonly kind: "waiting";
-  /** The time of day of the next try. */
-  readonly untilMs: number;
-  readonly reason: string;
-  /** What a person can do, where waiting alone does not end it. */
-  readonly hint?: string | undefined;
-  /** The time of day at which it is given up; undefined: never. */
-  readonly givesUpMs?: number;
-}
-
-/** How sending goes, for status. */
-export type PaceState =
-  | { readonly kind: "open" }
-  | Outage
-  | { readonly kind: "key_refused"; readonly untilMs: number; readonly reason: string };
+type Outage = Extract<PaceState, { kind: "waiting" }>;
 
 /** What keeps the gate closed, for a person, with what can be done where the service tells. */
 export function outageWords({ reason, hint }: Pick<Outage, "reason" | "hint">): string {

@@ -1,15 +1,8 @@
+import type { MountTrouble } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath, Unreadable } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { UNMOUNTED } from "../rules/sub-mounts.ts";
-
-/** A mount below a source that is not as it was: nothing below it is sent or deleted. */
-export interface MountTrouble {
-  readonly path: RelativePath;
-  readonly reason: string;
-  /** What a person can do, in a sentence. */
-  readonly remedy: string;
-}
 
 /** The mounts of a source that are not as they were, of those that its rules let in. */
 export function mountTroubles({

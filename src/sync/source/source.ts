@@ -1,3 +1,4 @@
+import type { MountTrouble } from "../../wire/daemon.ts";
 import { prepareLook, type Prepared } from "../actions/prepare.ts";
 import { send } from "../actions/send.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
@@ -12,7 +13,7 @@ import { openPasses, rulesKeyOf, type Passes } from "../pass/pass.ts";
 import type { Look, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Send, WorkQueue } from "../queue/queue.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
-import { mountTroubles, type MountTrouble, openMountWarnings } from "./mount-warnings.ts";
+import { mountTroubles, openMountWarnings } from "./mount-warnings.ts";
 import { openPause } from "./pause.ts";
 import { openSettler } from "../adopt/recover.ts";
 import type { Rules } from "../rules/rules.ts";

@@ -1,22 +1,11 @@
 import { basename } from "node:path";
+import type { Progress } from "../../wire/daemon.ts";
 import type { Prepared } from "../actions/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { openQueue, type YieldSlot, type Send, type WorkQueue } from "../queue/queue.ts";
 import type { Job } from "./source.ts";
-
-/** Of the work found so far in this run. */
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-  /** Of those done, the ones for which something was sent: a file that was only touched is looked at, no more. */
-  readonly sent: number;
-  /** Of those done, the ones that the service refused, or that could not be read: they are no changes. */
-  readonly failed: number;
-  /** Bytes of the files done. */
-  readonly bytes: number;
-}
 
 /** The daemon's queue: jobs of all sources, read and written down together, then sent side by side. */
 export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { SourceStatus } from "../../../src/wire/daemon.ts";
 import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
 import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
 import { statusText } from "../../../src/cli/commands/status.ts";
-import type { SourceStatus, TroubledFile } from "../../../src/sync/operator/status.ts";
+import type { TroubledFile } from "../../../src/sync/operator/status.ts";
 
 const source = (more: Partial<SourceStatus>): SourceStatus => ({
   path: "/docs",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { AuditReport } from "../../../src/wire/daemon.ts";
 import { recoverText } from "../../../src/cli/commands/recover.ts";
 import { auditText } from "../../../src/cli/commands/verify.ts";
-import type { AuditReport } from "../../../src/sync/audit/report.ts";
 
 const source = {
   path: "/docs",

@@ -10,15 +10,16 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { DaemonActivity } from "../../../src/wire/daemon.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { askDaemon } from "../../../src/sync/control/client.ts";
-import { handleWith } from "../../../src/sync/control/handle.ts";
-import type { Daemon, DaemonActivity } from "../../../src/sync/daemon.ts";
-import { openControl, type Control, type ControlHandler } from "../../../src/sync/control/server.ts";
+import { type DaemonOperations, operationsOf } from "../../../src/sync/control/operations.ts";
+import type { Daemon } from "../../../src/sync/daemon.ts";
+import { openControl, type Control, type ControlOptions } from "../../../src/sync/control/server.ts";
 import { until } from "../daemon/harness.ts";
 
 let base: string;
@@ -32,28 +33,32 @@ afterEach(async () => {
   rmSync(base, { recursive: true, force: true });
 });
 
-const nothing: ControlHandler = () => Promise.resolve({ sources: ["/docs"] });
+/** A daemon of which only these operations are used. */
+const operations = (some: Partial<DaemonOperations> = {}): DaemonOperations =>
+  ({ rescan: () => Promise.resolve({ sources: ["/docs"] }), ...some }) as DaemonOperations;
 
 async function openAt(
-  handle: ControlHandler = nothing,
-  more: { stateDir?: string; env?: NodeJS.ProcessEnv; elsewhere?: string[] } = {},
+  some: Partial<DaemonOperations> = {},
+  more: Partial<ControlOptions> & { elsewhere?: string[] } = {},
 ): Promise<Control> {
+  const { elsewhere, ...options } = more;
   const opened = await openControl({
-    stateDir: more.stateDir ?? base,
+    stateDir: base,
     version: "1.2.3",
-    env: more.env ?? {},
-    handle,
-    onElsewhere: (path) => more.elsewhere?.push(path),
+    env: {},
+    operations: operations(some),
+    onElsewhere: (path) => elsewhere?.push(path),
+    ...options,
   });
   open.push(opened);
   return opened;
 }
 
 const never = new AbortController().signal;
-const ask = (stateDir = base) => askDaemon(stateDir, { command: "rescan" }, { signal: never });
+const ask = (stateDir = base): Promise<unknown> => askDaemon(stateDir, "rescan", {}, { signal: never });
 
-/** A client that says what it likes; gathers what it is told. */
-async function raw(path: string): Promise<{ socket: Socket; lines: () => string[]; ended: () => boolean }> {
+/** A client that sends what it likes; gathers what it is answered. */
+async function raw(path: string): Promise<{ socket: Socket; text: () => string; ended: () => boolean }> {
   const socket = connect(path);
   let text = "";
   let ended = false;
@@ -61,11 +66,22 @@ async function raw(path: string): Promise<{ socket: Socket; lines: () => string[
   socket.on("close", () => (ended = true));
   socket.on("error", () => undefined);
   await once(socket, "connect");
-  return { socket, lines: () => text.split("\n").filter((line) => line !== ""), ended: () => ended };
+  return { socket, text: () => text, ended: () => ended };
 }
 
-const codeIn = (line: string | undefined): unknown =>
-  (JSON.parse(line ?? "{}") as { error?: { code: string } }).error?.code;
+/** A request as a client of its own writes it. */
+const http = (line: string, body?: string): string =>
+  body === undefined
+    ? `${line} HTTP/1.1\r\nhost: daemon\r\n\r\n`
+    : `${line} HTTP/1.1\r\nhost: daemon\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+const RESCAN = http("POST /v1/daemon/rescan", "{}");
+
+/** The last answer that a raw client got: its status and its body. */
+function answerIn(text: string): { status: number; body: unknown } {
+  const last = text.slice(text.lastIndexOf("HTTP/1.1 "));
+  const [head = "", body = ""] = last.split("\r\n\r\n");
+  return { status: Number(head.split(" ")[1]), body: body === "" ? undefined : JSON.parse(body) };
+}
 
 describe("the socket", () => {
   it("is its owner's alone, whatever the state folder's mode and the umask", async () => {
@@ -125,7 +141,7 @@ describe("a state folder whose path is too long for a socket", () => {
   it("has its socket outside, in a folder of its owner, and a note that leads there", async () => {
     const stateDir = long();
     const elsewhere: string[] = [];
-    const opened = await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: base }, elsewhere });
+    const opened = await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: base }, elsewhere });
     expect(elsewhere).toEqual([opened.path]);
     expect(opened.path.startsWith(`${base}/kbsync-`)).toBe(true);
     expect(lstatSync(opened.path).mode & 0o777).toBe(0o600);
@@ -140,7 +156,7 @@ describe("a state folder whose path is too long for a socket", () => {
 
   it("takes the temporary folder where there is no folder for running programs", async () => {
     const stateDir = long();
-    const opened = await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: join(base, "none") } });
+    const opened = await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: join(base, "none") } });
     expect(opened.path.startsWith(`${tmpdir()}/kbsync-`)).toBe(true);
     expect(await ask(stateDir)).toEqual({ sources: ["/docs"] });
   });
@@ -149,88 +165,96 @@ describe("a state folder whose path is too long for a socket", () => {
     const stateDir = long();
     const left = mkdtempSync(join(base, "kbsync-"));
     writeFileSync(join(stateDir, "control.json"), JSON.stringify({ socket: join(left, "control.sock") }));
-    const opened = await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: base } });
+    const opened = await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: base } });
     expect(existsSync(left)).toBe(false);
     await opened.close();
     const foreign = mkdtempSync(join(base, "precious-"));
     writeFileSync(join(stateDir, "control.json"), JSON.stringify({ socket: join(foreign, "control.sock") }));
-    await openAt(nothing, { stateDir, env: { XDG_RUNTIME_DIR: base } });
+    await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: base } });
     expect(existsSync(foreign)).toBe(true);
   });
 });
 
 describe("a request", () => {
-  it("gets its events and then its result", async () => {
-    await openAt(async (request, { emit }) => {
-      expect(request).toEqual({ command: "log", limit: 2, follow: false });
-      const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 };
-      emit({ ...activity, path: "a" });
-      emit({ ...activity, path: "b\nc" });
-      return Promise.resolve({});
+  const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 } as const;
+
+  it("gets its lines and then its answer", async () => {
+    const end = { end: "agreed", troubled: 0, reasons: [], service: { kind: "open" } } as const;
+    await openAt({
+      wait: async (request, { emit }) => {
+        expect(request).toEqual({ path: "/docs/a b&c\nd", timeoutSeconds: 2.5 });
+        emit({ waiting: 2 });
+        emit({ waiting: 1 });
+        return Promise.resolve(end);
+      },
     });
-    const events: string[] = [];
-    const result = await askDaemon(
+    const lines: unknown[] = [];
+    const answer = await askDaemon(
       base,
-      { command: "log", limit: 2, follow: false },
-      { signal: never, onEvent: ({ path }) => events.push(path) },
+      "wait",
+      { path: "/docs/a b&c\nd", timeoutSeconds: 2.5 },
+      { signal: never, onLine: (line) => lines.push(line) },
     );
-    expect(result).toEqual({});
-    expect(events).toEqual(["a", "b\nc"]);
+    expect(answer).toEqual(end);
+    expect(lines).toEqual([{ waiting: 2 }, { waiting: 1 }]);
   });
 
   it("gets all of an answer that is larger than what may wait for its reader", async () => {
-    const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 };
-    await openAt(
-      handleWith(
-        {
-          recent: () => Array.from({ length: 10_000 }, () => ({ ...activity, path: "p".repeat(1000) })),
-        } as unknown as Daemon, // what `log` asks of it
-        { version: "1.2.3", startedMs: 0 },
-      ),
-    );
-    let count = 0;
-    await askDaemon(
-      base,
-      { command: "log", limit: 10_000, follow: false },
-      { signal: never, onEvent: () => (count += 1) },
-    );
-    expect(count).toBe(10_000);
+    const activities = Array.from({ length: 10_000 }, () => ({ ...activity, path: "p".repeat(1000) }));
+    await openAt({ log: () => Promise.resolve({ activities }) });
+    const answer = await askDaemon(base, "log", { limit: 10_000 }, { signal: never });
+    expect(answer?.activities).toHaveLength(10_000);
   });
 
-  it("that follows a log misses nothing that is done while what was before is told", async () => {
-    const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 };
+  it("that follows a log misses nothing that is done while it gets what was done before", async () => {
     let tell: ((activity: DaemonActivity) => void) | undefined;
-    await openAt(
-      handleWith(
-        {
-          recent: () => Array.from({ length: 5000 }, () => ({ ...activity, path: "p".repeat(1000) })),
-          follow: (listener: (activity: DaemonActivity) => void) => {
-            tell = listener;
-            setImmediate(() => listener({ ...activity, path: "news" } as DaemonActivity));
-            return () => undefined;
-          },
-        } as unknown as Daemon, // what `log` asks of it
-        { version: "1.2.3", startedMs: 0 },
-      ),
-    );
+    const daemon = {
+      recent: () => Array.from({ length: 5000 }, () => ({ ...activity, path: "p".repeat(1000) })),
+      follow: (listener: (activity: DaemonActivity) => void) => {
+        tell = listener;
+        setImmediate(() => listener({ ...activity, path: "news" }));
+        return () => undefined;
+      },
+    };
+    // What `follow` asks of it.
+    await openAt(operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }));
     const paths: string[] = [];
     const leaving = new AbortController();
     const asked = askDaemon(
       base,
-      { command: "log", limit: 5000, follow: true },
-      { signal: leaving.signal, onEvent: ({ path }) => paths.push(path) },
+      "follow",
+      { limit: 5000 },
+      { signal: leaving.signal, onLine: ({ path }) => paths.push(path) },
     ).catch((error: unknown) => error);
     await until(() => paths.length === 5001);
     expect(paths.at(-1)).toBe("news");
-    tell?.({ ...activity, path: "more" } as DaemonActivity);
+    tell?.({ ...activity, path: "more" });
     await until(() => paths.at(-1) === "more");
     leaving.abort(new Error("enough"));
     await asked;
   });
 
+  it("that follows a log in which nothing happens gets the head of its answer", async () => {
+    const daemon = { recent: () => [], follow: () => () => undefined };
+    const { path } = await openAt(
+      operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }),
+    );
+    const client = await raw(path);
+    client.socket.write(http("GET /v1/daemon/follow"));
+    await until(() => client.text().includes("content-type: application/x-ndjson"));
+    client.socket.destroy();
+  });
+
   it("that fails throws here what was thrown there", async () => {
-    await openAt(() => {
-      throw new KbsyncError("/x is no source", { code: "source_unknown", subject: "/x", hint: "try /docs" });
+    await openAt({
+      rescan: () => {
+        throw new KbsyncError("/x is no source", {
+          code: "source_unknown",
+          subject: "/x",
+          hint: "try /docs",
+          retryable: true,
+        });
+      },
     });
     await expect(ask()).rejects.toMatchObject({
       name: "KbsyncError",
@@ -238,35 +262,59 @@ describe("a request", () => {
       code: "source_unknown",
       subject: "/x",
       hint: "try /docs",
+      retryable: true,
+    });
+  });
+
+  it("that fails after its first line throws here what was thrown there", async () => {
+    await openAt({
+      wait: (_request, { emit }) => {
+        emit({ waiting: 1 });
+        throw new KbsyncError("too much at once", { code: "control_slow", retryable: true });
+      },
+    });
+    await expect(askDaemon(base, "wait", {}, { signal: never })).rejects.toMatchObject({
+      message: "too much at once",
+      code: "control_slow",
+      retryable: true,
     });
   });
 
   it("that is taken back is cancelled there", async () => {
     let cancelled = false;
     let begun = false;
-    await openAt(async (_request, { signal }) => {
-      begun = true;
-      await once(signal, "abort");
-      cancelled = true;
-      return {};
+    await openAt({
+      rescan: async (_request, { signal }) => {
+        begun = true;
+        await once(signal, "abort");
+        cancelled = true;
+        return { sources: [] };
+      },
     });
     const leaving = new AbortController();
-    const asked = askDaemon(base, { command: "rescan" }, { signal: leaving.signal });
+    const asked = askDaemon(base, "rescan", {}, { signal: leaving.signal });
     await until(() => begun);
     leaving.abort(new Error("never mind"));
     await expect(asked).rejects.toThrow("never mind");
     await until(() => cancelled);
   });
 
-  it("is told that the daemon stops", async () => {
+  it.each(["rescan", "wait"] as const)("is answered that the daemon stops: %s", async (name) => {
     let begun = false;
-    const opened = await openAt(async (_request, { signal }) => {
-      begun = true;
-      await once(signal, "abort");
-      return {};
+    const opened = await openAt({
+      rescan: async (_request, { signal }) => {
+        begun = true;
+        await once(signal, "abort");
+        return { sources: [] };
+      },
+      wait: async (_request, { signal, begin }) => {
+        begin();
+        begun = true;
+        await once(signal, "abort");
+        throw new Error("broken off");
+      },
     });
-    const asked = ask();
-    const ended = asked.catch((error: unknown) => error);
+    const ended = askDaemon(base, name, {}, { signal: never }).catch((error: unknown) => error);
     await until(() => begun);
     await opened.close();
     expect(await ended).toMatchObject({ code: "daemon_stopping" });
@@ -274,103 +322,162 @@ describe("a request", () => {
 
   it("of a client that is gone at that moment keeps no daemon from stopping", async () => {
     let begun = 0;
-    const opened = await openAt(async (_request, { signal }) => {
-      begun += 1;
-      await once(signal, "abort");
-      return {};
+    const opened = await openAt({
+      rescan: async (_request, { signal }) => {
+        begun += 1;
+        await once(signal, "abort");
+        return { sources: [] };
+      },
     });
     const clients = await Promise.all(Array.from({ length: 5 }, () => raw(opened.path)));
-    for (const { socket } of clients) socket.write('{"command":"rescan"}\n');
+    for (const { socket } of clients) socket.write(RESCAN);
     await until(() => begun === clients.length);
-    // In one turn: the daemon has not heard of it when it tells them that it stops.
+    // In one turn: the daemon does not know yet that they are gone when it answers that it stops.
     for (const { socket } of clients) socket.destroy();
     await expect(opened.close()).resolves.toBeUndefined();
   });
 
-  it("is told when the daemon dies without a word, and when it is of another version", async () => {
-    const path = join(base, "control.sock");
-    const dying = createServer((socket) => socket.destroy()).listen(path);
+  it("to a daemon that dies without an answer throws that it was lost", async () => {
+    const dying = createServer((socket) => socket.destroy()).listen(join(base, "control.sock"));
     await once(dying, "listening");
     await expect(ask()).rejects.toMatchObject({ code: "control_lost" });
     dying.close();
-    await once(dying, "close");
-    const hello = { hello: { protocol: 999, version: "9.9.9", pid: 1 } };
-    const newer = createServer((socket) => socket.write(`${JSON.stringify(hello)}\n`)).listen(path);
-    await once(newer, "listening");
+  });
+
+  it("to a daemon that is stopped is given up after some seconds", async () => {
+    const clients: Socket[] = [];
+    const stopped = createServer((socket) => clients.push(socket)).listen(join(base, "control.sock"));
+    await once(stopped, "listening");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const asked = ask().catch((error: unknown) => error);
+    while (clients.length === 0) await new Promise(setImmediate);
+    vi.advanceTimersByTime(5000);
+    vi.useRealTimers();
+    expect(await asked).toMatchObject({ code: "control_silent", retryable: true });
+    for (const socket of clients) socket.destroy();
+    stopped.close();
+  });
+
+  it("that takes longer than that is waited for once the daemon has taken it", async () => {
+    const { promise: release, resolve } = Promise.withResolvers<void>();
+    let begun = false;
+    await openAt({
+      rescan: async () => {
+        begun = true;
+        await release;
+        return { sources: ["/late"] };
+      },
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const asked = ask();
+    const isPatient = (): boolean => begun && vi.getTimerCount() === 0;
+    while (!isPatient()) await new Promise(setImmediate);
+    vi.advanceTimersByTime(60_000);
+    vi.useRealTimers();
+    resolve();
+    expect(await asked).toEqual({ sources: ["/late"] });
+  });
+});
+
+describe("a daemon of another version", () => {
+  /** A server at the socket that answers each connection with this. */
+  const answering = async (text: string): Promise<Server> => {
+    const server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => socket.write(text));
+    }).listen(join(base, "control.sock"));
+    await once(server, "listening");
+    return server;
+  };
+  const answer = (status: string, body: object): string => {
+    const text = JSON.stringify(body);
+    return `HTTP/1.1 ${status}\r\nserver: kbsync/9.9.9\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`;
+  };
+  const unknown = { success: false, message: "?", error: { code: "route_not_found", retryable: false } };
+
+  it.each([
+    ["that does not know the operation", answer("404 Not Found", unknown)],
+    ["that answers in another way", answer("200 OK", { folders: [] })],
+    ["that answers with no JSON", answer("200 OK", {}).slice(0, -1) + "x"],
+  ])("%s is named, with what to do", async (_what, text) => {
+    const server = await answering(text);
     await expect(ask()).rejects.toMatchObject({
       code: "control_version",
-      message: expect.stringContaining("9.9.9") as string,
+      message: expect.stringContaining("kbsync 9.9.9") as string,
+      hint: expect.stringContaining("Restart the daemon") as string,
     });
-    newer.close();
+    server.close();
+  });
+
+  it("that speaks no HTTP is told from one that is lost", async () => {
+    const server = await answering('{"hello":{"protocol":1,"version":"0.1.0","pid":1}}\n');
+    await expect(ask()).rejects.toMatchObject({ code: "control_version" });
+    server.close();
   });
 });
 
 describe("a client that is none", () => {
+  const invalid = { error: { code: "invalid_field" } };
   it.each([
-    ["sends no JSON", "hello there\n", "control_request"],
-    ["sends an unknown command", '{"command":"format"}\n', "control_request"],
-    ["sends a field too many", '{"command":"rescan","force":true}\n', "control_request"],
-    ["sends a number out of bounds", '{"command":"log","limit":1e9,"follow":false}\n', "control_request"],
-    ["sends a path that is not absolute", '{"command":"about","path":"a.md"}\n', "control_request"],
-    ["sends a path that no disk has", '{"command":"about","path":"/a\\u0000b"}\n', "control_request"],
-    ["never ends its line", "x".repeat(70_000), "control_request"],
-    ["sends bytes that are no text", "\u0000\u00ff\n", "control_request"],
-  ])("%s is told so and let go", async (_name, text, code) => {
+    [
+      "an unknown operation",
+      http("POST /v1/daemon/format", "{}"),
+      404,
+      { error: { code: "route_not_found" } },
+    ],
+    ["another method", http("GET /v1/daemon/rescan"), 404, { error: { code: "route_not_found" } }],
+    [
+      "a body that is no JSON",
+      http("POST /v1/daemon/rescan", "hello"),
+      400,
+      { error: { code: "invalid_body" } },
+    ],
+    ["a field too many", http("POST /v1/daemon/rescan", '{"force":true}'), 400, invalid],
+    ["a number out of bounds", http("GET /v1/daemon/log?limit=1e9"), 400, invalid],
+    ["a path that is not absolute", http("GET /v1/daemon/file?path=a.md"), 400, invalid],
+    ["a path that no disk has", http("GET /v1/daemon/file?path=%2Fa%00b"), 400, invalid],
+    ["two paths", http("GET /v1/daemon/file?path=/a&path=/b"), 400, invalid],
+    [
+      "a body that is too long",
+      http("POST /v1/daemon/rescan", `"${"x".repeat(70_000)}"`),
+      413,
+      {
+        error: { code: "body_too_large" },
+      },
+    ],
+  ])("sends %s and is refused in the shape of the service's failures", async (_name, text, status, body) => {
+    const { path } = await openAt();
+    const client = await raw(path);
+    client.socket.write(text);
+    await until(() => client.text().endsWith("}}"));
+    expect(answerIn(client.text())).toMatchObject({ status, body: { success: false, ...body } });
+    client.socket.destroy();
+    expect(await ask()).toEqual({ sources: ["/docs"] });
+  });
+
+  it.each([
+    ["bytes that are no HTTP", "\u0000\u00ff\n"],
+    ["a head that never ends", `GET / HTTP/1.1\r\nx: ${"x".repeat(70_000)}`],
+  ])("sends %s and is let go", async (_name, text) => {
     const { path } = await openAt();
     const client = await raw(path);
     client.socket.write(text);
     await until(client.ended);
-    expect(JSON.parse(client.lines()[0] ?? "")).toMatchObject({ hello: { protocol: 1, version: "1.2.3" } });
-    expect(codeIn(client.lines()[1])).toBe(code);
     expect(await ask()).toEqual({ sources: ["/docs"] });
   });
 
-  it("asks twice and is answered once", async () => {
-    let count = 0;
-    const { path } = await openAt(() => Promise.resolve({ sources: [String((count += 1))] }));
+  it("sends nothing is let go after some seconds, and keeps nobody out", async () => {
+    const { path } = await openAt({}, { requestMs: 200 });
     const client = await raw(path);
-    client.socket.write('{"command":"rescan"}\n{"command":"rescan"}\n');
-    await until(client.ended);
-    expect(client.lines()).toHaveLength(2);
-    expect(count).toBe(1);
-  });
-
-  it("asks once more while the first is worked on, and is answered once", async () => {
-    let count = 0;
-    const { promise: release, resolve } = Promise.withResolvers<void>();
-    const { path } = await openAt(async () => {
-      const sources = [String((count += 1))];
-      if (count === 1) await release;
-      return { sources };
-    });
-    const client = await raw(path);
-    client.socket.write('{"command":"rescan"}\n');
-    await until(() => count === 1);
-    client.socket.write('{"command":"rescan"}\n');
-    // Another client's answer comes after what this one sent before.
-    expect(await ask()).toEqual({ sources: ["2"] });
-    resolve();
-    await until(client.ended);
-    expect([client.lines().length, count]).toEqual([2, 2]);
-  });
-
-  it("says nothing is let go after some seconds, and keeps nobody out", async () => {
-    const { path } = await openAt();
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const client = await raw(path);
-    while (client.lines().length === 0) await new Promise(setImmediate);
-    vi.advanceTimersByTime(5000);
-    vi.useRealTimers();
     expect(await ask()).toEqual({ sources: ["/docs"] });
     await until(client.ended);
-    expect(codeIn(client.lines()[1])).toBe("control_request");
+    expect(client.text()).toContain("408");
   });
 
-  it("is one too many: it is told so, and there is room again when others leave", async () => {
+  it("is one too many: it is refused, and there is room again when others leave", async () => {
     const { path } = await openAt();
     const others = await Promise.all(Array.from({ length: 32 }, () => raw(path)));
-    await until(() => others.every(({ lines }) => lines().length === 1));
-    await expect(ask()).rejects.toMatchObject({ code: "control_busy" });
+    await expect(ask()).rejects.toMatchObject({ code: "control_busy", retryable: true });
     for (const { socket } of others) socket.destroy();
     await until(() => others.every(({ ended }) => ended()));
     expect(await ask()).toEqual({ sources: ["/docs"] });
@@ -378,22 +485,34 @@ describe("a client that is none", () => {
 
   it("follows and never reads is let go", async () => {
     let over = false;
-    const { path } = await openAt(async (_request, { signal, emit }) => {
-      while (!signal.aborted) {
-        emit("x".repeat(100_000));
-        await new Promise((resolve) => {
-          setImmediate(resolve);
-        });
-      }
-      over = true;
-      return {};
+    const { path } = await openAt({
+      wait: async (_request, { signal, emit }) => {
+        while (!signal.aborted) {
+          emit({ waiting: 1, service: { kind: "key_refused", untilMs: 1, reason: "x".repeat(100_000) } });
+          await new Promise((resolve) => {
+            setImmediate(resolve);
+          });
+        }
+        over = true;
+        throw new Error("nobody is there");
+      },
     });
     const client = await raw(path);
     client.socket.pause();
-    client.socket.write('{"command":"log","limit":0,"follow":true}\n');
+    client.socket.write(http("GET /v1/daemon/wait"));
     await until(() => over);
     client.socket.destroy();
   });
+});
+
+it("a client of another kind needs no body for an operation on everything", async () => {
+  const { path } = await openAt();
+  const client = await raw(path);
+  client.socket.write(http("POST /v1/daemon/rescan"));
+  await until(() => client.text().endsWith("}"));
+  expect(answerIn(client.text())).toEqual({ status: 200, body: { sources: ["/docs"] } });
+  expect(client.text()).toMatch(/server: kbsync\/1\.2\.3/i);
+  client.socket.destroy();
 });
 
 it("a note that is half written leads nowhere, and does no harm", async () => {

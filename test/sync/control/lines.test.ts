@@ -1,25 +1,34 @@
 import { expect, it } from "vitest";
-import { openLineSplitter } from "../../../src/sync/control/lines.ts";
+import { linesOf } from "../../../src/sync/control/lines.ts";
 
-/** The lines of these pieces, as far as they are taken; undefined stands for a line that is too long. */
-const split = (bytesMax: number, ...pieces: (string | Buffer)[]): unknown[] => {
-  const splitter = openLineSplitter(bytesMax);
-  return pieces.map((piece) => splitter.push(Buffer.from(piece)));
-};
+/** The lines of these pieces; "too long" stands where they end for being longer than 5 bytes. */
+async function split(...pieces: (string | Buffer)[]): Promise<string[]> {
+  const stream = (async function* () {
+    for (const piece of pieces) yield await Promise.resolve(Buffer.from(piece));
+  })();
+  const lines: string[] = [];
+  try {
+    for await (const line of linesOf(stream, 5)) lines.push(line);
+  } catch (error) {
+    lines.push(error instanceof RangeError ? "too long" : "another failure");
+  }
+  return lines;
+}
 
 it.each([
-  ["one line in pieces", ["a", "b", "c\n"], [[], [], ["abc"]]],
-  ["several lines in a piece, and an empty one", ["a\n\nb\nc", "\n"], [["a", "", "b"], ["c"]]],
-  ["as many bytes as are allowed, with and without an end", ["12345", "\n12345\n"], [[], ["12345", "12345"]]],
-  ["more than is allowed before its end", ["123456"], [undefined]],
-  ["more than is allowed in several pieces", ["123", "456"], [[], undefined]],
-  ["more than is allowed with its end", ["123", "456\n"], [[], undefined]],
-  ["more than is allowed after a line", ["1\n", "123456\n"], [["1"], undefined]],
-])("takes %s", (_what, pieces, lines) => {
-  expect(split(5, ...pieces)).toEqual(lines);
+  ["one line in pieces", ["a", "b", "c\n"], ["abc"]],
+  ["several lines in a piece, and an empty one", ["a\n\nb\nc", "\n"], ["a", "", "b", "c"]],
+  ["a last line without an end", ["a\nb", "c"], ["a", "bc"]],
+  ["as many bytes as are allowed, with and without an end", ["12345", "\n12345\n"], ["12345", "12345"]],
+  ["more than is allowed before its end", ["123456"], ["too long"]],
+  ["more than is allowed in several pieces", ["123", "456"], ["too long"]],
+  ["more than is allowed with its end", ["123", "456\n"], ["too long"]],
+  ["more than is allowed after a line", ["1\n", "123456\n"], ["1", "too long"]],
+])("takes %s", async (_what, pieces, lines) => {
+  expect(await split(...pieces)).toEqual(lines);
 });
 
-it("cuts no character between two pieces", () => {
+it("cuts no character between two pieces", async () => {
   const bytes = Buffer.from("ä\n");
-  expect(split(5, bytes.subarray(0, 1), bytes.subarray(1))).toEqual([[], ["ä"]]);
+  expect(await split(bytes.subarray(0, 1), bytes.subarray(1))).toEqual(["ä"]);
 });

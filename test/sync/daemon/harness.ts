@@ -1,13 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { DaemonActivity } from "../../../src/wire/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
-import {
-  openDaemon,
-  type Daemon,
-  type DaemonActivity,
-  type DaemonOptions,
-} from "../../../src/sync/daemon.ts";
+import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { type Commands, openCommands } from "../../../src/sync/operator/commands.ts";
 import { changeLedger, readLedger } from "../../../src/sync/operator/offline.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { handleWith } from "../../../src/sync/control/handle.ts";
-import type { Request } from "../../../src/sync/control/protocol.ts";
-import type { ControlHandler } from "../../../src/sync/control/server.ts";
-import type { Daemon, DaemonActivity } from "../../../src/sync/daemon.ts";
+import type { DaemonActivity, DaemonOperation, RequestOf } from "../../../src/wire/daemon.ts";
+import { type Answering, operationsOf } from "../../../src/sync/control/operations.ts";
+import type { Daemon } from "../../../src/sync/daemon.ts";
 
 const SERVICE = { kind: "open" };
 const STATUS = {
@@ -13,21 +12,20 @@ const STATUS = {
   idle: false,
 };
 
-type Asked = Parameters<ControlHandler>[1];
-
 /** Asks a daemon of which only these methods are used. */
-async function ask(
+async function ask<N extends DaemonOperation>(
   daemon: Record<string, unknown>,
-  request: Request,
-  { signal = new AbortController().signal, drained = async () => {} }: Partial<Asked> = {},
+  name: N,
+  request: RequestOf<N>,
+  { signal = new AbortController().signal, drained = async () => {} }: Partial<Answering<never>> = {},
 ): Promise<{ readonly result: unknown; readonly events: unknown[] }> {
   const events: unknown[] = [];
-  const handle = handleWith({ status: () => STATUS, ...daemon } as unknown as Daemon, {
+  const operations = operationsOf({ status: () => STATUS, ...daemon } as unknown as Daemon, {
     version: "1.2.3",
     startedMs: 5,
   });
   const emit = (event: unknown): void => void events.push(event);
-  const result = await handle(request, { signal, emit, drained });
+  const result = await operations[name](request, { signal, begin: () => undefined, emit, drained });
   return { result, events };
 }
 
@@ -43,7 +41,7 @@ describe("the status", () => {
       null,
     ],
   ])("of the time left %s", async (_what, status, filesPerSecond, secondsLeft) => {
-    const { result } = await ask({ status: () => status }, { command: "status" });
+    const { result } = await ask({ status: () => status }, "status", {});
     expect(result).toEqual({
       pid: process.pid,
       version: "1.2.3",
@@ -71,18 +69,15 @@ describe("a command", () => {
     about: (path: string) => ({ path }),
   };
 
-  it.each<[Request, unknown]>([
-    [{ command: "pause", folder: "/d" }, { sources: ["pause", "/d"] }],
-    [{ command: "resume", folder: "/d" }, { sources: ["resume", "/d"] }],
-    [{ command: "rescan", folder: "/d" }, { sources: ["rescan", "/d"] }],
-    [{ command: "approve", folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
-    [{ command: "retry", path: "/d/a" }, { sources: ["retry", "/d/a"] }],
-    [
-      { command: "about", path: "/d/a" },
-      { path: "/d/a", service: SERVICE },
-    ],
-  ])("%o reaches the daemon with what it names", async (request, expected) => {
-    expect((await ask(daemon, request)).result).toEqual(expected);
+  it.each<[DaemonOperation, RequestOf<DaemonOperation>, unknown]>([
+    ["pause", { folder: "/d" }, { sources: ["pause", "/d"] }],
+    ["resume", { folder: "/d" }, { sources: ["resume", "/d"] }],
+    ["rescan", { folder: "/d" }, { sources: ["rescan", "/d"] }],
+    ["approve", { folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
+    ["retry", { path: "/d/a" }, { sources: ["retry", "/d/a"] }],
+    ["file", { path: "/d/a" }, { path: "/d/a", service: SERVICE }],
+  ])("%s %o reaches the daemon with what it names", async (name, request, expected) => {
+    expect((await ask(daemon, name, request)).result).toEqual(expected);
   });
 
   it.each([true, false])(
@@ -93,7 +88,7 @@ describe("a command", () => {
         options = given;
         return await Promise.resolve({ agrees: true, sources: ["s"], findings: ["f"] });
       };
-      const { result } = await ask({ audit }, { command: "verify", folder: "/d", repair });
+      const { result } = await ask({ audit }, "verify", { folder: "/d", repair });
       expect(result).toEqual({ agrees: true, sources: ["s"], findings: ["f"] });
       expect(options).toMatchObject({ folder: "/d", repair, byPerson: repair });
     },
@@ -110,31 +105,39 @@ describe("the log", () => {
     const follow = (listener: (each: DaemonActivity) => void): (() => void) => {
       setImmediate(() => {
         for (const each of done) listener(each);
-        leaving.abort();
+        leaving.abort(new Error("enough"));
       });
       return () => (stopped += 1);
     };
-    const { events } = await ask(
-      { recent: () => [], follow },
-      { command: "log", limit: 10, follow: true, ...(path !== undefined && { path }) },
-      { signal: leaving.signal },
+    const operations = operationsOf({ recent: () => [activity("old")], follow } as unknown as Daemon, {
+      version: "1.2.3",
+      startedMs: 5,
+    });
+    const paths: string[] = [];
+    const following = operations.follow(
+      { limit: 10, ...(path !== undefined && { path }) },
+      {
+        signal: leaving.signal,
+        begin: () => undefined,
+        emit: (each) => paths.push(each.path),
+        drained: async () => {},
+      },
     );
+    await expect(following).rejects.toThrow("enough");
     expect(stopped).toBe(1);
-    return events.map((each) => (each as DaemonActivity).path);
+    expect(paths.shift()).toBe("old");
+    return paths;
   };
 
-  it("is what was done lately, and ends there", async () => {
+  it("is what was done lately", async () => {
     const asked: unknown[] = [];
     const recent = (options: unknown): DaemonActivity[] => {
       asked.push(options);
       return [activity("a"), activity("b")];
     };
-    const { result, events } = await ask(
-      { recent },
-      { command: "log", limit: 7, path: "/docs/a", follow: false },
-    );
-    expect([result, asked]).toEqual([{}, [{ limit: 7, path: "/docs/a" }]]);
-    expect(events).toEqual([activity("a"), activity("b")]);
+    const { result } = await ask({ recent }, "log", { limit: 7, path: "/docs/a" });
+    expect(asked).toEqual([{ limit: 7, path: "/docs/a" }]);
+    expect(result).toEqual({ activities: [activity("a"), activity("b")] });
   });
 
   it("shows a follower what is done from then on", async () => {
@@ -147,26 +150,20 @@ describe("the log", () => {
     ["of a source shows all of it", "/docs", ["d/a", "d", "d2", "moved"]],
     ["of another source shows nothing of it", "/other", []],
   ])("%s", async (_what, path, expected) => {
-    expect(
-      await followed(
-        path,
-        activity("d/a"),
-        activity("d"),
-        activity("d2"),
-        activity("moved", { from: "d/a" }),
-      ),
-    ).toEqual(expected);
+    const moved = activity("moved", { from: "d/a" });
+    expect(await followed(path, activity("d/a"), activity("d"), activity("d2"), moved)).toEqual(expected);
   });
 
-  it("ends with the client that reads it", async () => {
+  it("that is followed ends with the client that reads it", async () => {
     const leaving = new AbortController();
     const drained = async (): Promise<void> => {
       leaving.abort(new Error("gone"));
       await Promise.resolve();
     };
     const asked = ask(
-      { recent: () => [activity("a"), activity("b")] },
-      { command: "log", limit: 10, follow: false },
+      { recent: () => [activity("a"), activity("b")], follow: () => () => undefined },
+      "follow",
+      { limit: 10 },
       { signal: leaving.signal, drained },
     );
     await expect(asked).rejects.toThrow("gone");
@@ -193,7 +190,7 @@ describe("who waits", () => {
       onWaiting(3);
       return await Promise.resolve(ended);
     };
-    const { result, events } = await ask({ wait }, { command: "wait", path: "/docs/a" });
+    const { result, events } = await ask({ wait }, "wait", { path: "/docs/a" });
     expect(result).toEqual(expected);
     expect(events).toEqual([{ waiting: 3 }]);
   });
@@ -212,23 +209,19 @@ describe("who waits", () => {
   };
 
   it("gets the number of files it waited for when the time is over", async () => {
-    const { result } = await ask({ wait: forever }, { command: "wait", timeoutSeconds: 0.01 });
+    const { result } = await ask({ wait: forever }, "wait", { timeoutSeconds: 0.01 });
     expect(result).toEqual({ end: "timeout", troubled: 3, reasons: [], service: SERVICE });
   });
 
   it("and goes away is no end of the time", async () => {
     const leaving = new AbortController();
-    const asked = ask(
-      { wait: forever },
-      { command: "wait", timeoutSeconds: 1000 },
-      { signal: leaving.signal },
-    );
+    const asked = ask({ wait: forever }, "wait", { timeoutSeconds: 1000 }, { signal: leaving.signal });
     leaving.abort(new Error("gone"));
     await expect(asked).rejects.toThrow("gone");
   });
 
   it("is given what the waiting failed with", async () => {
     const wait = async (): Promise<never> => await Promise.reject(new Error("outside"));
-    await expect(ask({ wait }, { command: "wait" })).rejects.toThrow("outside");
+    await expect(ask({ wait }, "wait", {})).rejects.toThrow("outside");
   });
 });

@@ -1,0 +1,58 @@
+import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import type { DaemonFailure } from "../../wire/daemon.ts";
+
+/** The status of each failure that is neither a defect nor ends by itself. */
+const STATUS: Readonly<Record<string, number>> = {
+  invalid_body: 400,
+  invalid_field: 400,
+  outside_sources: 404,
+  route_not_found: 404,
+  source_unknown: 404,
+  approval_changed: 409,
+  source_missing: 409,
+  body_too_large: 413,
+  unsupported_media_type: 415,
+};
+
+/** What the framework refuses, by its status. */
+const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
+  400: "invalid_body",
+  413: "body_too_large",
+  415: "unsupported_media_type",
+};
+
+/** A failure in the shape of the service's. One that nobody expected has its message alone. */
+export function failureOf(error: unknown): { readonly status: number; readonly body: DaemonFailure } {
+  const known = error instanceof KbsyncError ? error : undefined;
+  const code = known?.code ?? FRAMEWORK_CODES[statusCodeOf(error) ?? 0] ?? "internal";
+  const { hint, subject } = known ?? {};
+  return {
+    status: STATUS[code] ?? (known?.retryable === true ? 503 : 500),
+    body: {
+      success: false,
+      message: messageOf(error),
+      error: {
+        code,
+        retryable: known?.retryable ?? false,
+        ...(hint !== undefined && { hint }),
+        ...(subject !== undefined && { [code === "invalid_field" ? "field" : "subject"]: subject }),
+      },
+    },
+  };
+}
+
+function statusCodeOf(error: unknown): number | undefined {
+  const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
+  return typeof status === "number" ? status : undefined;
+}
+
+/** The failure that a client was answered. */
+export function errorOf({ message, error }: DaemonFailure): KbsyncError {
+  const { code, retryable, subject, hint } = error;
+  return new KbsyncError(message, {
+    code,
+    retryable,
+    ...(subject !== undefined && { subject }),
+    ...(hint !== undefined && { hint }),
+  });
+}

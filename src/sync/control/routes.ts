@@ -1,0 +1,101 @@
+import { once } from "node:events";
+import type { RequestListener } from "node:http";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { KbsyncError } from "../../lib/failure.ts";
+import { schemaProblems } from "../../lib/schema-issue.ts";
+import { DAEMON_API, DAEMON_PREFIX, type DaemonOperation } from "../../wire/daemon.ts";
+import { failureOf } from "./failure.ts";
+import type { Answering, DaemonOperations } from "./operations.ts";
+
+/** Longest body: a path of 4,096 bytes, each escaped to six characters, and room. */
+const BODY_BYTES_MAX = 64 * 1024;
+/** Lines wait for their reader up to this size; a client that follows the log and never reads is cut off. */
+const UNREAD_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Takes requests of Node's server to a daemon's operations. Those in flight end when `stopping` aborts. */
+export async function openRouting(
+  operations: DaemonOperations,
+  stopping: AbortSignal,
+): Promise<RequestListener> {
+  const server = Fastify({ bodyLimit: BODY_BYTES_MAX, exposeHeadRoutes: false });
+  addDaemonRoutes(server, operations, stopping);
+  server.setNotFoundHandler((request, reply) => {
+    const unknown = new KbsyncError("The daemon has no such operation.", { code: "route_not_found" });
+    answerFailure(unknown, request, reply);
+  });
+  await server.ready();
+  return (request, response) => server.routing(request, response);
+}
+
+/** Adds the operations of a daemon to a server. */
+export function addDaemonRoutes(
+  server: FastifyInstance,
+  operations: DaemonOperations,
+  stopping: AbortSignal,
+): void {
+  for (const [name, { method, request: schema, ...route }] of Object.entries(DAEMON_API)) {
+    // The table pairs each operation with its request and its answer.
+    const operation = operations[name as DaemonOperation] as (
+      request: unknown,
+      answering: Answering<unknown>,
+    ) => Promise<unknown>;
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+      const input = (method === "GET" ? request.query : request.body) ?? {};
+      const parsed = schema.safeParse(input);
+      if (!parsed.success) throw invalid(schemaProblems(parsed.error, input)[0]);
+      const gone = new AbortController();
+      reply.raw.once("close", () => gone.abort(new Error("the client is gone")));
+      const signal = AbortSignal.any([gone.signal, stopping]);
+      const lines = openLines(reply, signal);
+      try {
+        const answer = await operation(parsed.data, { signal, ...lines });
+        // An operation cannot tell whether it came to its end or was broken off by the stop.
+        stopping.throwIfAborted();
+        if (!("line" in route)) return answer;
+        lines.emit(answer);
+        reply.raw.end();
+      } catch (error) {
+        const failure = stopping.aborted ? (stopping.reason as unknown) : error;
+        if (!reply.raw.headersSent) throw failure;
+        lines.emit(failureOf(failure).body);
+        reply.raw.end();
+      }
+      return reply;
+    };
+    server.route({ method, url: `${DAEMON_PREFIX}/${name}`, errorHandler: answerFailure, handler });
+  }
+}
+
+/** An answer in lines of JSON. */
+function openLines(reply: FastifyReply, signal: AbortSignal): Omit<Answering<unknown>, "signal"> {
+  const { raw } = reply;
+  const begin = (): void => {
+    if (raw.headersSent || raw.destroyed) return;
+    reply.hijack();
+    raw.writeHead(200, { "content-type": "application/x-ndjson" });
+    raw.flushHeaders();
+  };
+  return {
+    begin,
+    emit: (line) => {
+      begin();
+      if (!raw.destroyed) raw.write(`${JSON.stringify(line)}\n`);
+      if (raw.writableLength > UNREAD_BYTES_MAX) raw.destroy();
+    },
+    drained: async () => {
+      if (raw.writableNeedDrain && !raw.destroyed) await once(raw, "drain", { signal });
+    },
+  };
+}
+
+function answerFailure(error: unknown, _request: unknown, reply: FastifyReply): void {
+  const { status, body } = failureOf(error);
+  void reply.code(status).send(body);
+}
+
+function invalid(problem: { readonly path: string; readonly message: string } | undefined): KbsyncError {
+  return new KbsyncError(`${problem?.path ?? ""}: ${problem?.message ?? "invalid"}`, {
+    code: "invalid_field",
+    ...(problem !== undefined && { subject: problem.path }),
+  });
+}
