@@ -49,7 +49,7 @@ export const ALONE = [
   "test/cli/doctor-checks/folders.test.ts",
   "test/kb/chat/fair-images.test.ts",
   "test/kb/embed/local-restart.test.ts",
-  "test/kb/resources/job-runner.test.ts",
+  "test/kb/jobs/job-runner.test.ts",
   "test/sync/pass/{coarse-times,renames}.test.ts",
   "test/sync/scan/{case-blind,scan-faults,scan-mounts}.test.ts",
   "test/sync/watch/degraded.test.ts",

@@ -37,8 +37,8 @@ import { openModelWatch } from "./models/model-watch.ts";
 import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
-import { openJobEnds } from "./jobs/job-ends.ts";
-import { noticeJobs, openJobRunner } from "./resources/job-runner.ts";
+import { openJobCompletions } from "./queue/completions.ts";
+import { noticeJobs, openJobRunner } from "./jobs/job-runner.ts";
 import { fileAddresses } from "./uploads/file-address.ts";
 import { openFileArea } from "./uploads/file-area.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
@@ -181,7 +181,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     mails: openMailReader(),
     turns: openTurns(),
     worker: randomUUID(),
-    jobEnds: openJobEnds(),
+    jobCompletions: openJobCompletions(),
     begunJobs: new Map(),
     collections: rememberCollections(store),
     limits,
@@ -282,7 +282,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     admission.become("draining");
     // The port is free at once, for the next start; connections with requests under way stay until these are answered.
     server.server.close();
-    kb.jobEnds.release();
+    kb.jobCompletions.release();
     if ((await admission.empty(drainMs)) === "timeout") {
       log.warn({ drainMs }, "closing with requests under way");
       server.server.closeAllConnections();

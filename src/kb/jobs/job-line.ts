@@ -1,6 +1,6 @@
 import { openFairLine } from "../../lib/fair-line.ts";
 import type { QueuedJob } from "../store/jobs.ts";
-import { jobKey } from "./job-ends.ts";
+import { jobKey } from "../queue/completions.ts";
 import type { WaitNeed } from "./job-slots.ts";
 
 /**

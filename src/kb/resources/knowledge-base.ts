@@ -12,7 +12,7 @@ import type { Store } from "../store/store.ts";
 import type { CollectionRecord } from "../store/records.ts";
 import type { FileAddresses } from "../uploads/file-address.ts";
 import type { FileArea } from "../uploads/file-area.ts";
-import type { JobEnds } from "../jobs/job-ends.ts";
+import type { JobCompletions } from "../queue/completions.ts";
 
 /** The parts that the operations of the specification work on. Made once, by the service. */
 export interface KnowledgeBase {
@@ -36,7 +36,7 @@ export interface KnowledgeBase {
   /** Names this process among those that work on the store. */
   readonly worker: string;
   /** Tells of each job of the queue that ended. */
-  readonly jobEnds: JobEnds;
+  readonly jobCompletions: JobCompletions;
   /** Jobs that are under way by their number, with how often each had begun and not ended before. */
   readonly begunJobs: Map<number, number>;
   readonly collections: Collections;

@@ -1,13 +1,130 @@
-import { expect, it } from "vitest";
-import { inTurns } from "../../../src/kb/queue/runner.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import type { WaitingJob } from "../../../src/kb/queue/queue.ts";
+import { inTurns, openRunner, type Runner, type RunnerParts } from "../../../src/kb/queue/runner.ts";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+
+const WAIT = { timeout: 30_000, interval: 10 };
+
+let folder: string;
+/** Two handles on one store, as two processes have. */
+let stores: readonly Store[];
+let accountId: string;
+const runners: Runner[] = [];
+let jobs = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kbsync-runner-"));
+  const path = join(folder, "kb.sqlite");
+  stores = [await openSqliteStore({ path }), await openSqliteStore({ path })];
+  accountId = (await stores[0]?.ensureAccount("one"))?.id ?? "";
+}, 60_000);
+afterEach(async () => {
+  for (const runner of runners.splice(0)) await runner.close();
+});
+afterAll(async () => {
+  for (const store of stores) await store.close();
+  await rm(folder, { recursive: true });
+});
+
+function storeAt(at: number): Store {
+  const store = stores[at];
+  if (store === undefined) throw new Error("there are two stores");
+  return store;
+}
+
+function open(at: number, work: RunnerParts["work"], more: Partial<RunnerParts> = {}): Runner {
+  const runner = openRunner({
+    store: storeAt(at),
+    queue: "chat",
+    worker: `worker ${at}`,
+    nowMs: Date.now,
+    perLine: 1,
+    choose: (due, running) => due.slice(0, Math.max(0, 4 - running.length)),
+    work,
+    onProblem: () => undefined,
+    ...more,
+  });
+  runners.push(runner);
+  return runner;
+}
+
+async function put(count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1) {
+    const name = `job ${++jobs}`;
+    const job = { queue: "chat", accountId, line: name, name, body: "{}" } as const;
+    await storeAt(0).queue.put({ ...job, nowMs: Date.now(), jobsMax: 1000 });
+  }
+}
+
+it("runs each job once, by one of two processes", async () => {
+  const worked: string[] = [];
+  const runnerAt = (at: number): Runner =>
+    open(at, async (job) => {
+      worked.push(job.name);
+      expect(await storeAt(at).queue.complete(job)).toBe(true);
+      return undefined;
+    });
+  await put(40);
+  for (const runner of [runnerAt(0), runnerAt(1)]) runner.wake();
+  await vi.waitFor(() => expect(worked.length).toBeGreaterThanOrEqual(40), WAIT);
+  await vi.waitFor(
+    async () => expect(await storeAt(0).queue.figures("chat", undefined)).toMatchObject({ waiting: 0 }),
+    WAIT,
+  );
+  expect(new Set(worked).size).toBe(worked.length);
+});
+
+it("keeps the lease of a job that waits in memory, and works on it again", async () => {
+  let runs = 0;
+  const work = async (job: Parameters<RunnerParts["work"]>[0]): Promise<number | undefined> => {
+    runs += 1;
+    expect(job.crashes).toBe(0);
+    if (runs === 1) return 20;
+    await storeAt(0).queue.complete(job);
+    return undefined;
+  };
+  await put(1);
+  open(0, work).wake();
+  await vi.waitFor(() => expect(runs).toBe(1), WAIT);
+  expect(await storeAt(1).queue.due({ queue: "chat", nowMs: Date.now(), perLine: 1 })).toEqual([]);
+  await vi.waitFor(() => expect(runs).toBe(2), WAIT);
+});
+
+it("leaves a job that it aborts to the next process, which does not blame it", async () => {
+  const started = Promise.withResolvers<void>();
+  await put(1);
+  const runner = open(0, async (_job, signal) => {
+    started.resolve();
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    return undefined;
+  });
+  runner.wake();
+  await started.promise;
+  await runner.close();
+  await storeAt(0).queue.release("worker 0");
+  const crashes = new Set<number>();
+  open(1, async (job) => {
+    crashes.add(job.crashes);
+    await storeAt(1).queue.complete(job);
+    return undefined;
+  }).wake();
+  await vi.waitFor(() => expect([...crashes]).toEqual([0]), WAIT);
+});
 
 it("lets accounts take turns, those with fewer running jobs first", () => {
   let number = 0;
-  const of = (accountId: string): WaitingJob => ({ number: ++number, accountId, line: "", crashes: 0 });
+  const of = (account: string): WaitingJob => ({
+    number: ++number,
+    accountId: account,
+    line: "",
+    crashes: 0,
+  });
   const accounts = (due: readonly WaitingJob[], running: readonly WaitingJob[] = []): string =>
-    inTurns(due, running, ({ accountId }) => accountId)
-      .map(({ accountId }) => accountId)
+    inTurns(due, running, (job) => job.accountId)
+      .map((job) => job.accountId)
       .join("");
   const due = ["a", "a", "a", "b", "b"].map(of);
   expect(accounts(due)).toBe("ababa");

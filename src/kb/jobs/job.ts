@@ -3,12 +3,12 @@ import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Job } from "../store/jobs.ts";
 import type { ResourceKey } from "../store/records.ts";
 import { CRASHES_MAX, isSpent } from "../queue/admission.ts";
-import { POSTPONED_MS_MAX } from "../jobs/job-line.ts";
-import { NoPlaceToWait } from "../jobs/job-slots.ts";
-import { behalfOf, nowIso, type KnowledgeBase, type WhileFetching } from "./knowledge-base.ts";
-import { Refusal } from "./refusal.ts";
-import { contentSource, urlSource } from "./source.ts";
-import { applyUpdate } from "./update.ts";
+import { POSTPONED_MS_MAX } from "./job-line.ts";
+import { NoPlaceToWait } from "./job-slots.ts";
+import { behalfOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
+import { Refusal } from "../resources/refusal.ts";
+import { contentSource, urlSource } from "../resources/source.ts";
+import { applyUpdate } from "../resources/update.ts";
 
 /** Times a job waits for what goes by itself: with the growing delays, some two hours. */
 const POSTPONED_MAX = 15;

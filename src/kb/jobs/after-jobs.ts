@@ -1,7 +1,7 @@
 import type { Resource } from "../store/records.ts";
-import { jobKey } from "../jobs/job-ends.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
-import { noResource } from "./refusal.ts";
+import { jobKey } from "../queue/completions.ts";
+import type { KnowledgeBase } from "../resources/knowledge-base.ts";
+import { noResource } from "../resources/refusal.ts";
 
 /**
  * A queued resource as it is when its jobs are done, or after `waitMs`, whichever comes first. Throws
@@ -13,7 +13,7 @@ export async function afterJobs(kb: KnowledgeBase, queued: Resource, waitMs: num
   let resource = queued;
   while (resource.status === "queued" && performance.now() < endMs && !kb.isEnding()) {
     // Listened for before the state is read: a job that ends in between is told by either.
-    const listening = kb.jobEnds.listen(jobKey(queued), endMs - performance.now());
+    const listening = kb.jobCompletions.listen(jobKey(queued), endMs - performance.now());
     try {
       const now = await kb.store.resource({ accountId, id });
       if (now === undefined) throw noResource(id);

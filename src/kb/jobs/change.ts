@@ -1,13 +1,13 @@
 import type { UpdateBody } from "../../wire/resource.ts";
 import type { Resource } from "../store/records.ts";
-import { noteOf, refuseUnexpected, type Asked } from "./asked.ts";
-import { fileTokenOf, usingFile } from "./file-token.ts";
+import { noteOf, refuseUnexpected, type Asked } from "../resources/asked.ts";
+import { fileTokenOf, usingFile } from "../resources/file-token.ts";
 import { finishJobs } from "./job.ts";
-import { nowIso } from "./knowledge-base.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
-import { newJob } from "./new-job.ts";
-import { noResource } from "./refusal.ts";
-import { applyUpdate, refuseUpdate } from "./update.ts";
+import { nowIso } from "../resources/knowledge-base.ts";
+import type { KnowledgeBase } from "../resources/knowledge-base.ts";
+import { newJob } from "../resources/new-job.ts";
+import { noResource } from "../resources/refusal.ts";
+import { applyUpdate, refuseUpdate } from "../resources/update.ts";
 
 /**
  * Operation 4. Resolves when the new state is searchable and durable; readers see the old version until then. Updates of

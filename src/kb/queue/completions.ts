@@ -1,21 +1,20 @@
 /** Requests that wait a while for the end of work that goes on without them. */
-export interface JobEnds {
+export interface JobCompletions {
   /**
-   * Listens for the next job of a resource that ends or is put off; which of them it was the resource's state tells, to
-   * be read after this. `ended` resolves then, after `timeoutMs`, and at once when nobody may wait any more. To be
-   * stopped in any case.
+   * Waits for the next job of a resource that ends or is postponed; which of the two the resource's state says, to be read
+   * after this. `ended` resolves then, after `timeoutMs`, and at once after `release`. `stop` must be called in any case.
    */
   listen(key: string, timeoutMs: number): { readonly ended: Promise<void>; stop(): void };
-  tell(this: void, key: string): void;
-  /** Lets all go, and whoever comes: the service is closing, and what is queued is done by the next start. */
+  notify(this: void, key: string): void;
+  /** Ends all waits, those to come too: the service is closing, and the next start does what is queued. */
   release(): void;
 }
 
-/** Nobody waits. Who does is a request under way, of which the server takes no more than it can hold. */
-export function openJobEnds(): JobEnds {
+/** Each listener is a request in flight, of which the server takes no more than it can hold. */
+export function openJobCompletions(): JobCompletions {
   const waiting = new Map<string, Set<() => void>>();
   let released = false;
-  const tell = (key: string): void => {
+  const notify = (key: string): void => {
     for (const go of waiting.get(key) ?? []) go();
   };
   return {
@@ -34,10 +33,10 @@ export function openJobEnds(): JobEnds {
         },
       };
     },
-    tell,
+    notify,
     release: () => {
       released = true;
-      for (const key of waiting.keys()) tell(key);
+      for (const key of waiting.keys()) notify(key);
     },
   };
 }

@@ -3,11 +3,11 @@ import { openShares } from "../../lib/shares.ts";
 import type { QueuedJob } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 import { admit } from "../queue/admission.ts";
-import { jobKey } from "../jobs/job-ends.ts";
-import { openJobLine } from "../jobs/job-line.ts";
-import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "../jobs/job-slots.ts";
+import { jobKey } from "../queue/completions.ts";
+import { openJobLine } from "./job-line.ts";
+import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "./job-slots.ts";
 import { handBackJobs, runFirstJob } from "./job.ts";
-import type { KnowledgeBase } from "./knowledge-base.ts";
+import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 
 /** Bytes of the requests' bodies at once, which are in memory then. A longer one goes alone. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
@@ -73,7 +73,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
         needs.delete(job.number);
         line.end(job, slot.heldMs(), next);
       }
-      kb.jobEnds.tell(key);
+      kb.jobCompletions.notify(key);
       watch.wake();
     };
     const work = finish();
