@@ -89,16 +89,16 @@ export const LOSS_FILES_MIN = 5;
 /**
  * Why a source's resources must not simply be sent again, in words for a person; undefined when they may. Most of them
  * gone or changed at once is no drift: the service was reset, or put back from a backup, perhaps by mistake and not for
- * long.
+ * long. A source that `isHeld` for this stays so until they are back, few excepted: others, sent just before, may have
+ * come to be counted since.
  */
-export function lossReason({
-  acknowledged,
-  missing,
-  altered: differing,
-  asStored = 0,
-}: DriftCounts): string | undefined {
+export function lossReason(
+  { acknowledged, missing, altered: differing, asStored = 0 }: DriftCounts,
+  isHeld = false,
+): string | undefined {
   const altered = differing - asStored;
-  if (missing + altered < LOSS_FILES_MIN || 2 * (missing + altered) <= acknowledged) return undefined;
+  const isMost = isHeld || 2 * (missing + altered) > acknowledged;
+  if (missing + altered < LOSS_FILES_MIN || !isMost) return undefined;
   const of = ` of ${thousands(acknowledged)} resources`;
   const lost = `has lost ${thousands(missing)}`;
   const changed = `holds another version of ${thousands(altered)}`;

@@ -191,10 +191,12 @@ export async function judgeLoss(
   };
   if (all.missing + all.altered === 0) return undefined;
   context.ledger.flush();
-  const remade = latelyOf(context.ledger.drift.goneLately(source), context.now()).length;
+  const { drift } = context.ledger;
+  const remade = latelyOf(drift.goneLately(source), context.now()).length;
+  const isHeld = drift.loss(source) !== undefined;
   const reasonFor = (counts: DriftCounts, goneShare: number): string | undefined => {
     const missing = Math.round(counts.missing * goneShare);
-    return lossReason({ ...counts, missing: missing === 0 ? 0 : missing + remade });
+    return lossReason({ ...counts, missing: missing === 0 ? 0 : missing + remade }, isHeld);
   };
   const reason = (goneShare: number): string | undefined =>
     reasonFor(judged, goneShare) ?? reasonFor(all, goneShare);

@@ -436,6 +436,21 @@ describe("a service that lost most of what it had", () => {
     await ended;
   });
 
+  it("is held until all but a few are back", async () => {
+    writeFiles(10);
+    await world.sync();
+    const lost = forgetAll();
+    await audit({ repair: true });
+    for (const resource of lost.slice(0, 5)) resource.isDeleted = false;
+    await audit({ repair: true });
+    expect(await syncStatus()).toMatchObject({ halted: true });
+    for (const resource of lost.slice(5, 7)) resource.isDeleted = false;
+    expect(await syncStatus()).toMatchObject({ halted: false });
+    await audit({ repair: true });
+    expect(world.service.live()).toHaveLength(10);
+    expect(world.service.resources.size).toBe(13);
+  });
+
   it("is noticed, too, when the list may still lag behind what was sent", async () => {
     writeFiles(10);
     await world.sync();

@@ -136,6 +136,13 @@ describe("when most are gone or changed at once", () => {
     expect(reason).toContain(words ?? "nothing is held");
   });
 
+  it("holds what is held already until all but a few are back, however many others there are", () => {
+    const among = (missing: number): string | undefined =>
+      lossReason({ acknowledged: 1000, missing, altered: 0 }, true);
+    expect(among(LOSS_FILES_MIN)).toContain("has lost 5 of 1,000");
+    expect(among(LOSS_FILES_MIN - 1)).toBe(undefined);
+  });
+
   it("never holds few, never half or less, and always more than that", () => {
     const counts = fc
       .tuple(fc.nat(2000), fc.nat(2000), fc.nat(2000))
