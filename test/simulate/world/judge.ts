@@ -85,7 +85,9 @@ export interface JudgeOptions {
   readonly knowsCollection: () => boolean;
   /** The resources that the daemon's ledger has for the files of a place. */
   readonly ownedBy: (place: string) => readonly string[];
-  /** Whether the daemon's ledger has something to do with a resource. */
+  /** Whether the daemon's ledger can be asked what it has. */
+  readonly isLedgerOpen: () => boolean;
+  /** Whether the daemon's ledger has something to do with a resource; yes, while it cannot be asked. */
   readonly isOwned: (docId: string) => boolean;
 }
 
@@ -506,8 +508,8 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     reset: (gone, before) => {
       for (const { id } of gone) lostIds.add(id);
-      // Nobody can miss what no ledger knows.
-      if (isBlank) return;
+      // Nobody can miss what no ledger knows. One that was lost may still know nothing when the process after it has ended.
+      if (isBlank || (forgotten > 0 && !options.isLedgerOpen())) return;
       // What the service was still working on was never acknowledged, and is on its way.
       const missed = gone.filter(({ id, queued }) => queued.length === 0 && options.isOwned(id));
       // Each source judges its own loss; of two that share an owner nobody can say whose resource it was.

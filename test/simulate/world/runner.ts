@@ -290,6 +290,11 @@ export function knowsCollection(process: SimulatedProcess): boolean {
   return queryOf<[], number>(process, "SELECT 1 FROM collections")?.get() !== undefined;
 }
 
+/** Whether the ledger of a process can be asked. */
+export function isLedgerOpen(process: SimulatedProcess): boolean {
+  return queryOf(process, "SELECT 1") !== undefined;
+}
+
 /** Whether the ledger of a process has a resource, as a file's or as one that is to go. Yes, when it is closed. */
 export function isOwned(process: SimulatedProcess, docId: string): boolean {
   const query = queryOf<[string, string], number>(

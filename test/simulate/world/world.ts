@@ -12,6 +12,7 @@ import { normaliserOf } from "./normalise.ts";
 import {
   HOLD_DELETES_OVER,
   HOLD_DELETES_PERCENT,
+  isLedgerOpen,
   isOwned,
   knowsCollection,
   openRunner,
@@ -96,6 +97,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     tellsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place, owners),
+    isLedgerOpen: () => isLedgerOpen(stage.process),
     isOwned: (docId) => isOwned(stage.process, docId),
   });
   disk.onLook = () => judge.looks();
