@@ -59,7 +59,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
 
   const auditPlace = async (
     group: readonly SourceSync[],
-    { repair = false, byPerson = false, signal = context.signal }: AuditOptions,
+    { repair = false, byPerson = false }: AuditOptions,
     report: Reporting,
     found: Sweep | undefined,
   ): Promise<void> => {
@@ -68,7 +68,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     const resending = new Map<number, Resending>();
     for (const source of group) {
       const counts = found?.counts.get(source.id) ?? NO_COUNTS;
-      const lost = found && (await judgeLoss(context, found, source.id, { signal }));
+      const lost = found && (await judgeLoss(context, found, source.id, { signal: source.signal }));
       if (repair && lost !== undefined) source.guard.hold(lost);
       if (repair && lost === undefined) {
         source.guard.allow(found?.missing ?? openNumberSet());
@@ -136,7 +136,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         if (found === undefined) return false;
         const report = openReport();
         await auditPlace([source], { repair: true }, report, found);
-        for (const older of found.older) await takeOlder(context, source, older, signal);
+        for (const older of found.older) await takeOlder(context, source, older, source.signal);
         const [came] = report.finish().sources;
         const open = came === undefined ? 1 : came.missing + came.altered + came.unjudged;
         return open + found.older.length === 0;
@@ -145,12 +145,12 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       turns.run("", async () => {
         const source = sourceOf(id);
         const found = source && (await sweep(placeOf(source), context.signal));
-        if (found === undefined) return undefined;
+        if (source === undefined || found === undefined) return undefined;
         return {
           missing: found.missing,
-          reason: await judgeLoss(context, found, id, { signal: context.signal, withUnjudged: true }),
+          reason: await judgeLoss(context, found, id, { signal: source.signal, withUnjudged: true }),
           refill: async () => {
-            const again = openResending(context, source as SourceSync);
+            const again = openResending(context, source);
             for await (const drifted of found.drifted())
               if (drifted.row.source === id) await again.add(drifted);
             await again.finish();

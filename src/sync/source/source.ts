@@ -47,6 +47,8 @@ export interface SourceActivity {
 export interface SourceSync extends Pick<Passes, "preview"> {
   readonly id: number;
   readonly rules: Rules;
+  /** Ends its requests. What changes the service does not leave under it while the source is paused. */
+  readonly signal: AbortSignal;
   /** Look at this path, or at the whole source. */
   hint(path: RelativePath | undefined): void;
   /** Look at the whole source, to find what gave no hint. */
@@ -383,6 +385,7 @@ export function openSource(options: SourceOptions): SourceSync {
   const self: SourceSync = {
     id: row.id,
     rules,
+    signal: context.signal,
     hint,
     rescan: () => {
       periodic = true;

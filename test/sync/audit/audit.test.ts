@@ -451,6 +451,21 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.resources.size).toBe(13);
   });
 
+  it("is noticed while the source is paused, and nothing that changes the service is sent for that", async () => {
+    writeFiles(10);
+    const daemon = world.daemon(prompt());
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => world.service.live().length === 10 && daemon.status().idle);
+    await daemon.pause();
+    forgetAll();
+    const before = writes();
+    const { sources } = await daemon.audit({ repair: true });
+    expect([sources[0]?.lost, writes()]).toEqual([expect.stringContaining("has lost"), before]);
+    stop.abort();
+    await ended;
+  });
+
   it("is noticed, too, when the list may still lag behind what was sent", async () => {
     writeFiles(10);
     await world.sync();
