@@ -21,7 +21,6 @@ import { followMoves, sameIdentity } from "../plan/moves.ts";
 import { reconcileInSteps } from "../plan/reconcile.ts";
 import type { Rules } from "../rules/rules.ts";
 import { scanSource } from "../scan/scan.ts";
-import { ASKED_AGAIN } from "../ledger/standstill.ts";
 
 /** What adopting a source needs to know of it. */
 export interface AdoptingSource {
@@ -269,9 +268,11 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   surplus: { count: 0, first: [] },
 };
 
-const UNCLEAR_LISTS = `the service's lists of its documents differ from one moment to the next, so that files would be sent twice; ${ASKED_AGAIN}`;
+const UNCLEAR_LISTS =
+  "the service's lists of its documents differ from one moment to the next, so that files would be sent twice; it is asked again by itself";
 
-const UNANSWERED = `the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; ${ASKED_AGAIN}`;
+const UNANSWERED =
+  "the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; it is asked again by itself";
 
 /** More resources than this that the adoption saw and left alone: nothing is then taken for what it did not see. */
 const SEEN_MAX = 10_000;
@@ -303,7 +304,7 @@ async function hold(
   { id, root }: AdoptingSource,
   reason: string,
 ): Promise<SourceAdoption> {
-  await ledger.write(() => ledger.drift.setLoss(id, reason));
+  await ledger.write(() => ledger.drift.setLoss(id, reason, true));
   return { ...NOTHING, source: root, unsearched: ledger.drift.unsearched(id), lost: reason };
 }
 

@@ -3,7 +3,6 @@ import type { SearchResult } from "../../wire/search.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { readDocument, type SourceDocument } from "../read/read.ts";
 import type { ScanEntry } from "../plan/model.ts";
-import { ASKED_AGAIN } from "../ledger/standstill.ts";
 
 /** Files that are searched for before the others count as new. */
 const SAMPLE = 5;
@@ -48,7 +47,7 @@ export async function findOmission(
       const isElsewhere = result.payload.ownerId !== ownerId || result.payload.collectionId !== collectionId;
       if (isElsewhere || shown.has(resourceId) || !isOf(document, result)) continue;
       if (!isTravelling(context, document) && (await isThere(context, resourceId, signal))) {
-        return `the service's list leaves out documents that a search finds, such as that of ${entry.path}, so that files would be sent twice; ${ASKED_AGAIN}`;
+        return `the service's list leaves out documents that a search finds, such as that of ${entry.path}, so that files would be sent twice; it is asked again by itself`;
       }
     }
   }

@@ -57,7 +57,8 @@ export interface Drift {
   answeredSince(entry: number, docId: string): boolean;
   /** Why a source is held because of what the service lost; `agreed`: a person said to send it again (`Sources.approve`). */
   loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
-  setLoss(source: number, reason: string | undefined): void;
+  /** `isUnclear`: nothing is known to be lost; the service is asked again by itself. */
+  setLoss(source: number, reason: string | undefined, isUnclear?: boolean): void;
   /** When resources of a source turned out to be gone, since its list was last asked: a restart must not forget them. */
   goneLately(source: number): readonly number[];
   setGoneLately(source: number, timesMs: readonly number[]): void;
@@ -170,8 +171,8 @@ export function openDrift(db: Sqlite): Drift {
     "SELECT reason, agreed FROM losses WHERE source = ?",
   );
   const setLoss = db.prepare(
-    `INSERT INTO losses (source, reason) VALUES (?, ?)
-     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason`,
+    `INSERT INTO losses (source, reason, is_unclear) VALUES (?, ?, ?)
+     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason, is_unclear = excluded.is_unclear`,
   );
   const clearLoss = db.prepare("DELETE FROM losses WHERE source = ?");
   const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
@@ -225,9 +226,9 @@ export function openDrift(db: Sqlite): Drift {
       const row = loss.get(source);
       return row && { reason: row.reason, agreed: row.agreed !== 0 };
     },
-    setLoss: (source, reason) => {
+    setLoss: (source, reason, isUnclear = false) => {
       if (reason === undefined) clearLoss.run(source);
-      else setLoss.run(source, reason);
+      else setLoss.run(source, reason, Number(isUnclear));
     },
     goneLately: (source) => {
       const text = meta.get(`gone ${source}`);

@@ -16,7 +16,7 @@ import type { Schema } from "../../lib/upgrade.ts";
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
 export const SCHEMA: Schema = {
-  baseline: 13,
+  baseline: 14,
   scripts: [
     `
   -- \`born_ms\`: when this ledger began, by our clock. What was made before is not its work.
@@ -37,6 +37,9 @@ export const SCHEMA: Schema = {
     halt_dev INTEGER,
     halt_ino INTEGER,
     halt_files INTEGER NOT NULL DEFAULT 0,
+    -- Without a folder to agree to: why there is none (HaltCode), and the unit that does not show it.
+    halt_code TEXT,
+    halt_unit TEXT,
     -- Why some changes are found late, for other processes to read.
     degraded TEXT,
     hold_reason TEXT,
@@ -167,10 +170,11 @@ export const SCHEMA: Schema = {
   CREATE INDEX trash_path ON trash (source, path);
 
   -- Sources whose resources are missing or changed at the service in such number that nothing is sent until a person
-  -- agrees, or until they are back.
+  -- agrees, or until they are back. Unclear: nothing is known to be lost, and the service is asked again.
   CREATE TABLE losses (
     source INTEGER PRIMARY KEY REFERENCES sources (id),
     reason TEXT NOT NULL,
+    is_unclear INTEGER NOT NULL DEFAULT 0,
     agreed INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   -- Sources whose part of the service was searched for resources that a former ledger made.

@@ -12,6 +12,9 @@ export interface SourceRow {
   readonly root: RootIdentity | undefined;
   /** Why nothing is sent for this source. */
   readonly halted: string | null;
+  /** Null also before another folder, to which a person may agree. */
+  readonly haltCode: HaltCode | null;
+  readonly haltUnit: string | null;
   /** Why deletes are held. */
   readonly holdReason: string | null;
   /** The other root before which the source stands still; undefined while it does not, and while its folder is missing. */
@@ -51,6 +54,8 @@ export interface SourceRow {
   readonly readInPart: number;
   /** What the service has lost of this source, so that nothing is sent for it; null when it has lost nothing. */
   readonly lost: string | null;
+  /** Nothing is known to be lost: the service's answers are unclear, and it is asked again by itself. */
+  readonly isUnclear: boolean;
 }
 
 /** A source that is no longer in the configuration. */
@@ -111,15 +116,20 @@ export interface Sources {
   setReadsMails(reads: boolean): void;
 }
 
+/** Why a source has no folder to agree to: it is missing, it cannot be read, or the unit `haltUnit` does not show it. */
+export type HaltCode = "missing" | "unreadable" | "not-shown";
+
 /** Why nothing is sent for a source, and why deletes are held. */
 export interface Hold {
   readonly halted: string | null;
+  readonly code?: HaltCode;
+  readonly unit?: string | undefined;
   readonly reason: string | null;
   readonly root?: RootIdentity | undefined;
   readonly files?: number;
 }
 
-type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compared"> & {
+type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compared" | "isUnclear"> & {
   dev: number | null;
   ino: number | null;
   haltDev: number | null;
@@ -127,6 +137,7 @@ type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compar
   approved: number;
   active: number;
   compared: number;
+  isUnclear: number | null;
 };
 
 /** The row of a folder that was never synced, as it would be before its first pass. */
@@ -142,19 +153,20 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
     readInPart: 0,
   };
   const work = { backlog: 0, backlogAgreed: 0, found: 0, compared: false, unreadable: 0 };
-  const words = { halted: null, holdReason: null, degraded: null, lost: null };
+  const words = { halted: null, haltCode: null, haltUnit: null, holdReason: null, degraded: null };
   const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
-  return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words };
+  return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words, lost: null, isUnclear: false };
 }
 
 /** Prepares the statements over sources. */
 export function openSources(db: Sqlite): Sources {
-  const columns = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, hold_reason AS holdReason,
+  const columns = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
     approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
     (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
       AS deletesRefused,
     (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
-      AS readInPart, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost`;
+      AS readInPart, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost,
+    (SELECT is_unclear FROM losses WHERE losses.source = sources.id) AS isUnclear`;
   const upsert = db.prepare<[string, string, string], Row>(
     `INSERT INTO sources (path, owner_id, tier, active) VALUES (?, ?, ?, 1)
      -- One that is put back into the configuration goes on as if nothing had happened: a word on its end is void.
@@ -182,7 +194,8 @@ export function openSources(db: Sqlite): Sources {
   const keepActive = db.prepare("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
   const setRoot = db.prepare("UPDATE sources SET root_dev = ?, root_ino = ? WHERE id = ?");
   const setHold = db.prepare(
-    "UPDATE sources SET halted = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ? WHERE id = ?",
+    `UPDATE sources SET halted = ?, halt_code = ?, halt_unit = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ?
+     WHERE id = ?`,
   );
   const setBacklog = db.prepare(
     `UPDATE sources SET backlog = @backlog, backlog_agreed = @agreed,
@@ -244,10 +257,12 @@ export function openSources(db: Sqlite): Sources {
     approved,
     active: isActive,
     compared,
+    isUnclear,
     ...row
   }: Row): SourceRow => ({
     ...row,
     compared: compared !== 0,
+    isUnclear: isUnclear === 1,
     approved: approved !== 0,
     active: isActive !== 0,
     root: identityOf(dev, ino),
@@ -288,8 +303,9 @@ export function openSources(db: Sqlite): Sources {
     setRoot: (id, { dev, ino }) => {
       setRoot.run(dev, ino, id);
     },
-    setHold: (id, { halted, reason, root, files }) => {
-      setHold.run(halted, reason, root?.dev ?? null, root?.ino ?? null, files ?? 0, id);
+    setHold: (id, { halted, code, unit, reason, root, files }) => {
+      const identity = [root?.dev ?? null, root?.ino ?? null];
+      setHold.run(halted, code ?? null, unit ?? null, reason, ...identity, files ?? 0, id);
     },
     setBacklog: (id, backlog, backlogAgreed) => {
       setBacklog.run({ id, backlog, agreed: backlogAgreed });

@@ -1,11 +1,14 @@
 import type { SyncConfig } from "../../config/schema.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { SourceRow } from "../ledger/sources.ts";
+import type { Hold, SourceRow } from "../ledger/sources.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
 import type { KnownFile, RelativePath, RootIdentity, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/reconcile.ts";
 import type { Timing } from "../plan/timing.ts";
+
+/** Why nothing is sent for a source; without a code it stands before another folder. */
+export type RootHalt = Pick<Hold, "code" | "unit"> & { readonly reason: string | undefined };
 
 /** What keeps deletes waiting, and what counts them. */
 export interface Deletes {
@@ -47,7 +50,7 @@ export interface Deletes {
    * The source stands still: before another root, from which so many files are missing, or without one. No row is
    * marked, so that nothing has happened when the right folder is back; and a word that covered less is used up.
    */
-  halt(reason: string | undefined, root: RootIdentity | undefined, missing: number): void;
+  halt(why: RootHalt, root: RootIdentity | undefined, missing: number): void;
 }
 
 /**
@@ -199,13 +202,13 @@ export function openDeletes(options: {
       if (before.halted === null && before.holdReason === words) return;
       ledger.note(() => ledger.sources.setHold(source, { halted: null, reason: words }));
     },
-    halt: (reason, root, files) => {
+    halt: ({ reason: halted = null, ...cause }, root, files) => {
       ledger.flush();
       const before = ledger.sources.get(source);
       const isSame = isSameRoot(before.haltRoot, root) && before.haltFiles === files;
-      if (before.halted === (reason ?? null) && isSame && !before.approved) return;
+      if (before.halted === halted && isSame && !before.approved) return;
       ledger.note(() => {
-        ledger.sources.setHold(source, { halted: reason ?? null, reason: before.holdReason, root, files });
+        ledger.sources.setHold(source, { halted, ...cause, reason: before.holdReason, root, files });
         ledger.sources.approvalUsed(source);
       });
     },

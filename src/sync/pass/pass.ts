@@ -31,9 +31,8 @@ import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import type { Rules } from "../rules/rules.ts";
 import { scanPaths, scanSource, withoutMounts } from "../scan/scan.ts";
 import type { DirtySet, Due } from "../agenda/settle.ts";
-import { missingReason } from "../ledger/standstill.ts";
 import type { BusyPaths } from "../agenda/under-way.ts";
-import { openDeletes } from "./deletes.ts";
+import { openDeletes, type RootHalt } from "./deletes.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { leftOutOf } from "./left-out.ts";
 import { applyMoves, findMoves, isSameFile, widen, type Place } from "./moved-files.ts";
@@ -246,13 +245,12 @@ export function openPasses({
     newRoot: false,
   });
 
-  const halt = (reason: string | undefined, identity: Scan["root"], files: number): PassPlan => {
+  const halt = (why: RootHalt, identity: Scan["root"], files: number): PassPlan => {
     wasHalted = true;
     deletes.forget();
-    deletes.halt(reason, identity, files);
+    deletes.halt(why, identity, files);
     return nothing(true);
   };
-  const rootless = (scan: Scan): PassPlan => halt(rootReason(scan, rules), undefined, 0);
 
   /** What the brakes judge by, the rules' part in what is missing included. */
   const factsOf = async (
@@ -304,7 +302,7 @@ export function openPasses({
         root,
         await widen(place, scan, [...burst.keys(), ...inFlight], isBurstOver, dirty.marked()),
       );
-    if (scan.root === undefined) return rootless(scan);
+    if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
 
     let difference: Compared;
     ({ scan, difference } = await compareJudged(scan, whole, busy));
@@ -320,15 +318,15 @@ export function openPasses({
     const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
     if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
       scan = await scanSource(root, rules, judging);
-      if (scan.root === undefined) return rootless(scan);
+      if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
       whole = true;
       ({ scan, difference } = await compareJudged(scan, whole, busy));
     }
     const { root: identity } = scan;
-    if (identity === undefined) return rootless(scan);
+    if (identity === undefined) return halt(rootless(scan, rules), undefined, 0);
     const facts = await factsOf(scan, before, difference);
     const judged = brake(scan, difference.gone, facts);
-    if (judged.halted) return halt(judged.reason, scan.root, judged.held.length);
+    if (judged.halted) return halt({ reason: judged.reason }, scan.root, judged.held.length);
     wasHalted = false;
     if (whole) judgedRoot = scan.root;
 
@@ -418,7 +416,7 @@ export function openPasses({
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
-        const reason = scan.root === undefined ? rootReason(scan, rules) : judged.reason;
+        const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
         return { looks: [], refused: [], skipped: [], braked: { ...judged, reason } };
       }
       const byHash = await findMoves(place, difference.looks, difference.gone);
@@ -447,11 +445,15 @@ function partition<T>(items: readonly T[], test: (item: T) => boolean): readonly
   return [yes, no];
 }
 
-/** Why a folder's root has no identity, in words. */
-export function rootReason(
+/** Why a folder's root has no identity. */
+function rootless(
   { unreadable }: Pick<Scan, "unreadable">,
-  { source }: Pick<Rules, "source">,
-): string {
-  const code = unreadable.find(({ path }) => path === "")?.code;
-  return code === undefined ? missingReason(source.unit) : `the folder cannot be read: ${code}`;
+  { source: { unit } }: Pick<Rules, "source">,
+): RootHalt {
+  const error = unreadable.find(({ path }) => path === "")?.code;
+  if (error !== undefined) return { code: "unreadable", reason: `the folder cannot be read: ${error}` };
+  // What comes to its path is not seen before that unit is started again.
+  return unit === undefined
+    ? { code: "missing", reason: "the folder is missing or is no folder" }
+    : { code: "not-shown", unit, reason: `the folder is missing, or ${unit} does not show it` };
 }

@@ -2,8 +2,8 @@ import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codeOf, type KbsyncError } from "../../../src/lib/failure.ts";
+import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import { newsOf } from "../../../src/sync/daemon/notices.ts";
-import { missingReason, standstillsOf } from "../../../src/sync/ledger/standstill.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
 describe("what is news", () => {
@@ -15,28 +15,6 @@ describe("what is news", () => {
     expect(second).toMatchObject({ begun: [], over: [] });
     expect(newsOf([{ ...held, reason: "the folder was emptied" }], second.told).begun).toHaveLength(1);
     expect(newsOf([], second.told)).toMatchObject({ begun: [], over: ["held"] });
-  });
-});
-
-describe("what waits for a person has its remedy", () => {
-  const none = { lost: null, halted: null, haltRoot: undefined, held: 0, holdReason: null };
-  it.each([
-    ["held deletes", { held: 2, holdReason: "2 of 3" }, "kbsync approve"],
-    ["a missing folder", { halted: "the folder is missing or is no folder" }, "mount it or put it back"],
-    [
-      "a folder that a unit does not show",
-      { halted: missingReason("kbsync@srv-x\\x20y.service") },
-      "`systemctl restart 'kbsync@srv-x\\x20y.service'`",
-    ],
-    ["an unreadable folder", { halted: "the folder cannot be read: EACCES" }, "owner and mode"],
-    ["another folder", { halted: "replaced", haltRoot: { dev: 1, ino: 2 } }, "kbsync approve"],
-    ["a service that lost most", { lost: "the service has lost 9 of 9" }, "kbsync approve"],
-  ])("%s", (_name, more, remedy) => {
-    expect(standstillsOf({ ...none, ...more })[0]?.remedy).toContain(remedy);
-  });
-
-  it("a source that goes on waits for nobody", () => {
-    expect(standstillsOf(none)).toEqual([]);
   });
 });
 
@@ -57,9 +35,10 @@ describe("a running daemon tells in its log", () => {
     await stop();
     await world.end();
   });
-  const run = async () => {
+  const run = async (more: Partial<DaemonOptions> = {}) => {
     const { url, key } = world.service;
     const daemon = world.daemon({
+      ...more,
       service: { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs: 0 },
       onWarning: (error) => warnings.push(error),
       onNotice: (words) => notices.push(words),
@@ -79,6 +58,24 @@ describe("a running daemon tells in its log", () => {
   const writeAll = () => {
     for (let index = 0; index < 6; index += 1) world.write(`${index}.txt`, `text ${index}`);
   };
+
+  it.each([
+    ["missing", {}, "the folder is missing or is no folder", /^mount it or put it back/],
+    [
+      "not shown by its unit",
+      { unit: "kbsync@docs.service" },
+      "the folder is missing, or kbsync@docs.service does not show it",
+      /`systemctl restart kbsync@docs\.service`/,
+    ],
+  ])("of a folder that is %s, with what to do", async (_, more, reason, hint) => {
+    world.write("a.txt", "text");
+    await world.sync();
+    rmSync(world.root, { recursive: true });
+    await run({ sources: [{ ...world.source(), ...more }] });
+    await until(() => warned("source_halted").length > 0);
+    expect(warned("source_halted")[0]?.message).toContain(reason);
+    expect(warned("source_halted")[0]?.hint).toMatch(hint);
+  });
 
   it("of deletes that come to be held, and that they no longer are", async () => {
     writeAll();

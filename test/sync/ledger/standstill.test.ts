@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { ASKED_AGAIN, missingReason, standstillsOf } from "../../../src/sync/ledger/standstill.ts";
+import { standstillsOf } from "../../../src/sync/ledger/standstill.ts";
 
-const going = { lost: null, halted: null, haltRoot: undefined, held: 0, holdReason: null };
+const going = {
+  lost: null,
+  isUnclear: false,
+  held: 0,
+  holdReason: null,
+  halted: null,
+  haltCode: null,
+  haltUnit: null,
+  haltRoot: undefined,
+};
 
 describe("what waits for a person", () => {
   it("is nothing while a source goes on", () => {
@@ -25,7 +34,7 @@ describe("what waits for a person", () => {
   });
 
   it("is no loss to be mended where the service is only asked again", () => {
-    const [found] = standstillsOf({ ...going, lost: `the lists differ; ${ASKED_AGAIN}` });
+    const [found] = standstillsOf({ ...going, lost: "the lists differ", isUnclear: true });
     expect(found?.remedy).toMatch(/^wait: .*goes on by itself.*`kbsync approve`/);
     expect(found?.remedy).not.toContain("bring the service's data back");
   });
@@ -34,28 +43,17 @@ describe("what waits for a person", () => {
     expect(standstillsOf({ ...going, held: 2 })).toMatchObject([{ reason: "deletes held before" }]);
   });
 
-  it.each<[what: string, reason: string, root: { dev: number; ino: number } | undefined, remedy: RegExp]>([
-    [
-      "another folder can be agreed to",
-      "another folder",
-      { dev: 1, ino: 1 },
-      /`kbsync approve` takes this one/,
-    ],
-    ["a missing folder is to be put back", missingReason(), undefined, /^mount it or put it back/],
-    [
-      "one that cannot be read is to be checked",
-      "the folder cannot be read: EACCES",
-      undefined,
-      /owner and mode/,
-    ],
+  it.each<[what: string, facts: Partial<Parameters<typeof standstillsOf>[0]>, remedy: RegExp]>([
+    ["another folder can be agreed to", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` takes this one/],
+    ["a missing folder is to be put back", { haltCode: "missing" }, /^mount it or put it back/],
+    ["one that cannot be read is to be checked", { haltCode: "unreadable" }, /owner and mode/],
     [
       "one that a unit does not show needs that unit's restart",
-      missingReason("kbsync@my docs.service"),
-      undefined,
-      /systemctl restart 'kbsync@my docs\.service'` lets/,
+      { haltCode: "not-shown", haltUnit: "kbsync@srv-x\\x20y.service" },
+      /`systemctl restart 'kbsync@srv-x\\x20y\.service'` lets/,
     ],
-  ])("%s", (_what, halted, haltRoot, remedy) => {
-    const [found] = standstillsOf({ ...going, halted, haltRoot });
+  ])("%s", (_what, facts, remedy) => {
+    const [found] = standstillsOf({ ...going, halted: "a reason", ...facts });
     expect(found?.remedy).toMatch(remedy);
   });
 });
