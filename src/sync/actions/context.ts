@@ -85,3 +85,16 @@ export interface ActionSource {
   /** A resource is to go; its intent is in the ledger. */
   deleteLater(deletion: Deletion): void;
 }
+
+/** Reports what a comparison with the service's list found: an adoption, or what an audit changed, in words. */
+export function reportCompared(
+  context: Pick<ActionContext, "report" | "now">,
+  { id: source }: Pick<ActionSource, "id">,
+  path: RelativePath,
+  docId: string,
+  message?: string,
+): void {
+  const action = message === undefined ? "adopt" : "audit";
+  const facts = { source, path, from: undefined, docId, action, message } as const;
+  context.report({ ...facts, atMs: context.now(), outcome: "done", durationMs: 0 });
+}

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
-import type { ActionContext } from "../actions/context.ts";
+import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { observe, topicOf } from "../actions/observe.ts";
 import { listFound, listTwice, type Adoptable, type Found } from "./list.ts";
 import { findOmission } from "./search.ts";
@@ -196,7 +196,7 @@ export async function adoptSource(
       for (const match of ofRows) adopt(context, source, match);
       if (isFirst) ledger.drift.setUnsearched(source.id, { parts: WHOLE_FOLDER, sinceMs: startedMs });
     });
-    for (const { file, resource } of ofRows) reportAdopted(context, source, file, resource);
+    for (const { file, resource } of ofRows) reportCompared(context, source, file.path, resource.docId);
   }
   const ofFiles = matches.filter((match) => !ofRows.has(match));
   for (let at = 0; at < ofFiles.length; at += WRITE_ROWS) {
@@ -208,7 +208,7 @@ export async function adoptSource(
         adopt(context, source, match);
       }
     });
-    for (const { file, resource } of group) reportAdopted(context, source, file, resource);
+    for (const { file, resource } of group) reportCompared(context, source, file.path, resource.docId);
   }
   const missing = files.flatMap(({ path }) => (whole ? (seeking.get(path) ?? []) : []));
   const lost = isAgreedTo
@@ -581,23 +581,4 @@ function firstOf(resources: readonly Adoptable[]): AdoptReport["surplus"]["first
     .toSorted((a, b) => (a.title < b.title ? -1 : 1))
     .slice(0, SURPLUS_NAMED)
     .map(({ docId, title }) => ({ docId, title }));
-}
-
-function reportAdopted(
-  context: ActionContext,
-  source: AdoptingSource,
-  { path }: Candidate,
-  { docId }: Adoptable,
-): void {
-  context.report({
-    atMs: context.now(),
-    source: source.id,
-    path,
-    from: undefined,
-    docId,
-    action: "adopt",
-    outcome: "done",
-    durationMs: 0,
-    message: undefined,
-  });
 }

@@ -1,4 +1,4 @@
-import type { ActionContext } from "../actions/context.ts";
+import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
 import type { Observed } from "../ledger/files.ts";
 import type { AuditedResource } from "../plan/audit.ts";
@@ -6,7 +6,6 @@ import { hasSettings } from "../plan/decide.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
-import { reportAudit } from "./repair.ts";
 import type { Older } from "../reconcile-service/sweep.ts";
 
 /**
@@ -69,7 +68,13 @@ async function exchange(
   });
   if (left === undefined) return false;
   const { path } = left;
-  reportAudit(context, source, path, docId, `the file had it before; ${left.docId}, made since, is deleted`);
+  reportCompared(
+    context,
+    source,
+    path,
+    docId,
+    `the file had it before; ${left.docId}, made since, is deleted`,
+  );
   source.deleteLater(left);
   if (!hasSettings(before.shape, settings)) source.hint(path);
   return true;

@@ -1,4 +1,4 @@
-import type { ActionContext } from "../actions/context.ts";
+import { type ActionContext, reportCompared } from "../actions/context.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { driftWords } from "../reconcile-service/loss.ts";
@@ -43,7 +43,7 @@ export function openResending(context: ActionContext, source: SourceSync): Resen
     });
     for (const drifted of marked) {
       if (paths.length <= HINTS_MAX) paths.push(drifted.row.path);
-      reportAudit(
+      reportCompared(
         context,
         source,
         drifted.row.path,
@@ -77,28 +77,7 @@ export async function deleteExtra(
     if (!ledger.files.ownsDoc(docId)) id = ledger.intents.delete(source.id, path, docId);
   });
   if (id === undefined) return false;
-  reportAudit(context, source, path, docId, `${words}; it is deleted`);
+  reportCompared(context, source, path, docId, `${words}; it is deleted`);
   source.deleteLater({ id, path, docId });
   return true;
-}
-
-/** Notes in the activity what a comparison with the list has changed. */
-export function reportAudit(
-  context: ActionContext,
-  source: SourceSync,
-  path: RelativePath,
-  docId: string,
-  message: string,
-): void {
-  context.report({
-    atMs: context.now(),
-    source: source.id,
-    path,
-    from: undefined,
-    docId,
-    action: "audit",
-    outcome: "done",
-    durationMs: 0,
-    message,
-  });
 }
