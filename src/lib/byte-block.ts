@@ -1,22 +1,22 @@
 import { finished, type Readable } from "node:stream";
 
 /**
- * Bytes that come in pieces, copied into one block of memory. Pieces that are kept as they come cost hundreds of bytes
- * each, and whoever sends a body decides how long they are: of 1 MB in pieces of one byte some 300 MB would be held.
+ * Collects pieces of bytes in one block of memory. Storing the pieces themselves costs hundreds of bytes each, and the
+ * sender of a body chooses their length: 1 MB in pieces of one byte would take some 300 MB.
  */
 export interface ByteBlock {
-  /** Copies a piece behind what is there. Once there is more than the most, nothing is kept. */
+  /** Appends a copy of a piece. Drops everything once the limit is exceeded. */
   add(piece: Uint8Array): void;
-  /** Bytes added since the last `take`, kept or not. */
+  /** Bytes added since the last `take`, dropped ones included. */
   addedBytes(): number;
-  /** What was added; undefined where it was too much. The next piece begins another block. */
+  /** Returns and clears the bytes added so far; undefined if they exceeded the limit. */
   take(): Buffer<ArrayBuffer> | undefined;
 }
 
-/** The first size of a block: what was announced may never come, and nobody gets memory for an announcement. */
+/** Initial size of a block. An announced length allocates nothing beyond this before the bytes arrive. */
 const FIRST_BYTES = 64 * 1024;
 
-/** `expectedBytes`: how much will come, where that is known; 0: it is not, and the first piece may be all. */
+/** Opens an empty block. `expectedBytes` is the announced length; 0 if unknown. */
 export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
   let block = Buffer.alloc(0);
   let length = 0;
@@ -26,7 +26,7 @@ export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
       if (end > bytesMax) block = Buffer.alloc(0);
       else {
         if (end > block.length) {
-          // Doubled, so that each byte is copied twice on average, however short the pieces are.
+          // Doubling copies each byte twice on average, however short the pieces are.
           const doubled = block.length === 0 ? FIRST_BYTES : block.length * 2;
           const size = Math.max(
             end,
@@ -51,10 +51,9 @@ export function openByteBlock(bytesMax: number, expectedBytes = 0): ByteBlock {
 }
 
 /**
- * Reads a stream into one block. Resolves with undefined as soon as more than `bytesMax` came; the rest is let through
- * unread. `expectedBytes`: as for `openByteBlock`. `onBytes` is called with the length of each piece before it is kept.
- * Rejects with what it throws, and with what the stream fails with, also where it ended early; the rest is let through
- * unread then.
+ * Reads a stream into one block. Resolves with undefined as soon as more than `bytesMax` bytes arrive. `expectedBytes`: as
+ * for `openByteBlock`. `onBytes` receives the length of each piece before it is stored. Rejects with what `onBytes`
+ * throws, and with the stream's error, a premature end included. Discards the unread rest in each case.
  */
 export function bytesOf(
   stream: Readable,
@@ -88,7 +87,7 @@ export function bytesOf(
     forget();
     stream.off("data", onData);
   };
-  // An event for each piece, not an iterator: with pieces of one byte that is several times as slow.
+  // Events, not an iterator: with pieces of one byte an iterator is several times slower.
   stream.on("data", onData);
   return promise;
 }

@@ -1,4 +1,4 @@
-/** Resolves as the promise does, and rejects with what `late` makes when that takes longer than `ms`; the work goes on. */
+/** Settles as the promise does, or rejects with the error of `late` after `ms`. The work itself is not cancelled. */
 export async function within<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
   const deadline = Promise.withResolvers<never>();
   const timer = setTimeout(() => deadline.reject(late()), ms);

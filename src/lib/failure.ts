@@ -1,12 +1,12 @@
-/** What an expected failure tells: a stable code for programs, its subject, and what a person can do. */
+/** Details of an expected failure. */
 export interface FailureFacts {
-  /** Stable snake_case word. */
+  /** Stable snake_case identifier for programs. */
   readonly code: string;
-  /** What it happened to: a path, url or row. */
+  /** The path, url or row concerned. */
   readonly subject?: string;
-  /** Whether the same call may succeed later without anybody changing anything. */
+  /** Whether the same call may succeed later without any change. */
   readonly retryable?: boolean;
-  /** What a person can do about it. */
+  /** The remedy, for people. */
   readonly hint?: string | undefined;
   /** Seconds after which the same call may succeed. */
   readonly retryAfterSeconds?: number | undefined;
@@ -33,8 +33,8 @@ export class KbsyncError extends Error {
 }
 
 /**
- * Runs synchronous work whose errors carry no stack. Beneath many awaits taking one costs more than what failed, and whoever
- * sends what fails decides how often.
+ * Runs synchronous work whose errors carry no stack. Below many awaits, capturing a stack costs more than the failed
+ * work, and a client decides how often that happens.
  */
 export function withoutStacks<T>(work: () => T): T {
   const { stackTraceLimit } = Error;
@@ -46,12 +46,12 @@ export function withoutStacks<T>(work: () => T): T {
   }
 }
 
-/** The message of anything that was thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The `code` of a system error (`ENOENT`, …) or of a KbsyncError; undefined when there is none. */
+/** Returns the `code` of a system error (`ENOENT`, …) or of a KbsyncError, or undefined. */
 export function codeOf(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;

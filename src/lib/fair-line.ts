@@ -1,40 +1,40 @@
 /**
- * A queue that is fair to those who wait in it. Everything has a path, such as account and owner: time is shared equally among the
- * first parts of the paths, then among the second ones below each, and so on; within one path it is first come, first
- * served. What counts is the time that work took, not how many pieces it was (start-time fair queueing, P. Goyal et al.,
- * SIGCOMM 1996). Synchronous; time comes in with the calls.
+ * A fair queue. Each item has a path, such as account and owner. Time is shared equally among the first parts of the
+ * paths, then among the second parts below each, and so on; items of one path leave first in, first out. Shares count the
+ * time that work took, not its items (start-time fair queueing, P. Goyal et al., SIGCOMM 1996). Synchronous; time comes in
+ * with the calls.
  */
 export interface FairLine<T> {
   push(path: readonly string[], item: T): void;
   /**
-   * The item whose turn it is, which stays; undefined when none waits. `accept`: passes over paths by their first part.
+   * Returns the next item without removing it; undefined if none waits. `accept` filters paths by their first part.
    */
   peek(accept?: (first: string) => boolean): T | undefined;
-  /** Takes the item of `peek`, which begins now. */
+  /** Removes and returns the item of `peek`. */
   shift(accept?: (first: string) => boolean): T | undefined;
-  /** Takes a waiting item out; false where it does not wait. */
+  /** Removes a waiting item; false if it does not wait. */
   remove(path: readonly string[], item: T): boolean;
-  /** Charges a path with the time that a piece of its work took. */
+  /** Charges a path with the time that one of its items took. */
   charge(path: readonly string[], costMs: number): void;
   waiting(): number;
-  /** Items that wait below a path. */
+  /** Number of items that wait at or below a path. */
   waitingAt(path: readonly string[]): number;
 }
 
 interface Node<T> {
-  /** Its name among those below the one above. */
+  /** Part of the path that leads here. */
   readonly part: string;
-  /** Time that was used, in milliseconds; of one that used none lately, what those had used that waited then. */
+  /** Virtual time in milliseconds: time used, raised to the parent's `floorMs` when items arrive after an idle period. */
   usedMs: number;
-  /** Items that wait here and below. */
+  /** Items that wait at or below this node. */
   waiting: number;
   readonly items: T[];
   readonly below: Map<string, Node<T>>;
-  /** What the one that was served last had used: who comes anew begins here, and has no claim for the time before. */
+  /** `usedMs` of the child served last. A new child starts here, so it has no claim on earlier time. */
   floorMs: number;
 }
 
-/** Paths that are remembered; those that used least are forgotten first, which costs them nothing. */
+/** Children remembered per node. Those that used least are evicted first, at no cost to them. */
 const NODES_MAX = 10_000;
 
 export function openFairLine<T>(): FairLine<T> {
@@ -46,7 +46,7 @@ export function openFairLine<T>(): FairLine<T> {
     for (const part of path) {
       let next = node.below.get(part);
       if (next === undefined) {
-        if (node.below.size >= NODES_MAX) forget(node);
+        if (node.below.size >= NODES_MAX) evict(node);
         next = openNode<T>(part, node.floorMs);
         node.below.set(part, next);
       }
@@ -61,8 +61,8 @@ export function openFairLine<T>(): FairLine<T> {
     return node;
   };
 
-  /** The nodes from the root to the one whose item is next. */
-  const turn = (accept: (first: string) => boolean = () => true): Node<T>[] => {
+  /** Returns the nodes from the root to the one that holds the next item. */
+  const nextPath = (accept: (first: string) => boolean = () => true): Node<T>[] => {
     const nodes = [root];
     let node = root;
     while (node.items.length === 0) {
@@ -91,15 +91,15 @@ export function openFairLine<T>(): FairLine<T> {
       }
       nodes.at(-1)?.items.push(item);
     },
-    peek: (accept) => turn(accept).at(-1)?.items[0],
+    peek: (accept) => nextPath(accept).at(-1)?.items[0],
     shift: (accept) => {
-      const nodes = turn(accept);
+      const nodes = nextPath(accept);
       for (const [at, node] of nodes.entries()) {
         node.waiting -= 1;
         const next = nodes[at + 1];
         if (next === undefined) continue;
         node.floorMs = Math.max(node.floorMs, next.usedMs);
-        // Behind those that used as much.
+        // Reinserted behind siblings that used the same time.
         node.below.delete(next.part);
         node.below.set(next.part, next);
       }
@@ -125,8 +125,8 @@ function openNode<T>(part: string, usedMs: number): Node<T> {
   return { part, usedMs, waiting: 0, items: [], below: new Map(), floorMs: 0 };
 }
 
-/** Forgets those whose use the others have reached, else the half that used least; none that waits. */
-function forget<T>(node: Node<T>): void {
+/** Evicts idle children whose use the others have reached, and the half of the idle ones that used least. */
+function evict<T>(node: Node<T>): void {
   const idle = [...node.below].filter(([, { waiting }]) => waiting === 0);
   idle.sort(([, a], [, b]) => a.usedMs - b.usedMs);
   for (const [at, [part, { usedMs }]] of idle.entries())

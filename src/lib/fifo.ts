@@ -1,4 +1,4 @@
-/** A list that is filled at its end and emptied from its head. */
+/** A first-in, first-out list. */
 export interface Fifo<T> {
   push(item: T): void;
   peek(): T | undefined;
@@ -6,7 +6,7 @@ export interface Fifo<T> {
   length(): number;
 }
 
-/** Opens an empty list. Its head leaves in constant time; `Array.shift` would move a hundred thousand items each time. */
+/** Opens an empty list. `shift` takes amortised constant time; `Array.shift` moves all remaining items. */
 export function openFifo<T>(): Fifo<T> {
   let items: (T | undefined)[] = [];
   let head = 0;
@@ -18,7 +18,7 @@ export function openFifo<T>(): Fifo<T> {
     shift: () => {
       const item = items[head];
       if (head === items.length) return undefined;
-      items[head] = undefined; // What has left must not be kept in memory.
+      items[head] = undefined; // Releases the item's memory.
       head += 1;
       if (head < 1024 || head * 2 < items.length) return item;
       items = items.slice(head);

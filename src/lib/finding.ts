@@ -1,16 +1,16 @@
-/** Something that a check found not to be as it should, in words for a person. */
+/** A problem that a check found, described for people. */
 export interface Finding {
-  /** Which check found it; a stable kebab-case name. */
+  /** Stable kebab-case name of the check. */
   readonly check: string;
   /**
-   * `damage`: something is lost or would be answered wrongly. `failure`: nothing is lost, but something does not work or
-   * soon will not. `warning`: it works, and should be looked at.
+   * `damage`: data is lost or answers are wrong. `failure`: nothing is lost, but something fails or soon will. `warning`:
+   * everything works, but needs attention.
    */
   readonly level: "damage" | "failure" | "warning";
   /** The file, folder or row. */
   readonly subject: string;
-  /** What is wrong, with what was expected and what was found. */
+  /** The problem, with the expected and the actual state. */
   readonly message: string;
-  /** What a person can do about it. */
+  /** What a person can do. */
   readonly remedy: string;
 }

@@ -6,27 +6,27 @@ import { isAlive } from "./process-alive.ts";
 import { shortageAt, shortageWords } from "./full-disk.ts";
 import { makePrivate } from "./private-path.ts";
 
-/** The right to be the only process that does something in a folder. */
+/** An exclusive lock on a folder. */
 export interface Lock {
   release(): void;
 }
 
 /**
- * How often the lock is asked for before it counts as another's, and the longest wait in between, in milliseconds. Some
- * that come at the same instant can each find it half taken by another; after waits of random length one of them gets
- * it. Counted, not timed: on a machine that stalls, time passes without anybody asking. A holder never lets go of it.
+ * Attempts before the lock counts as held by another process, and the longest random wait between two, in milliseconds.
+ * Processes that start at the same instant can each find the lock half taken; after random waits one of them gets it. The
+ * bound counts attempts because a stalled machine lets time pass without any.
  */
 const TRIES = 20;
 const TRY_WAIT_MS = 25;
-/** How long the holder may take to write down its pid, and how often is looked for it. */
+/** Longest wait for the holder to write its pid, and the poll interval. */
 const PID_MS = 3000;
-const PID_LOOK_MS = 10;
+const PID_POLL_MS = 10;
 
 /**
- * Takes the lock `name` of a folder for this process. Throws `state_locked`, naming the other's pid, or
- * `state_unusable` or `disk_full`. The lock is SQLite's own on a file of its own: the system drops it when the process ends in
- * whatever way, and a pid that was used again means nothing. The pid stands in another file, for closing any handle
- * of a locked one would drop the lock (https://sqlite.org/src/artifact/os_unix.c, "posix advisory locks").
+ * Takes the lock `name` of a folder for this process. Throws `state_locked` with the holder's pid, `state_unusable` or
+ * `disk_full`. The lock is an exclusive SQLite lock on a separate file: the kernel drops it when the process ends in any
+ * way, and a reused pid means nothing. The pid is in another file, because closing any handle of a locked file drops the
+ * lock (https://sqlite.org/src/artifact/os_unix.c, "posix advisory locks").
  */
 export function lockFolder(folder: string, name: string): Lock {
   const pidFile = join(folder, `${name}.pid`);
@@ -47,15 +47,15 @@ export function lockFolder(folder: string, name: string): Lock {
   };
 }
 
-/** A connection that nothing refers to is collected and closed, and the lock with it. */
+/** Keeps connections referenced: garbage collection closes a connection and so drops its lock. */
 const HELD = new Set<Database.Database>();
 
-/** The connection whose open transaction is the lock. */
+/** Returns the connection whose open transaction is the lock. */
 function take(folder: string, file: string, pidFile: string): Database.Database {
   for (let tries = 1; ; tries += 1) {
     let db: Database.Database | undefined;
     try {
-      // No timeout: one that waits for the lock holds a part of it, and so others off.
+      // No timeout: a waiting connection holds part of the lock and so blocks others.
       makePrivate(join(folder, file));
       db = new Database(join(folder, file), { timeout: 0 });
       db.exec("BEGIN EXCLUSIVE");
@@ -70,8 +70,8 @@ function take(folder: string, file: string, pidFile: string): Database.Database 
 }
 
 /**
- * `state_unusable`: something in a state folder cannot be made or written; `disk_full` where that is why. `path` is the
- * folder, or the file in it.
+ * Returns a `state_unusable` failure for a state folder, or a file in it, that cannot be created or written; `disk_full`
+ * if that is the cause.
  */
 export function stateUnusable(path: string, cause: unknown): KbsyncError {
   const shortage = shortageAt(path, cause);
@@ -102,19 +102,19 @@ function locked(folder: string, pidFile: string, cause: unknown): KbsyncError {
 }
 
 /**
- * Pid of the process that holds the lock. Between its taking the lock and its writing the pid the file is missing, or
- * names one that was killed: that is waited out, and then nobody is named rather than the wrong one.
+ * Returns the pid of the process that holds the lock. Until the holder has written its pid, the file is missing or names a
+ * dead process: waits that out, then returns undefined rather than a wrong pid.
  */
 function holderOf(pidFile: string): number | undefined {
-  for (let waitedMs = 0; ; waitedMs += PID_LOOK_MS) {
+  for (let waitedMs = 0; ; waitedMs += PID_POLL_MS) {
     const pid = readPid(pidFile);
     if (pid !== undefined && isAlive(pid)) return pid;
     if (waitedMs >= PID_MS) return undefined;
-    wait(PID_LOOK_MS);
+    wait(PID_POLL_MS);
   }
 }
 
-/** Holds this thread up: nothing may happen here before the lock is taken. */
+/** Blocks this thread: nothing may run in it before the lock is taken. */
 function wait(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
@@ -124,6 +124,6 @@ function readPid(file: string): number | undefined {
     const text = readFileSync(file, "utf8").trim();
     return /^\d+$/.test(text) ? Number(text) : undefined;
   } catch {
-    return undefined; // The other one is starting or ending; the message does without its pid.
+    return undefined; // The holder is starting or ending; the message omits its pid.
   }
 }

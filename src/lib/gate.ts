@@ -1,13 +1,13 @@
 import { openFairLine } from "./fair-line.ts";
 
-/** Lets work of at most `width` weight run at once and at most `lineMax` pieces wait. */
+/** Limits concurrent work: at most `width` weight runs at once, at most `lineMax` tasks wait. */
 export interface Gate {
   /**
-   * Runs the work when there is room. Throws what `full` makes when the line is full, and the signal's reason when that is
-   * aborted while the work waits, which leaves the line then; in both cases nothing was started.
+   * Runs the work once a slot is free. Throws the error of `full` if the queue is full, and the signal's reason if it is
+   * aborted while the work waits. In both cases the work has not started.
    */
   run<T>(work: () => Promise<T>, options?: WorkOptions): Promise<T>;
-  /** The weight of what runs. */
+  /** Total weight of running tasks. */
   running(): number;
   waiting(): number;
 }
@@ -15,28 +15,30 @@ export interface Gate {
 export interface GateOptions {
   readonly width: number;
   readonly lineMax: number;
-  /** Pieces that may wait of one path's first part. Default: `lineMax`. */
+  /** Tasks that may wait under one first part of a path. Default: `lineMax`. */
   readonly shareMax?: number;
   /**
-   * Pieces that may run beyond the width while all of it is taken by others: each of a path's first part of which nothing
-   * runs. So nobody waits for the end of another's long work. Default 0.
+   * Extra slots beyond `width`, only for a first part of a path under which nothing runs. So no account waits for the end
+   * of another's long work. Default 0.
    */
   readonly guests?: number;
-  /** Makes the error for what finds the line full. */
+  /** Creates the error for a task that finds the queue full. */
   readonly full: () => Error;
-  /** Default: a clock that nobody sets. */
+  /** Default: a monotonic clock. */
   readonly nowMs?: () => number;
 }
 
 export interface WorkOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Default 1. What weighs more than all that may run has to run alone. */
+  /** Default 1. A task heavier than `width` runs alone. */
   readonly weight?: number;
-  /** Runs the wait for room, where there is one. Default: just waits. */
+  /** Wraps the wait for a slot, if the task has to wait. Default: plain wait. */
   readonly whileWaiting?: (<T>(wait: () => Promise<T>) => Promise<T>) | undefined;
-  /** Whose work it is, such as account and owner: the time of the gate is shared equally among them. Default: nobody's. */
+  /** Tenant of the work, such as account and owner; time is shared equally among tenants. Default: none. */
   readonly path?: readonly string[] | undefined;
 }
+
+type Slot = "regular" | "guest";
 
 interface Waiter {
   readonly path: readonly string[];
@@ -44,7 +46,7 @@ interface Waiter {
   readonly enter: () => void;
 }
 
-/** Opens a gate: fair among paths (`openFairLine`), and within one path first come, first served. */
+/** Opens a gate that is fair among paths (`openFairLine`) and first in, first out within one path. */
 export function openGate({
   width,
   lineMax,
@@ -54,90 +56,90 @@ export function openGate({
   nowMs = () => performance.now(),
 }: GateOptions): Gate {
   const line = openFairLine<Waiter>();
-  /** What runs of each path's first part, in pieces. */
-  const pieces = new Map<string, number>();
+  /** Running tasks by the first part of their path. */
+  const runningOf = new Map<string, number>();
   let running = 0;
-  let guestsHere = 0;
+  let runningGuests = 0;
 
-  /** How a piece may begin now; undefined: it has to wait. */
-  const roomFor = ({ path, weight }: Pick<Waiter, "path" | "weight">): "within" | "guest" | undefined => {
-    if (running + weight <= width) return "within";
-    return guestsHere < guests && path.length > 0 && isIdle(path[0] ?? "") ? "guest" : undefined;
+  /** Returns the slot that a task can take now; undefined: it has to wait. */
+  const freeSlot = ({ path, weight }: Pick<Waiter, "path" | "weight">): Slot | undefined => {
+    if (running + weight <= width) return "regular";
+    return runningGuests < guests && path.length > 0 && isIdle(path[0] ?? "") ? "guest" : undefined;
   };
-  const isIdle = (first: string): boolean => !pieces.has(first);
+  const isIdle = (first: string): boolean => !runningOf.has(first);
 
-  const begin = ({ path, weight }: Pick<Waiter, "path" | "weight">, how: "within" | "guest"): void => {
+  const occupy = ({ path, weight }: Pick<Waiter, "path" | "weight">, slot: Slot): void => {
     const [first = ""] = path;
-    pieces.set(first, (pieces.get(first) ?? 0) + 1);
-    if (how === "guest") guestsHere += 1;
+    runningOf.set(first, (runningOf.get(first) ?? 0) + 1);
+    if (slot === "guest") runningGuests += 1;
     else running += weight;
   };
 
-  const letIn = (): void => {
+  const admit = (): void => {
     for (;;) {
       const isFree = running + (line.peek()?.weight ?? 0) <= width;
-      // What is light does not pass what is heavy, which would wait for ever. A guest takes nobody's room.
+      // A light task never overtakes a heavy one, which could starve. A guest takes no regular slot.
       const accept = isFree ? undefined : isIdle;
       const next = line.peek(accept);
-      const how = next && roomFor(next);
-      if (next === undefined || how === undefined) break;
+      const slot = next && freeSlot(next);
+      if (next === undefined || slot === undefined) break;
       line.shift(accept);
-      // Counted here, before it wakes: nobody else may take its room.
-      begin(next, how);
-      hows.set(next, how);
+      // Counted before the task wakes, so that no other task takes its slot.
+      occupy(next, slot);
+      slots.set(next, slot);
       next.enter();
     }
   };
-  /** How those were let in that waited. */
-  const hows = new WeakMap<Waiter, "within" | "guest">();
+  /** Slots of the admitted tasks that had to wait. */
+  const slots = new WeakMap<Waiter, Slot>();
 
   const enter = async (
     path: readonly string[],
     weight: number,
     { signal, whileWaiting = (wait) => wait() }: Pick<WorkOptions, "signal" | "whileWaiting">,
-  ): Promise<"within" | "guest"> => {
+  ): Promise<Slot> => {
     signal?.throwIfAborted();
-    const how = line.waiting() === 0 ? roomFor({ path, weight }) : undefined;
-    if (how !== undefined) {
-      begin({ path, weight }, how);
-      return how;
+    const slot = line.waiting() === 0 ? freeSlot({ path, weight }) : undefined;
+    if (slot !== undefined) {
+      occupy({ path, weight }, slot);
+      return slot;
     }
     if (line.waiting() >= lineMax || line.waitingAt(path.slice(0, 1)) >= shareMax) throw full();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { path, weight, enter: resolve };
     const giveUp = (): void => {
-      // Who was let in already runs, and leaves by itself.
+      // An admitted task is running and leaves at its end.
       if (!line.remove(path, waiter)) return;
       reject(signal?.reason);
-      // One that weighs less may have room.
-      letIn();
+      // A lighter task may fit now.
+      admit();
     };
     line.push(path, waiter);
     signal?.addEventListener("abort", giveUp);
     try {
-      // It may be its turn at once: as a guest, or before others that have to wait.
-      letIn();
+      // The task may run at once: as a guest, or ahead of others that have to wait.
+      admit();
       await whileWaiting(() => promise);
     } catch (error) {
-      // It was let in, and what ran its wait failed.
-      const entered = hows.get(waiter);
+      // `whileWaiting` may fail after the task was admitted.
+      const entered = slots.get(waiter);
       if (entered === undefined) line.remove(path, waiter);
       else leave(path, weight, entered);
       throw error;
     } finally {
       signal?.removeEventListener("abort", giveUp);
     }
-    return hows.get(waiter) ?? "within";
+    return slots.get(waiter) ?? "regular";
   };
 
-  const leave = (path: readonly string[], weight: number, how: "within" | "guest"): void => {
+  const leave = (path: readonly string[], weight: number, slot: Slot): void => {
     const [first = ""] = path;
-    const left = (pieces.get(first) ?? 1) - 1;
-    if (left === 0) pieces.delete(first);
-    else pieces.set(first, left);
-    if (how === "guest") guestsHere -= 1;
+    const left = (runningOf.get(first) ?? 1) - 1;
+    if (left === 0) runningOf.delete(first);
+    else runningOf.set(first, left);
+    if (slot === "guest") runningGuests -= 1;
     else running -= weight;
-    letIn();
+    admit();
   };
 
   return {
@@ -145,13 +147,13 @@ export function openGate({
     waiting: () => line.waiting(),
     run: async (work, { weight: asked = 1, path = [], ...waits } = {}) => {
       const weight = Math.min(asked, width);
-      const how = await enter(path, weight, waits);
+      const slot = await enter(path, weight, waits);
       const startMs = nowMs();
       try {
         return await work();
       } finally {
         line.charge(path, (nowMs() - startMs) * weight);
-        leave(path, weight, how);
+        leave(path, weight, slot);
       }
     },
   };

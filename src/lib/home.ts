@@ -2,8 +2,8 @@ import { homedir } from "node:os";
 import { KbsyncError } from "./failure.ts";
 
 /**
- * Home folder of the user who runs the program. Throws `usage`, with the hint, where the system knows none: a unit's own
- * user has none where nothing tells the system of it (Debian's libnss-systemd), nor has a number in a container.
+ * Returns the home folder of the user who runs the program. Throws `usage` with the hint if the system knows none, as for
+ * a unit's dynamic user without libnss-systemd, or for a bare uid in a container.
  */
 export function homeFolder(hint: string): string {
   try {

@@ -4,8 +4,8 @@ let counter = randomBytes(3).readUIntBE(0, 3);
 const processPart = randomBytes(5).toString("hex");
 
 /**
- * A new id of 24 lower-case hex digits in the layout of a MongoDB ObjectId: seconds, process, counter. Existing
- * clients check for that form. Unique within a process for 2^24 ids a second.
+ * Creates an id of 24 lower-case hex digits in the layout of a MongoDB ObjectId: seconds, process, counter. Existing
+ * clients validate that form. Unique within a process up to 2^24 ids a second.
  */
 export function newHexId(nowMs: number): string {
   counter = (counter + 1) & 0xffffff;

@@ -1,16 +1,15 @@
-/** How much work may be under way at once. */
+/** Limits of the work in flight. */
 export interface OrderedBounds<T> {
   readonly width: number;
-  /** What a piece weighs, in any unit, and how much all may weigh; one piece is taken however heavy. */
+  /** Weight of an item in any unit, and the limit of their sum. A single item may exceed it. */
   readonly weigh: (piece: T) => number;
   readonly weightMax: number;
 }
 
 /**
- * Does work on each piece, several at once, and gives the results in the order of the pieces, each as soon as it and
- * those before it are there. Reads on only while there is room and somebody asks for results: whoever does not read
- * them holds the source back. `work` must not reject. What the source throws is thrown after the results of all pieces
- * that came before it.
+ * Works on items concurrently and yields the results in the order of the items, each as soon as it and its predecessors
+ * are done. Reads the source only within the limits and while the consumer asks for results: a slow consumer applies
+ * backpressure. `work` must not reject. Throws the source's error after the results of all items before it.
  */
 export async function* inOrder<T, R>(
   pieces: AsyncIterable<T>,
@@ -21,7 +20,7 @@ export async function* inOrder<T, R>(
   const open: { readonly result: Promise<R>; readonly weight: number }[] = [];
   let weight = 0;
   let reading: Promise<IteratorResult<T, undefined>> | undefined;
-  let isOver = false;
+  let isDone = false;
   let broken: { readonly error: unknown } | undefined;
   const readOn = async (): Promise<IteratorResult<T, undefined>> => {
     try {
@@ -33,17 +32,17 @@ export async function* inOrder<T, R>(
     }
   };
   try {
-    while (!isOver || open.length > 0) {
+    while (!isDone || open.length > 0) {
       const [oldest] = open;
       const hasRoom = open.length < width && (weight < weightMax || open.length === 0);
-      if (!isOver && hasRoom) {
+      if (!isDone && hasRoom) {
         reading ??= readOn();
         const read = await Promise.race([reading, oldest?.result.then(() => undefined) ?? reading]);
         if (read !== undefined) {
           reading = undefined;
-          if (read.done === true) isOver = true;
+          if (read.done === true) isDone = true;
           else {
-            // Before the work, which may give the piece's memory away.
+            // Weighed before the work, which may transfer the item's memory.
             const pieceWeight = weigh(read.value);
             weight += pieceWeight;
             open.push({ result: work(read.value), weight: pieceWeight });
@@ -57,7 +56,7 @@ export async function* inOrder<T, R>(
     }
     if (broken !== undefined) throw broken.error;
   } finally {
-    // Whoever stops asking must not leave the source open. A read that hangs would hold this up for ever.
+    // Closes the source when the consumer stops early. Not awaited: a read that hangs would block this for ever.
     void source.return?.().catch(() => undefined);
   }
 }

@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 
-/** SQLite's integers are of 64 bits with a sign. */
+/** SQLite integers have 64 bits, one of them the sign. */
 const INTEGER_END = 2 ** 63;
 
 /**
- * A whole number as a column of integers can hold it: inode and device numbers have 64 bits without a sign, and some file
- * systems use the upper half (mergerfs, GlusterFS). Those are replaced by a hash of 48 bits; all others stay as they are.
+ * Maps an unsigned 64-bit number to a value that an integer column can hold. Some file systems use the upper half for
+ * inodes (mergerfs, GlusterFS); a 48-bit hash replaces those. Smaller numbers stay unchanged.
  */
 export function integerColumn(value: number): number {
   return value < INTEGER_END ? value : Number.parseInt(hash("sha256", String(value)).slice(0, 12), 16) || 1;

@@ -2,14 +2,13 @@ import { statSync } from "node:fs";
 import { KbsyncError, messageOf } from "./failure.ts";
 
 /**
- * Whether something is at a path. Unlike `existsSync` it does not take what cannot be looked at for missing. Throws
- * `path_unseen`.
+ * Whether a path exists. Unlike `existsSync`, throws `path_unseen` for a path that cannot be checked.
  */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (cause) {
-    throw new KbsyncError(`${path} cannot be looked at: ${messageOf(cause)}`, {
+    throw new KbsyncError(`cannot check whether ${path} exists: ${messageOf(cause)}`, {
       code: "path_unseen",
       subject: path,
       hint: "Run it as root, or as the user that kbsync runs as.",

@@ -4,42 +4,42 @@ import { z } from "zod";
 import { KbsyncError, messageOf } from "./failure.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
-/** A service that answers JSON with JSON. */
+/** Options of an HTTP endpoint that takes and returns JSON. */
 export interface JsonEndpointOptions {
   readonly url: string;
-  /** Sent as a bearer token; undefined: none, as servers on the own machine need none. Told nowhere. */
+  /** Sent as a bearer token and never logged; undefined: none, for local servers. */
   readonly apiKey: string | undefined;
-  /** Longest wait for one answer, its body included. */
+  /** Timeout of one response, its body included. */
   readonly timeoutMs: number;
-  /** Tries of a request that nobody answered. */
+  /** Attempts per request, the first included. */
   readonly attempts: number;
-  /** First wait between two tries, doubled for the next. */
+  /** First backoff between two attempts; doubles each time. */
   readonly delayMs: number;
-  /** Largest answer read. */
+  /** Largest response that is read. */
   readonly answerBytesMax: number;
-  /** Requests under way at once; more wait. */
+  /** Concurrent requests; more wait. */
   readonly connections: number;
 }
 
-/** Posts to one address. */
+/** A client for one URL. */
 export interface JsonEndpoint {
   /**
-   * The JSON of an answer with status 200. Tried again where nobody answers or the service is busy (408, 409, 425, 429,
-   * 5xx), no sooner than `Retry-After` says. Throws a KbsyncError: `endpoint_unreachable` (retryable) when that does not
-   * help, `endpoint_refused` for what asking again does not change, `endpoint_answer` for what is no JSON.
+   * Posts a body and returns the JSON of a 200 response. Retries when the service is unreachable or busy (408, 409, 425,
+   * 429, 5xx), no sooner than `Retry-After` allows. Throws a KbsyncError: `endpoint_unreachable` (retryable) when the
+   * attempts are used up, `endpoint_refused` for any other status, `endpoint_answer` for invalid JSON.
    */
   post(body: unknown, signal?: AbortSignal): Promise<unknown>;
-  /** Ends what is under way. */
+  /** Aborts requests in flight. */
   close(): Promise<void>;
 }
 
-/** Longest wait that a service may ask for; who wants more is taken for not there. */
+/** Longest wait that a service may ask for; one that asks for more counts as unreachable. */
 const RETRY_AFTER_MS_MAX = 20_000;
-/** Characters of a service's own words told in an error. */
-const WORDS_MAX = 300;
+/** Longest part of a service's message that an error quotes. */
+const MESSAGE_CHARS_MAX = 300;
 const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
-/** Nothing is sent before the first `post`. Redirects are not followed: the key is for this address alone. */
+/** Opens a client. Does not follow redirects: the key is for this URL alone. */
 export function openJsonEndpoint(options: JsonEndpointOptions): JsonEndpoint {
   const { url, apiKey, timeoutMs, attempts, delayMs, answerBytesMax, connections } = options;
   const agent = new Agent({ connections, maxResponseSize: answerBytesMax });
@@ -55,7 +55,7 @@ export function openJsonEndpoint(options: JsonEndpointOptions): JsonEndpoint {
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
       },
       body,
-      // The signal bounds the whole answer; the client's own bounds would only cut it short in other words.
+      // The signal limits the whole response; undici's limits would end it earlier with another error.
       headersTimeout: 0,
       bodyTimeout: 0,
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
@@ -67,9 +67,9 @@ export function openJsonEndpoint(options: JsonEndpointOptions): JsonEndpoint {
     };
   };
 
-  /** Some services tell the key in their refusal of it. */
-  const withoutKey = (words: string): string =>
-    apiKey === undefined ? words : words.replaceAll(apiKey, "(the key)");
+  /** Some services quote the key when they refuse it. */
+  const withoutKey = (message: string): string =>
+    apiKey === undefined ? message : message.replaceAll(apiKey, "(the key)");
 
   const unreachable = (why: string, cause?: unknown): KbsyncError =>
     new KbsyncError(`${url} does not answer: ${why}`, {
@@ -80,10 +80,13 @@ export function openJsonEndpoint(options: JsonEndpointOptions): JsonEndpoint {
     });
 
   const failureOf = (reply: Reply): KbsyncError => {
-    const words = withoutKey(wordsOf(reply.text)).slice(0, WORDS_MAX);
-    const said = `status ${reply.status}${words === "" ? "" : `, ${words}`}`;
-    if (BUSY.has(reply.status) || reply.status >= 500) return unreachable(said);
-    return new KbsyncError(`${url} refused the request: ${said}`, { code: "endpoint_refused", subject: url });
+    const message = withoutKey(problemIn(reply.text)).slice(0, MESSAGE_CHARS_MAX);
+    const reason = `status ${reply.status}${message === "" ? "" : `, ${message}`}`;
+    if (BUSY.has(reply.status) || reply.status >= 500) return unreachable(reason);
+    return new KbsyncError(`${url} refused the request: ${reason}`, {
+      code: "endpoint_refused",
+      subject: url,
+    });
   };
 
   return {
@@ -133,7 +136,7 @@ function parsed(text: string, url: string): unknown {
   }
 }
 
-/** The forms in which such services say what is wrong. */
+/** Known forms of error bodies. */
 const Problem = z.union([
   z.object({ error: z.object({ message: z.string() }) }).transform(({ error }) => error.message),
   z.object({ error: z.string() }).transform(({ error }) => error),
@@ -141,10 +144,10 @@ const Problem = z.union([
   z.object({ detail: z.string() }).transform(({ detail }) => detail),
 ]);
 
-function wordsOf(text: string): string {
+function problemIn(text: string): string {
   try {
     return Problem.safeParse(JSON.parse(text)).data ?? "";
   } catch {
-    return ""; // a page of a proxy says nothing that a log should hold
+    return ""; // an error page of a proxy has no place in a log
   }
 }

@@ -2,16 +2,16 @@ import { Worker } from "node:worker_threads";
 import { callWorker } from "./worker-calls.ts";
 import type { Methods, WorkerCalls } from "./worker-calls.ts";
 
-/** A worker thread that starts with its first call, and again after it ended. */
+/** A worker thread that starts on its first call, and again after it has ended. */
 export interface LazyWorker<M extends Methods> {
   call: WorkerCalls<M>["call"];
-  /** Ends the worker if it runs; calls under way fail with code `worker_gone`. */
+  /** Terminates the worker if it runs; calls in flight fail with `worker_gone`. */
   close(): Promise<void>;
 }
 
 /**
- * Makes a worker of a module that calls `answerCalls`. It does not keep the process alive: a call under way is awaited
- * by something that does.
+ * Creates a worker from a module that calls `answerCalls`. The worker does not keep the process alive; the caller that
+ * awaits a call has to.
  */
 export function lazyWorker<M extends Methods>(module: URL, name: string): LazyWorker<M> {
   let running: WorkerCalls<M> | undefined;

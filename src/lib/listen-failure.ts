@@ -1,22 +1,22 @@
 import { codeOf, KbsyncError, messageOf } from "./failure.ts";
 
-/** What was to be listened on, and for what. */
+/** Where and for what a server failed to listen. */
 export interface ListenFacts {
   /** Host and port. */
   readonly subject: string;
-  /** What listens, after `cannot listen`: ` for metrics`. Default: nothing is said. */
+  /** Purpose, appended to `cannot listen`: ` for metrics`. Default: none. */
   readonly what?: string;
-  /** How a person says another address. */
+  /** How to configure another address. */
   readonly hint: string;
 }
 
 /**
- * Why nothing can listen there: `address_in_use`, and `address_missing` where this machine does not have the address or
- * cannot look it up, which both pass (a network or a tunnel may come later than the program); else `address_refused`. Pure.
+ * Explains why a server cannot listen: `address_in_use`; `address_missing` if this machine lacks the address or cannot
+ * resolve the name; else `address_refused`. The first two are retryable: a network or a tunnel may come up later. Pure.
  */
 export function listenFailure(error: unknown, { subject, what = "", hint }: ListenFacts): KbsyncError {
-  const { code, words, more, retryable } = reasonOf(error);
-  return new KbsyncError(`cannot listen${what} on ${subject}: ${words}`, {
+  const { code, reason, more, retryable } = reasonOf(error);
+  return new KbsyncError(`cannot listen${what} on ${subject}: ${reason}`, {
     code,
     subject,
     retryable,
@@ -27,34 +27,34 @@ export function listenFailure(error: unknown, { subject, what = "", hint }: List
 
 function reasonOf(error: unknown): {
   readonly code: string;
-  readonly words: string;
+  readonly reason: string;
   readonly more?: string;
   readonly retryable: boolean;
 } {
   switch (codeOf(error)) {
     case "EADDRINUSE":
-      return { code: "address_in_use", words: "another program does", retryable: true };
+      return { code: "address_in_use", reason: "another program does", retryable: true };
     case "EADDRNOTAVAIL":
       return {
         code: "address_missing",
-        words: "this machine does not have that address (yet)",
-        more: "`ip address` lists those that it has; one that a network or a tunnel brings comes with it.",
+        reason: "this machine does not have that address (yet)",
+        more: "`ip address` lists the addresses of this machine; a network or a tunnel may add its own later.",
         retryable: true,
       };
     case "EAI_AGAIN":
       return {
         code: "address_missing",
-        words: "this machine cannot tell the address of that name (yet)",
+        reason: "this machine cannot resolve that name (yet)",
         retryable: true,
       };
     case "EACCES":
       return {
         code: "address_refused",
-        words: "this program may not: a port below 1024 needs a right (CAP_NET_BIND_SERVICE)",
+        reason: "permission denied: a port below 1024 needs CAP_NET_BIND_SERVICE",
         retryable: false,
       };
     case undefined:
     default:
-      return { code: "address_refused", words: messageOf(error), retryable: false };
+      return { code: "address_refused", reason: messageOf(error), retryable: false };
   }
 }

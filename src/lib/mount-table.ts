@@ -1,16 +1,16 @@
-/** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)), as far as it is needed. */
+/** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)), reduced to the fields in use. */
 export interface Mount {
-  /** Its number: another one after it was mounted anew. */
+  /** Mount id. Remounting assigns another one. */
   readonly id: number;
-  /** Where it is seen. */
+  /** Mount point. */
   readonly path: string;
-  /** What of its file system is seen there. It follows a folder that is renamed; one that was removed ends in `//deleted`. */
+  /** Mounted folder of the file system. Follows renames; ends in `//deleted` after removal. */
   readonly root: string;
-  /** Which file system: major and minor number. */
+  /** File system, as major and minor number. */
   readonly device: string;
 }
 
-/** Reads the text of a mountinfo file, in its order. Lines that are none are left out. Pure. */
+/** Parses a mountinfo file in its order. Skips malformed lines. Pure. */
 export function parseMounts(text: string): Mount[] {
   return text.split("\n").flatMap((line) => {
     const [id, , device, root, path] = line.split(" ");
@@ -19,7 +19,7 @@ export function parseMounts(text: string): Mount[] {
   });
 }
 
-/** Spaces, tabs, line breaks and backslashes stand there in octal. */
+/** The kernel writes spaces, tabs, line breaks and backslashes in octal. */
 function unescape(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) =>
     String.fromCodePoint(Number.parseInt(octal, 8)),

@@ -1,10 +1,10 @@
-/** A set of whole numbers from 0, a bit each: a million rows take 128 KB, where their ids would take a hundred MB. */
+/** A bit set of whole numbers from 0. A million rows take 128 KB; a Set of their ids takes about 100 MB. */
 export interface NumberSet {
   add(number: number): void;
   has(number: number): boolean;
 }
 
-/** Makes an empty set. It grows to the largest number in it. */
+/** Creates an empty set. It grows to its largest number. */
 export function openNumberSet(): NumberSet {
   let bytes = new Uint8Array(1024);
   return {

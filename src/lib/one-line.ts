@@ -1,4 +1,4 @@
-/** A text as one line: runs of white space become single blanks, none at the ends. Pure. */
+/** Puts a text on one line: collapses white space to single spaces and trims the ends. Pure. */
 export function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -5,19 +5,19 @@ import { codeOf } from "./failure.ts";
 const OTHERS = 0o077;
 
 /**
- * Makes a database file readable by its owner alone: creates it empty with mode 0600 where there is none, and takes the
- * rights of others away where there is one. SQLite gives its journal, log and shared memory the mode of the database
- * (https://sqlite.org/src/artifact/os_unix.c, "findCreateFileMode"), so those of an older version are closed too.
+ * Makes a database file private to its owner: creates a missing file with mode 0600, and removes other users' access to an
+ * existing one. SQLite gives journal, log and shared memory the mode of the database
+ * (https://sqlite.org/src/artifact/os_unix.c, "findCreateFileMode"), so existing ones need the same.
  */
 export function makePrivate(file: string): void {
-  // Not opened where it is there: closing any handle of a database drops the process's locks on it.
+  // Does not open an existing file: closing any handle of a database drops the process's locks on it.
   if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
   for (const part of ["", "-wal", "-shm", "-journal"]) closeToOthers(`${file}${part}`);
 }
 
 /**
- * Takes the rights of everyone but the owner away. A path that is not there, or that belongs to another user, stays as
- * it is; returns whether nobody else has rights to it now.
+ * Removes the access of everyone but the owner. Leaves a missing path and one of another user unchanged. Returns whether
+ * the path is private now.
  */
 export function closeToOthers(path: string): boolean {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
@@ -26,13 +26,13 @@ export function closeToOthers(path: string): boolean {
     chmodSync(path, mode & 0o7700);
     return true;
   } catch (error) {
-    // A volume may belong to root and be open to the group of its pod.
+    // A pod's volume may belong to root and be open to the pod's group.
     if (["EPERM", "EROFS"].includes(codeOf(error) ?? "")) return false;
     throw error;
   }
 }
 
-/** Whether somebody other than the owner may read or change a path; false for one that is not there. */
+/** Whether others than the owner have access to a path; false for a missing one. */
 export function isOpenToOthers(path: string): boolean {
   return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) !== 0;
 }

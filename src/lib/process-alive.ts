@@ -1,6 +1,6 @@
 import { codeOf } from "./failure.ts";
 
-/** Whether a process of that pid runs, be it another user's. */
+/** Whether a process with this pid runs, under any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,34 +1,33 @@
 import ipaddr from "ipaddr.js";
 
-/** Which hosts and addresses may be asked. */
+/** The hosts and addresses that outgoing requests may reach. */
 export interface AddressRules {
-  /** Whether the name itself is on the allow-list: then it may resolve to whatever it does. */
+  /** Whether the name is on the allow-list; it may then resolve to any address. */
   allowsName(host: string): boolean;
-  /** Whether this address may be dialled: a public one, or one on the allow-list. Text that is no address is refused. */
+  /** Whether an address may be dialled: it is public or on the allow-list. False for text that is no address. */
   allowsAddress(address: string): boolean;
   /**
-   * Whether a host may be asked as far as its name or literal tells, without resolving it: what is false here never
-   * succeeds, what is true is decided at the dial.
+   * Checks a host without resolving it. False: a request can never succeed. True: the check at the dial decides.
    */
   mayAllow(host: string): boolean;
 }
 
-/** Names that mean this machine, whatever a resolver says (RFC 6761, 6.3). */
+/** Names that mean this machine, regardless of the resolver (RFC 6761, 6.3). */
 const OWN_NAME = /(?:^|\.)localhost$/;
-/** What they resolve to. */
+/** Their addresses. */
 const OWN_ADDRESSES = ["127.0.0.1", "::1"];
 
-/** Public in name only: inside of every Azure machine the platform's own services answer there. */
+/** Addresses in a public range that are not public: inside Azure machines the platform's services answer there. */
 const HOST_SERVICES: ReadonlySet<string> = new Set(["168.63.129.16"]);
 
-/** All of IPv6 that is given out for the public (RFC 4291, IANA's registry); IPv4-compatible addresses lie outside. */
+/** The public part of IPv6 (RFC 4291, IANA's registry). IPv4-compatible addresses lie outside. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * Reads an allow-list: a name (`wiki.example`), all names below one (`*.example`), an address, or a range
- * (`10.0.0.0/8`). Throws a RangeError on an entry that is none of them.
+ * Parses an allow-list. An entry is a name (`wiki.example`), all names below one (`*.example`), an address or a range
+ * (`10.0.0.0/8`). Throws a RangeError for any other entry.
  */
 export function addressRules(allow: readonly string[]): AddressRules {
   const names = new Set<string>();
@@ -61,19 +60,19 @@ export function addressRules(allow: readonly string[]): AddressRules {
   };
 }
 
-/** Whether an entry can stand in an allow-list. */
+/** Whether a text is a valid allow-list entry. */
 export function isAllowEntry(entry: string): boolean {
   return readRange(entry) !== undefined || isHostName(entry);
 }
 
-/** Whether a host, as a URL or a socket names it, is an address and no name. */
+/** Whether a host, in URL or socket form, is an address rather than a name. */
 export function isLiteral(host: string): boolean {
   return readAddress(host) !== undefined;
 }
 
 /**
- * The address that a text means: in brackets or not, decimal, hexadecimal, octal and short forms of IPv4, IPv6 with or
- * without a zone. An IPv4-mapped one is the IPv4 address that the system would dial. Undefined for a name.
+ * Parses an address: with or without brackets, IPv4 in decimal, hexadecimal, octal and short forms, IPv6 with or without a
+ * zone. Returns the IPv4 address of an IPv4-mapped one, as the system would dial it; undefined for a name.
  */
 function readAddress(text: string): Address | undefined {
   const bare = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text;
@@ -82,7 +81,7 @@ function readAddress(text: string): Address | undefined {
 
 function isPublic(address: Address): boolean {
   if (address.range() !== "unicast" || HOST_SERVICES.has(address.toString())) return false;
-  // Besides what the ranges name, as mapped, translated and tunnelled forms of IPv4, only the public part is left.
+  // `range` excludes the mapped, translated and tunnelled forms of IPv4; this check excludes the rest.
   return address instanceof ipaddr.IPv4 || address.match(GLOBAL_UNICAST);
 }
 
@@ -96,19 +95,19 @@ function isWithin(address: Address, [range, bits]: [Address, number]): boolean {
   return address.kind() === range.kind() && address.match(range, bits);
 }
 
-/** Letters, digits, hyphens and dots; the last label begins with a letter, for a digit would begin an odd address. */
+/** Letters, digits, hyphens and dots. The last label starts with a letter: with a digit it could be an address. */
 function isHostName(entry: string): boolean {
   return /^(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z_](?:[a-z0-9_-]*[a-z0-9_])?\.?$/i.test(
     entry,
   );
 }
 
-/** Names are the same in any case, and with the dot of the root or without. */
+/** Normalises case and the trailing dot, which do not distinguish names. */
 function plainName(host: string): string {
   return host.toLowerCase().replace(/\.$/, "");
 }
 
-/** Whom an address belongs to, as far as it tells: an IPv4 address by itself, the first 64 bits of an IPv6 one. Text that is no address stays. */
+/** Returns the network of a client: an IPv4 address itself, the first 64 bits of IPv6. Returns other text unchanged. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

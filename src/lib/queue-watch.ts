@@ -1,53 +1,52 @@
-/** Longest sleep until a queue is looked at again: a clock that was set back must not hold up what is due. */
+/** Longest sleep between two checks of a queue: a clock that is set back must not delay due jobs for longer. */
 const SLEEP_MS_MAX = 60_000;
-/** Wait after a failure of the store itself, which nothing in the queue is to blame for. */
+/** Pause after a failure of the store itself, which no job caused. */
 const STORE_RETRY_MS = 5_000;
 
-/** What a durable queue is watched with. */
 export interface QueueWatchOptions {
-  /** Begins what is due; never called twice at once. */
-  readonly look: () => Promise<void>;
-  /** Notified of failures of the store. */
+  /** Starts due jobs. Calls never overlap. */
+  readonly check: () => Promise<void>;
+  /** Called on failures of the store. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** When a durable queue is looked at: whenever it is woken, when something comes to be due, and once in a while. */
+/** Schedules checks of a durable queue: on wake-up, when a job becomes due, and at least once a minute. */
 export interface QueueWatch {
-  /** Looks now, or once more after the look under way. */
+  /** Checks now, or once more after the check in progress. */
   wake(this: void): void;
-  /** Looks after so long, unless it is woken before. */
+  /** Checks after `ms` unless woken before. */
   sleep(ms: number): void;
-  /** After a failure of the store everything waits, so that nothing is begun again in a tight loop. */
+  /** Reports a failure of the store and pauses all checks, which prevents a tight retry loop. */
   fail(this: void, error: unknown): void;
-  /** Looks no more; ends with the look under way. */
+  /** Stops checking and waits for the check in progress. */
   close(): Promise<void>;
 }
 
-/** Opens a watch; it does nothing before `wake`. */
-export function openQueueWatch({ look, onProblem }: QueueWatchOptions): QueueWatch {
-  let looking: Promise<void> | undefined;
+/** Opens a watch. It is idle until `wake`. */
+export function openQueueWatch({ check, onProblem }: QueueWatchOptions): QueueWatch {
+  let checking: Promise<void> | undefined;
   let again = false;
   let closed = false;
-  let isResting = false;
+  let isPaused = false;
   let timer: NodeJS.Timeout | undefined;
 
   const fail = (error: unknown): void => {
     if (closed) return;
     onProblem(error);
-    isResting = true;
+    isPaused = true;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      isResting = false;
+      isPaused = false;
       wake();
     }, STORE_RETRY_MS).unref();
   };
   const wake = (): void => {
-    if (closed || isResting) return;
-    again = looking !== undefined;
-    looking ??= look()
+    if (closed || isPaused) return;
+    again = checking !== undefined;
+    checking ??= check()
       .catch(fail)
       .finally(() => {
-        looking = undefined;
+        checking = undefined;
         if (again) wake();
       });
   };
@@ -55,7 +54,7 @@ export function openQueueWatch({ look, onProblem }: QueueWatchOptions): QueueWat
   return {
     wake,
     sleep: (ms) => {
-      if (isResting) return;
+      if (isPaused) return;
       clearTimeout(timer);
       timer = setTimeout(wake, Math.min(SLEEP_MS_MAX, Math.max(1, ms))).unref();
     },
@@ -63,7 +62,7 @@ export function openQueueWatch({ look, onProblem }: QueueWatchOptions): QueueWat
     close: async () => {
       closed = true;
       clearTimeout(timer);
-      await looking;
+      await checking;
     },
   };
 }

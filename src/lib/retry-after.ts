@@ -1,7 +1,7 @@
 /**
- * Milliseconds that a `Retry-After` header asks for: seconds, with a fraction as some services send it, or a date (RFC
- * 9110, section 10.2.3). A date is compared with the service's clock where the answer has a `Date` header, for ours may
- * differ. Undefined for no header and for one that makes no sense. Not bounded: the caller knows how long it may wait.
+ * Parses a `Retry-After` header into milliseconds: seconds, with a fraction as some services send it, or a date (RFC 9110,
+ * section 10.2.3). Compares a date with the service's clock if the response has a `Date` header, because ours may differ.
+ * Undefined for a missing or malformed header. Unbounded: the caller applies its own limit.
  */
 export function retryAfterMs(
   header: string | string[] | null | undefined,

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** The first thing a schema found wrong: where, and a sentence with what was expected and what came. */
+/** A problem that a schema found: its path, and a sentence with the expected and the actual value. */
 export interface SchemaProblem {
   /** JSON path such as `sources[0].settings.chunkSize`; empty for the whole value. */
   readonly path: string;
@@ -8,10 +8,10 @@ export interface SchemaProblem {
   readonly message: string;
 }
 
-/** Longest piece of the refused value that a message repeats, in characters. */
+/** Longest part of the refused value that a message quotes, in characters. */
 const SHOWN_CHARS_MAX = 60;
 
-/** All problems of a failed parse of `value`, in the schema's order. */
+/** Returns all problems of a failed parse of `value`, in the schema's order. */
 export function schemaProblems(error: z.ZodError, value: unknown): SchemaProblem[] {
   return error.issues.flatMap((issue) => problemsOf(issue, value));
 }
@@ -32,7 +32,7 @@ function problemsOf(issue: z.core.$ZodIssue, value: unknown): SchemaProblem[] {
   return [{ path: jsonPath(issue.path), message }];
 }
 
-/** The alternative of a union that the value comes closest to: fewest unknown keys, then fewest problems. */
+/** Returns the problems of the union member closest to the value: fewest unknown keys, then fewest problems. */
 function closestBranch(branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] {
   const unknownKeys = (issues: readonly z.core.$ZodIssue[]): number =>
     issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 0), 0);

@@ -1,28 +1,28 @@
 /**
- * A bounded amount of something that several accounts take from at the same time. No account can take all of it: each may
- * hold at most three times what is left free, so that one alone gets three quarters, and whoever comes next finds some
- * (dynamic thresholds, Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
+ * A bounded amount that accounts share. No account can take all of it: each may hold at most three times what is left
+ * free, so a single account gets three quarters and the next one finds some (dynamic thresholds, Choudhury and Hahne,
+ * IEEE/ACM Transactions on Networking 6(2), 1998).
  */
 export interface Shares {
-  /** Takes an amount; false where it may not, and nothing is taken. An account that holds nothing gets whatever is left. */
+  /** Takes an amount, or takes nothing and returns false. An account that holds nothing may take all that is left. */
   take(account: string, amount: number): boolean;
-  /** Takes an amount however much is held: for what cannot be refused any more. */
+  /** Takes an amount beyond any limit, for work that can no longer be refused. */
   force(account: string, amount: number): void;
-  /** Gives an amount back that was taken. */
+  /** Returns an amount. */
   give(account: string, amount: number): void;
   held(): number;
 }
 
-/** How many times what is left free one account may hold. */
+/** Factor of the free amount that one account may hold. */
 const TIMES_FREE = 3;
 
-/** Whether an account that holds `own` of the `held` so far may take an amount more. Pure. */
+/** Whether an account that holds `own` of the `held` total may take another amount. Pure. */
 export function fitsShare(max: number, held: number, own: number, amount: number): boolean {
   const free = max - held - amount;
   return held === 0 || (free >= 0 && (own === 0 || own + amount <= TIMES_FREE * free));
 }
 
-/** Opens a total of `max`. One taker alone may take any amount: it could never pass otherwise, and its own limits bound it. */
+/** Opens shares of `max`. If nothing is held, any amount may be taken: it could never fit otherwise, and callers limit it. */
 export function openShares(max: number): Shares {
   const heldBy = new Map<string, number>();
   let held = 0;

@@ -1,4 +1,4 @@
-/** One word of a POSIX shell's command line: in quotes where the shell would read it otherwise. Pure. */
+/** Quotes a text as one word of a POSIX shell, if it needs quotes. Pure. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,6 +1,6 @@
 /**
- * URL of a module beside the caller's, to start as a worker or child process: `.ts` when the sources run as they
- * are, `.js` in the built package. `name` carries no extension.
+ * Returns the URL of a module in the caller's folder, to start as a worker or child process: `.ts` when the sources run
+ * directly, `.js` in the built package. `name` has no extension.
  */
 export function siblingModule(importMetaUrl: string, name: string): URL {
   const extension = importMetaUrl.endsWith(".ts") ? ".ts" : ".js";

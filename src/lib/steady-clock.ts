@@ -1,7 +1,7 @@
 /**
- * A clock for waits, which is never set back: it follows the time of day forward (after a suspend, or when it is
- * corrected), and goes on at the pace of `elapsed` when that is set back, so that no wait grows longer by it. Its time is
- * no date: it is ahead of the clock by all steps back since it was made. Whole milliseconds, as tables store them.
+ * Returns a clock for waits that never goes back. It follows the time of day forward (after a suspend or a correction) and
+ * advances with `elapsed` when the time of day is set back, so no wait grows. Its time is not a date: it runs ahead by all
+ * backward steps since it was created. Whole milliseconds, as tables store them.
  */
 export function steadyClock(
   wall: () => number = () => Date.now(),

@@ -1,19 +1,19 @@
-/** A slice of each turn of the event loop, for tasks that would fill the loop together though each leaves it now and then. */
+/** A time slice of each turn of the event loop, for tasks that yield but together would saturate the loop. */
 export interface TurnSlice {
   /**
-   * Resolves at once while the slice of this turn lasts. After that each task that asks gets a turn of its own, in the
-   * order of asking, so that many take no more of a turn than one.
+   * Resolves at once while the slice of this turn lasts. Later callers each get a turn of their own, in order, so that many
+   * tasks take no more of a turn than one.
    */
   pause(): Promise<void>;
 }
 
 export interface TurnSliceOptions {
   readonly sliceMs: number;
-  /** Whether something is under way that goes first: no slice begins meanwhile. Default: nothing ever is. */
+  /** Whether urgent work is in progress, which delays the next slice. Default: never. */
   readonly isUrgent?: () => boolean;
-  /** Longest wait of a slice for that, so that the tasks go on whatever comes. */
+  /** Longest delay by urgent work, so that tasks never starve. */
   readonly urgentMsMax?: number;
-  /** A clock that never goes back. */
+  /** Monotonic clock. */
   readonly nowMs?: () => number;
 }
 
@@ -29,12 +29,12 @@ export function openTurnSlice({
   const resumeNext = (): void => {
     const atMs = nowMs();
     if (isUrgent() && atMs < endMs + urgentMsMax) {
-      // Not at the next turn: turns without work would take the processor from what is waited for.
+      // Not setImmediate: idle turns would take processor time from the urgent work.
       setTimeout(resumeNext, 1);
       return;
     }
     endMs = atMs + sliceMs;
-    // It runs on until it pauses again or waits for something, before the loop goes on.
+    // The task runs until it pauses or awaits, before the loop continues.
     waiting.shift()?.();
     if (waiting.length > 0) setImmediate(resumeNext);
   };

@@ -1,11 +1,11 @@
-/** Work under the same key runs one after another, in the order of arrival; other keys run side by side. */
+/** Serialises work under the same key in the order of arrival. Different keys run concurrently. */
 export interface Turns {
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
   /** Keys with work running or waiting. */
   size(): number;
 }
 
-/** Makes an empty set of turns. A failure of one work does not touch the next. */
+/** Creates an empty set of turns. A failure does not affect the work behind it. */
 export function openTurns(): Turns {
   const last = new Map<string, Promise<unknown>>();
   return {
@@ -15,7 +15,7 @@ export function openTurns(): Turns {
       const mine = before === undefined ? work() : before.then(work, work);
       last.set(key, mine);
       const leave = (): void => {
-        // Only the newest may clear the key: a later work still waits behind it otherwise.
+        // Only the newest clears the key: otherwise later work still waits behind it.
         if (last.get(key) === mine) last.delete(key);
       };
       mine.then(leave, leave);

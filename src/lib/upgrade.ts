@@ -5,38 +5,38 @@ import { flush } from "./durable-file.ts";
 import { codeOf, KbsyncError } from "./failure.ts";
 import { shortageAt, shortageWords } from "./full-disk.ts";
 
-/** The tables of a database file, version by version. `user_version` of the file says which it has. */
+/** The schema of a database file, version by version. `user_version` in the file holds its version. */
 export interface Schema {
-  /** Version that the first script makes. Versions below it were never released, and files of theirs are refused. */
+  /** Version that the first script creates. Earlier versions were never released and are refused. */
   readonly baseline: number;
-  /** The first makes the tables of a new file, each later one those of the next version. A released one never changes. */
+  /** The first creates the tables of a new file; each later one upgrades by one version. A released script never changes. */
   readonly scripts: readonly string[];
 }
 
-/** Which file `upgrade` works on, and how. */
+/** The file that `upgrade` works on, and its schema. */
 export interface Upgrade {
   readonly file: string;
   readonly kind: "ledger" | "store";
   readonly schema: Schema;
-  /** Marks the file as a database of ours. */
+  /** Marks the file as a kbsync database. */
   readonly applicationId?: number;
   readonly listener?: UpgradeListener;
 }
 
-/** Is notified of upgrades of older files; a new file or a current one is no upgrade. */
+/** Notified of upgrades of older files. A new or current file is no upgrade. */
 export interface UpgradeListener {
   /** Called before an upgrade, which may take minutes and blocks the thread. */
   readonly begins?: () => void;
-  /** Called after it, with words for a log. */
-  readonly done?: (words: string) => void;
+  /** Called after an upgrade, with a message for the log. */
+  readonly done?: (message: string) => void;
 }
 
-/** Version of the tables that the scripts make. */
+/** Version that the scripts lead to. */
 export function currentVersion({ baseline, scripts }: Schema): number {
   return baseline + scripts.length - 1;
 }
 
-/** Version of a database's tables; 0: it has none. */
+/** Version of a database's tables; 0: no tables yet. */
 export function versionOf(db: Database.Database): number {
   return Number(db.pragma("user_version", { simple: true }));
 }
@@ -48,7 +48,7 @@ const HINT_OLDER = {
     "It was left as it is. Move the state folder away and start again: files that the service does not have are sent once more.",
 };
 
-/** Throws `KIND_older` or `KIND_newer` for a file with tables of a version that the schema does not know. */
+/** Throws `KIND_older` or `KIND_newer` for a file whose version the schema does not know. */
 export function refuseUnknownVersion(db: Database.Database, { file, kind, schema }: Upgrade): void {
   const version = versionOf(db);
   if (version > currentVersion(schema)) {
@@ -74,10 +74,9 @@ export function refuseUnknownVersion(db: Database.Database, { file, kind, schema
 }
 
 /**
- * Makes the tables of a new file, or brings those of an older version up to date: all scripts or none, in one transaction.
- * A crash leaves the old version. An older file is copied first (`copyOf`); copies of versions before that one are
- * removed. Nothing else may be writing. Throws what `refuseUnknownVersion` throws, `disk_full` where there is no room
- * for the copy, and what SQLite throws: in each case the file is as it was.
+ * Creates the tables of a new file or upgrades an older one, in one transaction: a crash leaves the old version. Copies an
+ * older file first (`copyOf`) and removes copies of earlier versions. Nothing else may write meanwhile. Throws what
+ * `refuseUnknownVersion` throws, `disk_full` if the copy does not fit, and SQLite's errors; each leaves the file unchanged.
  */
 export function upgrade(db: Database.Database, of: Upgrade): void {
   const { file, kind, schema, applicationId, listener } = of;
@@ -88,7 +87,7 @@ export function upgrade(db: Database.Database, of: Upgrade): void {
   const startMs = performance.now();
   if (version > 0) {
     listener?.begins?.();
-    keepCopy(db, file, kind, version);
+    makeCopy(db, file, kind, version);
   }
   db.transaction(() => {
     const done = versionOf(db);
@@ -105,16 +104,16 @@ export function upgrade(db: Database.Database, of: Upgrade): void {
   );
 }
 
-/** Where the copy of a file lies that was made before it was brought up from `version`. */
+/** Path of the copy that an upgrade from `version` makes of a file. */
 export function copyOf(file: string, version: number): string {
   return `${file}.version-${version}`;
 }
 
 /**
- * Writes a copy that stands by itself, with what the log holds (https://sqlite.org/lang_vacuum.html#vacuuminto). Under
- * its name it is whole and flushed.
+ * Writes a self-contained copy that includes the log (https://sqlite.org/lang_vacuum.html#vacuuminto). Under its final
+ * name it is complete and flushed.
  */
-function keepCopy(db: Database.Database, file: string, kind: string, version: number): void {
+function makeCopy(db: Database.Database, file: string, kind: string, version: number): void {
   const copy = copyOf(file, version);
   const partial = `${copy}.partial`;
   rmSync(partial, { force: true });
@@ -140,7 +139,7 @@ function removeCopies(file: string, except: number): void {
 }
 
 function copyFailure(error: unknown, copy: string, kind: string): unknown {
-  // SQLite reports a disk without room for the copy as a full database.
+  // SQLite reports a full disk under the copy as a full database.
   const shortage = shortageAt(copy, error) ?? (codeOf(error) === "SQLITE_FULL" ? "space" : undefined);
   if (shortage === undefined) return error;
   return new KbsyncError(

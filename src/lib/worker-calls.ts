@@ -1,7 +1,7 @@
 import type { MessagePort, Worker } from "node:worker_threads";
 import { KbsyncError } from "./failure.ts";
 
-/** The methods a worker answers: each takes one argument and returns one value, both structured-cloneable. */
+/** The methods of a worker. Each takes one argument and returns one value, both structured-cloneable. */
 export type Methods = Record<string, (argument: never) => unknown>;
 
 interface Call {
@@ -10,7 +10,7 @@ interface Call {
   readonly argument: unknown;
 }
 
-/** In place of a call's id: a call came here that could not be read, and nobody knows which. */
+/** Replaces the id when the worker received an unreadable message and cannot name the call. */
 const UNREADABLE = 0;
 
 interface Answer {
@@ -20,9 +20,8 @@ interface Answer {
 }
 
 /**
- * The caller's side of a worker: typed calls, and the worker's end as a failure of every open call. So is a message
- * that one side could write and the other cannot read (code `worker_message_lost`): it names no call any more, and its
- * own would wait for ever.
+ * The caller's side of a worker, with typed calls. All open calls fail when the worker ends (`worker_gone`), and when a
+ * message arrives unreadable (`worker_message_lost`): it names no call, whose caller would wait for ever.
  */
 export interface WorkerCalls<M extends Methods> {
   call<K extends keyof M & string>(
@@ -30,13 +29,13 @@ export interface WorkerCalls<M extends Methods> {
     argument: Parameters<M[K]>[0],
     transfer?: readonly ArrayBuffer[],
   ): Promise<Awaited<ReturnType<M[K]>>>;
-  /** Number of calls without an answer yet. */
+  /** Number of calls in flight. */
   pending(): number;
-  /** Ends the worker; open calls fail with code `worker_gone`. */
+  /** Terminates the worker; open calls fail with `worker_gone`. */
   terminate(): Promise<void>;
 }
 
-/** Wraps a worker whose module calls `answerCalls`. Calls are answered in any order. */
+/** Wraps a worker whose module calls `answerCalls`. Calls may finish in any order. */
 export function callWorker<M extends Methods>(worker: Worker, name: string): WorkerCalls<M> {
   const open = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
   let nextId = 1;
@@ -77,7 +76,7 @@ export function callWorker<M extends Methods>(worker: Worker, name: string): Wor
           return;
         }
         const id = nextId++;
-        // Throws for what no message can carry; then nothing waits.
+        // Throws for a value that cannot be cloned; then no call is open.
         worker.postMessage({ id, method, argument } satisfies Call, transfer);
         open.set(id, { resolve, reject });
       }),
@@ -88,7 +87,7 @@ export function callWorker<M extends Methods>(worker: Worker, name: string): Wor
   };
 }
 
-/** Answers the calls arriving on `port` with `methods`. An error crosses with its message, code, subject and hint. */
+/** Answers the calls on `port` with `methods`. An error crosses with its message, code, subject, hint and retryability. */
 export function answerCalls(port: MessagePort, methods: Methods): void {
   port.on("messageerror", () => {
     port.postMessage({ id: UNREADABLE } satisfies Answer);

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesOf, openByteBlock } from "../../src/lib/byte-block.ts";
 
-/** The bytes one by one in a piece that is used again for each: what keeps pieces instead of copying them garbles them. */
+/** Sends single bytes in one reused buffer: code that stores pieces instead of copying them garbles them. */
 function* oneByOne(bytes: Uint8Array): Generator<Uint8Array> {
   const piece = new Uint8Array(1);
   for (const byte of bytes) {
@@ -12,8 +12,8 @@ function* oneByOne(bytes: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-describe("a block of bytes", () => {
-  it("holds what was added, up to the very limit, and nothing beyond it", () => {
+describe("openByteBlock", () => {
+  it("a block holds the added bytes up to its exact limit and drops them beyond it", () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 20 }),
@@ -32,7 +32,7 @@ describe("a block of bytes", () => {
     );
   });
 
-  it("takes no more memory than twice its bytes and never more than the limit, however short its pieces", () => {
+  it("a block takes at most twice its bytes and never more than the limit, however short the pieces are", () => {
     const block = openByteBlock(100_000);
     for (const piece of oneByOne(new Uint8Array(70_000).fill(7))) block.add(piece);
     const taken = block.take() ?? Buffer.alloc(0);
@@ -40,7 +40,7 @@ describe("a block of bytes", () => {
     expect(taken.buffer.byteLength).toBeLessThanOrEqual(100_000);
   });
 
-  it("takes memory for what has come, not for what was announced, and ends at the announced size", () => {
+  it("a block allocates for received bytes, not for announced ones, and ends at the announced size", () => {
     const announced = openByteBlock(1e9, 1e9);
     announced.add(Buffer.from("a"));
     expect(announced.take()?.buffer.byteLength).toBe(64 * 1024);
@@ -53,8 +53,8 @@ describe("a block of bytes", () => {
   });
 });
 
-describe("a stream read into a block", () => {
-  it("is whole, or undefined as soon as there is too much", async () => {
+describe("bytesOf", () => {
+  it("reads a whole stream, or resolves with undefined as soon as it exceeds the limit", async () => {
     const text = Buffer.from("The moon pulls the sea.");
     const pieces = Array.from(text, (byte) => Buffer.of(byte));
     expect(await bytesOf(Readable.from(pieces, { objectMode: false }), text.length)).toEqual(text);
@@ -63,7 +63,7 @@ describe("a stream read into a block", () => {
     endless.destroy();
   });
 
-  it("that ends early, or ended before, fails", async () => {
+  it("rejects for a stream that ends early or has already ended", async () => {
     const broken = new Readable({ read: () => undefined });
     broken.push("half");
     const reading = bytesOf(broken, 100);

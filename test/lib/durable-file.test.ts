@@ -12,8 +12,8 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /**
- * Runs the code in a process whose files may have 8 blocks of 512 or 1024 bytes. At that limit the system writes a part
- * of what it is given and refuses the rest, as on a disk that is nearly full.
+ * Runs code in a process whose files are limited to 8 blocks of 512 or 1024 bytes. At that limit the system writes a part
+ * of a write and refuses the rest, as on a nearly full disk.
  */
 function runLimited(code: string): string {
   const { stdout, stderr } = spawnSync(
@@ -24,11 +24,11 @@ function runLimited(code: string): string {
   return stdout.trim() || stderr;
 }
 
-describe("a small file that the disk has room for in part only", () => {
+describe("a file of which only a part fits on the disk", () => {
   it.each([
-    ["by itself", "src/lib/durable-file.ts", "writeDurably"],
+    ["of a file", "src/lib/durable-file.ts", "writeDurably"],
     ["in the state folder", "src/cli/state/state-folder.ts", "writeStateFile"],
-  ])("%s is not taken for written", (name, module, call) => {
+  ])("a partial write %s is an error", (name, module, call) => {
     const code = `
       const { ${call} } = await import(${JSON.stringify(pathToFileURL(module).href)});
       const path = ${JSON.stringify(join(folder, name))};

@@ -40,10 +40,10 @@ async function startContenders(count: number): Promise<ChildProcess[]> {
   );
 }
 
-describe("the lock of a folder", () => {
+describe("lockFolder", () => {
   const ROUNDS = 15;
 
-  it("is taken by exactly one of those that come at the same instant, and the others name it", async () => {
+  it("exactly one of several simultaneous processes takes the lock, and the others name it", async () => {
     const contenders = await startContenders(3);
     for (let round = 0; round < ROUNDS; round += 1) {
       const atMs = Date.now() + 10;
@@ -60,14 +60,14 @@ describe("the lock of a folder", () => {
     }
   });
 
-  it("is refused in the name of its holder, whatever a former one left behind", async () => {
+  it("the refusal names the holder, never a dead process that left its pid behind", async () => {
     const [holder] = await startContenders(1);
     if (holder === undefined) throw new Error("no contender");
     const taken = answer<Try>(holder);
     holder.send({ folder, atMs: 0 });
     expect(await taken).toMatchObject({ locked: true });
     expect(() => lockFolder(folder, "daemon")).toThrow(`process ${holder.pid}`);
-    // As long as the holder has not written its own pid, nobody is named rather than somebody who is dead.
+    // Until the holder has written its pid, the message names no process rather than a dead one.
     const dead = await startContenders(1);
     dead[0]?.kill("SIGKILL");
     if (dead[0]?.exitCode === null) await once(dead[0], "exit");

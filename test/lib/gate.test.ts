@@ -5,8 +5,8 @@ import { openGate } from "../../src/lib/gate.ts";
 
 const full = (): Error => new Error("full");
 
-describe("a gate", () => {
-  it("never lets more in than its width, keeps the order, and refuses beyond its line", async () => {
+describe("openGate", () => {
+  it("a gate runs at most its width, in order, and refuses tasks beyond its queue", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -40,7 +40,7 @@ describe("a gate", () => {
     );
   });
 
-  it("lets in what weighs no more than there is room for, in order, and alone what weighs more than all", async () => {
+  it("a gate runs weighted tasks in order as they fit, and a task heavier than its width alone", async () => {
     const gate = openGate({ width: 10, lineMax: 9, full });
     const begun: string[] = [];
     const ends = new Map<string, () => void>();
@@ -56,7 +56,7 @@ describe("a gate", () => {
     const all = [enter("six", 6), enter("huge", 1000, leaving.signal), enter("four", 4), enter("five", 5)];
     const settled = Promise.allSettled(all);
     await Promise.resolve();
-    // The light ones do not pass the heavy one, which would wait for ever.
+    // Light tasks do not overtake the heavy one, which could starve.
     expect([begun, gate.running(), gate.waiting()]).toEqual([["six"], 6, 3]);
     leaving.abort(new Error("left"));
     await expect(all[1]).rejects.toThrow("left");
@@ -78,7 +78,7 @@ describe("a gate", () => {
     expect(gate.running()).toBe(0);
   });
 
-  it("lets whoever gives up leave the line, and nobody else", async () => {
+  it("an aborted task leaves the queue of a gate, and no other task does", async () => {
     const gate = openGate({ width: 1, lineMax: 2, full });
     const held = Promise.withResolvers<void>();
     const begun: string[] = [];
@@ -106,7 +106,7 @@ describe("a gate", () => {
     expect([gate.running(), gate.waiting()]).toEqual([0, 0]);
   });
 
-  /** A gate on a clock of its own: each piece of work takes the time that it is given, and its name is noted. */
+  /** A gate on a clock of its own. Each task takes a given time and records its name. */
   function openClocked(options: { width: number; guests?: number; shareMax?: number }) {
     let nowMs = 0;
     const ends: { atMs: number; end: () => void }[] = [];
@@ -135,7 +135,7 @@ describe("a gate", () => {
     };
   }
 
-  it("shares time equally among accounts, however much one has put into the line and however long its work takes", async () => {
+  it("a gate shares time equally among accounts, however much one has queued and however long its work takes", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 20, maxLength: 60 }),
@@ -148,7 +148,7 @@ describe("a gate", () => {
           ];
           await pass();
           await Promise.all(all);
-          // Before its n-th piece ends, the other account got no more time than it, and one piece more.
+          // Before its n-th task ends, the other account got at most the same time plus one task.
           let ownMs = 0;
           for (const { atMs } of begun.filter(({ name }) => name === "few")) {
             expect(atMs - ownMs).toBeLessThanOrEqual(ownMs + 2 * 100);
@@ -159,7 +159,7 @@ describe("a gate", () => {
     );
   });
 
-  it("shares an account's time equally among its owners, and keeps the order of each", async () => {
+  it("a gate shares an account's time equally among its owners, and keeps the order of each", async () => {
     const { begun, run, pass } = openClocked({ width: 1 });
     const all = ["a1", "a2", "a3"].map((name) => run(name, 10, ["x", "a"]));
     all.push(run("b1", 10, ["x", "b"]), run("y1", 10, ["y", "c"]), run("y2", 10, ["y", "c"]));
@@ -168,7 +168,7 @@ describe("a gate", () => {
     expect(begun.map(({ name }) => name)).toEqual(["a1", "y1", "b1", "y2", "a2", "a3"]);
   });
 
-  it("gives no credit for time in which nothing was asked for", async () => {
+  it("a gate gives an account no credit for idle time", async () => {
     const { begun, run, pass } = openClocked({ width: 1 });
     const first = Array.from({ length: 10 }, () => run("early", 10, ["a"]));
     await pass();
@@ -182,7 +182,7 @@ describe("a gate", () => {
     expect(names.slice(0, 4).filter((name) => name === "a")).toHaveLength(2);
   });
 
-  it("lets a guest in at once where others' long work takes all the width, and only one", async () => {
+  it("a gate runs one guest at once while long work of others takes its width", async () => {
     const { begun, run, pass } = openClocked({ width: 2, guests: 1 });
     const all = ["long1", "long2", "long3"].map((name) => run(name, 180_000, ["a"]));
     all.push(run("quick1", 1, ["b"]), run("quick2", 1, ["b"]), run("other", 1, ["c"]));
@@ -197,7 +197,7 @@ describe("a gate", () => {
     ]);
   });
 
-  it("refuses beyond an account's share of the line, and takes others in", async () => {
+  it("a gate refuses tasks beyond an account's share of the queue, and accepts those of others", async () => {
     const { run, pass } = openClocked({ width: 1, shareMax: 2 });
     const all = [run("a", 1, ["a"]), run("a", 1, ["a"]), run("a", 1, ["a"])];
     await expect(run("a", 1, ["a"])).rejects.toThrow("full");

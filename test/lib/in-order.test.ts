@@ -12,7 +12,7 @@ async function* numbers(count: number, onRead: (at: number) => void = () => unde
 }
 
 describe("inOrder", () => {
-  it("gives the results in the order of the pieces, whatever order they end in, and never more at once", () =>
+  it("inOrder yields results in the order of the items, regardless of the order they finish in, within its width", () =>
     fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.integer({ min: 0, max: 12 }), async (scheduler, count) => {
         let running = 0;
@@ -33,7 +33,7 @@ describe("inOrder", () => {
       }),
     ));
 
-  it("reads no further than there is room for, by number and by weight", async () => {
+  it("inOrder reads the source only within its limits of number and weight", async () => {
     const read: number[] = [];
     const heavy = { width: 10, weigh: (piece: number) => (piece === 1 ? 100 : 1), weightMax: 50 };
     const { promise, resolve } = Promise.withResolvers<number>();
@@ -43,14 +43,14 @@ describe("inOrder", () => {
       () => promise,
     );
     const first = results.next();
-    // Nothing is done before it is let go, so that only reading goes on.
+    // No work finishes before it is released, so that only reading continues.
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
     expect(read).toEqual([0, 1]);
     resolve(7);
     expect(await first).toEqual({ value: 7, done: false });
   });
 
-  it("weighs a piece before the work that may take it apart", async () => {
+  it("inOrder weighs an item before its work starts", async () => {
     const read: number[] = [];
     async function* buffers() {
       for (const size of [100, 100, 100]) {
@@ -71,7 +71,7 @@ describe("inOrder", () => {
     await first;
   });
 
-  it("gives a result while the next piece is long in coming", async () => {
+  it("inOrder yields a result while the next item is still pending", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     async function* slow() {
       yield 1;
@@ -85,7 +85,7 @@ describe("inOrder", () => {
     expect((await results.next()).done).toBe(true);
   });
 
-  it("throws what the source throws, after the results before it", async () => {
+  it("inOrder throws the source's error after the results before it", async () => {
     async function* broken() {
       yield 1;
       yield 2;
@@ -93,7 +93,7 @@ describe("inOrder", () => {
     }
     const seen: number[] = [];
     const results = inOrder(broken(), BOUNDS, async (piece) => {
-      // Still under way when the source breaks.
+      // Still in flight when the source fails.
       for (let turn = 0; turn < 20; turn++) await Promise.resolve();
       return piece;
     });

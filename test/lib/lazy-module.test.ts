@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { lazyModule } from "../../src/lib/lazy-module.ts";
 
-it("loads a package once, when it is first asked for", () => {
+it("loads a package once, on first use", () => {
   let loads = 0;
   const yaml = lazyModule((load) => {
     loads += 1;
@@ -12,12 +12,12 @@ it("loads a package once, when it is first asked for", () => {
   expect(loads).toBe(1);
 });
 
-it("loads a package that is for `import` alone", () => {
+it("loads a package that exports only to `import`", () => {
   const plist = lazyModule((load) => load("plist") as typeof import("plist"));
   expect(plist().parse("<plist><string>x</string></plist>")).toBe("x");
 });
 
-it("says which package is missing", () => {
+it("names a package that is missing", () => {
   const missing = lazyModule((load) => load("no-such-package-of-ours"));
   expect(missing).toThrow("no-such-package-of-ours");
 });

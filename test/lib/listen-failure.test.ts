@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { exitCodeOf } from "../../src/cli/output/exit-code.ts";
 import { listenFailure } from "../../src/lib/listen-failure.ts";
 
-/** What listening there comes to. */
+/** The error of listening on a host. */
 const failureAt = async (host: string): Promise<Error> =>
   new Promise((resolve) => {
     const server = createServer();
@@ -13,27 +13,27 @@ const failureAt = async (host: string): Promise<Error> =>
 const failure = (code: string): Error => Object.assign(new Error(`listen ${code}`), { code });
 const fact = { subject: "192.0.2.7:80", hint: "Set service.port." };
 
-it("an address that this machine does not have yet passes: a network that comes later brings it", async () => {
-  const told = listenFailure(await failureAt("192.0.2.7"), fact);
-  expect(told).toMatchObject({
+it("a missing address is retryable, because a network may come up later", async () => {
+  const missing = listenFailure(await failureAt("192.0.2.7"), fact);
+  expect(missing).toMatchObject({
     code: "address_missing",
     retryable: true,
     message: "cannot listen on 192.0.2.7:80: this machine does not have that address (yet)",
     hint: expect.stringContaining("Set service.port."),
   });
-  expect(exitCodeOf(told)).toBe(75);
+  expect(exitCodeOf(missing)).toBe(75);
 });
 
 it.each([
   ["EADDRINUSE", "address_in_use", 75, "cannot listen on 192.0.2.7:80: another program does"],
-  ["EAI_AGAIN", "address_missing", 75, "this machine cannot tell the address of that name (yet)"],
-  ["EACCES", "address_refused", 2, "this program may not: a port below 1024 needs a right"],
+  ["EAI_AGAIN", "address_missing", 75, "this machine cannot resolve that name (yet)"],
+  ["EACCES", "address_refused", 2, "permission denied: a port below 1024 needs CAP_NET_BIND_SERVICE"],
   ["ENOTFOUND", "address_refused", 2, "cannot listen on 192.0.2.7:80: listen ENOTFOUND"],
-])("%s is told as %s with its cause", (code, expected, exit, words) => {
+])("%s is reported as %s with its cause", (code, expected, exit, message) => {
   const cause = failure(code);
-  const told = listenFailure(cause, fact);
-  expect(told).toMatchObject({ code: expected, subject: fact.subject, cause });
-  expect(told.message).toContain(words);
-  expect(told.hint).toContain("Set service.port.");
-  expect(exitCodeOf(told)).toBe(exit);
+  const reported = listenFailure(cause, fact);
+  expect(reported).toMatchObject({ code: expected, subject: fact.subject, cause });
+  expect(reported.message).toContain(message);
+  expect(reported.hint).toContain("Set service.port.");
+  expect(exitCodeOf(reported)).toBe(exit);
 });

@@ -1,4 +1,4 @@
-/** Tries to take the lock of a folder whenever it is told to, and tells what came of it. Gives it back when told so. */
+/** Tries to take the lock of a folder on request and reports the result. Releases it on request. */
 import { lockFolder, type Lock } from "../../src/lib/folder-lock.ts";
 import { codeOf, messageOf } from "../../src/lib/failure.ts";
 
@@ -10,7 +10,7 @@ process.on("message", (order: { readonly folder: string; readonly atMs: number }
     process.send?.("released");
     return;
   }
-  // All contenders go at the same instant, as near as a clock tells it.
+  // All contenders start at the same instant, within the precision of the clock.
   while (Date.now() < order.atMs);
   try {
     lock = lockFolder(order.folder, "daemon");

@@ -12,9 +12,12 @@ it.each([
   ["10.0.0.1", false, "10.0.0.1"],
   ["fd00::1", false, "[fd00::1]"],
   ["127.0.0.1.example", false, "127.0.0.1.example"],
-])("%s is this machine's alone: %s; it reaches it at %s", (host, alone, reached) => {
-  expect([isLoopback(host), reachedAt(host)]).toEqual([alone, reached]);
-});
+])(
+  "a server on %s is reachable from this machine only: %s; this machine reaches it at %s",
+  (host, alone, reached) => {
+    expect([isLoopback(host), reachedAt(host)]).toEqual([alone, reached]);
+  },
+);
 
 it.each([
   [{ host: "127.0.0.1" }, false],
@@ -23,6 +26,6 @@ it.each([
   [{ host: "127.0.0.1", publicUrl: "no address" }, false],
   [{ host: "127.0.0.1", publicUrl: "https://kb.example" }, true],
   [{ host: "0.0.0.0", publicUrl: "http://127.0.0.1:7411" }, true],
-])("what listens at %j is reached by others: %s", (service, expected) => {
+])("other machines reach a server that listens at %j: %s", (service, expected) => {
   expect(isExposed(service)).toBe(expected);
 });

@@ -1,12 +1,12 @@
 import { parentPort } from "node:worker_threads";
 import { answerCalls } from "../../src/lib/worker-calls.ts";
 
-/** What the worker of the test answers. */
+/** Methods of the test's worker. */
 export interface NestingMethods extends Record<string, (argument: never) => unknown> {
-  /** An array in an array, `depth` times: whoever has a smaller stack cannot read it. */
+  /** Returns arrays nested `depth` times, which a thread with a smaller stack cannot read. */
   nested: (depth: number) => unknown;
   same: (value: unknown) => unknown;
-  /** What Node does on a call that this thread cannot read; a stack small enough for a real one starts no thread. */
+  /** Does what Node does on an unreadable call; a thread with a stack small enough for a real one does not start. */
   unreadable: () => Promise<void>;
   never: () => Promise<void>;
 }

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { openNumberSet } from "../../src/lib/number-set.ts";
 
-it("holds what was put in and nothing else, however far apart", () => {
+it("holds exactly the added numbers, however far apart", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(200_000)), fc.array(fc.nat(200_000)), (added, asked) => {
       const set = openNumberSet();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { addressRules, isAllowEntry, networkOf } from "../../src/lib/public-address.ts";
 
 const nothingMore = addressRules([]);
-/** The host as the URL parser hands it on: that is what a dial sees. */
+/** The host as the URL parser returns it, which is what a dial sees. */
 const hostOf = (address: string): string => new URL(`http://${address}/`).hostname;
 
 describe("an address that is not public is refused in every notation", () => {
@@ -63,7 +63,7 @@ describe("an address that is not public is refused in every notation", () => {
     ["ORCHID", "[2001:20::1]"],
     ["outside of what is given out", "[4000::1]"],
     ["multicast IPv6", "[ff02::1]"],
-  ])("%s: %s", (_name, address) => {
+  ])("refuses %s: %s", (_name, address) => {
     expect(nothingMore.allowsAddress(hostOf(address))).toBe(false);
   });
 
@@ -75,7 +75,7 @@ describe("an address that is not public is refused in every notation", () => {
     ["raw hexadecimal", "0x7f000001"],
     ["a name", "localhost"],
     ["nothing", ""],
-  ])("as a socket may name it: %s: %s", (_name, address) => {
+  ])("refuses the socket form of %s: %s", (_name, address) => {
     expect(nothingMore.allowsAddress(address)).toBe(false);
   });
 });
@@ -112,7 +112,7 @@ describe("the allow-list", () => {
     ["the suffix itself", "corp.example", false],
     ["a name that ends like the suffix", "evilcorp.example", false],
     ["a name of one label", "intranet", true],
-  ])("opens names: %s", (_name, host, allowed) => {
+  ])("the allow-list opens names: %s", (_name, host, allowed) => {
     expect(rules.allowsName(host)).toBe(allowed);
   });
 
@@ -125,12 +125,12 @@ describe("the allow-list", () => {
     ["one address", "192.168.7.7", true],
     ["IPv6", "[fd12::1]", true],
     ["still closed", "127.0.0.1", false],
-  ])("opens addresses: %s", (_name, address, allowed) => {
+  ])("the allow-list opens addresses: %s", (_name, address, allowed) => {
     expect(rules.allowsAddress(hostOf(address))).toBe(allowed);
   });
 
   it.each(["http://wiki.example", "10.0.0.0/33", "a b", "", "*", "*.*", "wiki.example:80", "-a.example"])(
-    "refuses the entry %j",
+    "the allow-list refuses the entry %j",
     (entry) => {
       expect(isAllowEntry(entry)).toBe(false);
       expect(() => addressRules([entry])).toThrow(RangeError);
@@ -138,7 +138,7 @@ describe("the allow-list", () => {
   );
 });
 
-describe("what may be asked, as far as a host tells by itself", () => {
+describe("mayAllow, which checks a host without resolving it", () => {
   it.each([
     ["a name that somebody has to resolve", "example.com", [], true],
     ["a public address", "93.184.215.14", [], true],
@@ -164,7 +164,7 @@ describe("the network of an address", () => {
     ["fe80::1%eth0", "fe80:0:0:0"],
     ["::1", "0:0:0:0"],
     ["no address", "no address"],
-  ])("of %s is %s", (address, network) => {
+  ])("the network of %s is %s", (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
 });

@@ -16,11 +16,11 @@ it.each<[string | string[] | undefined, string | undefined, number | undefined]>
   ["soon", undefined, undefined],
   ["", DATE, undefined],
   [undefined, DATE, undefined],
-])("reads Retry-After %j beside the date %j as %s ms", (header, date, expected) => {
+])("reads Retry-After %j with the date %j as %s ms", (header, date, expected) => {
   expect(retryAfterMs(header, NOW_MS, date)).toBe(expected);
 });
 
-it("asks for no negative and no unknown time, whatever the header says", () => {
+it("never returns a negative wait or NaN, for any header", () => {
   const dates = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date("2100-01-01") });
   const header = fc.oneof(
     fc.string(),

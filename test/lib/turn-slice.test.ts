@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { openTurnSlice } from "../../src/lib/turn-slice.ts";
 
-it("ten tasks take no more of a turn of the event loop than one, and go on in the order of asking", async () => {
+it("ten tasks take no more of a turn of the event loop than one, and continue in order", async () => {
   let clockMs = 0;
   const slice = openTurnSlice({ sliceMs: 2, nowMs: () => clockMs });
   const worked: number[] = [];
@@ -26,7 +26,7 @@ it("ten tasks take no more of a turn of the event loop than one, and go on in th
   expect(worked.slice(0, 22)).toEqual([...Array.from({ length: 20 }, (_, at) => Math.floor(at / 2)), 0, 0]);
 });
 
-it("a slice waits for what is urgent, but no longer than it may", async () => {
+it("a slice waits for urgent work, but no longer than its limit", async () => {
   vi.useFakeTimers();
   let clockMs = 0;
   let isUrgent = true;
@@ -43,7 +43,7 @@ it("a slice waits for what is urgent, but no longer than it may", async () => {
     return { isOver: () => over };
   };
   try {
-    // Nothing was done for long: the urgent loses nothing yet.
+    // No slice ran for long, so the urgent work has lost nothing yet.
     const first = begin();
     await advance(1);
     expect(first.isOver()).toBe(true);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { openTurns } from "../../src/lib/turns.ts";
 
 describe("turns", () => {
-  it("run the work of one key one after another in the order of arrival, whatever each takes", async () => {
+  it("turns run the work of one key sequentially in the order of arrival, however long each takes", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -36,7 +36,7 @@ describe("turns", () => {
     );
   });
 
-  it("of different keys run side by side", async () => {
+  it("turns of different keys run concurrently", async () => {
     const turns = openTurns();
     const first = Promise.withResolvers<void>();
     const waiting = turns.run("a", () => first.promise);

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Opens the file with a connection of its own and upgrades it. */
+/** Upgrades the file over a new connection. */
 function open(scripts: readonly string[], listener: UpgradeListener = {}, baseline = 1): void {
   const db = new Database(file);
   try {
@@ -53,7 +53,7 @@ const OLD = { version: 1, texts: ["sun", "moon"], sound: "ok" };
 const NEW = { version: 3, texts: ["SUN", "MOON"], sound: "ok" };
 
 describe("upgrade", () => {
-  it("notifies its listener before and after the upgrade of an older file, and of no other", () => {
+  it("an upgrade notifies its listener before and after it, and only for an older file", () => {
     const calls: string[] = [];
     const listener = {
       begins: () => calls.push(`begins at ${read(file).version}`),
@@ -70,7 +70,7 @@ describe("upgrade", () => {
     ]);
   });
 
-  it("refuses a file from before the baseline and one of a newer version, and leaves them as they are", () => {
+  it("an upgrade refuses a file from before the baseline and a newer one, and leaves them unchanged", () => {
     writeFirst();
     expect(() => open(NOTES, {}, 2)).toThrow(expect.objectContaining({ code: "store_older", subject: file }));
     expect(read(file)).toEqual(OLD);
@@ -81,7 +81,7 @@ describe("upgrade", () => {
     expect(read(file)).toEqual(NEW);
   });
 
-  it("runs the scripts behind the version of the file, counted from the baseline", () => {
+  it("an upgrade runs the scripts after the file's version, counted from the baseline", () => {
     open(NOTES.slice(0, 1), {}, 7);
     expect(read(file).version).toBe(7);
     open(NOTES, {}, 7);
@@ -89,16 +89,16 @@ describe("upgrade", () => {
     expect(read(copyOf(file, 7)).version).toBe(7);
   });
 
-  it("makes a new file, and a current one stays as it is: neither is copied", () => {
+  it("an upgrade creates a new file and leaves a current one unchanged, and copies neither", () => {
     open(NOTES);
     open(NOTES);
     expect(read(file)).toEqual({ version: 3, texts: [], sound: "ok" });
     expect(readdirSync(folder)).toEqual(["notes.db"]);
   });
 
-  it("keeps a copy of an older file for its owner alone, whole by itself, with what only its log held", () => {
+  it("an upgrade makes a private, self-contained copy of an older file, its log included", () => {
     open(NOTES.slice(0, 1));
-    // Its log is not copied back while this reader is there.
+    // This reader prevents a checkpoint of the log.
     const reader = new Database(file, { readonly: true });
     const begun = reader.prepare("SELECT * FROM note").iterate();
     begun.next();
@@ -114,7 +114,7 @@ describe("upgrade", () => {
     expect(readdirSync(folder).toSorted()).toEqual(["notes.db", "notes.db.version-1"]);
   });
 
-  it("keeps one copy, of the version before, and touches no other file", () => {
+  it("an upgrade leaves one copy, of the previous version, and touches no other file", () => {
     writeFirst();
     writeFileSync(`${file}.version-1.mine`, "");
     open(NOTES.slice(0, 2));
@@ -128,7 +128,7 @@ describe("upgrade", () => {
     expect(read(copyOf(file, 2))).toMatchObject({ version: 2, texts: ["sun", "moon"] });
   });
 
-  it("a step that fails leaves the old file and its copy, and the next attempt goes through", () => {
+  it("a failed step leaves the old file and its copy, and the next attempt succeeds", () => {
     writeFirst();
     expect(() => open([...NOTES.slice(0, 2), "UPDATE nowhere SET text = ''"])).toThrow("no such table");
     expect(read(file)).toEqual(OLD);
@@ -137,7 +137,7 @@ describe("upgrade", () => {
     expect(read(file)).toEqual(NEW);
   });
 
-  it("a process killed in the middle leaves the old file and its copy, and the next one goes through", () => {
+  it("a process killed during an upgrade leaves the old file and its copy, and the next upgrade succeeds", () => {
     writeFirst();
     const script = fileURLToPath(new URL("upgrade-crash.ts", import.meta.url));
     const { signal, stderr } = spawnSync(process.execPath, ["--no-warnings", script, file], {
@@ -150,7 +150,7 @@ describe("upgrade", () => {
     expect(read(file)).toEqual(NEW);
   });
 
-  it("goes on over what a copy that was cut off has left", () => {
+  it("an upgrade overwrites the remains of an interrupted copy", () => {
     writeFirst();
     writeFileSync(`${copyOf(file, 1)}.partial`, "half of it");
     open(NOTES);
@@ -158,7 +158,7 @@ describe("upgrade", () => {
     expect(readdirSync(folder)).not.toContain("notes.db.version-1.partial");
   });
 
-  it("changes nothing where no copy can be made", () => {
+  it("an upgrade changes nothing when the copy fails", () => {
     writeFirst();
     mkdirSync(copyOf(file, 1)); // what stands in the copy's place
     expect(() => open(NOTES)).toThrow("EISDIR");

@@ -16,7 +16,7 @@ function open(stackSizeMb: number): WorkerCalls<NestingMethods> {
 }
 
 describe("a message that cannot be read", () => {
-  it("on the way back fails every open call, and the worker answers on", async () => {
+  it("an unreadable answer fails every open call, and the worker keeps answering", async () => {
     const calls = open(64);
     const open1 = calls.call("never", undefined);
     const open2 = calls.call("nested", 50_000);
@@ -26,7 +26,7 @@ describe("a message that cannot be read", () => {
     expect(await calls.call("same", "still there")).toBe("still there");
   });
 
-  it("on the way there fails every open call, and the worker answers on", async () => {
+  it("an unreadable call fails every open call, and the worker keeps answering", async () => {
     const calls = open(4);
     const lost = calls.call("unreadable", undefined);
     const other = calls.call("never", undefined);
@@ -35,7 +35,7 @@ describe("a message that cannot be read", () => {
     expect(await calls.call("same", "still there")).toBe("still there");
   });
 
-  it("that cannot even be sent fails its own call alone", async () => {
+  it("a message that cannot be sent fails only its own call", async () => {
     const calls = open(4);
     await expect(calls.call("same", () => {})).rejects.toThrow("could not be cloned");
     expect(calls.pending()).toBe(0);

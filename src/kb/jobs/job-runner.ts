@@ -132,7 +132,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     // The end of each job looks again as well.
     if (dueMs !== undefined && !closed) watch.sleep(dueMs - kb.steadyMs());
   };
-  const watch = openQueueWatch({ look, onProblem });
+  const watch = openQueueWatch({ check: look, onProblem });
 
   return {
     wake: watch.wake,

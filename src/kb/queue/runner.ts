@@ -90,7 +90,7 @@ export function openRunner(parts: RunnerParts): Runner {
     const nextMs = Math.min((await jobs.nextDueMs(queue, nowMs())) ?? Infinity, ...parkedMs);
     if (nextMs < Infinity && !signal.aborted) watch.sleep(nextMs - nowMs());
   };
-  const watch = openQueueWatch({ look, onProblem: parts.onProblem });
+  const watch = openQueueWatch({ check: look, onProblem: parts.onProblem });
   const keepLeases = async (): Promise<void> => {
     const held = [...leases.values()];
     const [working, waiting] = [

@@ -1,8 +1,8 @@
 import { codeOf, messageOf } from "../failure.ts";
 
 /**
- * What a child answers: `ready` once, then for each request any number of parts and one `done` or `failed`. `allow`: from now on
- * it may take so much processor time.
+ * Messages of a child: `ready` once, then for each request any number of parts and one `done` or `failed`. `allow` sets the
+ * processor time that the child may use from now on.
  */
 export type CappedReply<Part, Failure extends string> =
   | { readonly kind: "ready" }
@@ -11,7 +11,7 @@ export type CappedReply<Part, Failure extends string> =
   | { readonly kind: "done"; readonly rssBytes: number; readonly cpuMs: number }
   | { readonly kind: "failed"; readonly code: Failure; readonly detail: string };
 
-/** A failure that the child knows the code of. */
+/** A failure with a code of the child's kind. */
 export class CappedRefusal<Failure extends string> extends Error {
   readonly code: Failure;
   constructor(code: Failure, detail: string) {
@@ -20,22 +20,21 @@ export class CappedRefusal<Failure extends string> extends Error {
   }
 }
 
-/** What V8 and most libraries say when an allocation is refused. */
-const MEMORY_WORDS =
+/** Messages of V8 and most libraries when an allocation fails. */
+const OUT_OF_MEMORY =
   /allocation failed|out of memory|cannot allocate|Invalid (typed )?array( buffer)? length/i;
 
-/** Whether words tell of memory that was refused. */
-export function isOutOfMemory(words: string): boolean {
-  return MEMORY_WORDS.test(words);
+/** Whether an error message reports a failed allocation. */
+export function isOutOfMemory(message: string): boolean {
+  return OUT_OF_MEMORY.test(message);
 }
 
-/** Node's own codes that tell of this program or its surroundings: all others tell of what a library was given. */
+/** Node's codes for faults of the program or its environment. All others concern a library's input. */
 const OWN_CODES = /^ERR_(?:MODULE_NOT_FOUND|DLOPEN_FAILED|ACCESS_DENIED|IPC_\w+|WORKER_\w+)$/;
 
 /**
- * Whether a failure tells of the machine or the program (a file that is gone, no more handles, a library that cannot be
- * loaded), so that nothing is known of the document. `ERR_…` of Node itself mostly is about an argument, which a broken
- * document makes.
+ * Whether the machine or the program caused a failure (a missing file, no more handles, a library that does not load), so
+ * that it says nothing about the document. Most `ERR_…` codes of Node concern an argument, which a broken document causes.
  */
 export function isMachineFailure(error: unknown): boolean {
   const code = codeOf(error) ?? "";
@@ -43,9 +42,8 @@ export function isMachineFailure(error: unknown): boolean {
 }
 
 /**
- * The child's side: works on each request that comes, one at a time, giving away parts as it has them. `codeFor` names
- * what was thrown. `allow` sets how much processor time the rest of a request may take. The process ends with its parent,
- * however that ends.
+ * The child's side: works on one request at a time and sends parts as they are ready. `codeFor` maps errors to codes.
+ * `allow` sets the processor time for the rest of a request. The process ends with its parent in every case.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- they hold a child to what its parent asks for
 export function answerRequests<Request, Part, Failure extends string>(
@@ -71,11 +69,11 @@ export function answerRequests<Request, Part, Failure extends string>(
   process.on("message", (request: Request) => {
     void answer(request);
   });
-  // A terminal and systemd send the signals of a stop to children as well. The parent ends its children itself: a document
-  // must not fail for a stop.
+  // A terminal and systemd send stop signals to children too. Ignores them, as the parent ends its children: a document
+  // must not fail because of a stop.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-  // The parent is gone. What a library has running, as a thread that waits for its next picture, would keep the process
-  // for ever, and a thread amid its work would hold up a polite end: it takes nothing along that anybody needs.
+  // The parent is gone. A library's idle thread would keep the process alive for ever, and a busy one would delay an
+  // orderly exit. The process holds nothing worth saving.
   process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
   if (!process.connected) process.kill(process.pid, "SIGKILL");
   reply({ kind: "ready" });

@@ -5,27 +5,27 @@ import type { FromHost, ToHost } from "./host-worker.ts";
 
 interface ChildEvents {
   message: [message: unknown];
-  /** `stderr`: the beginning of what it said there. */
+  /** `stderr`: the beginning of its error output. */
   exit: [code: number | null, signal: string | null, stderr: string];
-  /** It could not be started or spoken to. */
+  /** It could not be started, or a message could not be sent. */
   error: [error: Error];
 }
 
-/** A child process of the host thread, with a channel for messages. */
+/** A child process of the host thread, with a message channel. */
 export interface HostedChild extends EventEmitter<ChildEvents> {
   /** Undefined until it has started. */
   pid(): number | undefined;
   send(message: object): void;
   kill(): void;
-  /** Whether it keeps this process alive. At first it does not. */
+  /** Sets whether the child keeps this process alive. Initially it does not. */
   hold(held: boolean): void;
 }
 
 /**
- * The thread that starts the children of this process and collects those that ended. Both block whoever does it: a fork
- * waits for the copy of the page tables and for the new program, milliseconds on a busy machine; and collecting a process
- * of many threads that was killed took the kernel up to 0.7 s there, spent waiting for entries of /proc that a thread of
- * lower priority held (bench/hostile-account.ts).
+ * The thread that forks and reaps the children of this process, because both block the calling thread: a fork waits for
+ * the copy of the page tables and for exec, milliseconds on a busy machine; reaping a killed process of many threads took
+ * the kernel up to 0.7 s there, spent waiting for /proc entries that a thread of lower priority held
+ * (bench/hostile-account.ts).
  */
 interface Host {
   readonly thread: Worker;
@@ -61,7 +61,7 @@ export function startChild(command: string, args: readonly string[]): HostedChil
 function startHost(): Host {
   const thread = new Worker(siblingModule(import.meta.url, "host-worker"), {
     name: "child processes",
-    // Not those of this process: some of Node's flags are refused for a thread, as one for code that comes as a text.
+    // Not this process's flags: a worker refuses some of them, such as `--eval`.
     execArgv: [],
   });
   const started: Host = { thread, children: new Map(), held: new Set() };
@@ -82,7 +82,7 @@ function startHost(): Host {
         known.child.emit("exit", message.code, message.signal, message.stderr);
         return;
       case "error":
-        known.child.emit("error", new Error(message.words));
+        known.child.emit("error", new Error(message.message));
         return;
     }
   });
@@ -95,7 +95,7 @@ function startHost(): Host {
       try {
         if (pid !== undefined) process.kill(pid, "SIGKILL");
       } catch {
-        // It ended by itself.
+        // The child has already ended.
       }
     }
   };
@@ -108,7 +108,7 @@ function startHost(): Host {
       child.emit("error", cause);
     }
   };
-  // The thread ends with this process and kills nobody then; a child that is caught in a loop does not notice.
+  // The thread ends with this process without killing children, and a child in a busy loop does not notice.
   process.on("exit", killAll);
   thread.on("error", end);
   thread.on("exit", (code) => end(new Error(`the thread of the child processes ended: exit code ${code}`)));

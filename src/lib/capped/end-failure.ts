@@ -1,7 +1,7 @@
 import { type FailureFacts, KbsyncError } from "../failure.ts";
 import type { CappedEnd, CappedLimits } from "./process.ts";
 
-/** How the end of a child process reads in a failure. `work`: what it did, as `reading the PDF`. */
+/** Messages for each end of a child process. `work` names its task, such as `reading the PDF`. */
 export function endWords(work: string, { memoryMb, timeoutMs }: CappedLimits): Record<CappedEnd, string> {
   return {
     memory: `${work} takes more memory than the limit of ${memoryMb} MB`,
@@ -11,7 +11,7 @@ export function endWords(work: string, { memoryMb, timeoutMs }: CappedLimits): R
   };
 }
 
-/** Codes of the service for each end; with `unable` nothing is known of the document, and the same request may succeed. */
+/** The service's error code for each end. `unable` says nothing about the document; the same request may succeed later. */
 export const END_CODES = {
   memory: "extraction_memory",
   time: "extraction_timeout",
@@ -19,11 +19,11 @@ export const END_CODES = {
   unable: "extraction_failed",
 } as const satisfies Record<CappedEnd, string>;
 
-/** The failure of a document whose child process ended instead of answering. */
+/** Creates the failure of a document whose child process ended without an answer. */
 export function endFailure(
   end: CappedEnd,
-  words: Record<CappedEnd, string>,
+  messages: Record<CappedEnd, string>,
   facts: Pick<FailureFacts, "subject" | "hint" | "cause">,
 ): KbsyncError {
-  return new KbsyncError(words[end], { ...facts, code: END_CODES[end], retryable: end === "unable" });
+  return new KbsyncError(messages[end], { ...facts, code: END_CODES[end], retryable: end === "unable" });
 }

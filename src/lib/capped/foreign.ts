@@ -2,23 +2,23 @@ import { messageOf } from "../failure.ts";
 import { isMachineFailure, isOutOfMemory } from "./child.ts";
 
 /**
- * What an error that a library threw over a document says, by kind: its words are for the log alone, for they quote the
- * document, or speak of the library's own variables.
+ * The kind of an error that a library threw on a document. Its message is for the log only: it may quote the document or
+ * name the library's internals.
  */
 export type ForeignKind =
-  /** Memory was refused. */
+  /** An allocation failed. */
   | "memory"
-  /** The parts of the document are nested deeper than the library's stack. */
+  /** The document is nested deeper than the library's stack allows. */
   | "deep"
-  /** The machine or the program failed: nothing is known of the document. */
+  /** The machine or the program failed, which says nothing about the document. */
   | "machine"
-  /** All else: the library found the document broken, or broke over it. */
+  /** Everything else: the document is broken, or the library failed on it. */
   | "damaged";
 
-/** The kind of such an error. Every reader of documents asks this for what it did not throw itself. */
+/** Classifies an error of a library. Every document reader uses it for errors it did not throw itself. */
 export function foreignKind(error: unknown): ForeignKind {
-  const words = messageOf(error);
-  if (isOutOfMemory(words)) return "memory";
-  if (/call stack size exceeded|too much recursion/i.test(words)) return "deep";
+  const message = messageOf(error);
+  if (isOutOfMemory(message)) return "memory";
+  if (/call stack size exceeded|too much recursion/i.test(message)) return "deep";
   return isMachineFailure(error) ? "machine" : "damaged";
 }

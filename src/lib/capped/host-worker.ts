@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../failure.ts";
 
-/** What the thread that has the child processes is asked for. */
+/** Requests to the host thread. */
 export type ToHost =
   | {
       readonly kind: "start";
@@ -14,7 +14,7 @@ export type ToHost =
   | { readonly kind: "send"; readonly id: number; readonly message: object }
   | { readonly kind: "kill"; readonly id: number };
 
-/** What it tells of a child. Nothing comes after `exit`. */
+/** Events of a child. `exit` is the last one. */
 export type FromHost =
   | { readonly kind: "started"; readonly id: number; readonly pid: number }
   | { readonly kind: "message"; readonly id: number; readonly message: unknown }
@@ -25,9 +25,9 @@ export type FromHost =
       readonly signal: string | null;
       readonly stderr: string;
     }
-  | { readonly kind: "error"; readonly id: number; readonly words: string };
+  | { readonly kind: "error"; readonly id: number; readonly message: string };
 
-/** Most characters of a child's error output that are kept. */
+/** Longest part of a child's error output that is captured. */
 const STDERR_CHARS_MAX = 4000;
 
 if (parentPort === null) throw new Error("host-worker.ts runs as a worker only");
@@ -35,19 +35,19 @@ const port = parentPort;
 const children = new Map<number, ChildProcess>();
 const post = (message: FromHost): void => port.postMessage(message);
 
-port.on("message", (asked: ToHost) => {
-  const { id } = asked;
-  const fail = (error: unknown): void => post({ kind: "error", id, words: messageOf(error) });
-  switch (asked.kind) {
+port.on("message", (request: ToHost) => {
+  const { id } = request;
+  const fail = (error: unknown): void => post({ kind: "error", id, message: messageOf(error) });
+  switch (request.kind) {
     case "start":
       try {
-        start(id, asked.command, asked.args, fail);
+        start(id, request.command, request.args, fail);
       } catch (error) {
         fail(error);
       }
       return;
     case "send":
-      children.get(id)?.send(asked.message, (error) => {
+      children.get(id)?.send(request.message, (error) => {
         if (error !== null) fail(error);
       });
       return;
@@ -58,14 +58,14 @@ port.on("message", (asked: ToHost) => {
 });
 
 function start(id: number, command: string, args: readonly string[], fail: (error: unknown) => void): void {
-  // An empty environment: a child reads hostile files and has no use for the program's keys.
+  // An empty environment: a child parses hostile files and must not see the program's keys.
   const child = spawn(command, args, {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     serialization: "advanced",
     env: {},
   });
   children.set(id, child);
-  const stderr = keepStderr(child);
+  const stderr = captureStderr(child);
   child.on("message", (message) => post({ kind: "message", id, message }));
   child.on("error", fail);
   child.on("exit", (code, signal) => {
@@ -75,8 +75,8 @@ function start(id: number, command: string, args: readonly string[], fail: (erro
   if (child.pid !== undefined) post({ kind: "started", id, pid: child.pid });
 }
 
-/** Keeps the beginning of what the child says before it dies. */
-function keepStderr(child: ChildProcess): () => string {
+/** Captures the beginning of a child's error output. */
+function captureStderr(child: ChildProcess): () => string {
   let text = "";
   const stream = child.stderr as Socket | null; // a pipe, as spawned above
   stream?.setEncoding("utf8");

@@ -1,9 +1,9 @@
-/** Most of the waits that are added to a time, as a multiple of it: a machine without any time left must not hold a request for ever. */
+/** Limit of the extensions, as a multiple of the timeout: an overloaded machine must not hold a request for ever. */
 const WAITS_MAX = 9;
 
 /**
- * Calls `onEnd` after so long, in which waits do not count. `waitedMs` tells how long has been waited in all since some moment
- * in the past; it is looked at whenever the time seems to be over.
+ * Calls `onEnd` after `timeoutMs`, extended by waits. `waitedMs` returns the total time waited since a fixed moment; it is
+ * read each time the timer expires.
  */
 export function startPatientTimer(
   timeoutMs: number,
@@ -12,9 +12,9 @@ export function startPatientTimer(
 ): { stop(): void } {
   let knownMs = waitedMs();
   let leftMs = WAITS_MAX * timeoutMs;
-  let timer = setTimeout(look, timeoutMs);
+  let timer = setTimeout(check, timeoutMs);
 
-  function look(): void {
+  function check(): void {
     const nowMs = waitedMs();
     const moreMs = Math.min(leftMs, Math.ceil(nowMs - knownMs));
     if (moreMs <= 0) {
@@ -23,7 +23,7 @@ export function startPatientTimer(
     }
     knownMs = nowMs;
     leftMs -= moreMs;
-    timer = setTimeout(look, moreMs);
+    timer = setTimeout(check, moreMs);
   }
   return { stop: () => clearTimeout(timer) };
 }

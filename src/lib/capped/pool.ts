@@ -3,44 +3,44 @@ import { openGate } from "../gate.ts";
 import { measureBaseKb, startCappedProcess } from "./process.ts";
 import type { CappedKind, CappedLimits, CappedProcess } from "./process.ts";
 
-/** Bounds of a pool. */
+/** Limits of a pool. */
 export interface CappedPoolOptions extends CappedLimits {
-  /** Most requests worked on at once, each in a process of its own. */
+  /** Concurrent requests, each in a process of its own. */
   readonly processes: number;
-  /** Processes beyond that, each for a tenant of whom nothing is worked on while others take all of them. Default 0. */
+  /** Extra processes, only for a tenant that has none while others occupy all `processes`. Default 0. */
   readonly guests?: number;
   /** Idle processes end after this time. */
   readonly idleMs: number;
-  /** The code of the failure when too many requests wait. Default `pool_busy`. */
+  /** Error code when too many requests wait. Default `pool_busy`. */
   readonly busyCode?: string;
 }
 
-/** Child processes with capped memory and time, started when needed. */
+/** Child processes with capped memory and time, started on demand. */
 export interface CappedPool<Request, Part> {
   /**
-   * Waits for a free process; a request at which it falls is given to a fresh one, once: what an earlier document left
-   * behind may be to blame. Gives the parts of its answer in order. Rejects with what the kind's `failure` makes, with
-   * the signal's reason, with `busyCode` and, once closed, with `closed`.
+   * Waits for a free process and returns the parts of its answer in order. Retries a request whose process crashed once, in
+   * a fresh process: an earlier document may have caused the crash. Rejects with the kind's `failure`, the signal's reason,
+   * `busyCode`, or `closed` after `close`.
    */
   ask(request: Request, options?: AskOptions): Promise<readonly Part[]>;
-  /** Ends all processes; what is under way fails. */
+  /** Ends all processes; requests in flight fail. */
   close(): void;
 }
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called once, when the wait is over. */
+  /** Called once, when the request gets its slot. */
   readonly onTurn?: () => void;
-  /** Whose work it is, such as account and owner, among whom the processes' time is shared equally. Default: nobody's. */
+  /** Tenant of the request, such as account and owner; time is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
 }
 
-/** Requests that may wait; callers have bounds of their own, this one only keeps a mistake from growing. */
+/** Requests that may wait. Callers have lower limits; this one bounds a defect. */
 const WAITING_MAX = 1000;
-/** Of one account, so that another one finds room. */
+/** The same for one account, so that others find room. */
 const WAITING_SHARE_MAX = 750;
 
-/** Starts nothing until the first request. Its processes never keep this one alive by themselves. */
+/** Opens a pool without processes. Idle processes do not keep this one alive. */
 export function openCappedPool<Request extends object, Part, Failure extends string>(
   kind: CappedKind<Request, Failure>,
   options: CappedPoolOptions,
@@ -94,7 +94,7 @@ export function openCappedPool<Request extends object, Part, Failure extends str
         try {
           return await process.ask(request, signal);
         } catch (error) {
-          if (isLast || closed || !process.fell()) throw error;
+          if (isLast || closed || !process.crashed()) throw error;
         } finally {
           busy.delete(process);
           giveBack(process);

@@ -8,72 +8,72 @@ import { startPatientTimer } from "./patient-timer.ts";
 
 /** Limits of one child process. */
 export interface CappedLimits {
-  /** Memory it may take beyond what Node itself takes. */
+  /** Memory beyond what Node itself takes. */
   readonly memoryMb: number;
-  /** Time for one request, in which waits for a processor do not count; the child is killed after it. */
+  /** Time limit of one request, waits for a processor excluded. The child is killed after it. */
   readonly timeoutMs: number;
 }
 
 /**
- * How a child ends that does not answer: it asked for too much memory, took too long, fell for another reason, which the
- * document may be, or could not be started or spoken to, or was ended by somebody, so that nothing is known of the document.
+ * How a child ended without an answer. `memory`: exceeded its memory. `time`: took too long. `fall`: crashed, perhaps over
+ * the document. `unable`: could not start or receive messages, or was stopped, which says nothing about the document.
  */
 export type CappedEnd = "memory" | "time" | "fall" | "unable";
 
-/** What a child does and what its failures are for the caller. */
+/** The module that a child runs, and its failures. */
 export interface CappedKind<Request, Failure extends string> {
   /** Calls `answerRequests`. */
   readonly module: URL;
-  /** More of Node's flags, as `--allow-addons`. */
+  /** Additional Node flags, such as `--allow-addons`. */
   readonly flags?: readonly string[];
   /**
-   * Processor time that a request may take, in milliseconds, until the child allows more; after it the child is killed as after
-   * `timeoutMs`. Default: as much as there is in that time. Where the system does not tell it (not Linux), that alone counts.
+   * Processor time limit of a request in milliseconds, until the child allows more; the child is killed after it as after
+   * `timeoutMs`. Default: none. Ignored where the system does not report processor time (not Linux).
    */
   cpuMs?(this: void, request: Request): number | undefined;
-  /** The error that a caller sees. */
+  /** Creates the error for the caller. */
   failure(code: Failure | CappedEnd, request: Request, detail: string): Error;
 }
 
-/** A child process that works on requests, one at a time. */
+/** A child process that works on one request at a time. */
 export interface CappedProcess<Request, Part> {
-  /** Whether it may be given another request: alive, and neither grown nor used up. */
+  /** Whether it can take another request: alive, and within its memory and processor budget. */
   fit(): boolean;
-  /** Whether it fell at its last request. */
-  fell(): boolean;
-  /** The parts in order. Rejects with what `failure` makes, or with the signal's reason; it is to be killed then. */
+  /** Whether it crashed on its last request. */
+  crashed(): boolean;
+  /** Returns the parts in order. Rejects with the kind's `failure` or the signal's reason; the caller then kills it. */
   ask(request: Request, signal: AbortSignal | undefined): Promise<readonly Part[]>;
-  /** Ends it at once; a request under way fails with `reason`. */
+  /** Ends it at once; a request in flight fails with `reason`. */
   kill(reason?: Error): void;
 }
 
-/** Signals by which Node or the kernel ends a process that asks for more memory than it may have. */
+/** Signals by which Node or the kernel ends a process that exceeds its memory. */
 const MEMORY_SIGNALS: ReadonlySet<string> = new Set(["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"]);
 
-/** Signals by which a person or a shell ends what they started, and its children with it. */
+/** Signals by which a person or a shell stops a program and its children. */
 const ENDING_SIGNALS: ReadonlySet<string> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE"]);
 
 /**
- * Processor time after which a child is not used again. Its own limit is this and a few requests' time on top: should
- * the parent die while the child is caught in a loop, the kernel ends it.
+ * Processor time after which a child is not reused. The kernel's limit adds the time of a few requests: it ends a child
+ * that loops after its parent died.
  */
 const REUSE_CPU_MS = 60_000;
-/** Share of the memory limit for JavaScript's heap: the rest is for buffers, which V8 does not count. */
+/** Share of the memory limit for the JavaScript heap; the rest is for buffers outside it. */
 const HEAP_SHARE = 0.6;
-/** Resident memory of Node and a library before any request. */
+/** Resident memory of Node and a library before the first request. */
 const FRESH_RSS_BYTES = 110 * 1024 * 1024;
 /**
- * How much lower the priority of a child is than that of this process, for all of its threads: reading a document may take
- * longer, a search may not. Four busy threads on two processors delay others by 7 ms and more at the same priority, by
- * less than 4 ms at this one; at the lowest, 19, a child hardly runs beside other work.
+ * Niceness that all threads of a child add to that of this process: reading a document may be slow, a search may not. Four
+ * busy threads on two processors delay others by 7 ms and more at the same priority, by less than 4 ms at this one; at 19
+ * a child hardly runs next to other work.
  */
 const NICER_BY = 10;
 
 /**
- * Sets the limits and becomes the child. Refused limits (a stricter one is in force already) change nothing. The kernel kills the
- * child when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)), as after a SIGKILL of this process: caught in a loop
- * it does not notice. Where there is no `setpriv` that sets this (util-linux before 2.33, BusyBox), the limit on its processor
- * time ends it.
+ * Sets the limits and execs the child. A refused limit (a stricter one is in force) changes nothing. The kernel kills the
+ * child when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)), as after a SIGKILL of this process, which a child
+ * in a busy loop does not notice. Without a `setpriv` that sets this (util-linux before 2.33, BusyBox), the limit on its
+ * processor time ends it.
  */
 const LIMITED = [
   'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; nicer=$3; shift 3',
@@ -81,12 +81,12 @@ const LIMITED = [
   'exec nice -n "$nicer" "$@"',
 ].join("; ");
 
-/** The child may read files: no writing, no processes, no native code, even if a document should take it over. */
+/** The child may only read files. Even a document that takes it over cannot write, start processes or load native code. */
 const CONFINED = ["--no-warnings", "--permission", "--allow-fs-read=*"];
 
 /**
- * Data segment that an empty Node process counts, in KB: V8 reserves some 500 MB of it for code without using it, and
- * how much depends on its version. Undefined where the system does not tell (not Linux); then only the heap is limited.
+ * Measures the data segment of an empty Node process, in KB: V8 reserves some 500 MB for code, depending on its version.
+ * Undefined where the system does not report it (not Linux); then only the heap is limited.
  */
 export async function measureBaseKb(): Promise<number | undefined> {
   const script = "require('node:fs').readFileSync('/proc/self/status', 'utf8')";
@@ -120,17 +120,17 @@ export function startCappedProcess<Request extends object, Part, Failure extends
   const child = startChild("/bin/sh", ["-c", LIMITED, "sh", ...bounds, ...program]);
   let fit = true;
   let isReady = false;
-  let fell = false;
+  let crashed = false;
   child.on("message", (reply) => {
-    const { kind: told } = reply as CappedReply<Part, Failure>; // the child calls answerRequests
-    isReady ||= told === "ready";
+    const { kind: replyKind } = reply as CappedReply<Part, Failure>; // the child calls answerRequests
+    isReady ||= replyKind === "ready";
   });
   child.on("exit", () => (fit = false)).on("error", () => (fit = false));
   let abandon: ((reason: Error) => void) | undefined;
 
   return {
     fit: () => fit,
-    fell: () => fell,
+    crashed: () => crashed,
     kill: (reason) => {
       fit = false;
       if (reason !== undefined) abandon?.(reason);
@@ -140,10 +140,10 @@ export function startCappedProcess<Request extends object, Part, Failure extends
       child.hold(true);
       try {
         const failure = (end: Failure | CappedEnd, detail: string): Error => {
-          // One that never said it is ready has not seen the document.
-          const known = end === "fall" && !isReady ? "unable" : end;
-          fell = known === "fall";
-          return kind.failure(known, request, detail);
+          // A child that never reported `ready` has not seen the document.
+          const actual = end === "fall" && !isReady ? "unable" : end;
+          crashed = actual === "fall";
+          return kind.failure(actual, request, detail);
         };
         const budget = { timeoutMs: limits.timeoutMs, cpuMs: kind.cpuMs?.(request), isReady: () => isReady };
         const asked = askOnce<Part, Failure>(child, failure, request, budget, signal);
@@ -152,7 +152,7 @@ export function startCappedProcess<Request extends object, Part, Failure extends
         fit &&= cpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
         return parts;
       } catch (error) {
-        fit = false; // whatever a failed request left behind does not meet the next one
+        fit = false; // leftovers of a failed request must not affect the next one
         throw error;
       } finally {
         abandon = undefined;
@@ -162,11 +162,11 @@ export function startCappedProcess<Request extends object, Part, Failure extends
   };
 }
 
-/** What one request may take. */
+/** Limits of one request. */
 interface RequestBudget {
   readonly timeoutMs: number;
   readonly cpuMs: number | undefined;
-  /** Whether the child has started: the time for that is not the request's. */
+  /** Whether the child has started; startup does not count towards the request. */
   isReady(this: void): boolean;
 }
 
@@ -176,7 +176,7 @@ interface Answer<Part> {
   readonly cpuMs: number;
 }
 
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- it holds the reply to what the kind knows
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- types the reply by the kind
 function askOnce<Part, Failure extends string>(
   child: HostedChild,
   failure: (end: Failure | CappedEnd, detail: string) => Error,
@@ -226,10 +226,10 @@ function askOnce<Part, Failure extends string>(
   return { answer, abandon: settle };
 }
 
-/** How often a child's processor time is looked at. */
+/** Interval of the checks of a child's processor time. */
 const CPU_CHECK_MS = 250;
 
-/** Calls `onSpent`, once, when a child has used so much processor time since it was ready; more may be allowed from then on. */
+/** Calls `onSpent` once when a child has used the allowed processor time since `ready`, or since the last `allow`. */
 function watchCpu(
   child: HostedChild,
   firstMs: number,
@@ -256,11 +256,11 @@ function watchCpu(
   };
 }
 
-/** Processor time of a process and its threads; undefined where the system does not tell. Times are in hundredths (proc(5)). */
+/** Returns the processor time of a process and its threads, or undefined. /proc counts in hundredths of a second (proc(5)). */
 function cpuMsOf(pid: number | undefined): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // Behind the name, which may hold anything: state, and so on; the 12th and 13th are the times in user and kernel mode.
+    // The name may contain any character, so counts behind it: fields 12 and 13 are the times in user and kernel mode.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch {
@@ -269,8 +269,8 @@ function cpuMsOf(pid: number | undefined): number | undefined {
 }
 
 /**
- * Time that the first thread of a process waited for a processor, since it began; 0 where the system does not tell. The second
- * number is in nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
+ * Returns the time that the main thread of a process has waited for a processor; 0 if unknown. The second number is in
+ * nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
  */
 function waitedMsOf(pid: number | undefined): number {
   try {
@@ -280,7 +280,7 @@ function waitedMsOf(pid: number | undefined): number {
   }
 }
 
-/** What the end of a child tells about the request it was working on. */
+/** Classifies the end of a child during a request. */
 function endOf(code: number | null, killedBy: string | null, stderr: string): CappedEnd {
   if (killedBy === "SIGXCPU") return "time";
   if (killedBy !== null && ENDING_SIGNALS.has(killedBy)) return "unable";

@@ -3,25 +3,25 @@ import { readablePart } from "./readable-part.ts";
 import { type MarkupElement, elementsBelow, firstBelow, parseMarkup, textOf } from "./tree.ts";
 import { oneLine } from "../one-line.ts";
 
-/** What a page says. */
+/** Title and text of a page. */
 export interface HtmlReading {
   /** The page's title, else its first heading; one line. */
   readonly title?: string;
-  /** Empty where the page holds no text, as where scripts make it. */
+  /** Empty for a page without text, such as one that scripts render. */
   readonly markdown: string;
 }
 
-/** Where a page comes from. */
+/** Options of the conversion. */
 export interface HtmlOrigin {
-  /** The page's own address: relative links become whole ones. Default: they stay as they are. */
+  /** URL of the page, against which relative links are resolved. Default: links stay as they are. */
   readonly url?: string;
-  /** Take all of the text, as of an e-mail or a chapter. Default: the readable part, without menus and the like. */
+  /** Converts all of the text, as for an e-mail or a chapter. Default: the readable part, without menus and the like. */
   readonly whole?: boolean;
 }
 
 /**
- * Turns a page of HTML into the Markdown of its readable part. The work grows with the length of the text, some
- * 30 ms a megabyte; a page that is nested beyond sense throws `MarkupTooDeep`. Deterministic, loads no address.
+ * Converts the readable part of an HTML page to Markdown. Takes time linear in the length, some 30 ms per megabyte. Throws
+ * `MarkupTooDeep`. Deterministic; makes no requests.
  */
 export function htmlToMarkdown(html: string, { url, whole = false }: HtmlOrigin = {}): HtmlReading {
   const document = parseMarkup(html, "html");
@@ -31,7 +31,7 @@ export function htmlToMarkdown(html: string, { url, whole = false }: HtmlOrigin 
   return { ...(title !== undefined && { title }), markdown };
 }
 
-/** The address that links are relative to: a `base` element counts from the page's own. */
+/** Returns the base URL of links; a `base` element is itself relative to the page's URL. */
 function baseOf(document: MarkupElement, url: string | undefined): string | undefined {
   const href = firstBelow(document, "base")?.attributes["href"];
   if (href === undefined) return url;
@@ -41,8 +41,8 @@ function baseOf(document: MarkupElement, url: string | undefined): string | unde
 function titleOf(document: MarkupElement): string | undefined {
   for (const name of ["title", "h1"]) {
     const element = firstBelow(document, name);
-    const words = element === undefined ? "" : oneLine(textOf(element));
-    if (words !== "") return words;
+    const text = element === undefined ? "" : oneLine(textOf(element));
+    if (text !== "") return text;
     if (name === "title") {
       const shared = sharedTitle(document);
       if (shared !== undefined) return shared;
@@ -51,11 +51,11 @@ function titleOf(document: MarkupElement): string | undefined {
   return undefined;
 }
 
-/** The title that a page gives to those who link to it (Open Graph). */
+/** Returns the Open Graph title. */
 function sharedTitle(document: MarkupElement): string | undefined {
   for (const { attributes } of elementsBelow(document, new Set(["meta"]))) {
-    const words = oneLine(attributes["content"] ?? "");
-    if (attributes["property"] === "og:title" && words !== "") return words;
+    const text = oneLine(attributes["content"] ?? "");
+    if (attributes["property"] === "og:title" && text !== "") return text;
   }
   return undefined;
 }

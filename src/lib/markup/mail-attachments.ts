@@ -1,21 +1,21 @@
 import { oneLine } from "../one-line.ts";
 
-/** A file that came with a mail. */
+/** A file attached to a mail. */
 export interface MailAttachment {
   readonly name: string;
   readonly mediaType: string;
   readonly bytes: Buffer;
 }
 
-/** What came of an attachment: its text, or why it is not read. */
+/** The text of an attachment, or the reason why it was not read. */
 export type AttachmentOutcome = { readonly text: string } | { readonly reason: string };
 
-/** Most attachments that are listed. */
+/** Attachments listed at most. */
 export const LISTED_MAX = 100;
 
 /**
- * A mail with its attachments, of which `outcomes` has the first `LISTED_MAX`: a list of their names, with the reason where one is
- * not read, and behind it the text of each of those that are, under a heading with its name.
+ * Appends the attachments to a mail: a list of their names, with the reason if one was not read, then the text of each
+ * other one under a heading with its name. `outcomes` covers the first `LISTED_MAX`.
  */
 export function mailMarkdown(
   {
@@ -38,7 +38,7 @@ export function mailMarkdown(
   return joined([markdown, list.join("\n"), ...texts]);
 }
 
-/** Parts of a text, those that say something, with a blank line between them. */
+/** Joins the non-empty parts of a text with blank lines. */
 export function joined(parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join("\n\n");
 }

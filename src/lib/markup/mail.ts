@@ -3,7 +3,7 @@ import { oneLine } from "../one-line.ts";
 import { htmlToMarkdown } from "./html-markdown.ts";
 import { joined, type MailAttachment } from "./mail-attachments.ts";
 
-/** What an e-mail says. */
+/** The content of an e-mail. */
 export interface Mail {
   /** Its subject. */
   readonly title: string | undefined;
@@ -12,9 +12,9 @@ export interface Mail {
   readonly attachments: readonly MailAttachment[];
 }
 
-/** Most recipients that are named. */
+/** Recipients named at most. */
 const NAMED_MAX = 100;
-/** Reads an e-mail: subject, the people, the date, the body (of two the one in HTML, for its structure), and the attachments. */
+/** Parses an e-mail. Prefers an HTML body to a plain one, for its structure. */
 export async function readMail(bytes: Buffer): Promise<Mail> {
   const mail = await PostalMime.parse(bytes, { maxNestingDepth: 50 });
   const subject = oneLine(mail.subject ?? "");
@@ -46,7 +46,7 @@ function addressText(addresses: readonly Address[]): string {
 }
 
 function attachmentOf({ filename, mimeType, content }: Attachment): MailAttachment {
-  // A mail that was attached to another without a name is known by its type.
+  // An attached mail without a name is recognised by its type.
   const name = filename ?? (mimeType === "message/rfc822" ? "mail.eml" : "");
   const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(new Uint8Array(content));
   return { name, mediaType: mimeType, bytes };

@@ -2,13 +2,13 @@ import { tableToMarkdown } from "./table.ts";
 import { type MarkupElement, type MarkupNode, childrenNamed, elementsBelow, textOf } from "./tree.ts";
 import { oneLine } from "../one-line.ts";
 
-/** Elements that stand in a line of text; every other one begins a block. */
+/** Inline elements. Every other element starts a block. */
 const INLINE = new Set(
   "a abbr acronym b bdi bdo big br cite code data del dfn em font i img ins kbd label mark nobr output q rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split(
     " ",
   ),
 );
-/** Elements without text for a reader. */
+/** Elements without readable text. */
 const LEFT_OUT = new Set(
   "head script style template noscript svg canvas iframe object embed audio video button select textarea input datalist".split(
     " ",
@@ -25,22 +25,22 @@ const MARKS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Writes the text of a tree of HTML as Markdown: headings, paragraphs, lists, tables, quotes, code, links, emphasis.
- * It is for reading and searching, so signs within a line stay as they are (`a_b` and not `a\_b`); escaped is only what
- * would make something else of a line. `base` is what links are relative to.
+ * Renders an HTML tree as Markdown: headings, paragraphs, lists, tables, quotes, code, links, emphasis. The text is for
+ * reading and searching, so it escapes only what would change the kind of a line (`a_b` stays, not `a\_b`). `base` is the
+ * base URL of links.
  */
 export function toMarkdown(root: MarkupElement, base?: string): string {
   return blocksOf(root.children, { base, inTable: false, nesting: 0 }).join("\n\n");
 }
 
-/** Quotes and lists in each other beyond this are not indented further: each level costs signs on every line below. */
+/** Deepest nesting of quotes and lists that is indented: each level adds characters to every line below it. */
 const NESTING_MAX = 12;
 
 interface Context {
   readonly base: string | undefined;
-  /** A table in a table is layout. */
+  /** A table inside a table is layout. */
   readonly inTable: boolean;
-  /** Quotes and lists around. */
+  /** Depth of enclosing quotes and lists. */
   readonly nesting: number;
 }
 
@@ -65,7 +65,7 @@ function blocksOf(nodes: readonly MarkupNode[], context: Context): string[] {
   return blocks;
 }
 
-/** A link or span around whole paragraphs, as people write it: its parts become blocks. */
+/** Whether an inline element, such as a link, encloses blocks; its parts then become blocks. */
 function holdsBlock({ children }: MarkupElement): boolean {
   return children.some(
     (child) =>
@@ -85,8 +85,8 @@ function blocksOfElement(element: MarkupElement, context: Context): string[] {
     case "h4":
     case "h5":
     case "h6": {
-      const words = oneLine(inline(children, context));
-      return words === "" ? [] : [`${"#".repeat(Number(name[1]))} ${words}`];
+      const heading = oneLine(inline(children, context));
+      return heading === "" ? [] : [`${"#".repeat(Number(name[1]))} ${heading}`];
     }
     case "ul":
     case "ol":
@@ -123,7 +123,7 @@ function listOf(list: MarkupElement, context: Context): string[] {
     }
     const blocks = child.name === "li" ? blocksOf(child.children, context) : blocksOfElement(child, context);
     if (blocks.length === 0) continue;
-    // A list right in a list, as old pages nest them, belongs to the item before it.
+    // A list directly inside a list, as in old pages, belongs to the item before it.
     const marker = list.name === "ol" && child.name === "li" ? `${number}. ` : "- ";
     const isNested = child.name === "ul" || child.name === "ol";
     const indent = " ".repeat(marker.length);
@@ -133,7 +133,7 @@ function listOf(list: MarkupElement, context: Context): string[] {
   return items.length === 0 ? [] : [items.join("\n")];
 }
 
-/** A list below an item's first line needs no blank line between them. */
+/** Joins the blocks of an item, without a blank line before a nested list. */
 function joinItem(blocks: readonly string[]): string {
   return blocks.reduce((text, block) => `${text}${/^(?:- |\d+\. )/.test(block) ? "\n" : "\n\n"}${block}`);
 }
@@ -169,7 +169,7 @@ function tableOf(table: MarkupElement, context: Context): string[] {
     context.inTable ||
     elementsBelow(table, new Set(["table"])).next().done !== true ||
     rows.every((row) => row.length < 2);
-  // What a page is laid out with reads cell by cell.
+  // A layout table reads cell by cell.
   if (isLayout) return [...captions, ...rows.flatMap((row) => row.flatMap(({ blocks }) => blocks))];
   const written = tableToMarkdown(
     rows.map((row) => row.flatMap(({ blocks, span }) => [blocks.join("\n"), ...spanned(span - 1)])),
@@ -177,7 +177,7 @@ function tableOf(table: MarkupElement, context: Context): string[] {
   return [...captions, written];
 }
 
-/** Cells that a wide one covers; more than a few dozen are a mistake or a trick. */
+/** Empty cells for the columns that a wide cell covers, capped against absurd spans. */
 function spanned(count: number): string[] {
   return Array.from({ length: Math.min(Math.max(count, 0), 50) }, () => "");
 }
@@ -229,7 +229,7 @@ function inlineNode(node: MarkupNode, context: Context): string {
   }
 }
 
-/** Puts marks around words, white space left outside: `** a**` is no emphasis. */
+/** Wraps a text in marks and leaves white space outside: `** a**` is not emphasis. */
 function wrap(mark: string, text: string): string {
   const words = text.trim();
   if (words === "" || words.includes(mark)) return text;
@@ -243,9 +243,9 @@ function inlineCode(text: string): string {
   return words.includes("`") ? `\`\` ${words} \`\`` : `\`${words}\``;
 }
 
-/** Signs that a heading's link to itself is shown as. */
+/** Text of a heading's link to itself. */
 const ANCHOR_SIGNS = /^[#¶§🔗]?$/u;
-/** A longer address says nothing to a reader and fills a chunk. */
+/** Longer addresses are dropped: they tell a reader nothing and fill a chunk. */
 const ADDRESS_CHARS_MAX = 500;
 
 function link(text: string, href: string | undefined, context: Context): string {
@@ -263,7 +263,7 @@ function image({ src, alt }: MarkupElement["attributes"], context: Context): str
   return address === undefined ? words : `![${words.replaceAll(/[[\]]/g, "\\$&")}](${address})`;
 }
 
-/** Where a link leads, if that is somewhere: a place on the same page, a script or embedded data are not. */
+/** Resolves the target of a link. Undefined for an anchor on the same page, a script or embedded data. */
 function addressOf(href: string | undefined, { base }: Context): string | undefined {
   const given = href?.trim() ?? "";
   if (given === "" || given.startsWith("#") || given.length > ADDRESS_CHARS_MAX) return undefined;
@@ -278,7 +278,7 @@ function encodeSign(sign: string): string {
   return `%${sign.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
-/** A paragraph of its own, no line of which reads as a heading, list, quote or fence. */
+/** Normalises a paragraph and escapes lines that would read as a heading, list, quote or fence. */
 function paragraph(text: string): string {
   return text
     .split("\n")

@@ -1,22 +1,22 @@
-/** Longer notebooks, without their pictures, are data: parsing them would take too much memory. */
+/** Longest notebook without its images. Longer ones hold data, and parsing them takes too much memory. */
 const JSON_CHARS_MAX = 8_000_000;
-/** Most characters of one output: of logs and tables the beginning says what they are. */
+/** Longest part of an output that is read: the beginning of a log or table shows what it is. */
 const OUTPUT_CHARS_MAX = 10_000;
-/** Longer runs of letters and digits are encoded data, never words. */
+/** Longer runs of letters and digits are encoded data. */
 const RUN_CHARS_MAX = 500;
 
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * The text of a Jupyter notebook as Markdown: its Markdown cells, its code in fences of the notebook's language, and the
- * text that cells put out, shortened. Pictures and other encoded data are left out. Undefined for what is no notebook.
+ * Converts a Jupyter notebook to Markdown: Markdown cells, code in fences with the notebook's language, and shortened text
+ * outputs. Omits images and other encoded data. Undefined for a text that is no notebook.
  */
 export function notebookMarkdown(text: string): string | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
   const json = withoutMedia(text);
   const notebook = json.length > JSON_CHARS_MAX ? undefined : parseObject(json);
   if (notebook === undefined || typeof notebook["nbformat"] !== "number") return undefined;
-  // Format 3 has its cells in work sheets.
+  // Format 3 stores cells in worksheets.
   const sheets = listOf(notebook["worksheets"]);
   const cells = Array.isArray(notebook["cells"])
     ? listOf(notebook["cells"])
@@ -50,7 +50,7 @@ function cellParts(cell: Json, notebookLanguage: string): string[] {
   }
 }
 
-/** What an output says in words; empty for a picture. */
+/** Returns the text of an output; empty for an image. */
 function outputText(output: Json): string {
   if (output["output_type"] === "error" || output["output_type"] === "pyerr")
     return fenced(bounded(`${textOf(output["ename"])}: ${textOf(output["evalue"])}`), "");
@@ -67,21 +67,21 @@ function bounded(text: string): string {
   return `${clean.slice(0, OUTPUT_CHARS_MAX).toWellFormed()}\n(${left} more characters of this output are left out.)`;
 }
 
-/** Colours of a terminal, and lines that were drawn over, as progress bars are. */
+/** Removes terminal colours and overwritten lines, such as those of progress bars. */
 function withoutEscapes(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- matches terminal escapes
   const plain = text.replaceAll(/\u001b\[[0-9;?]{0,20}[A-Za-z]/g, "").replaceAll("\r\n", "\n");
   if (!plain.includes("\r")) return plain;
   const lines = plain.split("\n").map((line) => line.slice(line.lastIndexOf("\r") + 1));
   return lines.join("\n");
 }
 
-/** The text without data that is encoded in letters, as pictures in Markdown are (`data:image/png;base64,…`). */
+/** Removes base64 data, such as images embedded in Markdown (`data:image/png;base64,…`). */
 function withoutRuns(text: string): string {
   return text.replaceAll(/[A-Za-z0-9+/]+={0,2}/g, (run) => (run.length > RUN_CHARS_MAX ? "…" : run));
 }
 
-/** A fence that is longer than any within. */
+/** Puts code in a fence longer than any inside it. */
 function fenced(code: string, language: string): string {
   if (code.trim() === "") return "";
   let ticks = 2;
@@ -96,7 +96,7 @@ function languageOf(metadata: Json): string {
   return wordOf(typeof info === "string" ? info : typeof kernel === "string" ? kernel : "python");
 }
 
-/** A language as the head of a fence can name it. */
+/** Reduces a language to the characters that a fence can name. */
 function wordOf(language: string): string {
   return language
     .toLowerCase()
@@ -108,8 +108,8 @@ const MEDIA_KEY =
   /"(?:image|audio|video|application|text\/html)[\w.+/-]{0,80}"[ \t\r\n]{0,40}:[ \t\r\n]{0,40}(?=["[])/g;
 
 /**
- * The JSON with pictures and pages among the outputs emptied, before it is parsed: they are most of a notebook. What
- * follows a key is a string or a list of strings; within a string quotes are escaped, so nothing there looks like a key.
+ * Empties images and pages among the outputs before parsing, as they make up most of a notebook. The value of such a key is
+ * a string or a list of strings; strings escape quotes, so nothing inside one matches a key.
  */
 function withoutMedia(json: string): string {
   let written = "";
@@ -125,7 +125,7 @@ function withoutMedia(json: string): string {
   return written + json.slice(at);
 }
 
-/** Where a list of nothing but strings ends; undefined for another list. */
+/** Returns the end of a list of strings; undefined for another list. */
 function listEnd(json: string, start: number): number | undefined {
   for (let at = start + 1; at < json.length;) {
     const sign = json[at] ?? "";
@@ -153,9 +153,9 @@ function parseObject(json: string): Json | undefined {
   }
 }
 
-/** An empty object in the position of anything else. */
+/** Returns an object as such, and an empty one for any other value. */
 function objectOf(value: unknown): Json {
-  // Every object that is no list can be asked for any name.
+  // Every non-array object can be read by any key.
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 }
 
@@ -163,7 +163,7 @@ function listOf(value: unknown): Json[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
 }
 
-/** Texts are strings, or lists of lines. */
+/** Returns a text that is a string or a list of lines. */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return Array.isArray(value) ? value.filter((line) => typeof line === "string").join("") : "";

@@ -1,12 +1,12 @@
 import { type MarkupElement, type MarkupNode, elementsBelow } from "./tree.ts";
 
-/** Elements whose text nobody reads: programs, controls, media. */
+/** Elements without readable text: scripts, controls, media. */
 const UNREAD = new Set(
   "head script style template noscript svg canvas iframe object embed audio video map button select textarea input datalist".split(
     " ",
   ),
 );
-/** Elements around the text proper. */
+/** Elements around the main text. */
 const AROUND = new Set(["nav", "aside", "footer", "dialog"]);
 const AROUND_ROLES = new Set([
   "navigation",
@@ -17,20 +17,20 @@ const AROUND_ROLES = new Set([
   "dialog",
   "alertdialog",
 ]);
-/** Words that stand in a class or id of what is around the text; whole words only, for `article-menu-guide` is text. */
+/** Words of classes and ids that mark elements around the text. Whole words only: `article-menu-guide` is text. */
 const AROUND_WORDS =
   /^(?:(?:site|page|main|global|top|left|right|bottom|primary|secondary|md|js)[-_]*)?(?:nav|navbar|navigation|navigator|menu|menubar|sidebar|side-bar|breadcrumbs?|footer|cookies?(?:[-_]?(?:banner|bar|consent|notice))?|consent|skip-?(?:link|nav|to-?content)|share|sharing|social(?:[-_]links)?|advert(?:isement)?s?|ads?|promo|popup|modal|headerlink|pagination)$/i;
 
-/** A part that says where the text is must hold this share of all text to be believed. */
+/** Share of all text that a marked main part must hold to be used. */
 const MAIN_SHARE = 0.3;
 const ARTICLE_SHARE = 0.5;
-/** A block of so many links that are nearly all of its text is a menu, whatever it is called. */
+/** A block with at least so many links that make up this share of its text is a menu, regardless of its name. */
 const MENU_LINKS = 5;
 const MENU_SHARE = 0.8;
 
 /**
- * The part of a page that people came to read: its `main` or only `article` where it has one, else the body without
- * what is around the text. Rather too much than too little: a page of which nothing would be left is given whole.
+ * Returns the readable part of a page: its `main` or only `article`, else the body without navigation and the like. Errs
+ * towards too much: returns the whole page rather than nothing.
  */
 export function readablePart(document: MarkupElement): MarkupElement {
   const body = elementsBelow(document, new Set(["body"])).next().value ?? document;
@@ -69,7 +69,7 @@ function isAround({ name, attributes }: MarkupElement): boolean {
   return words.length > 1 && words.split(/\s+/).some((word) => AROUND_WORDS.test(word));
 }
 
-/** A header is the page's where it holds no heading: logo and menu. */
+/** Whether a header holds no heading, and so only the page's logo and menu. */
 function isPageHeader(element: MarkupElement): boolean {
   return element.name === "header" && elementsBelow(element, HEADINGS).next().done === true;
 }
@@ -81,7 +81,7 @@ function isMenu(element: MarkupElement): boolean {
   if (links.length < MENU_LINKS) return false;
   const linked = links.reduce((sum, link) => sum + textLength(link), 0);
   const whole = textLength(element);
-  // Links that are sentences are a list of titles, which is what an index page is made of.
+  // Longer link texts are titles: the content of an index page.
   return linked >= whole * MENU_SHARE && linked / links.length < 24;
 }
 
@@ -93,7 +93,7 @@ function* withRole({ children }: MarkupElement, role: string): Generator<MarkupE
   }
 }
 
-/** A copy of an element that lacks all below it for which `test` holds. */
+/** Copies an element without the descendants for which `test` holds. */
 function without(element: MarkupElement, test: (element: MarkupElement) => boolean): MarkupElement {
   const children: MarkupNode[] = [];
   for (const child of element.children) {
@@ -103,7 +103,7 @@ function without(element: MarkupElement, test: (element: MarkupElement) => boole
   return { ...element, children };
 }
 
-/** Letters and digits of an element; white space and signs are no text. */
+/** Counts the characters of an element, without white space and punctuation. */
 function textLength(node: MarkupNode): number {
   if (typeof node !== "string") return node.children.reduce((sum, child) => sum + textLength(child), 0);
   return node.replaceAll(/[\s\p{P}]+/gu, "").length;

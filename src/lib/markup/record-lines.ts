@@ -1,18 +1,18 @@
 import { oneLine } from "../one-line.ts";
 
-/** Rows without the head that make a table; two lines with a comma each are a coincidence. */
+/** Fewest rows below the head of a table; two lines with a comma each are a coincidence. */
 const ROWS_MIN = 2;
 const COLUMNS_MAX = 100;
-/** Naming the columns in each row may make the text so many times as long. */
+/** Largest growth of the text by repeating column names in each row. */
 const GROWTH_MAX = 4;
 
-/** What stands between the cells of a table, as its type or extension declares it. */
+/** Table format, as declared by media type or extension. */
 export type TableKind = "csv" | "tsv";
 
 /**
- * Writes a declared table as one line a row: `Item: Bolt; Price: 1.5`. Empty cells are left out. Undefined where the cells
- * have to stay as they are: rows of different lengths, no evidence that the first row names the columns (see
- * `namesColumns`), or names so long that the text would grow beyond `GROWTH_MAX`.
+ * Writes a declared table with one line per row: `Item: Bolt; Price: 1.5`. Omits empty cells. Undefined if the table has to
+ * stay as it is: its rows differ in length, nothing shows that the first row names the columns (see `namesColumns`), or
+ * the names are so long that the text would exceed `GROWTH_MAX`.
  */
 export function recordLines(text: string, kind: TableKind): string | undefined {
   const end = firstLineEnd(text);
@@ -40,7 +40,7 @@ function firstLineEnd(text: string): number {
   return end === -1 ? text.length : end;
 }
 
-/** The rows (RFC 4180: quotes around cells, doubled within); undefined where one has another number of cells, or too many. */
+/** Parses the rows (RFC 4180). Undefined if a row differs in its number of cells or has too many. */
 function parseRows(text: string, separator: string): string[][] | undefined {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -53,7 +53,7 @@ function parseRows(text: string, separator: string): string[][] | undefined {
     if (text[end] === separator) {
       at = end + 1;
       if (at < text.length) continue;
-      row.push(""); // the file ends right behind a separator
+      row.push(""); // the file ends with a separator
     } else if (end < text.length && text[end] !== "\n" && !text.startsWith("\r\n", end)) return undefined;
     const isBlank = row.length === 1 && row[0] === "";
     if (!isBlank) {
@@ -66,7 +66,7 @@ function parseRows(text: string, separator: string): string[][] | undefined {
   return rows;
 }
 
-/** The cell and where it ends: at a separator, a line's end or the text's. Looks no further, for a line may be long. */
+/** Returns a cell and its end, at a separator, a line break or the end of the text. Reads no further: lines may be long. */
 function plainCell(text: string, start: number, separator: string): [string, number] {
   let end = start;
   while (end < text.length && text[end] !== separator && text[end] !== "\n") end += 1;
@@ -85,22 +85,21 @@ function quotedCell(text: string, start: number): [string, number] {
   return [text.slice(start + 1, end).replaceAll('""', '"'), end + 1];
 }
 
-/** Rows that are compared with the first one: enough to see what a column holds. */
+/** Rows compared with the first one. */
 const SAMPLE_ROWS = 200;
 /** Longest name of a column. */
 const NAME_CHARS_MAX = 64;
-/** Share of a column's cells that have to be alike: real tables have a gap or a note somewhere. */
+/** Share of a column's cells that must be alike: real tables have gaps and notes. */
 const ALIKE = 0.95;
-/** Rows from which values that recur are a pattern, and the share of different ones up to which they do. */
+/** Fewest rows in which recurring values count, and the largest share of distinct values that counts as recurring. */
 const RECURRING_ROWS_MIN = 6;
 const RECURRING_SHARE = 1 / 3;
 
 /**
- * Whether the first row of a table names its columns. Each of its cells has to be able to be a name: short, beginning with a
- * letter, unlike the others. And one column has to give evidence, for in a table of words any row looks like a row of
- * names: the cells below it are all numbers, dates, addresses or the like and the first one is not; few values recur below
- * and the first is none of them; or the first is written as only names of fields are (`first_name`, `orderId`). A name that
- * is also a value of its column is none.
+ * Whether the first row of a table names its columns. Each of its cells must be a possible name: short, unique, starting
+ * with a letter. In a table of words any row meets that, so one column must give evidence: the cells below are all numbers,
+ * dates, addresses or the like and the first is not; a few values recur below and the first is none of them; or the first
+ * has the form of a field name (`first_name`, `orderId`). A name that is also a value of its column does not count.
  */
 function namesColumns(head: readonly string[], body: readonly (readonly string[])[]): boolean {
   const names = head.map((name) => name.trim());
@@ -124,9 +123,9 @@ function isUnlike(name: string, cells: readonly string[]): boolean {
   return cells.length >= RECURRING_ROWS_MIN && new Set(cells).size <= cells.length * RECURRING_SHARE;
 }
 
-/** What the values of a column share and its name lacks: digits, an address of mail or of the web, truth values. */
+/** Patterns that values match and names do not: digits, mail and web addresses, truth values. */
 const MARKS: readonly RegExp[] = [/\d/, /@/, /:\/\//, /^(?:true|false|yes|no|ja|nein)$/i];
-/** Words joined without a space, as the fields of programs and data bases are named. */
+/** Field names of programs and databases: words joined without a space. */
 const FIELD_NAME =
   /^(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z]+(?:_[A-Z0-9]+)+)$/;
 

@@ -1,10 +1,10 @@
 import { TextDecoder } from "node:util";
 import { oneLine } from "../one-line.ts";
 
-/** Deeper groups occur in no document of a word processor. */
+/** Deepest nesting of groups; word processors stay far below. */
 const DEPTH_MAX = 1000;
 
-/** Groups whose text is not the document's: tables of fonts and styles, pictures, instructions of fields, margins. */
+/** Groups whose text is not part of the document: font and style tables, pictures, field instructions, page margins. */
 const LEFT_OUT = new Set(
   (
     "fonttbl colortbl stylesheet info pict objdata object themedata datastore listtable listoverridetable revtbl rsidtbl " +
@@ -27,7 +27,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   enspace: " ",
 };
 
-/** Code pages as the decoder of this platform names them; Windows' own are `windows-N`. */
+/** Code pages by their TextDecoder labels; those of Windows are `windows-N`. */
 const CODE_PAGES: Readonly<Record<number, string>> = {
   866: "ibm866",
   932: "shift_jis",
@@ -57,7 +57,7 @@ const CHARSET_PAGES: Readonly<Record<number, number>> = {
 
 interface Group {
   readonly isLeftOut: boolean;
-  /** Characters that stand behind each `\u` for readers that do not know it. */
+  /** Fallback characters behind each `\u`, for readers that do not support it. */
   readonly fallbackChars: number;
   readonly font: number;
 }
@@ -66,9 +66,9 @@ interface Group {
 const TOKEN = /\\([a-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-f]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n])/giy;
 
 /**
- * The text of a document in Rich Text Format (1.9): paragraphs apart, rows of tables in lines of cells. Without pictures,
- * instructions and what stands above and below the pages. `rtf`: its bytes, as Latin-1 or decoded. Undefined for what is no
- * RTF, or has groups nested beyond sense.
+ * Extracts the text of a Rich Text Format document (1.9): paragraphs separated by blank lines, table rows as lines of
+ * cells. Omits pictures, instructions, headers and footers. `rtf` holds the bytes, as Latin-1 or decoded. Undefined for
+ * other formats and for groups nested deeper than `DEPTH_MAX`.
  */
 export function rtfText(rtf: string): string | undefined {
   if (!/^\s{0,100}\{\\rtf/.test(rtf)) return undefined;
@@ -112,7 +112,7 @@ export function rtfText(rtf: string): string | undefined {
     } else if (name === "bin") TOKEN.lastIndex += Math.max(Number(digits ?? 0), 0);
     else if (skip > 0 && (name ?? hex ?? sign ?? char) !== undefined) skip -= 1;
     else if (name !== undefined) word(name.toLowerCase(), digits === undefined ? undefined : Number(digits));
-    // Destinations that a reader may not know: none of them holds text of the document.
+    // Ignorable destinations: none holds text of the document.
     else if (sign === "*") group = { ...group, isLeftOut: true };
     else if (group.isLeftOut) continue;
     else if (hex !== undefined) written.byte(Number.parseInt(hex, 16), fontPages.get(group.font) || codePage);

@@ -1,13 +1,13 @@
-/** Cues that follow each other within this time belong to one paragraph. */
+/** Longest pause between cues of one paragraph. */
 const PAUSE_MS = 4000;
-/** A paragraph ends with the first sentence beyond this length, and after twice as much anywhere. */
+/** A paragraph ends with the first sentence beyond this length, and anywhere beyond twice this length. */
 const PARAGRAPH_CHARS = 600;
 
 const TIMING =
   /^\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})\s+-->\s+(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})/;
-/** A voice span of WebVTT, `<v.loud Anna>`. */
+/** A WebVTT voice span, `<v.loud Anna>`. */
 const VOICE = /<v(?:\.[^\s<>]{1,100})?[ \t]+([^<>]{1,200})>/;
-/** Tags of WebVTT and SubRip, and positions as SubRip files carry them, `{\an8}`. */
+/** Tags of WebVTT and SubRip, and SubRip positions, `{\an8}`. */
 const MARKS = /<[^<>]{1,200}>|\{\\[^{}]{1,50}\}/g;
 
 interface Paragraph {
@@ -18,9 +18,9 @@ interface Paragraph {
 }
 
 /**
- * The text of subtitles (WebVTT, SubRip) as paragraphs, each under the time at which it begins (`[00:01:30]`, a line of its
- * own) and with its speaker where the file names one. Styles, notes and numbers of cues are left out, and so are lines that
- * a cue repeats from the one before. Undefined for a text without any cue.
+ * Extracts the text of subtitles (WebVTT, SubRip) as paragraphs, each below a line with its start time (`[00:01:30]`) and
+ * with its speaker if the file names one. Omits styles, notes, cue numbers, and lines that a cue repeats from the previous
+ * one. Undefined for a text without cues.
  */
 export function subtitleText(text: string): string | undefined {
   const paragraphs: Paragraph[] = [];
@@ -28,7 +28,7 @@ export function subtitleText(text: string): string | undefined {
   let lastLine = { speaker: "", words: "" };
   for (const block of text.replaceAll(/\r\n?/g, "\n").split(/\n[ \t]*\n/)) {
     const lines = block.split("\n").filter((line) => line.trim() !== "");
-    // Behind an identifier in WebVTT, a number in SubRip. A header may precede the first cue without a blank line.
+    // An identifier (WebVTT) or number (SubRip) may precede the timing, and a header the first cue without a blank line.
     const at = lines.findIndex((line) => TIMING.test(line));
     if (at === -1 || /^(?:NOTE|STYLE|REGION)\b/.test(lines[0] ?? "")) continue;
     const [startMs, endMs] = timesOf(lines[at] ?? "");
@@ -36,7 +36,7 @@ export function subtitleText(text: string): string | undefined {
     let speaker = "";
     for (const line of lines.slice(at + 1)) {
       for (const [turn, piece] of line.split(VOICE).entries()) {
-        // Every second piece is what the pattern captured.
+        // Odd pieces are the pattern's captures.
         if (turn % 2 === 1) {
           speaker = cleanText(piece);
           continue;
@@ -67,7 +67,7 @@ function append(paragraphs: Paragraph[], cue: Paragraph): void {
     paragraphs.push(cue);
     return;
   }
-  // A dash begins the words of another speaker.
+  // A dash marks another speaker.
   last.text += (/^[-–—]\s?\S/.test(cue.text) ? "\n" : " ") + cue.text;
   last.endMs = cue.endMs;
 }

@@ -1,11 +1,11 @@
 import { oneLine } from "../one-line.ts";
 
-/** More columns than this are cut: a table is for reading. */
+/** Further columns are cut. */
 export const COLUMNS_MAX = 256;
 
 /**
- * Writes rows as a Markdown table. The first row is the head, for the form knows no table without one; rows that are
- * empty and columns that are empty throughout are left out, lines in a cell become one. Empty for no rows.
+ * Renders rows as a Markdown table. The first row is the head, which Markdown requires. Omits empty rows and columns, and
+ * puts each cell on one line. Empty for no rows.
  */
 export function tableToMarkdown(rows: readonly (readonly string[])[]): string {
   const cleaned = rows

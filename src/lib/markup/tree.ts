@@ -2,26 +2,26 @@ import { lazyModule } from "../lazy-module.ts";
 
 const htmlparser = lazyModule((load) => load("htmlparser2") as typeof import("htmlparser2"));
 
-/** A piece of a document in HTML or XML: text, or an element. References (`&amp;`) are resolved. */
+/** A node of an HTML or XML document: text, or an element. Character references (`&amp;`) are resolved. */
 export type MarkupNode = string | MarkupElement;
 
-/** An element; names of HTML are lower-case, names of XML as they are written, with their prefix. */
+/** An element. HTML names are lower-case, XML names as written, with their prefix. */
 export interface MarkupElement {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly MarkupNode[];
 }
 
-/** A document that no reader would have written: it is given up before it costs more. */
+/** Thrown for a document nested beyond any sensible depth, before it costs more. */
 export class MarkupTooDeep extends Error {
   override readonly name = "MarkupTooDeep";
 }
 
-/** Deeper elements join their ancestor at this depth: whoever walks the tree may then do so by calling itself. */
+/** Deeper elements become children of their ancestor at this depth, so that recursion over the tree is safe. */
 const DEPTH_MAX = 200;
 /**
- * Elements open at once. Thousands occur (`<font>` that nothing closes); the parser looks through all of them at each
- * tag, so 200,000 of them took it half a minute.
+ * Open elements at most. Thousands occur (unclosed `<font>`). The parser scans all of them at each tag: 200,000 took half a
+ * minute.
  */
 const OPEN_MAX = 10_000;
 
@@ -32,8 +32,8 @@ interface Growing {
 }
 
 /**
- * Parses HTML as browsers forgive it, or XML without DTDs: an entity that a document declares stays as it is written.
- * The result is a root without a name. Throws `MarkupTooDeep`.
+ * Parses HTML as leniently as browsers, or XML without DTDs: declared entities stay unresolved. Returns a root without a
+ * name. Throws `MarkupTooDeep`.
  */
 export function parseMarkup(text: string, kind: "html" | "xml"): MarkupElement {
   const root: Growing = { name: "", attributes: {}, children: [] };
@@ -48,7 +48,7 @@ export function parseMarkup(text: string, kind: "html" | "xml"): MarkupElement {
         open.push(element);
       },
       ontext: (piece) => {
-        // Below the limit an element stands beside its parent, so its text must stay in it.
+        // Below the depth limit an element is its parent's sibling, so its text must stay in it.
         const { children } = open.at(-1) ?? root;
         const last = children.at(-1);
         if (typeof last === "string") children[children.length - 1] = last + piece;
@@ -64,7 +64,7 @@ export function parseMarkup(text: string, kind: "html" | "xml"): MarkupElement {
   return root;
 }
 
-/** All elements of one of these names below an element, in the order of the document. */
+/** Yields the descendants with one of these names, in document order. */
 export function* elementsBelow(
   { children }: MarkupElement,
   names: ReadonlySet<string>,
@@ -76,17 +76,17 @@ export function* elementsBelow(
   }
 }
 
-/** The first element of this name below an element. */
+/** Returns the first descendant with this name. */
 export function firstBelow(element: MarkupElement, name: string): MarkupElement | undefined {
   return elementsBelow(element, new Set([name])).next().value ?? undefined;
 }
 
-/** The elements of this name directly in an element. */
+/** Returns the children with this name. */
 export function childrenNamed({ children }: MarkupElement, name: string): MarkupElement[] {
   return children.filter((child): child is MarkupElement => typeof child !== "string" && child.name === name);
 }
 
-/** The text of an element with all below it, white space as it stands. */
+/** Returns the text of a node and its descendants, white space unchanged. */
 export function textOf(node: MarkupNode): string {
   return typeof node === "string" ? node : node.children.map(textOf).join("");
 }

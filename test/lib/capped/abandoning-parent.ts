@@ -1,7 +1,7 @@
 import { openCappedPool } from "../../../src/lib/capped/pool.ts";
 import type { OddRequest } from "./odd-child.ts";
 
-/** Says its child's process id, and lives until somebody ends it; with the argument `spin` it ends while its child is caught in a loop, with `spin killed` by SIGKILL. */
+/** Prints its child's pid and runs until it is ended. With `spin` it exits while its child is in a busy loop, with `spin killed` by SIGKILL. */
 const pool = openCappedPool<OddRequest, string, "broken">(
   { module: new URL("odd-child.ts", import.meta.url), failure: (code) => new Error(code) },
   { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 3_600_000 },

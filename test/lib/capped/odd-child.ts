@@ -1,6 +1,6 @@
 import { answerRequests } from "../../../src/lib/capped/child.ts";
 
-/** What the child is to do with a request. */
+/** How the child treats a request. */
 export interface OddRequest {
   readonly deed: "answer" | "exit" | "exit where used" | "end" | "stay" | "hang" | "spin" | "spin on";
 }
@@ -10,7 +10,7 @@ let served = 0;
 answerRequests<OddRequest, string, "broken">(
   async ({ deed }, give, allow) => {
     if (deed === "end") {
-      // As before it listens for the signals of a stop.
+      // The state before it handles stop signals.
       process.removeAllListeners("SIGTERM");
       process.kill(process.pid, "SIGTERM");
       await new Promise(() => undefined);
@@ -19,12 +19,12 @@ answerRequests<OddRequest, string, "broken">(
     if (deed === "spin") spin(Infinity);
     if (deed === "spin on") {
       allow(60_000);
-      // The allowance leaves before the loop is caught.
+      // Lets the allowance leave before the loop blocks.
       await new Promise((resolve) => setImmediate(resolve));
       spin(900);
     }
     if (deed === "stay") {
-      // As a library's thread does: something is left that would keep the process for ever.
+      // Like a library's thread, this would keep the process alive for ever.
       setInterval(() => undefined, 1000);
       give(String(process.pid));
       return;
@@ -36,7 +36,7 @@ answerRequests<OddRequest, string, "broken">(
   () => "broken",
 );
 
-/** Uses so much processor time. */
+/** Spends this much processor time. */
 function spin(cpuMs: number): void {
   const usedMs = (): number => {
     const { user, system } = process.cpuUsage();

@@ -11,7 +11,7 @@ function start(timeoutMs: number, waitedMs: () => number): { readonly endedMs: (
   return { endedMs: () => endedMs };
 }
 
-it("ends after its time where nothing waits", () => {
+it("a patient timer fires after its timeout when nothing waits", () => {
   const timer = start(100, () => 40);
   vi.advanceTimersByTime(99);
   expect(timer.endedMs()).toBeUndefined();
@@ -19,22 +19,22 @@ it("ends after its time where nothing waits", () => {
   expect(timer.endedMs()).toBe(100);
 });
 
-it("adds what was waited meanwhile, and what is waited in that time", () => {
+it("a patient timer adds waits, including those during an extension", () => {
   const startMs = performance.now();
-  // Half of the time, up to 150 ms of it; 40 ms were waited before.
+  // Waits half of the time, up to 150 ms, after 40 ms waited before the start.
   const timer = start(100, () => 40 + Math.min(75, (performance.now() - startMs) / 2));
   vi.advanceTimersByTime(1000);
   expect(timer.endedMs()).toBe(175);
 });
 
-it("ends after ten times its time, however much is waited", () => {
+it("a patient timer fires after ten times its timeout at the latest", () => {
   const startMs = performance.now();
   const timer = start(100, () => performance.now() - startMs);
   vi.advanceTimersByTime(10_000);
   expect(timer.endedMs()).toBe(1000);
 });
 
-it("ends nothing once it is stopped", () => {
+it("a stopped patient timer does not fire", () => {
   let isOver = false;
   const timer = startPatientTimer(
     100,

@@ -26,7 +26,7 @@ function open(
   return pool;
 }
 
-/** A process with a child; of both the process ids are known. */
+/** Starts a process with a child and returns both pids. */
 async function startParent(
   ...args: string[]
 ): Promise<{ readonly parent: ChildProcess; readonly child: number }> {
@@ -38,7 +38,7 @@ async function startParent(
   return { parent, child: Number(told.toString()) };
 }
 
-/** Whether a process ends within some seconds; it does now in any case. */
+/** Whether a process ends within some seconds; kills it otherwise. */
 async function hasEnded(pid: number): Promise<boolean> {
   const endMs = performance.now() + 8000;
   while (isAlive(pid) && performance.now() < endMs) await sleep(20);
@@ -48,39 +48,39 @@ async function hasEnded(pid: number): Promise<boolean> {
 }
 
 describe("a process that works on requests", () => {
-  it("that falls over what came before is replaced, and the request is answered", async () => {
+  it("a process that crashes over an earlier request is replaced, and the request is answered", async () => {
     const opened = open();
     expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
     expect(await opened.ask({ deed: "exit where used" })).toEqual(["exit where used"]);
   });
 
-  it("that falls over the request twice has fallen over it", async () => {
+  it("a request that crashes two processes fails as a crash", async () => {
     await expect(open().ask({ deed: "exit" })).rejects.toThrow("fall");
   });
 
-  it("that somebody ends tells nothing of the request", async () => {
+  it("a process that is stopped from outside says nothing about the request", async () => {
     await expect(open().ask({ deed: "end" })).rejects.toThrow("unable");
   });
 
-  it("that cannot be started tells nothing of the request", async () => {
+  it("a process that does not start says nothing about the request", async () => {
     await expect(open(new URL("absent.ts", MODULE)).ask({ deed: "answer" })).rejects.toThrow("unable");
   });
 
-  it("does not outlive a parent that is killed, whatever a library left running in it", async () => {
+  it("a child does not outlive a killed parent, whatever a library left running in it", async () => {
     const { parent, child } = await startParent();
     expect(isAlive(child)).toBe(true);
     parent.kill("SIGKILL");
     expect(await hasEnded(child)).toBe(true);
   }, 15_000);
 
-  it("does not outlive a parent that ends, though it is caught in a loop", async () => {
+  it("a child in a busy loop does not outlive a parent that exits", async () => {
     const { parent, child } = await startParent("spin");
     await once(parent, "exit");
     expect(await hasEnded(child)).toBe(true);
   }, 15_000);
 
   it.runIf(process.platform === "linux")(
-    "does not outlive a parent that is killed while it is caught in a loop",
+    "a child in a busy loop does not outlive a parent that is killed",
     async () => {
       const { parent, child } = await startParent("spin", "killed");
       await once(parent, "exit");
@@ -90,7 +90,7 @@ describe("a process that works on requests", () => {
   );
 
   it.runIf(process.platform === "linux")(
-    "is no child of the main thread, which would wait for its start and its end",
+    "the main thread does not fork the children, whose start and end would block it",
     async () => {
       const { parent, child } = await startParent();
       const { pid = 0 } = parent;
@@ -105,7 +105,7 @@ describe("a process that works on requests", () => {
     },
   );
 
-  it.runIf(process.platform === "linux")("has a lower priority with all of its threads", async () => {
+  it.runIf(process.platform === "linux")("all threads of a child have a lower priority", async () => {
     const [pid] = await open().ask({ deed: "stay" });
     const threads = readdirSync(`/proc/${pid}/task`);
     const priorities = threads.map((thread) => getPriority(Number(thread)));
@@ -115,7 +115,7 @@ describe("a process that works on requests", () => {
 });
 
 describe("processes that several accounts share", () => {
-  it("work for each in turn, whoever asked first", async () => {
+  it("a pool serves its tenants in turn, regardless of who asked first", async () => {
     const opened = open();
     const ended: string[] = [];
     const ask = async (account: string, name: string): Promise<void> => {
@@ -129,7 +129,7 @@ describe("processes that several accounts share", () => {
     expect(ended.indexOf("quiet")).toBeLessThan(2);
   });
 
-  it("are one more for an account of which nothing is worked on", async () => {
+  it("a pool starts a guest process for an idle tenant", async () => {
     const opened = open(MODULE, { guests: 1 });
     const stop = new AbortController();
     const hanging = { tenant: ["busy"], signal: stop.signal };
@@ -142,19 +142,19 @@ describe("processes that several accounts share", () => {
     await busy;
   });
 
-  it.runIf(process.platform === "linux")("end with what takes more processor time than it may", async () => {
+  it.runIf(process.platform === "linux")("a request that exceeds its processor time fails", async () => {
     const opened = open(MODULE, {}, 300);
     await expect(opened.ask({ deed: "spin" })).rejects.toThrow("time");
-    // Which time that is passed without work does not count.
+    // Idle time does not count.
     expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
   });
 
-  it.runIf(process.platform === "linux")("are allowed more by the child", async () => {
+  it.runIf(process.platform === "linux")("a child can raise the processor time of its request", async () => {
     expect(await open(MODULE, {}, 300).ask({ deed: "spin on" })).toEqual(["spin on"]);
   });
 });
 
-describe("what a failure tells of", () => {
+describe("isMachineFailure", () => {
   it.each([
     ["a file that is gone", "ENOENT", true],
     ["no more handles", "EMFILE", true],
@@ -164,7 +164,7 @@ describe("what a failure tells of", () => {
     ["an argument out of range", "ERR_OUT_OF_RANGE", false],
     ["a library's own word", "FORMAT_BROKEN", false],
     ["no code", undefined, false],
-  ])("%s", (_name, code, isMachine) => {
+  ])("tells faults of the machine from those of the document: %s", (_name, code, isMachine) => {
     expect(isMachineFailure(Object.assign(new Error("x"), { code }))).toBe(isMachine);
   });
 });

@@ -47,7 +47,7 @@ describe("Markdown of HTML", () => {
     expect(whole(html)).toBe(markdown);
   });
 
-  it("links are made whole, and only those that lead somewhere", () => {
+  it("links become absolute, and links without a target become text", () => {
     const html =
       '<a href="b c.html">one</a> <a href="#x">two</a> <a href="javascript:x()">three</a> <a href="mailto:a@b.c">four</a> <a href=/p(1)>five</a>';
     expect(whole(html, "https://example.org/d/a.html")).toBe(
@@ -86,7 +86,7 @@ describe("the readable part", () => {
     expect(markdown).not.toMatch(/Menu|Aside|Imprint|Cookies/);
   });
 
-  it("keeps an index page's list of titles, an article's own header, and headings of any class", () => {
+  it("the readable part includes an index page's titles, an article's header, and headings of any class", () => {
     const titles = Array.from(
       { length: 9 },
       (_, at) => `<li><a href=/${at}>The long title of article ${at}</a>`,
@@ -96,7 +96,7 @@ describe("the readable part", () => {
     expect(words(htmlToMarkdown(html))).toMatch(/^# H/);
   });
 
-  it("of a page that is all menu is the page", () => {
+  it("the readable part of a page that is all menu is the whole page", () => {
     expect(words(htmlToMarkdown("<nav>Only this</nav>"))).toBe("Only this");
   });
 
@@ -110,8 +110,8 @@ describe("the readable part", () => {
   });
 });
 
-describe("pages that were made to cost", () => {
-  it("nested beyond sense are given up", () => {
+describe("hostile pages", () => {
+  it("a page nested beyond the limit is refused", () => {
     expect(() => htmlToMarkdown("<div>".repeat(200_000))).toThrow(MarkupTooDeep);
   });
 
@@ -130,7 +130,7 @@ describe("pages that were made to cost", () => {
 });
 
 describe("a table", () => {
-  it("leaves out what is empty, and is cut at its widest", () => {
+  it("a table omits empty rows and columns, and is cut at the largest width", () => {
     expect(tableToMarkdown([["", ""], ["a", "", "b\nc"], ["", "", ""], ["d"]])).toBe(
       "| a | b c |\n| --- | --- |\n| d |  |",
     );

@@ -4,7 +4,7 @@ import { notebookMarkdown } from "../../../src/lib/markup/notebook.ts";
 const PICTURE = "iVBORw0KGgo".repeat(100);
 
 describe("a notebook", () => {
-  it("gives its cells in order: Markdown, code in fences of its language, outputs of text, no picture", () => {
+  it("a notebook yields its cells in order: Markdown, code in fences of its language, text outputs, no image", () => {
     const notebook = {
       nbformat: 4,
       metadata: { language_info: { name: "R" } },
@@ -40,7 +40,7 @@ describe("a notebook", () => {
     );
   });
 
-  it("of format 3 is read too", () => {
+  it("a notebook of format 3 is read too", () => {
     const cells = [
       { cell_type: "heading", level: 2, source: "Part" },
       {
@@ -55,7 +55,7 @@ describe("a notebook", () => {
     );
   });
 
-  it("gives the beginning of a long output, and says how much is left out", () => {
+  it("a long output is shortened to its beginning, with the number of omitted characters", () => {
     const output = { output_type: "stream", text: "row\n".repeat(5000) };
     const cells = [{ cell_type: "code", source: "x", outputs: [output] }];
     const text = notebookMarkdown(JSON.stringify({ nbformat: 4, cells })) ?? "";
@@ -63,15 +63,18 @@ describe("a notebook", () => {
     expect(text).toContain("(9999 more characters of this output are left out.)");
   });
 
-  it("of many megabytes of pictures is read", () => {
+  it("a notebook with many megabytes of images is read", () => {
     const data = { "image/png": "A".repeat(20_000_000), "text/plain": "<Figure>" };
     const cells = [{ cell_type: "code", source: "x", outputs: [{ output_type: "display_data", data }] }];
     expect(notebookMarkdown(JSON.stringify({ nbformat: 4, cells }))).toContain("<Figure>");
   });
 
-  it.each(["", "{", "[]", "{}", '{"nbformat":"4"}', '{"cells":[]}', "# text"])("is not %j", (text) => {
-    expect(notebookMarkdown(text)).toBeUndefined();
-  });
+  it.each(["", "{", "[]", "{}", '{"nbformat":"4"}', '{"cells":[]}', "# text"])(
+    "a notebook is not %j",
+    (text) => {
+      expect(notebookMarkdown(text)).toBeUndefined();
+    },
+  );
 
   it.each([
     ["lists in each other", `{"nbformat":4,"cells":${"[".repeat(500_000)}${"]".repeat(500_000)}}`],

@@ -47,7 +47,7 @@ describe("tables", () => {
     expect(recordLines(text, "csv")).toBe(expected);
   });
 
-  it("of many names and few values stay as they are, for they would grow", () => {
+  it("a table of many names and few values stays unchanged, because it would grow", () => {
     const names = Array.from({ length: 50 }, (_, at) => `a_rather_long_column_name_${at}`);
     const rows = Array.from({ length: 200 }, () => names.map(() => "1").join(","));
     expect(recordLines([names.join(","), ...rows].join("\n"), "csv")).toBeUndefined();

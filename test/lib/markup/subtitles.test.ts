@@ -22,7 +22,7 @@ describe("subtitles", () => {
     expect(subtitleText(text)).toBe(expected);
   });
 
-  it("are cut into paragraphs at sentences", () => {
+  it("subtitles are split into paragraphs at sentences", () => {
     const cues = Array.from(
       { length: 40 },
       (_, at) =>
@@ -33,15 +33,18 @@ describe("subtitles", () => {
     for (const paragraph of paragraphs) expect(paragraph).toMatch(/^\[00:00:\d\d\]\n.{40,800}end\.$/s);
   });
 
-  it.each(["", "WEBVTT\n", "Just a text with an --> arrow."])("are none: %j", (text) => {
-    expect(subtitleText(text)).toBeUndefined();
-  });
+  it.each(["", "WEBVTT\n", "Just a text with an --> arrow."])(
+    "a text without cues is no subtitles: %j",
+    (text) => {
+      expect(subtitleText(text)).toBeUndefined();
+    },
+  );
 
-  it("made to be slow cost no more than their length", () => {
+  it("hostile subtitles take time linear in their length", () => {
     const before = process.cpuUsage();
     for (const sign of ["<", "<v.", "<v a", "{\\", "\n ", "1:", "-->", "&"])
       subtitleText(`00:00.000 --> 00:01.000\n${sign.repeat(1_000_000 / sign.length)}`);
-    // What grows with the square of the length takes minutes.
+    // Quadratic time would take minutes.
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(10_000);
   });
 });
