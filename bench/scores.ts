@@ -18,9 +18,9 @@ import {
   COSINE_NOISE,
   FITTED,
   logitOf,
-  movedMaxOf,
+  shiftMaxOf,
   scoreOf,
-  shownScores,
+  reportedScores,
   wordFeatures,
 } from "../src/kb/search/score.ts";
 import type { ChunkEvidence, Fitted } from "../src/kb/search/score.ts";
@@ -380,7 +380,7 @@ function answerOf(query: JudgedQuery, ranking: readonly Chunk[], size: number): 
       return { chunk, mix: -rank, score: scoreOf({ match, total: asked.total, cosine: undefined }) };
     })
     .filter(({ score }) => score > 0);
-  const scores = shownScores(hits, movedMaxOf(size));
+  const scores = reportedScores(hits, shiftMaxOf(size));
   return new Map(hits.map(({ chunk }, at) => [chunk, scores[at] ?? 0]));
 }
 

@@ -33,7 +33,7 @@ import { NO_LANGUAGE_MODEL, openLanguageService } from "./ingest/language-servic
 import { openModel } from "./ingest/model.ts";
 import { openServing } from "./ingest/serving.ts";
 import { openTextModel } from "./ingest/agentic/text-model.ts";
-import { openModelWatch } from "./models/model-watch.ts";
+import { openModelHealth } from "./models/model-health.ts";
 import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
@@ -124,7 +124,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const endpoint = options.languageModel && {
     chat: openOpenAiModel({ ...options.languageModel, timeoutMs }),
     model: options.languageModel.model,
-    watch: openModelWatch((name, problem) => {
+    watch: openModelHealth((name, problem) => {
       if (problem === undefined) log.info({ model: name }, "the language model works again");
       else log.warn({ model: name, err: problem }, "the language model fails; others stand in for it");
     }),

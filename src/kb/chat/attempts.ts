@@ -5,7 +5,7 @@ import type { Ocr } from "../ingest/extract/ocr.ts";
 import { type ChatModel, type ModelAnswer, type ModelImage } from "../models/chat-model.ts";
 import { NO_USAGE, type ModelUsage } from "../models/price.ts";
 import { ModelFailure, unusableAnswer } from "../models/model-failure.ts";
-import type { ModelWatch } from "../models/model-watch.ts";
+import type { ModelHealth } from "../models/model-health.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Turn } from "../store/chat.ts";
 import { answerBuiltin, BUILTIN_MODEL } from "./builtin.ts";
@@ -54,7 +54,7 @@ export interface Spent {
 export interface Endpoint {
   readonly chat: ChatModel;
   readonly model: string;
-  readonly watch: Pick<ModelWatch, "works" | "failed">;
+  readonly watch: Pick<ModelHealth, "reportSuccess" | "reportFailure">;
 }
 
 /** Who can be asked. */
@@ -126,10 +126,10 @@ async function attempt(
   try {
     const answered = await askModel(chat, answerers.contextTokensOf(model), model, question, waiting);
     // A stream that broke off says no more than that: the next question tells.
-    if (answered.finish !== "error") watch.works(model);
+    if (answered.finish !== "error") watch.reportSuccess(model);
     return answered;
   } catch (error) {
-    if (error instanceof ModelFailure) watch.failed(model, error);
+    if (error instanceof ModelFailure) watch.reportFailure(model, error);
     throw error;
   }
 }

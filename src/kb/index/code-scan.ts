@@ -1,28 +1,28 @@
 /**
- * Counts the bits in which many codes differ from one: the part of a search by vector that looks at every chunk. It runs
- * as WebAssembly, whose instruction for 16 bytes at once makes it some six times as fast as the same loop in
- * JavaScript. The module is so small that it is put together here, instruction by instruction, rather than built by a tool.
+ * Computes Hamming distances between one code and many: the part of a vector search that reads every chunk. Runs as
+ * WebAssembly, whose 16-byte SIMD instructions make it about six times as fast as the same loop in JavaScript. The module
+ * is small enough to assemble here, instruction by instruction, without a build tool.
  */
 
-/** Bytes that one instruction takes: codes are padded to a multiple. */
+/** Bytes per SIMD instruction. Codes are padded to a multiple. */
 export const LANE_BYTES = 16;
 
-/** Codes are copied into the module's memory so many bytes at a time, which stay in the processor's cache. */
+/** Size of the blocks of codes copied into the module's memory, small enough for the CPU cache. */
 const BLOCK_BYTES = 128 * 1024;
 const PAGE_BYTES = 64 * 1024;
-/** Where what lies in the memory: the code asked for, the distances found, the codes. */
-const ASKED_AT = 0;
+/** Memory layout: the query's code, the distances, the codes. */
+const QUERY_AT = 0;
 const DISTANCES_AT = PAGE_BYTES;
 const CODES_AT = DISTANCES_AT + PAGE_BYTES;
 
 /**
- * Writes, for each of the first `count` codes, the number of bits in which it differs from `asked` into `distances`.
- * `asked` and each code have the same length, a multiple of LANE_BYTES below 8 KB, for a distance holds up to 65,535;
- * the codes lie one after the other.
+ * Writes the Hamming distance between `query` and each of the first `count` codes into `distances`. `query` and each code
+ * have the same length, a multiple of LANE_BYTES below 8 KB, because a distance is at most 65,535. `codes` holds them
+ * contiguously.
  */
-export function scanCodes(codes: Uint8Array, count: number, asked: Uint8Array, distances: Uint16Array): void {
-  memory.set(asked, ASKED_AT);
-  const size = asked.length;
+export function scanCodes(codes: Uint8Array, count: number, query: Uint8Array, distances: Uint16Array): void {
+  memory.set(query, QUERY_AT);
+  const size = query.length;
   const blockMax = Math.floor(BLOCK_BYTES / size);
   for (let from = 0; from < count; from += blockMax) {
     const block = Math.min(blockMax, count - from);
@@ -32,18 +32,18 @@ export function scanCodes(codes: Uint8Array, count: number, asked: Uint8Array, d
   }
 }
 
-// From here on: the module. https://webassembly.github.io/spec/core/binary/ tells the numbers.
+// From here on: the module. Opcodes: https://webassembly.github.io/spec/core/binary/
 
 const I32 = 0x7f;
 const V128 = 0x7b;
 const NO_RESULT = 0x40;
 const LOOP = [0x03, NO_RESULT];
 const END = 0x0b;
-/** Jumps back to the start of the loop around while the top of the stack is not 0. */
+/** Jumps back to the start of the enclosing loop while the top of the stack is not 0. */
 const AGAIN_IF = [0x0d, 0];
 const ADD = 0x6a;
 const SUBTRACT = 0x6b;
-/** Loads and stores carry an alignment (none is promised) and an offset. */
+/** Loads and stores carry an alignment (none guaranteed) and an offset. */
 const UNALIGNED = [0, 0];
 const STORE_16_BITS = [0x3b, ...UNALIGNED];
 const LOAD_16_BYTES = [0xfd, 0x00, ...UNALIGNED];
@@ -61,25 +61,25 @@ const numberAt = (lane: number): number[] => [0xfd, 0x1b, lane];
 const advance = (local: number, by: number): number[] => [...get(local), ...constant(by), ADD, ...set(local)];
 const countDown = (local: number): number[] => [...get(local), ...constant(1), SUBTRACT, ...tee(local)];
 
-/** The parameters, then the variables. */
-const [CODE, COUNT, LANES, OUT, LANES_LEFT, ASKED, SUMS] = [0, 1, 2, 3, 4, 5, 6] as const;
+/** Parameters, then local variables. */
+const [CODE, COUNT, LANES, OUT, LANES_LEFT, QUERY, SUMS] = [0, 1, 2, 3, 4, 5, 6] as const;
 
-/** One instruction or a few that belong together in each line. */
+/** One instruction, or a few that belong together, per line. */
 const BODY: readonly number[] = [
   // Two variables of 32 bits, one of 16 bytes.
   [2, 2, I32, 1, V128],
   LOOP,
   [...ZEROS, ...set(SUMS)],
-  [...constant(ASKED_AT), ...set(ASKED)],
+  [...constant(QUERY_AT), ...set(QUERY)],
   [...get(LANES), ...set(LANES_LEFT)],
   LOOP,
   get(SUMS),
   [...get(CODE), ...LOAD_16_BYTES],
-  [...get(ASKED), ...LOAD_16_BYTES],
+  [...get(QUERY), ...LOAD_16_BYTES],
   [...XOR, ...COUNT_BITS_OF_BYTES, ...SUM_PAIRS_OF_BYTES, ...ADD_16_BITS],
   set(SUMS),
   advance(CODE, LANE_BYTES),
-  advance(ASKED, LANE_BYTES),
+  advance(QUERY, LANE_BYTES),
   [...countDown(LANES_LEFT), ...AGAIN_IF],
   [END],
   get(OUT),
@@ -92,7 +92,7 @@ const BODY: readonly number[] = [
   [END, END],
 ].flat();
 
-/** A number as the format writes it: seven bits a byte, the lowest first. */
+/** Encodes an unsigned number as LEB128: seven bits a byte, lowest first. */
 function leb128(value: number): number[] {
   return value < 128 ? [value] : [(value & 127) | 128, ...leb128(value >>> 7)];
 }
@@ -119,14 +119,14 @@ const MODULE = Uint8Array.of(
   ...section(10, [1, ...leb128(BODY.length), ...BODY]),
 );
 
-/** What is used of it; its types come with those of browsers alone. */
+/** The part of WebAssembly used here; TypeScript declares it in the browser's types only. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: Readonly<Record<string, unknown>> };
 };
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(MODULE));
-// What the module above exports.
+// The module above exports a function and a memory.
 const scan = exports["scan"] as (codes: number, count: number, lanes: number, out: number) => void;
 const memory = new Uint8Array((exports["memory"] as { readonly buffer: ArrayBuffer }).buffer);
 const found = new Uint16Array(memory.buffer, DISTANCES_AT, PAGE_BYTES / 2);

@@ -3,19 +3,19 @@ import { dotValues, scaleOf, valuesOf } from "./quantized.ts";
 import type { RowRange } from "./rows.ts";
 
 /**
- * 1-bit codes: the signs of a vector's differences from the mean of its neighbours in the store. Two vectors whose
- * codes differ in few bits have a large cosine; a scan over codes costs a thirtieth of one over floats. Without
- * taking the mean off, real embeddings, which share a direction, would have nearly the same code.
+ * A list of 1-bit codes: the signs of a vector's differences from the mean of its neighbours in the store. Vectors whose
+ * codes differ in few bits have a large cosine; a scan over codes costs a thirtieth of a scan over floats. Real embeddings
+ * share a direction: without subtracting the mean, their codes would be nearly equal.
  */
 export interface CodeList {
   readonly size: number;
-  /** Appends the code of a vector, and what is stored of it where that is kept. */
+  /** Appends the code of a vector, and its quantised form while that is cached. */
   add(row: number, vector: Float32Array, stored: Buffer): void;
-  /** Takes out all codes of rows in the ranges, which ascend and do not overlap. */
+  /** Removes the codes of all rows in the ranges, which ascend and do not overlap. */
   removeRanges(ranges: readonly RowRange[]): void;
   /**
-   * Places in the list, of rows in [first, last] whose codes are nearest to the vector's, about `count` and at least that many if there are.
-   * `isAllowed` leaves rows out. They hold until the list changes.
+   * Returns the slots of the rows in [first, last] whose codes are nearest to the vector's: at least `count` if there are as
+   * many, and more on a tie. `isAllowed` filters rows. Slots are valid until the list changes.
    */
   nearest(
     vector: Float32Array,
@@ -24,24 +24,24 @@ export interface CodeList {
     count: number,
     isAllowed?: (row: number) => boolean,
   ): number[];
-  rowAt(place: number): number;
-  /** Cosine of a vector and the one at a place; undefined where what is stored is not kept. */
-  cosineAt(place: number, vector: Float32Array): number | undefined;
+  rowAt(slot: number): number;
+  /** Cosine of a vector and the vector in a slot; undefined while quantised vectors are not cached. */
+  cosineAt(slot: number, vector: Float32Array): number | undefined;
   /** Memory for codes. */
   readonly bytes: number;
-  /** Memory for what is stored of the vectors. */
+  /** Memory for cached quantised vectors. */
   readonly storedBytes: number;
-  /** Keeps nothing any more but codes. */
+  /** Drops the cached quantised vectors for good; codes stay. */
   dropStored(): void;
 }
 
-/** By how much a full list grows: a doubling would leave up to half of it empty. */
+/** Growth factor of a full list: doubling would leave up to half of it empty. */
 const GROWTH = 1.3;
 const LANE_WORDS = LANE_BYTES / 4;
 
 /**
- * Makes an empty list for vectors of so many dimensions, centred on `mean`. It keeps what is stored of them as long as
- * that is at most `storedBytesMax`: to read it again from the database costs ten times the cosine.
+ * Makes an empty list for vectors of the dimensions of `mean`, centred on it. Caches the quantised vectors up to
+ * `storedBytesMax`, because reading one from the database costs ten times its cosine. Beyond that, keeps codes alone.
  */
 export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeList {
   const dimensions = mean.length;
@@ -53,7 +53,7 @@ export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeLi
   let size = 0;
   let firstRow = Infinity;
   let lastRow = -1;
-  const asked = new Uint32Array(words);
+  const query = new Uint32Array(words);
 
   function encode(vector: Float32Array, into: Uint32Array, offset: number): void {
     for (let word = 0; word * 32 < dimensions; word++) {
@@ -83,8 +83,8 @@ export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeLi
     return { values: new Int8Array(capacity * dimensions), scales: new Float32Array(capacity) };
   }
 
-  /** Whether each row may be found: undefined where all may, which saves asking for a million of them. */
-  function test(
+  /** Returns a filter by slot; undefined if every row passes, which saves a million calls. */
+  function slotFilter(
     first: number,
     last: number,
     isAllowed: ((row: number) => boolean) | undefined,
@@ -109,9 +109,9 @@ export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeLi
     dropStored() {
       stored = undefined;
     },
-    rowAt: (place) => rows[place] ?? 0,
-    cosineAt: (place, vector) =>
-      stored && dotValues(vector, stored.values, place * dimensions) * (stored.scales[place] ?? 0),
+    rowAt: (slot) => rows[slot] ?? 0,
+    cosineAt: (slot, vector) =>
+      stored && dotValues(vector, stored.values, slot * dimensions) * (stored.scales[slot] ?? 0),
     add(row, vector, bytes) {
       if (size === rows.length) grow();
       rows[size] = row;
@@ -125,42 +125,42 @@ export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeLi
       size++;
     },
     removeRanges(ranges) {
-      // New rows lie behind all others, so most calls end here.
-      const known = ranges.filter(({ first, last }) => first <= lastRow && last >= firstRow);
-      if (known.length === 0) return;
-      let kept = 0;
+      // New rows lie behind all others, so most calls return here.
+      const overlapping = ranges.filter(({ first, last }) => first <= lastRow && last >= firstRow);
+      if (overlapping.length === 0) return;
+      let end = 0;
       for (let at = 0; at < size; at++) {
         const row = rows[at] ?? 0;
-        if (isWithin(row, known)) continue;
-        if (kept !== at) {
-          rows[kept] = row;
-          codes.copyWithin(kept * words, at * words, (at + 1) * words);
-          stored?.values.copyWithin(kept * dimensions, at * dimensions, (at + 1) * dimensions);
-          stored?.scales.copyWithin(kept, at, at + 1);
+        if (isWithin(row, overlapping)) continue;
+        if (end !== at) {
+          rows[end] = row;
+          codes.copyWithin(end * words, at * words, (at + 1) * words);
+          stored?.values.copyWithin(end * dimensions, at * dimensions, (at + 1) * dimensions);
+          stored?.scales.copyWithin(end, at, at + 1);
         }
-        kept++;
+        end++;
       }
-      size = kept;
+      size = end;
     },
     nearest(vector, first, last, count, isAllowed) {
-      encode(vector, asked, 0);
-      scanCodes(bytesOf(codes), size, bytesOf(asked), distances);
-      const isWanted = test(first, last, isAllowed);
+      encode(vector, query, 0);
+      scanCodes(bytesOf(codes), size, bytesOf(query), distances);
+      const passes = slotFilter(first, last, isAllowed);
       const histogram = new Uint32Array(words * 32 + 1);
       for (let at = 0; at < size; at++) {
-        if (isWanted !== undefined && !isWanted(at)) continue;
+        if (passes !== undefined && !passes(at)) continue;
         const distance = distances[at] ?? 0;
         histogram[distance] = (histogram[distance] ?? 0) + 1;
       }
       let threshold = 0;
       for (let seen = histogram[0] ?? 0; seen < count && threshold < words * 32;)
         seen += histogram[++threshold] ?? 0;
-      const found: number[] = [];
+      const slots: number[] = [];
       for (let at = 0; at < size; at++) {
         if ((distances[at] ?? 0) > threshold) continue;
-        if (isWanted === undefined || isWanted(at)) found.push(at);
+        if (passes === undefined || passes(at)) slots.push(at);
       }
-      return found;
+      return slots;
     },
   };
 }
@@ -174,7 +174,7 @@ function bytesOf(words: Uint32Array): Uint8Array {
   return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 }
 
-/** Whether a row lies in one of some ascending ranges. */
+/** Whether a row lies in one of the ranges, which ascend. */
 function isWithin(row: number, ranges: readonly RowRange[]): boolean {
   let low = 0;
   let high = ranges.length;

@@ -1,27 +1,27 @@
-/** A list that names more than one of so many sequences takes less memory as a bit each than as numbers. */
+/** From one member in this many sequences on, a bitmap takes less memory than numbers. */
 const BITS_PER_NUMBER = 32;
-/** By how much an array grows that is full. */
+/** Growth factor of a full array. */
 const GROWTH = 1.25;
 
 /**
- * Sequences (rows within a scope) in ascending order, appended to as chunks are added: as numbers where they are few, as
- * bits where they are many. So no list is larger than a bit for each chunk of the scope: 125 KB at a million.
+ * An append-only list of ascending sequences (rows within a scope): numbers if sparse, a bitmap if dense. So a list takes
+ * at most a bit for each chunk of the scope: 125 KB for a million.
  */
 export interface RowList {
   readonly length: number;
   readonly bytes: number;
-  /** Appends ascending sequences, all behind those in the list. */
+  /** Appends ascending sequences, all above those in the list. */
   append(sequences: readonly number[]): void;
-  /** Those in [first, last]. The array may be used again by the next call for any list. */
+  /** Returns the sequences in [first, last]. The next call on any list may reuse the array. */
   within(first: number, last: number): Uint32Array;
-  /** Adds a weight at each of those in [first, first + size), by their distance from `first`. */
+  /** Adds `weight` to `sums[sequence - first]` for each sequence in [first, first + size). */
   addTo(sums: Float32Array, first: number, size: number, weight: number): void;
 }
 
 /** Makes an empty list. */
 export function makeRowList(): RowList {
   let length = 0;
-  /** The sequences; empty once they are kept as bits. */
+  /** The sequences; empty once the list is a bitmap. */
   let numbers = new Uint32Array(4);
   let bits: Uint32Array | undefined;
 
@@ -30,11 +30,11 @@ export function makeRowList(): RowList {
     into[word] = (into[word] ?? 0) | (1 << (sequence & 31));
   }
 
-  function appendBits(known: Uint32Array, sequences: readonly number[], last: number): void {
+  function appendBits(bitmap: Uint32Array, sequences: readonly number[], last: number): void {
     const words = (last >>> 5) + 1;
-    const roomy = words <= known.length ? known : longer(known, words);
-    for (const sequence of sequences) set(roomy, sequence);
-    bits = roomy;
+    const grown = words <= bitmap.length ? bitmap : longer(bitmap, words);
+    for (const sequence of sequences) set(grown, sequence);
+    bits = grown;
   }
 
   return {
@@ -64,18 +64,18 @@ export function makeRowList(): RowList {
     within(first, last) {
       if (bits !== undefined) return read(bits, first, last);
       const end =
-        length === 0 || (numbers[length - 1] ?? 0) <= last ? length : place(numbers, length, last + 1);
-      return numbers.subarray(first === 0 ? 0 : place(numbers, length, first), end);
+        length === 0 || (numbers[length - 1] ?? 0) <= last ? length : lowerBound(numbers, length, last + 1);
+      return numbers.subarray(first === 0 ? 0 : lowerBound(numbers, length, first), end);
     },
     addTo(sums, first, size, weight) {
       if (bits !== undefined) {
         addBits(bits, sums, first, size, weight);
         return;
       }
-      const end = place(numbers, length, first + size);
-      for (let at = place(numbers, length, first); at < end; at++) {
-        const distance = (numbers[at] ?? 0) - first;
-        sums[distance] = (sums[distance] ?? 0) + weight;
+      const end = lowerBound(numbers, length, first + size);
+      for (let at = lowerBound(numbers, length, first); at < end; at++) {
+        const offset = (numbers[at] ?? 0) - first;
+        sums[offset] = (sums[offset] ?? 0) + weight;
       }
     },
   };
@@ -86,16 +86,16 @@ function addBits(bits: Uint32Array, sums: Float32Array, first: number, size: num
   const wordLast = Math.min(last >>> 5, bits.length - 1);
   for (let word = first >>> 5; word <= wordLast; word++) {
     const base = (word << 5) - first;
-    // Unset lowest bits one by one.
+    // Clears the lowest set bit in each step.
     for (let rest = bits[word] ?? 0; rest !== 0; rest &= rest - 1) {
-      const distance = base + 31 - Math.clz32(rest & -rest);
-      // The first and the last word reach beyond the range.
-      if (distance >= 0 && distance < size) sums[distance] = (sums[distance] ?? 0) + weight;
+      const offset = base + 31 - Math.clz32(rest & -rest);
+      // The first and the last word extend beyond the range.
+      if (offset >= 0 && offset < size) sums[offset] = (sums[offset] ?? 0) + weight;
     }
   }
 }
 
-/** What `within` of bits gives, for all lists: a copy would be garbage of megabytes a search. */
+/** Result of `within` for bitmaps, shared by all lists: allocating it would make megabytes of garbage per search. */
 let unpacked = new Uint32Array(1024);
 
 function read(bits: Uint32Array, first: number, last: number): Uint32Array {
@@ -104,16 +104,16 @@ function read(bits: Uint32Array, first: number, last: number): Uint32Array {
   let count = 0;
   for (let word = first >>> 5; word <= wordLast; word++) {
     const base = word << 5;
-    // Unset lowest bits one by one.
+    // Clears the lowest set bit in each step.
     for (let rest = bits[word] ?? 0; rest !== 0; rest &= rest - 1) {
       unpacked[count++] = base + 31 - Math.clz32(rest & -rest);
     }
   }
-  return unpacked.subarray(place(unpacked, count, first), place(unpacked, count, last + 1));
+  return unpacked.subarray(lowerBound(unpacked, count, first), lowerBound(unpacked, count, last + 1));
 }
 
-/** Where the first number from `from` on stands among the first `length`, which ascend. */
-function place(numbers: Uint32Array, length: number, from: number): number {
+/** Returns the index of the first number not below `from` among the first `length`, which ascend. */
+function lowerBound(numbers: Uint32Array, length: number, from: number): number {
   let low = 0;
   let high = length;
   while (low < high) {
@@ -124,8 +124,8 @@ function place(numbers: Uint32Array, length: number, from: number): number {
   return low;
 }
 
-function longer(numbers: Uint32Array, least: number): Uint32Array<ArrayBuffer> {
-  const made = new Uint32Array(Math.ceil(least * GROWTH));
-  made.set(numbers);
-  return made;
+function longer(numbers: Uint32Array, lengthMin: number): Uint32Array<ArrayBuffer> {
+  const grown = new Uint32Array(Math.ceil(lengthMin * GROWTH));
+  grown.set(numbers);
+  return grown;
 }

@@ -1,14 +1,14 @@
 import type { RowRange } from "./rows.ts";
 
-/** Sequences (rows within a scope) that a filter lets through: a bit each, so that asking for one costs a look. */
+/** The sequences (rows within a scope) that pass a filter, as a bitmap. */
 export interface RowSet {
   has(sequence: number): boolean;
-  /** Those within a range of sequences, ascending; at most `limit` and one more. */
+  /** Returns the members within a range, ascending, at most `limit` + 1: one more shows that the limit is exceeded. */
   within(range: RowRange, limit: number): number[];
   readonly bytes: number;
 }
 
-/** Makes the set of some ranges of sequences, all below `size`. */
+/** Makes the set of all sequences in the ranges, which lie below `size`. */
 export function makeRowSet(size: number, ranges: Iterable<RowRange>): RowSet {
   const bits = new Uint32Array(Math.ceil(size / 32));
   for (const { first, last } of ranges) {
@@ -22,14 +22,14 @@ export function makeRowSet(size: number, ranges: Iterable<RowRange>): RowSet {
     has,
     bytes: bits.byteLength,
     within: ({ first, last }, limit) => {
-      const found: number[] = [];
+      const members: number[] = [];
       const end = Math.min(last, size - 1);
-      for (let at = first; at <= end && found.length <= limit; at++) {
-        // Most sets are sparse: a word without bits is passed at once.
+      for (let at = first; at <= end && members.length <= limit; at++) {
+        // Most sets are sparse: skips empty words.
         if ((at & 31) === 0 && bits[at >>> 5] === 0) at += 31;
-        else if (has(at)) found.push(at);
+        else if (has(at)) members.push(at);
       }
-      return found;
+      return members;
     },
   };
 }

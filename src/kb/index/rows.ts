@@ -1,8 +1,8 @@
 /**
- * Row numbers of chunks. Every part of a collection that belongs to one owner is a scope with a number; its chunks
- * have the row numbers `scope × 2^32 + sequence`. So a scope is one range of row numbers in every posting list of
- * the index, and the chunks of one resource version, written together, are a range in it. Row numbers are never used
- * again (a scope that another owner takes over goes on counting): 2^32 chunks a scope and 2^21 scopes fit into the integers a JavaScript number holds exactly.
+ * Row numbers of chunks. Each owner's part of a collection is a scope with a number; its chunks have the row numbers
+ * `scope × 2^32 + sequence`. So a scope is one range of rows in every posting list, and the chunks of a resource version,
+ * written together, are a range within it. Row numbers are never reused; a scope that passes to another owner continues its
+ * sequence. 2^21 scopes of 2^32 chunks fit into the safe integers of JavaScript.
  */
 const ROWS_PER_SCOPE = 2 ** 32;
 export const SCOPE_NUMBER_MAX = 2 ** 21 - 1;
@@ -16,13 +16,13 @@ export function scopeOfRow(row: number): number {
   return Math.floor(row / ROWS_PER_SCOPE);
 }
 
-/** A range of row numbers, both ends inclusive; empty when `last` is below `first`. */
+/** An inclusive range of row numbers; empty if `last` is below `first`. */
 export interface RowRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** All rows a scope can have. */
+/** Returns the range of all rows of a scope. */
 export function rowsOfScope(scope: number): RowRange {
   return { first: rowOf(scope, 0), last: rowOf(scope, SEQUENCE_MAX) };
 }

@@ -1,12 +1,12 @@
 /**
- * The unit vectors of a chunk's sentences as the store keeps them, one after the other: the scale as a 32-bit float, then
- * half a byte a dimension, value = (half byte − 8) × scale. Half the size of whole bytes, and a chunk has some six
- * sentences; the cosines move by up to 0.02 (a test measures it), which changes no ranking that a judge would see.
+ * The unit vectors of a chunk's sentences as the store saves them, contiguously: the scale as a 32-bit float, then four
+ * bits per dimension; value = (nibble − 8) × scale. A chunk has about six sentences, so the size matters. The cosines
+ * change by up to 0.02 (a test measures it), which changed no ranking on judged sets.
  */
 const SCALE_BYTES = 4;
-/** The half bytes go from −7 to 7 around this. */
+/** Nibble of the value 0; nibbles range from −7 to 7 around it. */
 const ZERO = 8;
-const MOST = 7;
+const NIBBLE_MAX = 7;
 
 /** Packs vectors of equal dimensions. */
 export function packSentences(vectors: readonly Float32Array[]): Buffer {
@@ -17,9 +17,9 @@ export function packSentences(vectors: readonly Float32Array[]): Buffer {
 }
 
 function pack(vector: Float32Array, into: Buffer): void {
-  let most = 0;
-  for (const value of vector) most = Math.max(most, Math.abs(value));
-  const scale = most === 0 ? 1 : most / MOST;
+  let max = 0;
+  for (const value of vector) max = Math.max(max, Math.abs(value));
+  const scale = max === 0 ? 1 : max / NIBBLE_MAX;
   into.writeFloatLE(scale, 0);
   for (let at = 0; at < vector.length; at += 2) {
     const low = Math.round((vector[at] ?? 0) / scale) + ZERO;
@@ -28,7 +28,7 @@ function pack(vector: Float32Array, into: Buffer): void {
   }
 }
 
-/** The largest product of a unit vector with one of the packed ones; undefined where there is none of its dimensions. */
+/** Returns the largest cosine of a unit vector with the packed ones; undefined if there are none of its dimensions. */
 export function bestSentence(vector: Float32Array, packed: Buffer): number | undefined {
   const size = sizeOf(vector.length);
   if (packed.length === 0 || packed.length % size !== 0) return undefined;

@@ -1,69 +1,69 @@
 import type { RowList } from "./row-list.ts";
 import type { RowSet } from "./row-set.ts";
 
-/** Bins of the histogram by which a threshold is found without sorting. */
+/** Bins of the histogram that finds a threshold without sorting. */
 const BINS = 4096;
 /**
- * With more entries to add than this share of the places, all places are walked through at the end: quicker than noting
- * at each entry whether its place is new.
+ * With more entries than this share of the offsets, `largest` and `end` scan all offsets: faster than tracking the touched
+ * ones at each entry.
  */
-const WALKED_SHARE = 0.25;
+const SCANNED_SHARE = 0.25;
 
-/** A place in the range, and what was added up there. */
-export interface PlaceSum {
-  readonly place: number;
+/** An offset in the range and its sum. */
+export interface OffsetSum {
+  readonly offset: number;
   /** Above 0. */
   readonly sum: number;
 }
 
-/** Sums of weights by place in a range of sequences; empty between queries, and kept, for it is large. */
+/** Sums of weights by offset in a range of sequences. Empty between queries, and reused because it is large. */
 export interface Sums {
-  /** Begins a range of `size` sequences from `first` on, to which some `entries` will be added; `allowed` lets only those in. */
+  /** Starts a range of `size` sequences from `first` on; expects about `entries` additions. `allowed` filters sequences. */
   begin(range: { first: number; size: number; entries: number; allowed: RowSet | undefined }): void;
-  /** Adds the weight, above 0 in sum, at each sequence of a list that lies in the range. */
+  /** Adds the weight at each sequence of the list in the range. The weights of a sequence sum to more than 0. */
   add(list: RowList, weight: number): void;
-  /** The places with the largest sums, at most `count`, by falling sum, ties by place. */
-  largest(count: number): readonly PlaceSum[];
-  /** Empties it. */
+  /** Returns the offsets with the largest sums, at most `count`, by descending sum, ties by offset. */
+  largest(count: number): readonly OffsetSum[];
+  /** Ends the range and clears the sums. */
   end(): void;
 }
 
-/** Makes an empty one. */
+/** Makes empty sums. */
 export function makeSums(): Sums {
   let sums = new Float32Array(0);
-  /** Where `sums` is not 0, unless all places are walked through: a query of rare words touches few of very many. */
+  /** Offsets whose sum is not 0, unless all offsets are scanned: a query of rare words touches few of many. */
   let touched = new Uint32Array(0);
   let touchedCount = 0;
-  let isWalked = false;
+  let isScanned = false;
   let from = 0;
-  let places = 0;
-  let isIn: RowSet | undefined;
+  let offsets = 0;
+  let filter: RowSet | undefined;
   const bins = new Uint32Array(BINS);
 
-  function addNoted(rows: Uint32Array, weight: number): void {
+  function addTracked(rows: Uint32Array, weight: number): void {
     for (let at = 0; at < rows.length; at++) {
       const sequence = rows[at] ?? 0;
-      if (isIn !== undefined && !isIn.has(sequence)) continue;
-      const place = sequence - from;
-      const sum = sums[place] ?? 0;
-      if (sum === 0) touched[touchedCount++] = place;
-      sums[place] = sum + weight;
+      if (filter !== undefined && !filter.has(sequence)) continue;
+      const offset = sequence - from;
+      const sum = sums[offset] ?? 0;
+      if (sum === 0) touched[touchedCount++] = offset;
+      sums[offset] = sum + weight;
     }
   }
 
-  /** A sum that at least `count` places reach; 0 where there are not so many. By a histogram. */
+  /** Returns a sum that at least `count` offsets reach, found by a histogram; 0 if there are fewer. */
   function threshold(count: number): number {
-    const steps = isWalked ? places : touchedCount;
-    let most = 0;
+    const steps = isScanned ? offsets : touchedCount;
+    let max = 0;
     for (let at = 0; at < steps; at++) {
-      const sum = sums[isWalked ? at : (touched[at] ?? 0)] ?? 0;
-      if (sum > most) most = sum;
+      const sum = sums[isScanned ? at : (touched[at] ?? 0)] ?? 0;
+      if (sum > max) max = sum;
     }
-    if (most === 0) return 0;
+    if (max === 0) return 0;
     bins.fill(0);
-    const scale = (BINS - 1) / most;
+    const scale = (BINS - 1) / max;
     for (let at = 0; at < steps; at++) {
-      const bin = ((sums[isWalked ? at : (touched[at] ?? 0)] ?? 0) * scale) | 0;
+      const bin = ((sums[isScanned ? at : (touched[at] ?? 0)] ?? 0) * scale) | 0;
       bins[bin] = (bins[bin] ?? 0) + 1;
     }
     let seen = 0;
@@ -75,13 +75,13 @@ export function makeSums(): Sums {
     return bin / scale;
   }
 
-  function reaching(least: number): PlaceSum[] {
-    const found: PlaceSum[] = [];
-    const steps = isWalked ? places : touchedCount;
+  function reaching(sumMin: number): OffsetSum[] {
+    const found: OffsetSum[] = [];
+    const steps = isScanned ? offsets : touchedCount;
     for (let at = 0; at < steps; at++) {
-      const place = isWalked ? at : (touched[at] ?? 0);
-      const sum = sums[place] ?? 0;
-      if (sum >= least && sum > 0) found.push({ place, sum });
+      const offset = isScanned ? at : (touched[at] ?? 0);
+      const sum = sums[offset] ?? 0;
+      if (sum >= sumMin && sum > 0) found.push({ offset, sum });
     }
     return found;
   }
@@ -93,21 +93,21 @@ export function makeSums(): Sums {
         touched = new Uint32Array(sums.length);
       }
       from = first;
-      places = size;
-      isIn = allowed;
-      isWalked = allowed === undefined && entries > size * WALKED_SHARE;
+      offsets = size;
+      filter = allowed;
+      isScanned = allowed === undefined && entries > size * SCANNED_SHARE;
     },
     add(list, weight) {
-      if (isWalked) list.addTo(sums, from, places, weight);
-      else addNoted(list.within(from, from + places - 1), weight);
+      if (isScanned) list.addTo(sums, from, offsets, weight);
+      else addTracked(list.within(from, from + offsets - 1), weight);
     },
     largest(count) {
-      const steps = isWalked ? places : touchedCount;
+      const steps = isScanned ? offsets : touchedCount;
       const found = reaching(steps > count ? threshold(count) : 0);
-      return found.sort((a, b) => b.sum - a.sum || a.place - b.place).slice(0, count);
+      return found.sort((a, b) => b.sum - a.sum || a.offset - b.offset).slice(0, count);
     },
     end() {
-      if (isWalked) sums.fill(0, 0, places);
+      if (isScanned) sums.fill(0, 0, offsets);
       else for (let at = 0; at < touchedCount; at++) sums[touched[at] ?? 0] = 0;
       touchedCount = 0;
     },

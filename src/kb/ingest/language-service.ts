@@ -1,5 +1,5 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
-import type { ModelWatch } from "../models/model-watch.ts";
+import type { ModelHealth } from "../models/model-health.ts";
 import type { TextModel } from "./agentic/text-model.ts";
 
 /** After a failure the model is left alone so long: each document would wait for it in vain, for minutes where it hangs. */
@@ -30,7 +30,7 @@ export const NO_LANGUAGE_MODEL: LanguageState = {
 export function openLanguageService(
   model: TextModel,
   nowMs: () => number,
-  watch: ModelWatch,
+  watch: ModelHealth,
 ): LanguageService {
   let restUntilMs = 0;
   return {
@@ -44,7 +44,7 @@ export function openLanguageService(
       }
       try {
         const result = await work(model);
-        watch.works(model.name);
+        watch.reportSuccess(model.name);
         return result;
       } catch (error) {
         // Nonsense is one document's matter; that nobody answers, or all is refused, is everybody's.
@@ -52,7 +52,7 @@ export function openLanguageService(
         const isAll = code === "language_model_unreachable" || code === "language_model_refused";
         if (isAll && error instanceof KbsyncError) {
           restUntilMs = nowMs() + REST_MS;
-          watch.fails(model.name, error);
+          watch.reportOutage(model.name, error);
         }
         throw error;
       }

@@ -1,46 +1,46 @@
 import { makeVocabulary } from "./vocabulary.ts";
 
-/** The distinct terms of a text, in order of first appearance, how often each stands there, and all of them counted. */
+/** The distinct terms of a text, in order of first appearance, with their counts. */
 export interface Terms {
   readonly terms: readonly string[];
   /** Occurrences of each of `terms`, from 1. */
   readonly counts: readonly number[];
-  /** The length that BM25 normalises by. */
+  /** Sum of the counts: the length that BM25 normalises by. */
   readonly words: number;
 }
 
-/** The terms of a text by number. The arrays are used again by the next call. */
+/** The terms of a text by number. The next call reuses the arrays. */
 export interface Tally {
   /** The first `distinct` are the numbers of the terms, in order of first appearance. */
   readonly ids: Uint32Array;
   readonly distinct: number;
-  /** Occurrences by term number; right for the numbers in `ids` only. */
+  /** Occurrences by term number; valid for the numbers in `ids` only. */
   readonly counts: Uint32Array;
   readonly words: number;
 }
 
-/** What the terms of this thread are numbered by. */
+/** Numbers the terms of this thread. */
 export const vocabulary = makeVocabulary();
-/** Per term number: occurrences in the text under way. All 0 between calls but for the terms of the latest tally. */
+/** Occurrences by term number. All 0 except for the terms of the latest tally. */
 let counts = new Uint32Array(1024);
 let ids = new Uint32Array(1024);
 let distinct = 0;
 
 /**
- * Splits a text into terms (fold.ts tells how). Text and query go through this same function, and nothing in a text
- * has a special meaning. The result depends on the text alone; what is remembered between calls only makes it quick.
+ * Splits a text into terms (see fold.ts). Texts and queries go through this same function; no character has a special
+ * meaning. The result depends on the text alone: state between calls is only a cache.
  */
 export function analyze(text: string): Terms {
-  const found = tally(text);
-  const numbers = [...found.ids.subarray(0, found.distinct)];
+  const tallied = tally(text);
+  const numbers = [...tallied.ids.subarray(0, tallied.distinct)];
   return {
     terms: numbers.map((id) => vocabulary.termOf(id)),
-    counts: numbers.map((id) => found.counts[id] ?? 0),
-    words: found.words,
+    counts: numbers.map((id) => tallied.counts[id] ?? 0),
+    words: tallied.words,
   };
 }
 
-/** The same in numbers, for where it happens a thousand times a second. */
+/** Like `analyze`, but returns term numbers, for callers that run a thousand times a second. */
 export function tally(text: string): Tally {
   clear();
   const { ids: read, length: words } = vocabulary.read(text);
@@ -55,12 +55,12 @@ export function tally(text: string): Tally {
   return { ids, distinct, counts, words };
 }
 
-/** How often each of `terms` stands in a text. */
+/** Counts the occurrences of each of `terms` in a text. */
 export function countTerms(text: string, terms: readonly string[]): number[] {
-  const found = tally(text);
+  const tallied = tally(text);
   return terms.map((term) => {
     const id = vocabulary.idOf(term);
-    return id === undefined ? 0 : (found.counts[id] ?? 0);
+    return id === undefined ? 0 : (tallied.counts[id] ?? 0);
   });
 }
 

@@ -1,37 +1,37 @@
-/** Term saturation and length normalisation of BM25, the values of SQLite's FTS5 and Lucene. */
+/** Term saturation and length normalisation of BM25, with the values of SQLite's FTS5 and Lucene. */
 export const K1 = 1.2;
 export const B = 0.75;
 
 /**
- * Chunks without any word that are thought to be there too: a scope of few chunks says little about how common a word
- * is, and without them a word of every chunk would weigh nothing in a scope of one.
+ * Pseudo-count of empty chunks added to every scope. A small scope says little about how common a word is; without the
+ * pseudo-count every word would weigh nothing in a scope of one chunk.
  */
 const CHUNKS_ASSUMED = 50;
 /**
- * Least weight of a term, so that a chunk with words of the query is always a hit, if only just. Any term that stands in
- * more than half of many chunks has it.
+ * Minimum weight of a term, so that a chunk with any word of the query is a hit. Terms in more than half of many chunks
+ * have it.
  */
 export const IDF_MIN = 0.01;
 
 /**
- * Weight of a term that `holding` of `all` chunks contain: Robertson's and Spärck Jones' form, as in FTS5, by which a term
- * in more than half of them is worth next to nothing. On the train queries of SciFact it is ahead of the form with
- * 1 + inside the logarithm (nDCG@10 0.699 against 0.696). More than all, which a list with chunks that are gone may name,
- * count as all.
+ * Returns the inverse document frequency of a term in `holding` of `all` chunks, in Robertson's and Spärck Jones' form as
+ * in FTS5: a term in more than half of the chunks weighs next to nothing. On SciFact's train queries this form beats the
+ * one with 1 + inside the logarithm (nDCG@10 0.699 against 0.696). Caps `holding` at `all`: a posting list may still name
+ * deleted chunks.
  */
 export function idf(holding: number, all: number): number {
-  const held = Math.min(holding, all);
-  return Math.max(IDF_MIN, Math.log((all + CHUNKS_ASSUMED - held + 0.5) / (held + 0.5)));
+  const capped = Math.min(holding, all);
+  return Math.max(IDF_MIN, Math.log((all + CHUNKS_ASSUMED - capped + 0.5) / (capped + 0.5)));
 }
 
-/** What `count` occurrences in a chunk of `words` words are worth, [0, K1 + 1): the factor that idf is multiplied by. */
+/** Returns the saturation of `count` occurrences in a chunk of `words` words, [0, K1 + 1): the factor of idf in BM25. */
 export function saturation(count: number, words: number, wordsMean: number): number {
   return (count * (K1 + 1)) / (count + K1 * (1 - B + (B * words) / wordsMean));
 }
 
 /**
- * Factor for a term that stands `times` times in the query. A repeated stem counts more than once but less than each
- * time: on the train queries of SciFact 0.696 against 0.690 nDCG@10 for counting each; counting it once lost.
+ * Returns the factor of a term that occurs `times` times in the query. A repeated stem counts more than once but less than
+ * `times`: 0.696 nDCG@10 on SciFact's train queries, against 0.690 for counting every occurrence. Counting it once lost, too.
  */
 export function queryFactor(times: number): number {
   return Math.sqrt(times);

@@ -1,10 +1,11 @@
 import { stemmed } from "./fold.ts";
 
 /**
- * What a word of a question says when a text holds it too, whatever else its owner has: 0 for one that nearly every text
- * holds, 1 for one that few do. The share of texts of a thousand characters that hold a word is the larger one of two: in
- * films' subtitles (SUBTLEXus, 50 million words, counted as if words fell by chance), and in the manuals of three programs (the
- * middle one, so that no subject makes a word common). The weight falls with the logarithm of the share; from 0.35 on it is next to 0.
+ * Stems of common English words with their weight as evidence: 0 for a word in nearly every text, 1 for a rare word. The
+ * weight does not depend on the collection. It falls with the logarithm of the share of texts (of a thousand characters)
+ * that contain the word, and is close to 0 from a share of 0.35 on. The share is the larger of two: in film subtitles
+ * (SUBTLEXus, 50 million words, assumed to be distributed at random), and in the manuals of three programs (the median, so
+ * that no single subject makes a word common).
  */
 const COMMON: readonly (readonly [weight: number, stems: string])[] = [
   [
@@ -148,7 +149,7 @@ const COMMON: readonly (readonly [weight: number, stems: string])[] = [
   ],
 ];
 
-/** Words that expository prose of every subject has, of studies above all: weight `PROSE`, or less where the list above says so. */
+/** Words of expository prose on any subject, mainly of studies: weight `PROSE`, or less if the list above has less. */
 const PROSE_WORDS = `
     achieve acquire actual adapt additional adequate adjust affect aid aim alternative amount analyse
     analysis analyze application applied apply appreciate approach appropriate approximate area article
@@ -187,7 +188,7 @@ const PROSE_WORDS = `
     variation variety vary version view visual volume work`;
 const PROSE = 0.4;
 
-/** Words that say how a sentence is built and not what it is about: weight 0. The others are of French, German, Spanish, Italian, Dutch, Portuguese. */
+/** Function words, weight 0: English, then German, French, Spanish, Italian, Dutch and Portuguese. */
 const FUNCTION_WORDS = `
     a about above after again against all also although am an and any are aren as at be because been before
     being below between both but by can cannot could couldn did didn do does doesn doing don down during
@@ -216,10 +217,10 @@ const weights = new Map<string, number>([
   ...list(FUNCTION_WORDS).map((word): [string, number] => [stemmed(word), 0]),
 ]);
 
-/** A letter or a digit by itself. */
+/** Weight of a single letter or digit. */
 const CHARACTER = 0.4;
 
-/** The weight of a term (fold.ts), [0, 1]. Pure; the same for every collection, so that a score is, too. */
+/** Returns the weight of a term (see fold.ts) as evidence, [0, 1]. The same for every collection, so that scores are, too. Pure. */
 export function termWeight(term: string): number {
   return weights.get(term) ?? (/^[a-z0-9]$/.test(term) ? CHARACTER : 1);
 }

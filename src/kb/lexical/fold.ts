@@ -1,25 +1,24 @@
 import { stem } from "./porter.ts";
 
-/** Longest term kept, in UTF-16 code units: what is longer is data (base64, hashes), found by its beginning. */
+/** Longest term in UTF-16 code units. Longer words are data (base64, hashes) and are found by their prefix. */
 export const TERM_CHARS_MAX = 64;
 
 const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
-/** Scripts whose words no space divides, and Korean, whose endings stick to the word. */
+/** Scripts without spaces between words, and Korean, which attaches endings to words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** The term of a lower-case word: its stem, cut at the longest length. */
+/** Returns the term of a lower-case word: its stem, truncated to TERM_CHARS_MAX. */
 export function stemmed(word: string): string {
   return cut(stem(word));
 }
 
 /**
- * Terms of any text, in order: runs of letters, digits and marks, with case, compatibility forms and diacritics
- * folded, and stemmed. Scripts written without spaces give single characters and pairs, so that any part of a run is
- * found. Pure.
+ * Returns the terms of a text, in order: runs of letters, digits and marks, stemmed, with case, compatibility forms and
+ * diacritics folded. Scripts without spaces yield single characters and pairs, so that any part of a run is found. Pure.
  */
 export function foldedTerms(text: string): string[] {
-  // Composed again at the end: a Hangul syllable or a kana with its mark is one character to search for.
+  // Recomposes at the end: a Hangul syllable, or a kana with its mark, is one character to search for.
   const folded = text
     .normalize("NFKD")
     .toLowerCase()
@@ -30,7 +29,7 @@ export function foldedTerms(text: string): string[] {
 
 function unspaced(word: string): string[] {
   const terms: string[] = [];
-  let before = "";
+  let previous = "";
   let spaced = "";
   const endSpaced = (): void => {
     if (spaced !== "") terms.push(stemmed(spaced));
@@ -40,18 +39,18 @@ function unspaced(word: string): string[] {
     if (UNSPACED.test(character)) {
       endSpaced();
       terms.push(character);
-      if (before !== "") terms.push(before + character);
-      before = character;
+      if (previous !== "") terms.push(previous + character);
+      previous = character;
     } else {
       spaced += character;
-      before = "";
+      previous = "";
     }
   }
   endSpaced();
   return terms;
 }
 
-/** Keeps the beginning, never half of a surrogate pair. */
+/** Truncates a term without splitting a surrogate pair. */
 function cut(term: string): string {
   return term.length <= TERM_CHARS_MAX ? term : term.slice(0, TERM_CHARS_MAX).replace(/[\ud800-\udbff]$/, "");
 }

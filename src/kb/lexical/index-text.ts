@@ -1,23 +1,22 @@
 import { tally, vocabulary } from "./analyzer.ts";
 import { saturation } from "./bm25.ts";
 
-/** How much a term weighs in a chunk, in steps: what the index knows instead of counts. */
+/** A step of a term's weight in a chunk, which the index stores instead of counts. */
 export interface Level {
-  /** Stands behind the term in the index. No letter or digit, so no word of a text can look like it. */
+  /** Suffix of the term in the index. Not a letter or digit, so no word of a text collides with it. */
   readonly mark: string;
-  /** Saturation from which a term is listed under the mark; one occurrence in a chunk of mean length has 1. */
+  /** Minimum saturation of a term with this mark; one occurrence in a chunk of mean length has 1. */
   readonly from: number;
   /** Mean saturation of the terms between this level and the next. */
   readonly mean: number;
 }
 
 /**
- * A chunk is listed under each of its terms, and under marked forms of those that stand there often (or weigh much
+ * The index lists a chunk under each of its terms, and under marked forms of the terms that occur often (or weigh much
  * because the chunk is short). Counts would make the index half as large again and slower to write, and could not be
- * asked for; these levels suffice to choose the chunks whose exact scores are worth computing. Measured on 100,000
- * chunks of manual pages: a mark from 1.4 adds a quarter to the entries and finds nearly as much as exact counts
- * would; from 1.3, 1.5 or 1.6 less. The mark from 1.8 is rare, and tells the best chunks of a word that is heavy in
- * hundreds.
+ * queried; these levels suffice to select the chunks whose exact scores are worth computing. Measured on 100,000 chunks
+ * of manual pages: a mark from 1.4 adds a quarter to the entries and finds nearly as much as exact counts; a mark from
+ * 1.3, 1.5 or 1.6 finds less. The mark from 1.8 is rare and separates the best chunks of a word that is heavy in hundreds.
  */
 export const LEVELS: readonly Level[] = [
   { mark: "", from: 0, mean: 1 },
@@ -26,19 +25,19 @@ export const LEVELS: readonly Level[] = [
 ];
 
 /**
- * Mean length the levels are made with, in words: 1000 characters of English prose. Only the choice of candidates
- * depends on it; their scores come from the scope's own mean.
+ * Mean chunk length that the levels assume, in words: 1000 characters of English prose. Only the selection of candidates
+ * depends on it; scores use the mean of the scope.
  */
 const WORDS_MEAN = 150;
 
-/** What the index is given for a chunk, and the number of its words. */
+/** A chunk as the index stores it. */
 export interface IndexEntry {
-  /** The terms and their marked forms, divided by spaces, in UTF-8. */
+  /** Terms and their marked forms, separated by spaces, in UTF-8. */
   readonly text: Buffer;
   readonly words: number;
 }
 
-/** Analyses a text for the index. */
+/** Builds the index entry of a text. */
 export function indexEntry(text: string): IndexEntry {
   const { ids, distinct, counts, words } = tally(text);
   if (generation !== vocabulary.generation()) {
@@ -57,23 +56,23 @@ export function indexEntry(text: string): IndexEntry {
     const from = formStarts[id] ?? 0;
     const end = formEnds[slot + level] ?? 0;
     if (length + end - from > entry.length) entry = Buffer.concat([entry], entry.length * 2);
-    // Byte by byte: for a handful of bytes that is quicker than any call.
+    // For a handful of bytes a loop is faster than any call.
     for (let byte = from; byte < end; byte++) entry[length++] = forms[byte] ?? 0;
   }
   return { text: Buffer.from(entry.subarray(0, length)), words };
 }
 
-// The forms of each term lie ready as bytes: "term term· term·· ", of which an entry takes a beginning. Joining strings
-// instead was a fifth of the time and most of the garbage of an initial load.
+// Cached bytes of each term's forms: "term term· term·· ". An entry copies a prefix. Joining strings instead took a fifth
+// of the time of an initial load and made most of its garbage.
 let forms = Buffer.alloc(2 ** 20);
 let formsEnd = 0;
-/** By term number: where its forms begin. */
+/** Start of a term's forms, by term number. */
 let formStarts = new Uint32Array(2 ** 12);
-/** By term number and level: where the forms up to that level end; 0 where they are not made yet. */
+/** End of the forms up to a level, by term number and level; 0 if not cached yet. */
 let formEnds = new Uint32Array(2 ** 12 * LEVELS.length);
-/** Of the vocabulary the forms belong to. */
+/** Generation of the vocabulary that the cached forms belong to. */
 let generation = -1;
-/** The entry under way. */
+/** Buffer of the current entry. */
 let entry = Buffer.alloc(2 ** 14);
 
 function addForms(id: number): void {
@@ -82,7 +81,7 @@ function addForms(id: number): void {
     formStarts = grown(formStarts);
     formEnds = grown(formEnds);
   }
-  // A term has at most TERM_CHARS_MAX characters: some 200 bytes.
+  // A term has at most TERM_CHARS_MAX characters, about 200 bytes.
   while (formsEnd + 1024 > forms.length) forms = Buffer.concat([forms], forms.length * 2);
   formStarts[id] = formsEnd;
   for (const [level, { mark }] of LEVELS.entries()) {

@@ -1,7 +1,7 @@
 /**
- * The stem of an English word after Porter's algorithm (M. F. Porter, 1980), in the form SQLite's FTS5 `porter`
- * tokenizer computes it: words under 3 or over 64 characters stay as they are. Expects lower case; letters outside
- * a–z count as consonants. A test compares it with FTS5 itself.
+ * Returns the stem of an English word by Porter's algorithm (M. F. Porter, 1980), as SQLite's FTS5 `porter` tokenizer
+ * computes it: words under 3 or over 64 characters stay unchanged. Expects lower case; letters outside a–z count as
+ * consonants. A test compares it with FTS5.
  */
 export function stem(word: string): string {
   if (word.length < 3 || word.length > 64) return word;
@@ -10,7 +10,7 @@ export function stem(word: string): string {
 
 type Rules = ReadonlyMap<string, readonly (readonly [suffix: string, replacement: string])[]>;
 
-/** Step 2 of the algorithm: double suffixes, by their last but one letter. */
+/** Step 2 of the algorithm: double suffixes, by their penultimate letter. */
 const DOUBLE: Rules = byLetterBeforeLast([
   ["ational", "ate"],
   ["tional", "tion"],
@@ -35,7 +35,7 @@ const DOUBLE: Rules = byLetterBeforeLast([
   ["biliti", "ble"],
 ]);
 
-/** Step 3: what is left of them. */
+/** Step 3: the suffixes that remain after step 2. */
 const SINGLE: Rules = byLetterBeforeLast([
   ["icate", "ic"],
   ["ative", ""],
@@ -46,7 +46,7 @@ const SINGLE: Rules = byLetterBeforeLast([
   ["ness", ""],
 ]);
 
-/** Step 4: suffixes that go from a long stem; `ion` only behind s or t. */
+/** Step 4: suffixes removed from a long stem; `ion` only after s or t. */
 const LAST: Rules = byLetterBeforeLast(
   "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize"
     .split(" ")
@@ -77,7 +77,7 @@ function terminalY(word: string): string {
   return word.endsWith("y") && hasVowel(word, word.length - 1) ? `${word.slice(0, -1)}i` : word;
 }
 
-/** Replaces the first matching suffix when a stem with at least one vowel–consonant pair stands before it. */
+/** Replaces the first matching suffix if the stem before it has at least one vowel–consonant pair. */
 function shorten(word: string, rules: Rules): string {
   const rule = rules.get(word.at(-2) ?? "")?.find(([suffix]) => word.endsWith(suffix));
   if (rule === undefined) return word;
@@ -114,7 +114,7 @@ function hasVowel(word: string, end: number): boolean {
   return false;
 }
 
-/** Porter's m: how often a run of vowels is followed by a run of consonants in the first `end` letters. */
+/** Porter's m: the number of vowel runs followed by a consonant run in the first `end` letters. */
 function measure(word: string, end: number): number {
   let pairs = 0;
   let afterVowel = false;
@@ -131,7 +131,7 @@ function endsDouble(word: string): boolean {
   return last > 0 && word[last] === word[last - 1] && !isVowel(word, last);
 }
 
-/** Porter's *o: ends consonant, vowel, consonant, the last one not w, x or y. */
+/** Porter's *o: the word ends in consonant, vowel, consonant, and the last is not w, x or y. */
 function endsShort(word: string): boolean {
   const last = word.length - 1;
   if (last < 2 || isVowel(word, last) || !isVowel(word, last - 1) || isVowel(word, last - 2)) return false;

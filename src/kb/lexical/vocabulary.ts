@@ -1,14 +1,14 @@
 import { foldedTerms, stemmed } from "./fold.ts";
 
 /**
- * Most words remembered; then all are forgotten. A language has some 50,000 in use, the rest are names and numbers.
- * Costs up to some 15 MB.
+ * Capacity in words; a full vocabulary is cleared. A language has about 50,000 words in use, the rest are names and numbers.
+ * Takes up to about 15 MB.
  */
 const WORDS_MAX = 2 ** 17;
-/** Slots of the hash table: a power of two, kept at most half full. */
+/** Slots of the hash table: a power of two, at most half full. */
 const SLOTS = WORDS_MAX * 2;
 
-/** Bytes of UTF-8 by what they are: 0 divides words, NOT_ASCII is part of another character, else the lower-case letter or digit. */
+/** Class of each UTF-8 byte: 0 separates words, NOT_ASCII is part of a multi-byte character, else the lower-case letter or digit. */
 const FOLDED = new Uint8Array(256);
 const NOT_ASCII = 255;
 FOLDED.fill(NOT_ASCII, 128);
@@ -18,26 +18,25 @@ for (const character of "abcdefghijklmnopqrstuvwxyz0123456789") {
 }
 
 /**
- * Words seen lately, and the term each of them becomes. Words repeat, so the term of nearly every word is found by two
- * hashes computed while the word is read, without making a string of it or comparing letters: this is what the speed
- * of ingest and of scoring rests on. Two words with the same 64 bits would be taken for one: among as many words as are
- * remembered that has a chance of one in a billion, and would only blur a search.
+ * Cache from words to the numbers of their terms. Words repeat, so two hashes computed while reading a word find nearly
+ * every term without making a string or comparing letters; the speed of ingest and scoring rests on this. Two words with
+ * equal 64-bit hashes would share a term: at full capacity the chance is one in a billion, and it only blurs a search.
  */
 export interface Vocabulary {
-  /** Numbers of the terms of a text, in order. The array is used again by the next call. */
+  /** Returns the numbers of a text's terms, in order. The next call reuses the array. */
   read(text: string): { readonly ids: Uint32Array; readonly length: number };
-  /** The term of a number that the latest `read` gave. */
+  /** Returns the term of a number that the latest `read` returned. */
   termOf(id: number): string;
-  /** Number of a term, if it was seen since the words were last forgotten. */
+  /** Returns the number of a term; undefined if no text contained it since the cache was last cleared. */
   idOf(term: string): number | undefined;
-  /** Grows when the words are forgotten: numbers then stand for other terms. */
+  /** Increases when the cache is cleared: numbers then stand for other terms. */
   generation(): number;
 }
 
 /** Makes an empty vocabulary, for one thread. */
 export function makeVocabulary(): Vocabulary {
-  // Three numbers a slot: both hashes of a word, and the number of its term plus one; 0 is free. Side by side, so that
-  // a look-up touches one line of the processor's cache.
+  // Three numbers a slot: both hashes of a word and the number of its term plus one; 0 is free. Adjacent, so that a
+  // lookup touches one cache line.
   const slots = new Int32Array(SLOTS * 3);
   let words = 0;
   let generation = 0;
@@ -47,7 +46,7 @@ export function makeVocabulary(): Vocabulary {
   let ids = new Uint32Array(2 ** 12);
   let length = 0;
 
-  function forget(): void {
+  function clear(): void {
     slots.fill(0);
     words = 0;
     generation++;
@@ -65,8 +64,8 @@ export function makeVocabulary(): Vocabulary {
     return id;
   }
 
-  /** Number of the term of the ASCII word at [start, end), whose hashes are known. */
-  function look(start: number, end: number, hash: number, check: number): number {
+  /** Returns the number of the term of the ASCII word at [start, end), given its hashes. */
+  function lookUp(start: number, end: number, hash: number, check: number): number {
     let at = ((hash ^ (hash >>> 15)) & (SLOTS - 1)) * 3;
     for (;;) {
       const found = slots[at + 2] ?? 0;
@@ -86,8 +85,8 @@ export function makeVocabulary(): Vocabulary {
 
   return {
     read(text) {
-      if (words >= WORDS_MAX || terms.length >= WORDS_MAX) forget();
-      // UTF-8 has at most three bytes a code unit, and a text at most two terms a byte.
+      if (words >= WORDS_MAX || terms.length >= WORDS_MAX) clear();
+      // UTF-8 takes at most three bytes per code unit, and a text yields at most two terms per byte.
       if (bytes.length < text.length * 3) bytes = Buffer.alloc(text.length * 4);
       const end = bytes.write(text);
       if (ids.length < end * 2) ids = new Uint32Array(end * 2);
@@ -106,10 +105,10 @@ export function makeVocabulary(): Vocabulary {
         }
         if (folded === NOT_ASCII && at < end) {
           while (at < end && FOLDED[bytes[at] ?? 0] !== 0) at++;
-          // A run with other characters in it goes the long way as a whole.
+          // A run with non-ASCII characters takes the slow path as a whole.
           for (const term of foldedTerms(bytes.toString("utf8", start, at))) ids[length++] = idOfTerm(term);
         } else if (at > start) {
-          ids[length++] = look(start, at, hash, check);
+          ids[length++] = lookUp(start, at, hash, check);
         }
         at++;
       }

@@ -1,57 +1,57 @@
 import type { ModelUsage } from "./price.ts";
-import type { Patience } from "./patience.ts";
+import type { RetryLimits } from "./retry.ts";
 
-/** An image as a model gets it. */
+/** An image in a form that models accept. */
 export interface ModelImage {
   readonly mediaType: "image/png" | "image/jpeg";
   readonly bytes: Uint8Array;
 }
 
-/** A message of a conversation. Those of the user may carry images. */
+/** A message of a conversation. Only user messages carry images. */
 export interface ModelMessage {
   readonly role: "system" | "user" | "assistant";
   readonly text: string;
   readonly images?: readonly ModelImage[];
 }
 
-/** What a model is asked. */
+/** A request for one completion. */
 export interface ModelRequest {
   readonly model: string;
-  /** The system's first, if any; then the user and the assistant in turn, the user last. */
+  /** The system message first, if any; then user and assistant in turn, the user last. */
   readonly messages: readonly ModelMessage[];
   readonly temperature: number | undefined;
-  /** Asks for the same answer each time. Default: the model's own chance. */
+  /** Requests a reproducible answer. Default: the model samples. */
   readonly seed?: number;
-  /** The answer is to be one JSON object. */
+  /** Requests one JSON object. */
   readonly asJson: boolean;
 }
 
-/** What a model answered. */
+/** The answer of a model. */
 export interface ModelAnswer {
-  /** The endpoint's own id of the answer; empty where it gives none. */
+  /** The endpoint's id of the answer; empty if it sends none. */
   readonly id: string;
   readonly text: string;
-  /** As the endpoint names it. */
+  /** Model name as the endpoint reports it. */
   readonly model: string;
   readonly finish: "completed" | "truncated" | "content_filter" | "error";
-  /** Why it broke off, where `finish` is `error`. */
+  /** Why the answer broke off, if `finish` is `error`. */
   readonly problem: string;
   readonly usage: ModelUsage;
 }
 
-/** How a model is asked. */
+/** Options of a call. */
 export interface ModelCall {
-  /** Aborted when nobody waits for the answer any more: then the request to the endpoint is broken off. */
+  /** Aborts the request to the endpoint, for example when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Given: the answer is streamed, and this is notified of each piece. */
+  /** Streams the answer: called with each piece. */
   readonly onText?: (piece: string) => void;
-  /** Default: the model's own, in which all tries share the time of one. */
-  readonly patience?: Patience;
+  /** Default: the model's timeout, for a single attempt and for all attempts together. */
+  readonly limits?: RetryLimits;
 }
 
 /**
- * A language model somewhere. Rejects with a ModelFailure (`model_failed`, `model_timeout`) where no text was answered, and
- * with the signal's reason. A stream that breaks off behind its first piece is an answer with `finish` `error`.
+ * Port to language models. `answer` rejects with a ModelFailure (`model_failed`, `model_busy`, `model_timeout`) if there is no
+ * text, and with the signal's reason. A stream that breaks off after its first piece resolves with `finish` `error`.
  */
 export interface ChatModel {
   answer(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type ModelAnswer } from "./chat-model.ts";
 import { NO_USAGE, type ModelUsage } from "./price.ts";
 
-// What endpoints answer, as far as it is used. They differ in what they leave out and in what they add.
+// The used part of the responses of endpoints, which differ in the fields that they omit and add.
 
 const tokens = z.number().nonnegative().nullish();
 const UsageBody = z.object({
@@ -18,14 +18,14 @@ const UsageBody = z.object({
 
 const base = { id: z.string().nullish(), model: z.string().nullish(), usage: UsageBody.nullish() };
 
-/** A text, or parts of which those of text count. */
+/** A string, or a list of parts, of which the text parts count. */
 const Content = z.union([z.string(), z.array(z.object({ text: z.string().nullish() }))]).nullish();
 const ToolCalls = z
   .array(z.object({ function: z.object({ name: z.string().nullish() }).nullish() }))
   .nullish();
 const Message = z.object({ content: Content, refusal: z.string().nullish(), tool_calls: ToolCalls });
 
-/** A whole answer. */
+/** A non-streamed response. */
 const CompletionBody = z.object({
   ...base,
   choices: z.array(
@@ -36,7 +36,7 @@ const CompletionBody = z.object({
   ),
 });
 
-/** A piece of a streamed one. The last one may have no choice, and the usage. */
+/** A chunk of a stream. The last one may have the usage and no choice. */
 const ChunkBody = z.object({
   ...base,
   choices: z
@@ -49,7 +49,7 @@ const ChunkBody = z.object({
     .nullish(),
 });
 
-/** What gateways answer with status 200 where the model behind them failed. */
+/** Response of a gateway with status 200 if the model behind it failed. */
 const ErrorBody = z.object({
   error: z.union([
     z.string(),
@@ -60,7 +60,7 @@ const ErrorBody = z.object({
 export type Completion = z.output<typeof CompletionBody>;
 export type Chunk = z.output<typeof ChunkBody>;
 
-/** Reads a whole answer. Throws an Error in words for a person, an `APIError` where the answer has an error's status. */
+/** Parses a non-streamed response. Throws an Error with a message for a person, and an `APIError` for an error with a status. */
 export function readCompletion(text: string): Completion {
   let json: unknown;
   try {
@@ -73,7 +73,7 @@ export function readCompletion(text: string): Completion {
   return completion;
 }
 
-/** Reads a piece of a streamed answer. Throws as `readCompletion`. */
+/** Parses a chunk of a stream. Throws like `readCompletion`. */
 export function readChunk(json: unknown): Chunk {
   return read(ChunkBody, json);
 }
@@ -85,37 +85,37 @@ function read<Body extends z.ZodType>(schema: Body, json: unknown): z.output<Bod
   if (parsed.success) return parsed.data;
   const where = parsed.error.issues[0]?.path.join(".") ?? "";
   throw new Error(
-    `its endpoint answered in another form than chat completions have${where === "" ? "" : ` (see ${where})`}`,
+    `its endpoint's answer does not have the form of a chat completion${where === "" ? "" : ` (see ${where})`}`,
   );
 }
 
 function failureIn({ error }: z.output<typeof ErrorBody>): Error {
   const { message, code } = typeof error === "string" ? { message: error, code: undefined } : error;
-  const words = message ?? (code === undefined || code === null ? "no reason given" : String(code));
+  const reason = message ?? (code === undefined || code === null ? "no reason given" : String(code));
   const status = Number(code);
-  if (status >= 400 && status < 600) return new APIError(status, { message: words }, undefined, undefined);
-  return new Error(`its endpoint answered with an error: ${words}`);
+  if (status >= 400 && status < 600) return new APIError(status, { message: reason }, undefined, undefined);
+  return new Error(`its endpoint answered with an error: ${reason}`);
 }
 
-/** The text of a message, or of a piece of one. */
+/** Returns the text of a message or of a streamed delta. */
 export function textOf({ content, refusal }: z.output<typeof Message>): string {
-  const said = typeof content === "string" ? content : content?.map(({ text }) => text ?? "").join("");
-  return said ?? refusal ?? "";
+  const text = typeof content === "string" ? content : content?.map((part) => part.text ?? "").join("");
+  return text ?? refusal ?? "";
 }
 
-/** The tools that a message asks to call; empty where it calls none. */
+/** Returns the names of the tools that a message calls; empty if it calls none. */
 export function toolsOf({ tool_calls: calls }: z.output<typeof Message>): string[] {
   return (calls ?? []).map((call) => call.function?.name ?? "").filter((name) => name !== "");
 }
 
-/** Why an answer without text has none, where it asks for tools instead. */
-export function toolWords(tools: readonly string[], finishReason: string | null | undefined): string {
+/** Describes an answer that calls tools instead of containing text; empty for other answers. */
+export function toolProblem(tools: readonly string[], finishReason: string | null | undefined): string {
   if (tools.length === 0 && finishReason !== "tool_calls") return "";
   const names = [...new Set(tools)].join(", ");
   return `it asked to call ${names === "" ? "tools" : `the tools ${names}`} instead of answering, and this service offers none`;
 }
 
-/** The endpoint's counts; 0 where it has none. */
+/** Returns the endpoint's token counts, with 0 for missing ones. */
 export function usageOf(body: z.infer<typeof UsageBody> | null | undefined): ModelUsage {
   if (body === null || body === undefined) return NO_USAGE;
   return {
@@ -127,7 +127,7 @@ export function usageOf(body: z.infer<typeof UsageBody> | null | undefined): Mod
   };
 }
 
-/** Why an answer ended; one that does not say has broken off. */
+/** Maps a finish reason; an answer without one has broken off. */
 export function finishOf(reason: string | null | undefined): ModelAnswer["finish"] {
   switch (reason ?? "") {
     case "":

@@ -9,164 +9,163 @@ import {
   readCompletion,
   textOf,
   toolsOf,
-  toolWords,
+  toolProblem,
   usageOf,
   type Chunk,
   type Completion,
 } from "./openai-answer.ts";
-import { askPatiently, type Patience } from "./patience.ts";
-import { watchStream } from "./stream-end.ts";
+import { withRetries, type RetryLimits } from "./retry.ts";
+import { watchStream } from "./stream-done.ts";
 
-/** An endpoint and how it is asked. */
+/** An endpoint and its limits. */
 export interface OpenAiOptions {
-  /** Up to the version, as clients of such services take it: `https://api.openai.com/v1`. */
+  /** URL up to the version, as clients of such services expect it: `https://api.openai.com/v1`. */
   readonly baseUrl: string;
-  /** Undefined: no key is sent, as servers on the own machine need none. */
+  /** Undefined: sends no key. Local servers need none. */
   readonly apiKey: string | undefined;
-  /** Longest wait for an answer, all tries together, and for the next piece of one that streams. */
+  /** Timeout of an answer over all attempts, and of the next chunk of a stream. */
   readonly timeoutMs: number;
-  /** Tries of a question where the endpoint is busy or breaks off before it answered anything. Default 3. */
+  /** Attempts if the endpoint is busy or disconnects before it answers anything. Default 3. */
   readonly attempts?: number;
 }
 
 const ATTEMPTS = 3;
-/** Models remembered that are asked without a form; agents name what they like. */
-const FORMLESS_MAX = 1000;
-/** Longest answer in characters: some 250,000 tokens, more than any model writes. */
+/** Bound on the remembered models without `response_format`: agents may name any model. */
+const WITHOUT_FORMAT_MAX = 1000;
+/** Longest answer in characters: about 250,000 tokens, more than any model writes. */
 const ANSWER_CHARS_MAX = 1_000_000;
-/** Most bytes read of an answer, whole or an error: that many characters, each escaped, and what stands around them. */
+/** Largest non-streamed response or error: the longest answer with every character escaped, plus the envelope. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
-/** Names of tools that are remembered of an answer that calls them. */
+/** Tool names collected from an answer that calls tools. */
 const TOOLS_MAX = 10;
-/** Of one that streams: each token comes with some hundred bytes around it. */
+/** Largest stream: each token comes in an envelope of some hundred bytes. */
 const STREAM_BYTES_MAX = 128 * 1024 * 1024;
 
-/** A model behind any endpoint that speaks OpenAI's chat completions. Nothing is sent before the first question. */
+/** Opens a model behind any endpoint with OpenAI's chat completions API. Sends nothing before the first question. */
 export function openOpenAiModel(options: OpenAiOptions): ChatModel {
   const { apiKey, timeoutMs, attempts = ATTEMPTS } = options;
-  // Connections of their own; undici's limits would cut off answers that we still wait for.
-  const unhurried = { headersTimeout: 0, bodyTimeout: 0 };
-  const wholes = new Agent({ ...unhurried, maxResponseSize: ANSWER_BYTES_MAX });
-  const streams = new Agent({ ...unhurried, maxResponseSize: STREAM_BYTES_MAX });
-  // Redirects are not followed: documents, images and the key are for this address alone.
+  // Own agents without timeouts: undici's defaults would cut off slow answers.
+  const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
+  const wholes = new Agent({ ...noTimeouts, maxResponseSize: ANSWER_BYTES_MAX });
+  const streams = new Agent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
+  // Follows no redirects: documents, images and the key go to this address alone.
   const over = (dispatcher: Agent): object => ({ dispatcher, redirect: "manual" });
   const client = new OpenAI({
     baseURL: options.baseUrl.replace(/\/+$/, ""),
-    // Whatever stands in the environment belongs to other programs.
+    // Ignores the environment, which belongs to other programs.
     apiKey: apiKey ?? "none",
     adminAPIKey: null,
     organization: null,
     project: null,
     webhookSecret: null,
     ...(apiKey === undefined ? { defaultHeaders: { authorization: null } } : {}),
-    // Tries and times are counted by askPatiently, for all of a question together.
+    // withRetries counts attempts and time for the whole question.
     maxRetries: 0,
     logLevel: "off",
-    // The types of undici and of the platform's fetch differ in name alone.
+    // The types of undici's and the platform's fetch differ in name alone.
     fetch: undiciFetch as unknown as typeof fetch,
   });
 
-  const whole = async (
+  const complete = async (
     request: ModelRequest,
-    patience: Patience,
+    limits: RetryLimits,
     signal: AbortSignal,
   ): Promise<ModelAnswer> => {
-    const settings = { timeout: patience.tryMs, fetchOptions: over(wholes) };
-    return askPatiently(patience, attempts, signal, async (until) => {
-      const asked = client.chat.completions.create(bodyOf(request), { ...settings, signal: until });
-      // Some servers do not say that their answer is JSON; the client would hand it on as a text.
-      return wholeAnswer(readCompletion(await (await asked.asResponse()).text()), request.model);
+    const settings = { timeout: limits.attemptMs, fetchOptions: over(wholes) };
+    return withRetries(limits, attempts, signal, async (until) => {
+      const call = client.chat.completions.create(bodyOf(request), { ...settings, signal: until });
+      // Parses the body here: some servers do not label it as JSON, and the client would return it as text.
+      return wholeAnswer(readCompletion(await (await call.asResponse()).text()), request.model);
     });
   };
 
-  const streamed = async (
+  const stream = async (
     request: ModelRequest,
-    patience: Patience,
+    limits: RetryLimits,
     signal: AbortSignal,
     onText: (piece: string) => void,
   ): Promise<ModelAnswer> => {
-    const silence = new AbortController();
-    // The client aborts it when the stream is left, read to its end or not.
+    const idle = new AbortController();
+    // The client library aborts it when iteration ends, at the end of the stream or earlier.
     const reading = new AbortController();
     const body = { ...bodyOf(request), stream: true as const, stream_options: { include_usage: true } };
-    const settings = { timeout: patience.tryMs, fetchOptions: over(streams) };
-    const gathered = gather(request.model);
-    let clock: NodeJS.Timeout | undefined;
+    const settings = { timeout: limits.attemptMs, fetchOptions: over(streams) };
+    const accumulator = accumulate(request.model);
+    let idleTimer: NodeJS.Timeout | undefined;
     try {
-      const response = await askPatiently(patience, attempts, signal, async (until) => {
-        const asked = client.chat.completions.create(body, {
+      const response = await withRetries(limits, attempts, signal, async (until) => {
+        const call = client.chat.completions.create(body, {
           ...settings,
-          signal: AbortSignal.any([until, silence.signal, reading.signal]),
+          signal: AbortSignal.any([until, idle.signal, reading.signal]),
         });
-        const given = await asked.asResponse();
+        const given = await call.asResponse();
         if (isStream(given)) return given;
-        // Some servers stream no answer, and others no error.
+        // Some servers do not stream answers, others do not stream errors.
         return wholeAnswer(readCompletion(await given.text()), request.model);
       });
       if ("finish" in response) {
         if (response.text !== "") onText(response.text);
         return response;
       }
-      clock = setTimeout(() => silence.abort(), patience.tryMs);
+      idleTimer = setTimeout(() => idle.abort(), limits.attemptMs);
       const watched = watchStream(response);
       for await (const chunk of Stream.fromSSEResponse<unknown>(watched.response, reading)) {
-        clock.refresh();
-        const piece = gathered.take(readChunk(chunk));
+        idleTimer.refresh();
+        const piece = accumulator.add(readChunk(chunk));
         if (piece !== "") onText(piece);
-        if (gathered.isFull()) break;
+        if (accumulator.isFull()) break;
       }
-      if (watched.isOver()) gathered.end();
-      // An aborted stream ends without a word.
+      if (watched.isDone()) accumulator.end();
+      // An aborted stream ends without an error.
       signal.throwIfAborted();
-      if (silence.signal.aborted) throw new DOMException("no further piece came", "TimeoutError");
-      return gathered.answer("the answer broke off");
+      if (idle.signal.aborted) throw new DOMException("the stream stalled", "TimeoutError");
+      return accumulator.answer("the answer broke off");
     } catch (error) {
       signal.throwIfAborted();
-      const cause = silence.signal.aborted ? new DOMException("no piece came", "TimeoutError") : error;
-      if (!gathered.hasText()) throw cause;
-      return gathered.answer(failureOf(cause, request, patience).message);
+      const cause = idle.signal.aborted ? new DOMException("the stream stalled", "TimeoutError") : error;
+      if (!accumulator.hasText()) throw cause;
+      return accumulator.answer(failureOf(cause, request, limits).message);
     } finally {
-      clearTimeout(clock);
+      clearTimeout(idleTimer);
     }
   };
 
-  const failureOf = (error: unknown, { model }: ModelRequest, { tryMs }: Patience): ModelFailure =>
-    modelFailure(error, { model, apiKey, timeoutMs: tryMs });
+  const failureOf = (error: unknown, { model }: ModelRequest, { attemptMs }: RetryLimits): ModelFailure =>
+    modelFailure(error, { model, apiKey, timeoutMs: attemptMs });
 
-  /** Models whose endpoint knows no form of answers: they are asked for JSON in words alone. */
-  const formless = new Set<string>();
+  /** Models whose endpoint refuses `response_format`: only the prompt asks them for JSON. */
+  const withoutFormat = new Set<string>();
 
   const answer = async (request: ModelRequest, call: ModelCall): Promise<ModelAnswer> => {
-    const asJson = request.asJson && !formless.has(request.model);
+    const asJson = request.asJson && !withoutFormat.has(request.model);
     try {
       return await answerOnce({ ...request, asJson }, call);
     } catch (error) {
       if (!asJson || !(error instanceof ModelFailure) || !error.refuses("response_format")) throw error;
-      if (formless.size >= FORMLESS_MAX) formless.clear();
-      formless.add(request.model);
+      if (withoutFormat.size >= WITHOUT_FORMAT_MAX) withoutFormat.clear();
+      withoutFormat.add(request.model);
       return answerOnce({ ...request, asJson: false }, call);
     }
   };
 
   const answerOnce = async (
     request: ModelRequest,
-    { signal, onText, patience: own }: ModelCall,
+    { signal, onText, limits = { attemptMs: timeoutMs, totalMs: timeoutMs } }: ModelCall,
   ): Promise<ModelAnswer> => {
     signal.throwIfAborted();
-    const patience = own ?? { tryMs: timeoutMs, allMs: timeoutMs };
     try {
       const given =
         onText === undefined
-          ? await whole(request, patience, signal)
-          : await streamed(request, patience, signal, onText);
-      // A filter that took all of an answer is what came of the question; otherwise no text is no answer.
+          ? await complete(request, limits, signal)
+          : await stream(request, limits, signal, onText);
+      // An empty answer is a failure, unless a content filter removed the text.
       if (given.text !== "" || given.finish === "content_filter") return given;
       if (given.finish === "error") throw new Error(given.problem);
-      const did = given.problem === "" ? "it answered nothing" : given.problem;
-      throw unusableAnswer(request.model, did, given.usage);
+      const problem = given.problem === "" ? "it answered nothing" : given.problem;
+      throw unusableAnswer(request.model, problem, given.usage);
     } catch (error) {
       signal.throwIfAborted();
-      throw error instanceof ModelFailure ? error : failureOf(error, request, patience);
+      throw error instanceof ModelFailure ? error : failureOf(error, request, limits);
     }
   };
 
@@ -178,48 +177,48 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
   };
 }
 
-/** Some servers stream under another type; what is called JSON or a page is no stream. */
+/** Whether a response is a stream: any type but JSON and HTML, because some servers label streams wrongly. */
 function isStream({ headers }: Response): boolean {
   return !/json|html/.test(headers.get("content-type") ?? "");
 }
 
-function wholeAnswer({ id, model, choices, usage }: Completion, asked: string): ModelAnswer {
+function wholeAnswer({ id, model, choices, usage }: Completion, requestedModel: string): ModelAnswer {
   const [choice] = choices;
   const text = choice === undefined ? "" : textOf(choice.message);
   const isLong = text.length > ANSWER_CHARS_MAX;
   return {
     id: id ?? "",
     text: text.slice(0, ANSWER_CHARS_MAX).toWellFormed(),
-    model: model ?? asked,
-    // A whole answer that does not say why it ended has ended.
+    model: model ?? requestedModel,
+    // A non-streamed answer without a finish reason is complete.
     finish: isLong ? "truncated" : finishOf(choice?.finish_reason ?? "stop"),
-    problem: choice === undefined ? "" : toolWords(toolsOf(choice.message), choice.finish_reason),
+    problem: choice === undefined ? "" : toolProblem(toolsOf(choice.message), choice.finish_reason),
     usage: usageOf(usage),
   };
 }
 
-/** What has come of a streamed answer. */
-interface Gathered {
-  /** Takes the next chunk in; answers its text. */
-  take(chunk: Chunk): string;
-  /** The endpoint marked the end of the stream: an answer that gives no reason for its end is complete. */
+/** Accumulates the chunks of a stream. */
+interface Accumulator {
+  /** Adds a chunk and returns its text. */
+  add(chunk: Chunk): string;
+  /** Records the end mark of the stream: an answer without a finish reason is then complete. */
   end(): void;
   hasText(): boolean;
   isFull(): boolean;
-  /** `problem` is told where it did not come to its end. */
+  /** Returns the answer so far; `problem` describes an incomplete one. */
   answer(problem: string): ModelAnswer;
 }
 
-function gather(asked: string): Gathered {
+function accumulate(requestedModel: string): Accumulator {
   let text = "";
   let finishReason: string | undefined;
   let id = "";
-  let model = asked;
+  let model = requestedModel;
   let usage = usageOf(undefined);
   const tools: string[] = [];
   const isFull = (): boolean => text.length > ANSWER_CHARS_MAX;
   return {
-    take: (chunk) => {
+    add: (chunk) => {
       const choice = chunk.choices?.[0];
       const delta = choice?.delta ?? undefined;
       const piece = delta === undefined ? "" : textOf(delta);
@@ -238,8 +237,8 @@ function gather(asked: string): Gathered {
     isFull,
     answer: (problem) => {
       const finish = isFull() ? "truncated" : finishOf(finishReason);
-      const said = finish === "error" ? problem : toolWords(tools, finishReason);
-      return { id, text: text.toWellFormed(), model, finish, problem: said, usage };
+      const described = finish === "error" ? problem : toolProblem(tools, finishReason);
+      return { id, text: text.toWellFormed(), model, finish, problem: described, usage };
     },
   };
 }
@@ -255,7 +254,7 @@ function bodyOf({ model, messages, temperature, seed, asJson }: ModelRequest) {
 }
 
 function messageOf({ role, text, images = [] }: ModelMessage): OpenAI.ChatCompletionMessageParam {
-  // Text alone goes as a string: some servers know no other form of it.
+  // Sends text alone as a string: some servers accept no other form.
   if (role !== "user" || images.length === 0) return { role, content: text };
   return {
     role,

@@ -1,8 +1,8 @@
-/** Tokens of one answer, as the endpoint counted them; 0 where it did not. */
+/** Tokens of one answer as the endpoint counts them; 0 for missing counts. */
 export interface ModelUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Of the input, what was read from the endpoint's cache, and what was written into it. */
+  /** Input tokens read from the endpoint's cache, and written to it. */
   readonly cacheReadTokens: number;
   readonly cacheCreationTokens: number;
   readonly reasoningTokens: number;
@@ -16,7 +16,7 @@ export const NO_USAGE: ModelUsage = {
   reasoningTokens: 0,
 };
 
-/** What is known of a model beforehand. Prices are of a million tokens, in whatever currency they were written in. */
+/** Configured properties of a model. Prices are per million tokens, in any one currency. */
 export interface ModelFacts {
   readonly contextTokens?: number | undefined;
   readonly inputPrice: number;
@@ -27,7 +27,7 @@ export interface ModelFacts {
 
 const MILLION = 1_000_000;
 
-/** The price of an answer; 0 for a model of which nothing is known. */
+/** Returns the price of an answer; 0 for an unknown model. */
 export function costOf(usage: ModelUsage, facts: ModelFacts | undefined): number {
   if (facts === undefined) return 0;
   const { inputPrice, outputPrice, cachedInputPrice = inputPrice } = facts;
@@ -36,7 +36,7 @@ export function costOf(usage: ModelUsage, facts: ModelFacts | undefined): number
   return (fresh * inputPrice + cached * cachedInputPrice + usage.outputTokens * outputPrice) / MILLION;
 }
 
-/** The tokens of several answers together. */
+/** Adds up the tokens of several answers. */
 export function sumUsage(usages: readonly ModelUsage[]): ModelUsage {
   const sum = (count: (usage: ModelUsage) => number): number =>
     usages.reduce((total, usage) => total + count(usage), 0);

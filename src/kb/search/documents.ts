@@ -1,39 +1,40 @@
 import type { DocumentMatch } from "../store/documents.ts";
 import type { Ranked } from "./rerank.ts";
 
-/** Largest share of the document in what the words say of a chunk. */
+/** Largest weight of the document's BM25 in a chunk's lexical score. */
 const DOCUMENT_SHARE = 0.5;
-/** A document of this many chunks has that share; of one with more, each has the less. */
+/** Documents of up to this many chunks have the full weight. Beyond, it falls in proportion to the number of chunks. */
 const SHORT_CHUNKS = 4;
 
-/** A hit whose mix is known by parts. */
+/** A hit with the lexical part of its mix. */
 export interface WordRanked extends Ranked {
-  /** What the words say of it, [0, 1]. */
+  /** Lexical score, [0, 1]. */
   readonly words: number;
   /** Weight of `words` in the mix. */
   readonly wordShare: number;
 }
 
 /**
- * Lets the document have a say in what the words tell of a chunk: one of a few chunks is about one thing, and the chunk
- * that names it is often not the one that says what of it. The best document has what the best of these chunks has by its
- * own words, so that chunks of long documents, which are not matched, neither gain nor lose. Sorted by mix, ties by row. Pure.
+ * Blends the BM25 of the whole document into the lexical score of each chunk. A short document has one subject, and the
+ * chunk that names the subject is often not the chunk that answers. Scales the best document to the best lexical score
+ * among the matched chunks, so that chunks of long documents, which have no match, neither gain nor lose. Sorts by mix,
+ * ties by row. Pure.
  */
 export function mixDocuments<T extends WordRanked>(
   hits: readonly T[],
   matches: readonly DocumentMatch[],
 ): readonly T[] {
   const byRow = new Map(matches.map((match) => [match.row, match]));
-  const most = Math.max(0, ...matches.map(({ bm25 }) => bm25));
-  if (most === 0) return hits;
-  const scale = Math.max(0, ...hits.map(({ row, words }) => (byRow.has(row) ? words : 0))) / most;
+  const bm25Max = Math.max(0, ...matches.map(({ bm25 }) => bm25));
+  if (bm25Max === 0) return hits;
+  const scale = Math.max(0, ...hits.map(({ row, words }) => (byRow.has(row) ? words : 0))) / bm25Max;
   return hits
     .map((hit) => {
       const match = byRow.get(hit.row);
       if (match === undefined) return hit;
       const share = DOCUMENT_SHARE * Math.min(1, SHORT_CHUNKS / match.chunks);
-      const more = match.bm25 * scale - hit.words;
-      return { ...hit, mix: hit.mix + share * hit.wordShare * more };
+      const gain = match.bm25 * scale - hit.words;
+      return { ...hit, mix: hit.mix + share * hit.wordShare * gain };
     })
     .sort((a, b) => b.mix - a.mix || a.row - b.row);
 }

@@ -1,16 +1,16 @@
 import type { LexicalHit, VectorHit } from "../store/records.ts";
 
-/** Chunks each way of searching hands to the mix. */
+/** Number of chunks that each kind of search contributes to the fused list. */
 export const FUSED_DEPTH = 100;
-/** Weight of the words in the mix; the vectors have the rest. */
+/** Weight of the lexical score in the mix; the cosine has the rest. */
 const LEXICAL_SHARE = 0.5;
 
-/** A chunk in the merged list. */
+/** A chunk in the fused list. */
 export interface Fused {
   readonly row: number;
-  /** [0, 1], 1 for a chunk that is best by words and by vector. */
+  /** Fused score, [0, 1]; 1 for a chunk that is best by words and by vector. */
   readonly mix: number;
-  /** Its BM25 as a share of the best. */
+  /** BM25 divided by the best BM25. */
   readonly words: number;
   /** Weight of `words` in the mix. */
   readonly wordShare: number;
@@ -19,12 +19,13 @@ export interface Fused {
 }
 
 /**
- * Merges the results by words and by vectors, each at most `depth` and best first; `others` are the cosines of chunks that
- * only the words found. BM25 is divided by its best, the cosines are stretched to reach from 0 to 1, and the mean is
- * taken. A chunk without a word of the query has a BM25 of 0; one without a word has a cosine all the same, and taking it
- * for nothing because it was not among the nearest cost SciFact 0.005 nDCG@10 on its train queries.
+ * Merges lexical hits and nearest vectors, each at most `depth` long and best first. Divides BM25 by the best BM25,
+ * stretches the cosines to [0, 1] and takes the mean. A chunk that matches no query word has a BM25 of 0. `others` holds
+ * the cosines of chunks that only the lexical search found: counting them as 0 because they are not among the nearest
+ * cost 0.005 nDCG@10 on SciFact's train queries.
  *
- * A chunk without a vector is ranked by its words alone: that its vector is still being made says nothing about it.
+ * A chunk without a vector is ranked by its lexical score alone: a vector that is still pending says nothing about the
+ * chunk.
  *
  * On four judged sets this mean was never clearly below reciprocal rank fusion. Sorted by mix, ties by row. Pure.
  */
@@ -34,12 +35,12 @@ export function fuse(
   others: readonly VectorHit[] = [],
   depth: number = FUSED_DEPTH,
 ): Fused[] {
-  const most = lexical[0]?.bm25 ?? 1;
+  const bm25Max = lexical[0]?.bm25 ?? 1;
   const cosines = [...nearest, ...others];
-  const wordsOf = new Map(lexical.map(({ row, bm25 }) => [row, bm25 / most]));
+  const wordsOf = new Map(lexical.map(({ row, bm25 }) => [row, bm25 / bm25Max]));
   const cosineOf = new Map(cosines.map(({ row, cosine }) => [row, cosine]));
   const stretched = stretch(cosines, nearest.length < depth);
-  // Without a hit by words the vectors have all the weight: half of it would be no one's.
+  // Without a lexical hit the cosine has all the weight.
   const share = lexical.length > 0 ? LEXICAL_SHARE : 0;
   return [...new Set([...wordsOf.keys(), ...cosineOf.keys()])]
     .map((row) => {
@@ -52,15 +53,15 @@ export function fuse(
 }
 
 /**
- * Maps the largest cosine to 1 and the least to 0; where all chunks there are stand in the list, 0 to 0: the least of few
- * may be near, too.
+ * Maps the largest cosine to 1 and the smallest to 0. If the list holds every chunk of the scope, maps 0 to 0 instead: the
+ * farthest of a few chunks may still be near.
  */
 function stretch(cosines: readonly VectorHit[], isAll: boolean): (cosine: number) => number {
-  let most = -Infinity;
-  let least = isAll ? 0 : Infinity;
+  let max = -Infinity;
+  let min = isAll ? 0 : Infinity;
   for (const { cosine } of cosines) {
-    most = Math.max(most, cosine);
-    least = Math.min(least, Math.max(0, cosine));
+    max = Math.max(max, cosine);
+    min = Math.min(min, Math.max(0, cosine));
   }
-  return (cosine) => (most > least ? Math.max(0, (cosine - least) / (most - least)) : 1);
+  return (cosine) => (max > min ? Math.max(0, (cosine - min) / (max - min)) : 1);
 }

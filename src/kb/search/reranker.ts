@@ -2,34 +2,35 @@ import { z } from "zod";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
 
-/** Where the reranking model answers. */
+/** The endpoint of a reranking model, and its limits. */
 export interface RerankerOptions {
-  /** The whole address: `https://api.jina.ai/v1/rerank`. */
+  /** Full URL, for example `https://api.jina.ai/v1/rerank`. */
   readonly url: string;
   readonly model: string;
-  /** Undefined: none is sent, as servers on the own machine need none. */
+  /** Undefined: sends no key. Local servers need none. */
   readonly apiKey: string | undefined;
-  /** Longest wait for an answer. Default 3 s: a person waits for the search. */
+  /** Timeout of a request. Default 3 s: a person waits for the search. */
   readonly timeoutMs?: number;
-  /** After a failure it is left alone for so long. Default 30 s. */
-  readonly restMs?: number;
+  /** Sends nothing for this long after a failure. Default 30 s. */
+  readonly cooldownMs?: number;
   readonly nowMs: () => number;
-  /** It began to fail, or it works again. */
+  /** Reports the first failure, and with undefined the recovery. */
   readonly onChange: (problem: KbsyncError | undefined) => void;
 }
 
-/** What the service tells everybody about its reranker: no addresses, no causes; those are for the log. */
+/** Public state of the reranker. Holds no addresses and no causes; those go to the log. */
 export interface RerankerState {
   readonly state: "off" | "idle" | "ready" | "failing";
   /** One sentence for a person. */
   readonly message: string;
 }
 
-/** A model that judges documents by a query: the form of Jina, Cohere, vLLM and TEI. */
+/** A model that rates the relevance of documents to a query, with the API of Jina, Cohere, vLLM and TEI. */
 export interface Reranker {
   /**
-   * How relevant each document is, in [0, 1], in the order of the documents; undefined for one that it did not judge. A model
-   * that answers outside of [0, 1] gives logits. Undefined as a whole when it fails, or failed just before; its state says so then.
+   * Returns the relevance of each document in [0, 1], in the order of the documents; undefined for a document the model did
+   * not judge. Scores outside [0, 1] mark the model as one that returns logits. Resolves to undefined if the model fails or is
+   * in its cooldown; `state` then reports `failing`.
    */
   judge(query: string, documents: readonly string[]): Promise<readonly (number | undefined)[] | undefined>;
   state(): RerankerState;
@@ -37,23 +38,23 @@ export interface Reranker {
 }
 
 const TIMEOUT_MS = 3000;
-const REST_MS = 30_000;
-/** Searches that wait for it at once. */
+const COOLDOWN_MS = 30_000;
+/** Concurrent requests. */
 const CONNECTIONS = 8;
-/** Largest answer: some services send the documents back. */
+/** Largest response: some services echo the documents. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 const Judged = z.object({ index: z.int().min(0), relevance_score: z.number() });
-/** TEI by its own route answers the list alone, with `score`. */
+/** TEI's native route returns a bare list with `score`. */
 const Listed = z.object({ index: z.int().min(0), score: z.number() });
 const Answer = z.union([
   z.object({ results: z.array(Judged) }).transform(({ results }) => results),
   z.array(Listed).transform((list) => list.map(({ index, score }) => ({ index, relevance_score: score }))),
 ]);
 
-/** Opens the model; nothing is sent before the first search. One try each: a search has the order without it at hand. */
+/** Opens the model. Sends nothing before the first search. Does not retry: a search can fall back to its fused order. */
 export function openReranker(options: RerankerOptions): Reranker {
-  const { url, model, nowMs, onChange, restMs = REST_MS } = options;
+  const { url, model, nowMs, onChange, cooldownMs = COOLDOWN_MS } = options;
   const endpoint = openJsonEndpoint({
     url,
     apiKey: options.apiKey,
@@ -64,18 +65,18 @@ export function openReranker(options: RerankerOptions): Reranker {
     connections: CONNECTIONS,
   });
   const stop = new AbortController();
-  let state: RerankerState = { state: "idle", message: "The reranker is asked by the first search." };
-  let restUntilMs = 0;
-  /** One score outside of [0, 1] tells it for good: a later answer may hold none. */
+  let state: RerankerState = { state: "idle", message: "The first search calls the reranker." };
+  let cooldownUntilMs = 0;
+  /** Never reset: a later answer of logits may happen to lie within [0, 1]. */
   let givesLogits = false;
 
-  const failed = (error: KbsyncError): undefined => {
+  const fail = (error: KbsyncError): undefined => {
     const isNew = state.state !== "failing";
-    restUntilMs = nowMs() + restMs;
+    cooldownUntilMs = nowMs() + cooldownMs;
     state = {
       state: "failing",
       message:
-        "The reranker fails; high_accuracy reranks by sentences until it works again. The log tells why.",
+        "The reranker fails; high_accuracy reranks by sentences until it works again. The log has the cause.",
     };
     if (isNew) onChange(error);
     return undefined;
@@ -84,7 +85,7 @@ export function openReranker(options: RerankerOptions): Reranker {
   return {
     judge: async (query, documents) => {
       if (documents.length === 0) return [];
-      if (stop.signal.aborted || nowMs() < restUntilMs) return undefined;
+      if (stop.signal.aborted || nowMs() < cooldownUntilMs) return undefined;
       try {
         const answer = await endpoint.post({ model, query, documents, top_n: documents.length }, stop.signal);
         const scores = scoresOf(answer, documents.length, url);
@@ -95,7 +96,7 @@ export function openReranker(options: RerankerOptions): Reranker {
           givesLogits && score !== undefined ? 1 / (1 + Math.exp(-score)) : score,
         );
       } catch (error) {
-        return stop.signal.aborted ? undefined : failed(failureOf(error, url));
+        return stop.signal.aborted ? undefined : fail(failureOf(error, url));
       }
     },
     state: () => state,
@@ -109,17 +110,17 @@ export function openReranker(options: RerankerOptions): Reranker {
 function scoresOf(answer: unknown, count: number, url: string): (number | undefined)[] {
   const { data } = Answer.safeParse(answer);
   if (data === undefined || data.length === 0) {
-    throw unusable(url, "expected results with index and relevance_score");
+    throw unusableAnswer(url, "expected results with index and relevance_score");
   }
   const scores = Array.from({ length: count }, (): number | undefined => undefined);
   for (const { index, relevance_score: score } of data) {
-    if (index >= count) throw unusable(url, `${count} documents have no index ${index}`);
+    if (index >= count) throw unusableAnswer(url, `index ${index} is out of range for ${count} documents`);
     scores[index] = score;
   }
   return scores;
 }
 
-function unusable(url: string, why: string): KbsyncError {
+function unusableAnswer(url: string, why: string): KbsyncError {
   return new KbsyncError(`the reranker's answer cannot be used: ${why}`, {
     code: "reranker_answer",
     subject: url,

@@ -1,55 +1,56 @@
 import type { WordMatch } from "../lexical/word-match.ts";
 
 /**
- * From evidence to score. The evidence for a chunk depends on the chunk, the query and the embedding model alone, never on
- * what else its owner has: a score stays as a collection grows, and is the same in every tier that knows as much.
+ * Evidence that a chunk answers a query. It depends on the chunk, the query and the embedding model alone, never on the
+ * rest of the collection. So a score does not change as a collection grows, and tiers with the same evidence give the same
+ * score.
  *
  * - By words: the share of the query's words, by weight (lexical/common-words.ts), that the chunk, its title and its headings
- *   hold, and how much the chunk is about them. The second is a sum: that a query's only word is a common one says little.
- * - By meaning: the cosine of the chunk's vector. The constants are those of the local model.
+ *   contain, and how strongly the chunk is about them. The strength is a sum: a match of a single common word means little.
+ * - By meaning: the cosine of the chunk's vector. The constants fit the local model.
  *
- * `node bench/scores.ts` fits the constants, and measures them on the kind of text that they were not fitted to.
+ * `node bench/scores.ts` fits the constants and measures them on texts of a kind that the fit did not see.
  */
 export interface ChunkEvidence {
   readonly match: WordMatch;
-  /** Weight of all of the query's words. */
+  /** Sum of the weights of the query's words. */
   readonly total: number;
-  /** Undefined for a chunk without a vector: it is scored by its words. */
+  /** Undefined for a chunk without a vector, which is scored by its words. */
   readonly cosine: number | undefined;
 }
 
-/** What is fitted. */
+/** Coefficients of the logistic model. */
 export interface Fitted {
-  /** Logit of being relevant by words, of `wordFeatures`. */
+  /** Logit of relevance by words, from `wordFeatures`. */
   readonly words: { readonly intercept: number; readonly coverage: number; readonly strength: number };
-  /** The same by words and meaning: of the logit by words and of the cosine. */
+  /** Logit of relevance by words and meaning, from the logit by words and the cosine. */
   readonly both: { readonly intercept: number; readonly words: number; readonly cosine: number };
   /**
-   * Logit that has the score 0.5: of the questions of each set, at most 2 % find a chunk about another subject by their words
-   * that has as much. A probability of a third, as judgements are incomplete and one chunk of many answers a question.
+   * Logit that maps to the score 0.5. In each set, at most 2 % of the questions reach it by words with a chunk about another
+   * subject. It is a probability of a third, because judgements are incomplete and one chunk of many answers a question.
    */
   readonly even: number;
 }
 
-/** As `node bench/scores.ts` prints it. */
+/** Output of `node bench/scores.ts`. */
 export const FITTED: Fitted = {
   words: { intercept: -3.77, coverage: 1.42, strength: 2.33 },
   both: { intercept: -2.49, words: 0.53, cosine: 4.68 },
   even: -0.67,
 };
-/** A cosine up to this is noise: texts without anything in common have it. */
+/** Noise floor of the cosine: unrelated texts reach it. */
 export const COSINE_NOISE = 0.2;
-/** Most that a query of function words alone finds: by meaning, and nobody knows what it asks for. */
+/** Largest score for a query of function words alone: it matches by meaning only, and its intent is unclear. */
 const WORDLESS_MAX = 0.3;
-/** Queries that weigh more count as of this weight: of a long text a chunk holds much by chance. */
+/** Cap on the weight of a query: a chunk contains many words of a long query by chance. */
 const WEIGHT_MAX = 6;
 
-/** Share of a reranking model in a score: it reads query and text together, which outdoes what found them. */
+/** Weight of a reranking model in a score. The model reads query and text together and outperforms the other evidence. */
 const RERANKER_SHARE = 0.75;
 
 /**
- * Score in [0, 1) of a chunk; 0 where there is no evidence: none but function words in common, and a cosine of noise. Grows
- * with each part of the evidence.
+ * Returns the score of a chunk in [0, 1). The score is 0 without evidence, that is, if only function words match and the
+ * cosine is noise. Grows with each part of the evidence.
  */
 export function scoreOf(evidence: ChunkEvidence, fitted: Fitted = FITTED): number {
   const { match, total, cosine } = evidence;
@@ -59,14 +60,14 @@ export function scoreOf(evidence: ChunkEvidence, fitted: Fitted = FITTED): numbe
 }
 
 /**
- * Score of a chunk that a reranking model has read: a quarter is that of its own evidence, so that a weak model cannot turn an
- * answer upside down. `judgement` is in [0, 1].
+ * Returns the score of a chunk that a reranking model judged. The chunk's own score keeps a quarter of the weight, so that a
+ * weak model cannot invert a ranking. `judgement` is in [0, 1].
  */
 export function judgedScore(own: number, judgement: number, total: number): number {
   return (1 - RERANKER_SHARE) * own + RERANKER_SHARE * (total > 0 ? judgement : WORDLESS_MAX * judgement);
 }
 
-/** Logit of being relevant. */
+/** Returns the logit of relevance. */
 export function logitOf({ match, total, cosine }: ChunkEvidence, { words, both }: Fitted): number {
   const [coverage, strength] = wordFeatures(match, total);
   const byWords = words.intercept + words.coverage * coverage + words.strength * strength;
@@ -74,7 +75,7 @@ export function logitOf({ match, total, cosine }: ChunkEvidence, { words, both }
   return both.intercept + both.words * byWords + both.cosine * Math.max(COSINE_NOISE, cosine);
 }
 
-/** What the logit by words is linear in. */
+/** Returns the features of the linear model by words. */
 export function wordFeatures(
   { matched, strength }: WordMatch,
   total: number,
@@ -83,48 +84,48 @@ export function wordFeatures(
   return [matched / total, Math.log1p(strength * Math.min(1, WEIGHT_MAX / total))];
 }
 
-/** A chunk in a ranking: `mix` is what orders it, larger first. */
+/** A chunk in a ranking by descending `mix`. */
 export interface ScoredHit {
   readonly mix: number;
-  /** Its own, by its evidence. */
+  /** Score from the chunk's own evidence. */
   readonly score: number;
 }
 
-/** Step between neighbours that would have one score though their ranks differ. */
+/** Difference between neighbours of different rank that would otherwise share a score. */
 const STEP = 1e-9;
-/** How far the ranking of a large collection may move a score. */
-const MOVED_MAX = 0.095;
-/** Chunks up to which the ranking moves no score, and from which it moves one by `MOVED_MAX`: in between by the logarithm. */
+/** Largest shift of a score by the ranking, in a large collection. */
+const SHIFT_MAX = 0.095;
+/** Up to FEW_CHUNKS the ranking shifts no score; from MANY_CHUNKS on by up to `SHIFT_MAX`; in between logarithmically. */
 const FEW_CHUNKS = 30;
 const MANY_CHUNKS = 3000;
 
 /**
- * How far a ranking may move a score: the further, the larger the part of the collection that it comes from, as of a few chunks nobody
- * can say which words are common. Between three documents and ten thousand a score changes by less than a tenth.
+ * Returns how far the ranking may shift a score in a scope of `chunks` chunks. The bound grows with the scope, because a few
+ * chunks do not show which words are common. Between three documents and ten thousand a score changes by less than 0.1.
  */
-export function movedMaxOf(chunks: number): number {
+export function shiftMaxOf(chunks: number): number {
   const share = Math.log(Math.max(chunks, 1) / FEW_CHUNKS) / Math.log(MANY_CHUNKS / FEW_CHUNKS);
-  return MOVED_MAX * Math.min(1, Math.max(0, share));
+  return SHIFT_MAX * Math.min(1, Math.max(0, share));
 }
 
 /**
- * The scores that an answer shows, in the order of the hits; by them it is sorted. The ranking knows the collection, where a word that is
- * rare elsewhere may be common; the hits' own scores do not, and must not change much with it. So each own score moves towards the
- * nearest one that falls as the ranking does, but by at most `movedMax`. Hits are in falling order of `mix`; scores are equal
- * only where the mixes are. Pure.
+ * Returns the scores to report, in the order of the hits. The ranking reflects the collection, in which a generally rare word
+ * may be common; a chunk's own score does not, and must change little with the collection. So each score moves by at most
+ * `shiftMax` towards the nearest sequence that falls with the ranking. Expects hits by descending `mix`. Scores are equal only
+ * where the mixes are. Pure.
  */
-export function shownScores(ranking: readonly ScoredHit[], movedMax: number): number[] {
-  // Halfway between the least so far and the most to come: no other falling sequence has a smaller greatest change.
-  const most: number[] = [];
+export function reportedScores(ranking: readonly ScoredHit[], shiftMax: number): number[] {
+  // The midpoint of the minimum so far and the maximum to come: the falling sequence with the smallest maximum change.
+  const maxFrom: number[] = [];
   for (let at = ranking.length - 1; at >= 0; at -= 1)
-    most[at] = Math.max(ranking[at]?.score ?? 0, most[at + 1] ?? 0);
-  let least = Infinity;
+    maxFrom[at] = Math.max(ranking[at]?.score ?? 0, maxFrom[at + 1] ?? 0);
+  let min = Infinity;
   let rank = 0;
   return ranking.map(({ mix, score }, at) => {
     if (ranking[at - 1]?.mix !== mix) rank = at;
-    least = Math.min(least, score);
-    const falling = (least + (most[at] ?? 0)) / 2;
-    const shown = Math.min(score + movedMax, Math.max(score - movedMax, falling));
-    return shown * (1 - STEP * rank);
+    min = Math.min(min, score);
+    const falling = (min + (maxFrom[at] ?? 0)) / 2;
+    const shifted = Math.min(score + shiftMax, Math.max(score - shiftMax, falling));
+    return shifted * (1 - STEP * rank);
   });
 }

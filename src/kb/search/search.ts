@@ -7,27 +7,27 @@ import type { Store } from "../store/store.ts";
 import type { Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/records.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
-import { mixIn, RERANKED_DEPTH, SENTENCE_SHARE, typical } from "./rerank.ts";
+import { blend, meanJudgement, RERANKED_DEPTH, SENTENCE_SHARE } from "./rerank.ts";
 import type { Reranker } from "./reranker.ts";
 import {
   judgedScore,
-  movedMaxOf,
+  reportedScores,
   scoreOf,
-  shownScores,
+  shiftMaxOf,
   type ChunkEvidence,
   type ScoredHit,
 } from "./score.ts";
 
-/** A question to the knowledge base. */
+/** A search of one scope. */
 export interface SearchRequest {
-  /** Where to look. A scope that does not exist gives no results: whether it exists is the caller's question. */
+  /** A scope that does not exist gives no results; the caller checks whether it exists. */
   readonly scope: Scope;
-  /** Of the collection searched, or of the resource's collection. */
+  /** Tier of the collection searched, or of the resource's collection. */
   readonly tier: Tier;
   readonly query: string;
   /** 1 – 100. */
   readonly topK: number;
-  /** Results below this score are left out. */
+  /** Omits results below this score. */
   readonly scoreMin: number | undefined;
 }
 
@@ -38,21 +38,22 @@ export interface SearchOutcome {
   readonly text: string;
 }
 
-/** What a search reads of the store. */
+/** The part of the store that a search reads. */
 export type SearchedStore = Pick<Store, "chunksByRow" | "documentMatches" | "evidence" | "sentenceMatches">;
 
 /**
- * Hits by words that `high_accuracy` looks at: what is near by meaning and only this far down by words has its BM25 in the
- * mix as well. Nothing that neither way has among its first FUSED_DEPTH comes in: that lowered recall.
+ * Depth of the lexical search in `high_accuracy`: a chunk that is near by meaning contributes its BM25 down to this rank.
+ * Chunks outside the first FUSED_DEPTH of both lists stay out: admitting them lowered recall.
  */
 const DEEP_WORDS = 300;
 
 /**
- * Answers a question: `fastest` from words; `moderate` from words and vectors, fused; `high_accuracy` from a deeper look at the words, the
- * best of the fused list put in order once more by a reranking model, or else by the best sentence of each. Without an
- * embedder, or when it fails, they answer from words too; the state of the model tells it (ingest/model.ts). A chunk whose
- * sentences have no vectors yet keeps its fused place. What there is no evidence for is no result; scores mean the same in every
- * tier (score.ts).
+ * Searches a scope. `fastest` searches by words. `moderate` fuses words and vectors. `high_accuracy` searches deeper by words
+ * and reranks the top of the fused list, with a reranking model if there is one, else by each chunk's best sentence.
+ *
+ * Without an embedder, or if it fails, all tiers search by words; the state of the model reports the failure
+ * (ingest/model.ts). A chunk without sentence vectors keeps its fused rank. Omits chunks without evidence. Scores mean the
+ * same in every tier (score.ts).
  */
 export async function search(
   store: SearchedStore,
@@ -63,7 +64,7 @@ export async function search(
   const { scope, query, tier, topK } = request;
   const vector = tier === "fastest" ? undefined : await queryVector(embedder, query);
   const isDeep = tier === "high_accuracy";
-  // The same candidates for every top_k, so that a smaller one gives the beginning of a larger one.
+  // The same candidates for every top_k, so that a smaller top_k returns a prefix of a larger one.
   const limit = FUSED_DEPTH;
   const lexical = { query, limit: isDeep ? DEEP_WORDS : limit };
   const nearest = vector && { ...vector, limit };
@@ -71,11 +72,14 @@ export async function search(
   const { total } = queryWords(query);
   const ranked = async (evidence: Evidence): Promise<Scored[]> => {
     const hits = candidates(evidence, total, limit);
-    const movedMax = movedMaxOf(evidence.scopeChunks);
-    if (!isDeep) return bestOf(scored(hits, movedMax), request);
-    const judged = reranker && (await judgements(store, reranker, request, hits));
-    if (judged !== undefined) return bestOf(byJudgements(hits, judged, total), request);
-    return bestOf(scored(await bySentences(store, request, hits, total, vector), movedMax), request);
+    const shiftMax = shiftMaxOf(evidence.scopeChunks);
+    if (!isDeep) return requested(scored(hits, shiftMax), request);
+    const judgements = reranker && (await judge(store, reranker, request, hits));
+    if (judgements !== undefined) return requested(scoredByJudgement(hits, judgements, total), request);
+    return requested(
+      scored(await rerankedBySentence(store, request, hits, total, vector), shiftMax),
+      request,
+    );
   };
 
   let wanted = await ranked(await store.evidence({ ...ask, withChunks: false }));
@@ -84,7 +88,7 @@ export async function search(
     wanted.map(({ row }) => row),
   );
   if (chunks.length < wanted.length) {
-    // An update replaced some between the two reads. A resource is found at every moment, so all is read at once now.
+    // An update replaced some chunks between the two reads. A resource must be found at every moment, so read both in one go.
     const evidence = await store.evidence({ ...ask, withChunks: true });
     wanted = await ranked(evidence);
     chunks = evidence.chunks;
@@ -100,8 +104,8 @@ export async function search(
   return { results, text: answerText(results.map(({ payload }) => payload.content)) };
 }
 
-/** The first hits by words, and of the others those that are near by meaning. */
-function foundHits(
+/** Returns the first `depth` lexical hits, and those of the rest that are near by meaning. */
+function shallowOrNear(
   hits: readonly LexicalHit[],
   nearest: readonly VectorHit[],
   depth: number,
@@ -110,14 +114,13 @@ function foundHits(
   return hits.filter(({ row }, at) => at < depth || near.has(row));
 }
 
-/** What a search asks of a reranking model. */
 type Judge = Pick<Reranker, "judge">;
 
 /**
- * Judgements of a reranking model for the best hits. It reads query and text together, and its judgement depends on nothing else.
- * Undefined where it does not answer.
+ * Has the reranking model judge the top hits. A judgement depends on query and text alone. Returns undefined if the model does
+ * not answer.
  */
-async function judgements(
+async function judge(
   store: SearchedStore,
   reranker: Judge,
   { scope, query }: SearchRequest,
@@ -138,22 +141,25 @@ async function judgements(
   return byRow;
 }
 
-/** By descending score. What the model did not judge is no result: it would have another score in a collection where it is judged. */
-function byJudgements(
+/**
+ * Scores the judged hits, by descending score. Drops a hit without a judgement: it would score differently in a collection
+ * where the model judges it.
+ */
+function scoredByJudgement(
   hits: readonly Candidate[],
-  judged: ReadonlyMap<number, number>,
+  judgements: ReadonlyMap<number, number>,
   total: number,
 ): Scored[] {
   return hits
     .flatMap(({ row, score }) => {
-      const judgement = judged.get(row);
+      const judgement = judgements.get(row);
       return judgement === undefined ? [] : [{ row, score: judgedScore(score, judgement, total) }];
     })
     .sort((a, b) => b.score - a.score);
 }
 
-/** Reorders the hits by their documents and by the best sentence of each. The sentence is evidence, so that it counts in the score too. */
-async function bySentences(
+/** Reranks the hits by their documents and by each hit's best sentence, which is also evidence for the score. */
+async function rerankedBySentence(
   store: SearchedStore,
   { scope, query }: SearchRequest,
   hits: readonly Candidate[],
@@ -162,21 +168,19 @@ async function bySentences(
 ): Promise<readonly Candidate[]> {
   const rows = hits.map(({ row }) => row);
   const [documents, matches] = await Promise.all([
-    // Within one document it has the same to say of every chunk.
+    // Within one document it would be the same for every chunk.
     "resourceId" in scope ? [] : store.documentMatches({ scope, query, rows: rows.slice(0, RERANKED_DEPTH) }),
     vector === undefined ? [] : store.sentenceMatches({ scope, ...vector, rows }),
   ]);
   const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
-  const owned = hits.map((hit) => {
+  const rescored = hits.map((hit) => {
     const sentence = cosines.get(hit.row);
     if (sentence === undefined || hit.cosine === undefined) return hit;
     const cosine = (1 - SENTENCE_SHARE) * hit.cosine + SENTENCE_SHARE * sentence;
     return { ...hit, score: scoreOf({ match: hit.match, total, cosine }) };
   });
-  return mixIn(mixDocuments(owned, documents), cosines, SENTENCE_SHARE, typical(cosines));
+  return blend(mixDocuments(rescored, documents), cosines, SENTENCE_SHARE, meanJudgement(cosines));
 }
-
-/** A hit with its own score. */
 type Candidate = WordRanked & ScoredHit & Pick<ChunkEvidence, "match" | "cosine">;
 
 interface Scored {
@@ -184,13 +188,13 @@ interface Scored {
   readonly score: number;
 }
 
-/** What there is evidence for, by descending mix; of words alone, where there are no vectors. */
+/** Fuses the evidence and returns the chunks with any, by descending mix. Uses words alone if there are no vectors. */
 function candidates(
   { lexical, nearest, others, nearestMatches }: Evidence,
   total: number,
   depth: number,
 ): Candidate[] {
-  const hits = nearest === undefined ? lexical.hits : foundHits(lexical.hits, nearest, depth);
+  const hits = nearest === undefined ? lexical.hits : shallowOrNear(lexical.hits, nearest, depth);
   const matchOf = new Map([...hits, ...nearestMatches].map(({ row, match }) => [row, match]));
   return fuse(hits, nearest ?? [], others, depth)
     .map((fused) => {
@@ -202,15 +206,15 @@ function candidates(
 
 const NO_WORDS = { matched: 0, strength: 0 };
 
-/** By descending score. Among equal mixes the stronger evidence goes first: their scores must not depend on which was stored first. */
-function scored(hits: readonly Candidate[], movedMax: number): Scored[] {
+/** Scores the hits, by descending score. Among equal mixes the stronger evidence goes first, whichever was stored first. */
+function scored(hits: readonly Candidate[], shiftMax: number): Scored[] {
   const ranking = hits.toSorted((a, b) => b.mix - a.mix || b.score - a.score || a.row - b.row);
-  const scores = shownScores(ranking, movedMax);
+  const scores = reportedScores(ranking, shiftMax);
   return ranking.map(({ row }, at) => ({ row, score: scores[at] ?? 0 })).sort((a, b) => b.score - a.score);
 }
 
-/** Those that the request asks for, and those that are as good as the last of them: among these the ids decide. */
-function bestOf(ranked: readonly Scored[], { scoreMin, topK }: SearchRequest): Scored[] {
+/** Returns the hits that the request asks for, and all that tie with the last of them: ids break the tie later. */
+function requested(ranked: readonly Scored[], { scoreMin, topK }: SearchRequest): Scored[] {
   const least = Math.max(scoreMin ?? 0, ranked[topK - 1]?.score ?? 0);
   return ranked.filter(({ score }) => score >= least);
 }
@@ -220,14 +224,14 @@ interface QueryVector {
   readonly fingerprint: string;
 }
 
-/** Undefined where there is no model, or it fails. */
+/** Embeds the query. Returns undefined if there is no model or it fails. */
 async function queryVector(embedder: Embedder | undefined, query: string): Promise<QueryVector | undefined> {
   if (embedder === undefined) return undefined;
   try {
     const [vector] = await embedder.embed([query]);
     return vector && { vector, fingerprint: embedder.fingerprint };
   } catch {
-    // The model's own state and the log tell it: a search that can answer from words is no failure.
+    // The model's state and the log report it. The search still answers by words.
     return undefined;
   }
 }
@@ -251,7 +255,7 @@ function resultOf(chunk: FoundChunk, score: number): FoundResult {
   };
 }
 
-/** The `text` of a search answer: the contents in result order, joined by a blank line; empty without results. */
+/** Returns the `text` of a search answer: the contents in result order, joined by a blank line; empty without results. */
 function answerText(contents: readonly string[]): string {
   return contents.join("\n\n");
 }

@@ -3,7 +3,7 @@ import { ask, type Question } from "../../../src/kb/chat/attempts.ts";
 import { type ChatModel, type ModelAnswer } from "../../../src/kb/models/chat-model.ts";
 import { NO_USAGE } from "../../../src/kb/models/price.ts";
 import { unusableAnswer } from "../../../src/kb/models/model-failure.ts";
-import { openModelWatch } from "../../../src/kb/models/model-watch.ts";
+import { openModelHealth } from "../../../src/kb/models/model-health.ts";
 
 const MODEL = "seeing";
 const question = {
@@ -18,7 +18,7 @@ const question = {
 
 /** Asks once for each end of an answer; a model that gives none is in doubt. */
 async function failingAfter(ends: readonly (ModelAnswer["finish"] | "none")[]): Promise<boolean> {
-  const watch = openModelWatch(() => undefined);
+  const watch = openModelHealth(() => undefined);
   for (const finish of ends) {
     const chat: Pick<ChatModel, "answer"> = {
       answer: async () => {

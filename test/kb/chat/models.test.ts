@@ -233,7 +233,7 @@ describe("a model that fails", () => {
   it.each<[string, Behaviour, RegExp]>([
     ["with an error", { kind: "fail", status: 400, message: "no such thing" }, /answered 400: no such thing/],
     ["busy through every try", { kind: "fail", status: 503 }, /answered 503/],
-    ["by breaking off", { kind: "break" }, /broke off the connection/],
+    ["by closing the connection", { kind: "break" }, /closed the connection/],
     ["by answering what is no JSON", { kind: "raw", body: '{"id": ' }, /other than JSON$/],
     [
       "by answering a page",

@@ -4,7 +4,7 @@ import { LANE_BYTES, scanCodes } from "../../../src/kb/index/code-scan.ts";
 import { makeCodeList } from "../../../src/kb/index/codes.ts";
 import { dotQuantized, quantize } from "../../../src/kb/index/quantized.ts";
 
-/** Bits in which two codes differ, counted one by one. */
+/** Hamming distance of two codes, counted bit by bit. */
 function differing(a: Uint8Array, b: Uint8Array): number {
   let count = 0;
   for (const [at, byte] of a.entries()) {
@@ -13,36 +13,36 @@ function differing(a: Uint8Array, b: Uint8Array): number {
   return count;
 }
 
-describe("the scan over codes", () => {
+describe("scanCodes", () => {
   it.each([
     ["one lane", 1, 3000],
     ["384 dimensions, more than a block", 3, 6000],
-    ["codes longer than a byte can count", 40, 700],
-    ["the longest code there may be", 511, 5],
+    ["distances beyond 255", 40, 700],
+    ["codes of the maximum length", 511, 5],
     ["no codes", 3, 0],
-  ])("counts what counting bit by bit counts: %s", (_name, lanes, count) => {
+  ])("the scan returns the same distances as counting bit by bit: %s", (_name, lanes, count) => {
     const size = lanes * LANE_BYTES;
     let state = 1;
     const random = (): number => (state = Math.imul(state, 1_664_525) + 1_013_904_223) >>> 24;
     const codes = Uint8Array.from({ length: size * count }, random);
-    // The last code is the opposite of what is asked for: every bit differs.
-    const asked = Uint8Array.from({ length: size }, random);
+    // The last code is the complement of the query: every bit differs.
+    const query = Uint8Array.from({ length: size }, random);
     if (count > 0) {
       codes.set(
-        asked.map((byte) => ~byte),
+        query.map((byte) => ~byte),
         (count - 1) * size,
       );
     }
     const distances = new Uint16Array(count);
-    scanCodes(codes, count, asked, distances);
+    scanCodes(codes, count, query, distances);
     const expected = Array.from({ length: count }, (_, at) =>
-      differing(codes.subarray(at * size, (at + 1) * size), asked),
+      differing(codes.subarray(at * size, (at + 1) * size), query),
     );
     expect([...distances]).toEqual(expected);
   });
 });
 
-describe("a list of codes", () => {
+describe("makeCodeList", () => {
   const dimensions = 40;
   const vector = fc
     .array(fc.integer({ min: -3, max: 3 }), { minLength: dimensions, maxLength: dimensions })
@@ -50,7 +50,7 @@ describe("a list of codes", () => {
   const distance = (a: Float32Array, b: Float32Array): number =>
     a.filter((value, at) => value > 0 !== (b[at] ?? 0) > 0).length;
 
-  it("finds the rows that looking at every vector finds, after any rows left", () => {
+  it("a code list finds the same rows as a scan of every vector, after any removals", () => {
     fc.assert(
       fc.property(
         fc.array(vector, { maxLength: 60 }),
@@ -60,8 +60,8 @@ describe("a list of codes", () => {
         fc.integer({ min: 1, max: 20 }),
         fc.boolean(),
         fc.boolean(),
-        (vectors, asked, cuts, first, count, isOdd, isKept) => {
-          const list = makeCodeList(new Float32Array(dimensions), isKept ? 1e6 : 0);
+        (vectors, query, cuts, first, count, isOdd, isCached) => {
+          const list = makeCodeList(new Float32Array(dimensions), isCached ? 1e6 : 0);
           for (const [row, each] of vectors.entries()) list.add(row, each, quantize(each));
           let behind = 0;
           const ranges = cuts
@@ -74,20 +74,20 @@ describe("a list of codes", () => {
           list.removeRanges(ranges);
           const isAllowed = isOdd ? (row: number): boolean => row % 2 === 1 : undefined;
           const left = vectors
-            .map((each, row) => ({ row, distance: distance(each, asked) }))
+            .map((each, row) => ({ row, distance: distance(each, query) }))
             .filter(({ row }) => !ranges.some((range) => row >= range.first && row <= range.last));
           expect(list.size).toBe(left.length);
           const wanted = left.filter(({ row }) => row >= first && (!isOdd || row % 2 === 1));
           const limit = wanted.map((each) => each.distance).toSorted((a, b) => a - b)[count - 1] ?? Infinity;
-          const places = list.nearest(asked, first, 1000, count, isAllowed);
+          const slots = list.nearest(query, first, 1000, count, isAllowed);
           const rows = wanted.filter((each) => each.distance <= limit).map(({ row }) => row);
-          expect(places.map((place) => list.rowAt(place))).toEqual(rows);
-          // What is kept of a vector stays with its row, through every cut.
+          expect(slots.map((slot) => list.rowAt(slot))).toEqual(rows);
+          // A cached vector stays with its row through every removal.
           const cosineOf = (row: number) =>
-            isKept ? dotQuantized(asked, quantize(vectors[row] ?? asked)) : undefined;
-          expect(places.map((place) => list.cosineAt(place, asked))).toEqual(rows.map(cosineOf));
+            isCached ? dotQuantized(query, quantize(vectors[row] ?? query)) : undefined;
+          expect(slots.map((slot) => list.cosineAt(slot, query))).toEqual(rows.map(cosineOf));
           list.dropStored();
-          expect(places.map((place) => list.cosineAt(place, asked))).toEqual(rows.map(() => undefined));
+          expect(slots.map((slot) => list.cosineAt(slot, query))).toEqual(rows.map(() => undefined));
           expect(list.storedBytes).toBe(0);
         },
       ),
@@ -95,7 +95,7 @@ describe("a list of codes", () => {
     );
   });
 
-  it("keeps what is stored of the vectors up to so many bytes, and codes alone beyond", () => {
+  it("a code list caches quantised vectors up to its bound, and keeps codes alone beyond", () => {
     const stored = quantize(Float32Array.of(1, 0));
     const list = makeCodeList(new Float32Array(2), 20_000);
     for (let row = 0; row < 2000; row++) list.add(row, Float32Array.of(1, 0), stored);

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { makeRowList } from "../../../src/kb/index/row-list.ts";
 
-/** Ascending numbers in several portions, dense or sparse. */
+/** Ascending numbers in several batches, dense or sparse. */
 const portions = fc
   .record({
     gaps: fc.array(fc.integer({ min: 1, max: 200 }), { maxLength: 300 }),
@@ -16,8 +16,8 @@ const portions = fc
     return ends.map((end, index) => all.slice(ends[index - 1] ?? 0, end));
   });
 
-describe("a list of rows", () => {
-  it("gives back what was appended, as a plain array would, in any range", () => {
+describe("makeRowList", () => {
+  it("a row list returns the same rows of any range as a plain array", () => {
     fc.assert(
       fc.property(portions, fc.nat(60_000), fc.nat(60_000), (parts, first, span) => {
         const list = makeRowList();
@@ -31,7 +31,7 @@ describe("a list of rows", () => {
     );
   });
 
-  it("adds a weight at each of a range", () => {
+  it("a row list adds a weight at each row of a range", () => {
     fc.assert(
       fc.property(portions, fc.nat(5000), fc.integer({ min: 1, max: 5000 }), (parts, first, size) => {
         const list = makeRowList();
@@ -45,7 +45,7 @@ describe("a list of rows", () => {
     );
   });
 
-  it("takes a bit a chunk where a word is everywhere, and little where it is rare", () => {
+  it("a row list takes a bit per chunk if dense, and little memory if sparse", () => {
     const everywhere = makeRowList();
     const rare = makeRowList();
     for (let from = 0; from < 1_000_000; from += 10_000) {

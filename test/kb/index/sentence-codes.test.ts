@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { bestSentence, packSentences } from "../../../src/kb/index/sentence-codes.ts";
 import { dot } from "../store/store-fixture.ts";
 
-/** Unit vectors of normal values by a small generator of its own, so that every run has the same. */
+/** Unit vectors of normal values from a seeded generator, equal in every run. */
 function vectors(count: number, dimensions: number): Float32Array[] {
   let state = 12345;
   const next = (): number => (state = (state * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;
@@ -15,29 +15,29 @@ function vectors(count: number, dimensions: number): Float32Array[] {
 }
 
 describe("packed sentence vectors", () => {
-  it.each([384, 64, 5, 1])("give the best product of %i dimensions, off by little", (dimensions) => {
+  it.each([384, 64, 5, 1])("bestSentence approximates the largest cosine in %i dimensions", (dimensions) => {
     const sentences = vectors(12, dimensions);
-    for (const asked of [...vectors(20, dimensions), ...sentences]) {
-      const best = Math.max(...sentences.map((sentence) => dot(asked, sentence)));
-      const error = Math.abs((bestSentence(asked, packSentences(sentences)) ?? 2) - best);
+    for (const query of [...vectors(20, dimensions), ...sentences]) {
+      const best = Math.max(...sentences.map((sentence) => dot(query, sentence)));
+      const error = Math.abs((bestSentence(query, packSentences(sentences)) ?? 2) - best);
       // The error falls with the root of the dimensions; 384 are those of the local model.
       expect(error).toBeLessThan(dimensions === 384 ? 0.02 : 0.1);
     }
   });
 
-  it("take half a byte a dimension", () => {
+  it("packSentences takes four bits per dimension", () => {
     expect(packSentences(vectors(6, 384))).toHaveLength(6 * (4 + 192));
   });
 
-  it("of none, or of another number of dimensions, have no best", () => {
-    const [asked = new Float32Array()] = vectors(1, 384);
-    expect(bestSentence(asked, packSentences([]))).toBeUndefined();
-    expect(bestSentence(asked, packSentences(vectors(1, 64)))).toBeUndefined();
+  it("bestSentence returns undefined without vectors of the same dimensions", () => {
+    const [query = new Float32Array()] = vectors(1, 384);
+    expect(bestSentence(query, packSentences([]))).toBeUndefined();
+    expect(bestSentence(query, packSentences(vectors(1, 64)))).toBeUndefined();
   });
 
-  it("stay within [-1, 1], and know a vector of zeros", () => {
-    const [asked = new Float32Array()] = vectors(1, 384);
-    expect(bestSentence(asked, packSentences([asked]))).toBeLessThanOrEqual(1);
-    expect(bestSentence(asked, packSentences([new Float32Array(384)]))).toBe(0);
+  it("bestSentence stays within [-1, 1], and is 0 for a zero vector", () => {
+    const [query = new Float32Array()] = vectors(1, 384);
+    expect(bestSentence(query, packSentences([query]))).toBeLessThanOrEqual(1);
+    expect(bestSentence(query, packSentences([new Float32Array(384)]))).toBe(0);
   });
 });

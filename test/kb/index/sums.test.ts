@@ -10,7 +10,7 @@ const listOf = (rows: readonly number[]): RowList => {
   return list;
 };
 
-describe("sums by place", () => {
+describe("makeSums", () => {
   const sums = makeSums();
   const lists = fc.array(
     fc.record({
@@ -20,7 +20,7 @@ describe("sums by place", () => {
     { maxLength: 5 },
   );
 
-  it("are those that adding one by one would give, noted or walked through, and gone afterwards", () => {
+  it("sums equal those of adding one by one, tracked or scanned, and are cleared at the end", () => {
     fc.assert(
       fc.property(
         lists,
@@ -42,8 +42,8 @@ describe("sums by place", () => {
             }
           }
           const best = [...wanted]
-            .map(([place, sum]) => ({ place, sum }))
-            .toSorted((a, b) => b.sum - a.sum || a.place - b.place);
+            .map(([offset, sum]) => ({ offset, sum }))
+            .toSorted((a, b) => b.sum - a.sum || a.offset - b.offset);
           expect(sums.largest(count)).toEqual(best.slice(0, count));
           sums.end();
           sums.begin({ first: 0, size: 600, entries, allowed: undefined });
@@ -54,19 +54,19 @@ describe("sums by place", () => {
     );
   });
 
-  it("count the first and the last place of a range, and none beside it", () => {
+  it("sums include the first and the last row of a range, and none outside", () => {
     for (const entries of [0, 10_000]) {
       sums.begin({ first: 10, size: 5, entries, allowed: undefined });
       sums.add(listOf([9, 10, 14, 15]), 2);
       expect(sums.largest(9)).toEqual([
-        { place: 0, sum: 2 },
-        { place: 4, sum: 2 },
+        { offset: 0, sum: 2 },
+        { offset: 4, sum: 2 },
       ]);
       sums.end();
     }
   });
 
-  it("are found among very many, also where every sixteenth place tells another story", () => {
+  it("largest finds the top sums among very many, also if they lie at regular offsets", () => {
     const size = 50_000;
     for (const entries of [0, size]) {
       for (const spread of [1, 16, 7]) {
@@ -76,18 +76,18 @@ describe("sums by place", () => {
         sums.add(listOf(high), 5);
         sums.add(listOf([high[40] ?? 0]), 1);
         const wanted = [high[40] ?? 0, ...high.filter((_, at) => at !== 40)];
-        expect(sums.largest(60).map(({ place }) => place)).toEqual(wanted);
-        expect(sums.largest(61).map(({ place }) => place)).toEqual([...wanted, 0]);
+        expect(sums.largest(60).map(({ offset }) => offset)).toEqual(wanted);
+        expect(sums.largest(61).map(({ offset }) => offset)).toEqual([...wanted, 0]);
         sums.end();
       }
-      // Only where the sample looks are there large sums, too few of them.
+      // Fewer large sums than requested, all at multiples of 16.
       sums.begin({ first: 0, size, entries, allowed: undefined });
       sums.add(listOf(Array.from({ length: size }, (_, at) => at)), 1);
       sums.add(listOf(Array.from({ length: 30 }, (_, at) => at * 16)), 9);
       const found = sums.largest(100);
       expect(found).toHaveLength(100);
       expect(found.filter(({ sum }) => sum === 10)).toHaveLength(30);
-      expect(found[30]).toEqual({ place: 1, sum: 1 });
+      expect(found[30]).toEqual({ offset: 1, sum: 1 });
       sums.end();
     }
   });

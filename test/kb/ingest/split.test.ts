@@ -3,7 +3,7 @@ import { openLanguageService } from "../../../src/kb/ingest/language-service.ts"
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import { INLINE_CHARS_MAX, openSplitter, UNITS_MAX } from "../../../src/kb/ingest/split.ts";
 import type { Splitter, SplitterParts } from "../../../src/kb/ingest/split.ts";
-import { openModelWatch } from "../../../src/kb/models/model-watch.ts";
+import { openModelHealth } from "../../../src/kb/models/model-health.ts";
 import { openTextModel } from "../../../src/kb/ingest/agentic/text-model.ts";
 import { openOpenAiModel } from "../../../src/kb/models/openai.ts";
 import type { ChatModel } from "../../../src/kb/models/chat-model.ts";
@@ -66,7 +66,7 @@ describe("splitting", () => {
         ? openLanguageService(
             openTextModel(chat, "divider-1"),
             () => nowMs,
-            openModelWatch(() => undefined),
+            openModelHealth(() => undefined),
           )
         : undefined,
       busy: () => new Error("busy"),

@@ -25,28 +25,36 @@ const text = array(
 
 describe("analyze", () => {
   it.each([
-    ["words, case, numbers", "The 3 Cats2 the", { the: 2, "3": 1, cats2: 1 }],
+    ["letters, case and digits", "The 3 Cats2 the", { the: 2, "3": 1, cats2: 1 }],
     ["word forms", "connect connected connecting connections", { connect: 4 }],
     ["accents, ligatures and wide letters", "Café cafe\u0301 ﬁle Ｗｅｂ", { cafe: 2, file: 1, web: 1 }],
-    ["dividing signs", "foo_bar-baz/qux.md don't", { foo: 1, bar: 1, baz: 1, qux: 1, md: 1, don: 1, t: 1 }],
+    [
+      "punctuation as separators",
+      "foo_bar-baz/qux.md don't",
+      { foo: 1, bar: 1, baz: 1, qux: 1, md: 1, don: 1, t: 1 },
+    ],
     ["Cyrillic and Greek", "МОСКВА Αθήνα", { москва: 1, αθηνα: 1 }],
     ["texts without spaces", "東京", { 東: 1, 京: 1, 東京: 1 }],
-    ["both in one run", "Vue3中文版", { vue3: 1, 中: 1, 文: 1, 版: 1, 中文: 1, 文版: 1 }],
-    ["nothing", " ?! ", {}],
-  ])("%s", (_name, input, expected) => {
+    [
+      "spaced and unspaced scripts in one run",
+      "Vue3中文版",
+      { vue3: 1, 中: 1, 文: 1, 版: 1, 中文: 1, 文版: 1 },
+    ],
+    ["no words", " ?! ", {}],
+  ])("analyze returns the terms of a text: %s", (_name, input, expected) => {
     const { terms, counts, words } = analyze(input);
     expect(Object.fromEntries(terms.map((term, at) => [term, counts[at]]))).toEqual(expected);
     expect(words).toBe(counts.reduce((sum, count) => sum + count, 0));
   });
 
-  it("keeps the beginning of an endless word, whole characters only", () => {
+  it("analyze truncates an overlong word between characters", () => {
     expect(analyze("x".repeat(500)).terms).toEqual(["x".repeat(TERM_CHARS_MAX)]);
     const [term = ""] = analyze("\u{1d7d8}".repeat(100).normalize("NFC") + "\u{10450}".repeat(100)).terms;
     expect(term.isWellFormed()).toBe(true);
     expect(term.length).toBeLessThanOrEqual(TERM_CHARS_MAX);
   });
 
-  it("takes the short way and the long way to the same terms", () => {
+  it("analyze returns the same terms on the fast path and the slow path", () => {
     assert(
       property(text, (input) => {
         const { terms, counts } = analyze(input);
@@ -57,7 +65,7 @@ describe("analyze", () => {
     );
   });
 
-  it("gives terms without spaces or marks, whatever the text", () => {
+  it("analyze returns terms of letters, digits and marks only, for any text", () => {
     assert(
       property(string({ unit: "binary", maxLength: 200 }), (input) => {
         for (const term of analyze(input).terms) expect(term).toMatch(/^[\p{L}\p{N}\p{M}\p{Co}]+$/u);
@@ -65,7 +73,7 @@ describe("analyze", () => {
     );
   });
 
-  it("stays right when it has seen more words than it remembers", () => {
+  it("analyze stays correct after its vocabulary overflows", () => {
     for (let from = 0; from < 300_000; from += 1000) {
       analyze(Array.from({ length: 1000 }, (_, at) => `w${from + at}`).join(" "));
     }
@@ -74,7 +82,7 @@ describe("analyze", () => {
 });
 
 describe("countTerms", () => {
-  it("counts what analyze counts", () => {
+  it("countTerms counts the same as analyze", () => {
     assert(
       property(text, text, (input, query) => {
         const wanted = analyze(query).terms;

@@ -4,7 +4,7 @@ import { idf, IDF_MIN, K1, queryFactor, saturation } from "../../../src/kb/lexic
 import { indexEntry, LEVELS } from "../../../src/kb/lexical/index-text.ts";
 
 describe("BM25", () => {
-  it("weighs a term the less, the more chunks hold it, and always a little", () => {
+  it("idf falls with the number of chunks that contain a term, and stays above 0", () => {
     assert(
       property(nat({ max: 1_000_000 }), nat({ max: 1_000_000 }), (a, b) => {
         const [all, holding] = a > b ? [a, b] : [b, a];
@@ -17,7 +17,7 @@ describe("BM25", () => {
     expect(idf(10, 10_000)).toBeCloseTo(Math.log((10_000 + 50 - 10 + 0.5) / 10.5), 10);
   });
 
-  it("grows with occurrences, below its limit, and falls with length", () => {
+  it("saturation grows with occurrences up to its limit, and falls with length", () => {
     expect(saturation(1, 100, 100)).toBeCloseTo(1, 10);
     expect(saturation(2, 100, 100)).toBeGreaterThan(saturation(1, 100, 100));
     expect(saturation(1e9, 100, 100)).toBeLessThanOrEqual(K1 + 1);
@@ -25,7 +25,7 @@ describe("BM25", () => {
     expect(saturation(0, 100, 100)).toBe(0);
   });
 
-  it("counts a repeated query word more than once, less than each time", () => {
+  it("queryFactor counts a repeated term more than once but less than each time", () => {
     expect(queryFactor(1)).toBe(1);
     expect(queryFactor(3)).toBeGreaterThan(1);
     expect(queryFactor(3)).toBeLessThan(3);
@@ -33,7 +33,7 @@ describe("BM25", () => {
 });
 
 describe("indexEntry", () => {
-  it("names each term once, and marked forms where it is heavy", () => {
+  it("indexEntry lists each term once, plus its marked forms if it is heavy", () => {
     const rest = Array.from({ length: 100 }, (_, at) => `rest${at}`).join(" ");
     const terms = indexEntry(`calm gust gust ${"storm ".repeat(8)} ${rest}`)
       .text.toString()

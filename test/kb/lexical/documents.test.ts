@@ -7,7 +7,7 @@ describe("documentScores", () => {
   const rare = { factor: 1, share: 0.001 };
   const common = { factor: 1, share: 0.3 };
 
-  it("puts a document with all words before one that has one of them often", () => {
+  it("documentScores ranks a document with all query words before one that repeats one of them", () => {
     const [all = 0, often = 0] = documentScores(
       [
         { counts: [1, 1], words: 100, chunks: 2 },
@@ -19,15 +19,15 @@ describe("documentScores", () => {
     expect(all).toBeGreaterThan(often);
   });
 
-  it("takes a word for the more common, the more chunks the documents have", () => {
+  it("documentScores treats a word as more common if documents have more chunks", () => {
     const worth = (chunks: number): number =>
       documentScores([{ counts: [1], words: 100, chunks }], [common], 10_000)[0] ?? 0;
     expect(worth(1)).toBeGreaterThan(worth(1.5));
-    // Of documents of three chunks some two thirds would hold it: such a word tells nothing.
+    // About two thirds of documents of three chunks would contain it: such a word is no evidence.
     expect(worth(3)).toBeCloseTo(IDF_MIN, 10);
   });
 
-  it("normalises by the mean length of the documents", () => {
+  it("documentScores normalises by the mean length of the documents", () => {
     const [short = 0, long = 0] = documentScores(
       [
         { counts: [2], words: 50, chunks: 1 },
@@ -39,7 +39,7 @@ describe("documentScores", () => {
     expect(short).toBeGreaterThan(long);
   });
 
-  it("gives every document a number from 0 to what saturation allows", () => {
+  it("documentScores returns a score between 0 and the limit of saturation for each document", () => {
     const count = integer({ min: 0, max: 1000 });
     const one = record({
       counts: array(count, { minLength: 3, maxLength: 3 }),

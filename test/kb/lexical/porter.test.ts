@@ -18,11 +18,11 @@ describe("stem", () => {
     ["controll", "control"],
     ["generalizations", "gener"],
     ["as", "as"],
-  ])("%s becomes %s", (word, expected) => {
+  ])("the stem of %s is %s", (word, expected) => {
     expect(stem(word)).toBe(expected);
   });
 
-  describe("agrees with FTS5", () => {
+  describe("compared with FTS5", () => {
     let db: Database.Database;
     beforeAll(() => {
       db = new Database(":memory:");
@@ -40,7 +40,7 @@ describe("stem", () => {
       return rows.toSorted((a, b) => a.offset - b.offset).map(({ term }) => term);
     };
 
-    it("on the words of this repository's own texts", () => {
+    it("stem agrees with FTS5 on the words of this repository", () => {
       const root = join(import.meta.dirname, "..", "..", "..");
       const text = ["package-lock.json", "src/kb/store/store.ts"].map((name) =>
         readFileSync(join(root, name), "utf8"),
@@ -57,7 +57,7 @@ describe("stem", () => {
       expect(words.map(stem)).toEqual(stemsOf(words));
     });
 
-    it("on words made of the suffixes it knows", () => {
+    it("stem agrees with FTS5 on words generated from its suffixes", () => {
       const part = constantFrom(
         ..."s ed ing at bl iz y ational enci izer logi bli alli entli eli ousli ation alism iveness".split(
           " ",
@@ -67,7 +67,7 @@ describe("stem", () => {
         ),
         ..."ism ate iti ous ive ize sses ies ss eed e ll x w b a o t fl qu".split(" "),
       );
-      // A word that is nothing but a suffix FTS5 treats in ways of its own; none is a word.
+      // FTS5 treats a bare suffix in its own way; none is an English word.
       const start = constantFrom("st", "ab", "cry", "pl", "on", "vow");
       const word = tuple(start, array(part, { maxLength: 4 })).map(
         ([first, parts]) => first + parts.join(""),

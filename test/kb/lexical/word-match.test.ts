@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { termWeight } from "../../../src/kb/lexical/common-words.ts";
 import { matchOf, queryWords } from "../../../src/kb/lexical/word-match.ts";
 
-describe("the weight of a word", () => {
-  it("is 0 for function words, in between for common words, 1 for all others", () => {
+describe("termWeight", () => {
+  it("a function word weighs 0, a common word less than 1, and any other word 1", () => {
     for (const word of queryWords("The which and was not of it, of what they are").terms)
       expect(termWeight(word)).toBe(0);
     for (const word of queryWords("der und das nicht, les est dans, los para del").terms)
@@ -18,10 +18,10 @@ describe("the weight of a word", () => {
   });
 });
 
-describe("what a chunk holds of a query's words", () => {
+describe("matchOf", () => {
   const { terms, weights, total } = queryWords("replace the impeller of the bilge pump, the pump");
 
-  it("is nothing without a word and all with each of them", () => {
+  it("a match is 0 without a query word and complete with all of them", () => {
     expect(
       matchOf(
         weights,
@@ -38,7 +38,7 @@ describe("what a chunk holds of a query's words", () => {
     expect(strength).toBeCloseTo(total / 2.2, 10);
   });
 
-  it("grows with occurrences, falls with the length, and stays under the weight of the words", () => {
+  it("the strength grows with occurrences, falls with length, and stays below the weight of the matched words", () => {
     const counts = array(nat({ max: 9 }), { minLength: terms.length, maxLength: terms.length });
     assert(
       property(counts, nat({ max: 400 }), (times, words) => {

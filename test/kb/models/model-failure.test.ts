@@ -4,40 +4,37 @@ import { modelFailure } from "../../../src/kb/models/model-failure.ts";
 
 const ASKED = { model: "seeing", apiKey: "sk-secret", timeoutMs: 1000 };
 
-/** As the client throws it: what the system said lies two causes deep. */
+/** An error as the client throws it: the system's error is two causes deep. */
 function connectionError(code: string): Error {
-  const said = Object.assign(new Error("what the system says"), { code });
+  const system = Object.assign(new Error("a system error"), { code });
   return new APIConnectionError({
     message: "Connection error.",
-    cause: new TypeError("failed", { cause: said }),
+    cause: new TypeError("failed", { cause: system }),
   });
 }
 
 it.each([
   ["ECONNREFUSED", "its endpoint refuses the connection"],
-  ["ENOTFOUND", "there is no host of its endpoint's name"],
-  ["ECONNRESET", "its endpoint broke off the connection (ECONNRESET)"],
-  ["UND_ERR_SOCKET", "its endpoint broke off the connection (UND_ERR_SOCKET)"],
-  [
-    "DEPTH_ZERO_SELF_SIGNED_CERT",
-    "there is no safe connection to its endpoint (DEPTH_ZERO_SELF_SIGNED_CERT)",
-  ],
+  ["ENOTFOUND", "the host name of its endpoint does not resolve"],
+  ["ECONNRESET", "its endpoint closed the connection (ECONNRESET)"],
+  ["UND_ERR_SOCKET", "its endpoint closed the connection (UND_ERR_SOCKET)"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "the TLS connection to its endpoint failed (DEPTH_ZERO_SELF_SIGNED_CERT)"],
   [
     "ERR_TLS_CERT_ALTNAME_INVALID",
-    "there is no safe connection to its endpoint (ERR_TLS_CERT_ALTNAME_INVALID)",
+    "the TLS connection to its endpoint failed (ERR_TLS_CERT_ALTNAME_INVALID)",
   ],
   [
     "ERR_SSL_PACKET_LENGTH_TOO_LONG",
-    "there is no safe connection to its endpoint (ERR_SSL_PACKET_LENGTH_TOO_LONG)",
+    "the TLS connection to its endpoint failed (ERR_SSL_PACKET_LENGTH_TOO_LONG)",
   ],
-  ["CERT_HAS_EXPIRED", "there is no safe connection to its endpoint (CERT_HAS_EXPIRED)"],
-  ["EPROTO", "there is no safe connection to its endpoint (EPROTO)"],
+  ["CERT_HAS_EXPIRED", "the TLS connection to its endpoint failed (CERT_HAS_EXPIRED)"],
+  ["EPROTO", "the TLS connection to its endpoint failed (EPROTO)"],
   [
     "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-    "there is no safe connection to its endpoint (UNABLE_TO_VERIFY_LEAF_SIGNATURE)",
+    "the TLS connection to its endpoint failed (UNABLE_TO_VERIFY_LEAF_SIGNATURE)",
   ],
   ["HPE_INVALID_CONSTANT", "the connection to its endpoint failed (HPE_INVALID_CONSTANT)"],
-])("%s: %s", (code, words) => {
+])("a connection error with the code %s reads: %s", (code, problem) => {
   const { message, kind } = modelFailure(connectionError(code), ASKED);
-  expect([message, kind]).toEqual([`the model seeing failed: ${words}`, "unreachable"]);
+  expect([message, kind]).toEqual([`the model seeing failed: ${problem}`, "unreachable"]);
 });

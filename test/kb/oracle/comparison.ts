@@ -5,7 +5,7 @@ import { nameOf, PARTS, type Client, type Found, type Listed, type PartKey } fro
 import {
   exactSearch,
   movedMax,
-  shownScores,
+  reportedScores,
   type ExactChunk,
   type ExactHit,
   type ExactQuery,
@@ -115,7 +115,7 @@ function check(name: string, results: readonly Found[], expected: readonly Exact
   // What is equal here may differ there in the last digit of a sum, either way: the score then lies between.
   const scoresIn = (order: (a: ExactHit, b: ExactHit) => number): Map<string, number> => {
     const ranking = expected.toSorted((a, b) => roundedMix(b) - roundedMix(a) || order(a, b));
-    const scores = shownScores(
+    const scores = reportedScores(
       ranking.map(({ own }) => own),
       most,
     );

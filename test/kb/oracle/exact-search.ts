@@ -157,16 +157,16 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
 /** Chunks that `high_accuracy` puts in order once more. */
 const JUDGED_MAX = 50;
 
-/** How far the ranking of a part of so many chunks may move a score. */
+/** Returns how far the ranking may shift a score in a scope of `chunks` chunks. */
 export function movedMax(tier: Tier, chunks: number): number {
   return 0.095 * Math.min(1, Math.max(0, Math.log10(chunks / 30) / 2));
 }
 
 /**
- * The scores that are shown of hits in the order of their ranking: each own one moved towards the middle of the least before it
- * and the most behind it.
+ * Returns the scores to report, in the order of the ranking: each own score moves towards the midpoint of the minimum before it
+ * and the maximum behind it.
  */
-export function shownScores(own: readonly number[], most: number): number[] {
+export function reportedScores(own: readonly number[], most: number): number[] {
   return own.map((score, at) => {
     const falling = (Math.min(...own.slice(0, at + 1)) + Math.max(...own.slice(at))) / 2;
     return score + Math.sign(falling - score) * Math.min(most, Math.abs(falling - score));

@@ -6,12 +6,12 @@ import { search, type SearchedStore } from "../../../src/kb/search/search.ts";
 import type { FoundChunk } from "../../../src/kb/store/records.ts";
 
 const QUERY = "impeller";
-/** The only chunk that is near by meaning. By words it stands behind those that the mix takes. */
+/** The only chunk that is near by meaning. Its rank by words lies beyond the depth of the fused list. */
 const NEAR = 140;
 const COSINE = 0.9;
 const match = { matched: 1, strength: 0.9 };
 
-/** What the index of 150 chunks with the word says, the best first. */
+/** A store of 150 chunks with the query word, best first. */
 const store: SearchedStore = {
   evidence: async ({ lexical }) => ({
     lexical: {
@@ -52,7 +52,7 @@ const embedder: Embedder = {
   close: async () => undefined,
 };
 
-it("high_accuracy counts the words of what is near however far down it stands by words, and takes no other from there", async () => {
+it("high_accuracy counts the words of a near chunk beyond the lexical depth, and admits no other chunk from there", async () => {
   const scope = { accountId: "a", collectionId: "c", ownerId: "ann" };
   const asked = { scope, tier: "high_accuracy" as const, query: QUERY, topK: 100, scoreMin: undefined };
   const { results } = await search(store, embedder, asked);

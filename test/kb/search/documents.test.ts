@@ -11,12 +11,12 @@ const mixes = (list: readonly { readonly row: number; readonly mix: number }[]):
   list.map(({ row, mix }) => [row, Number(mix.toFixed(4))]);
 
 describe("mixDocuments", () => {
-  it("lifts the chunk of the better document, by half of what the words say", () => {
+  it("mixDocuments lifts the chunk of the better document by half of its lexical gain", () => {
     const matches = [
       { row: 1, bm25: 2, chunks: 2 },
       { row: 3, bm25: 8, chunks: 2 },
     ];
-    // The best document is worth what the best of these chunks has by words: 0.5.
+    // The best document scales to the best lexical score of these chunks.
     expect(mixes(mixDocuments(hits, matches))).toEqual([
       [3, 0.85],
       [2, 0.8],
@@ -25,7 +25,7 @@ describe("mixDocuments", () => {
     ]);
   });
 
-  it("says the less, the longer the document is", () => {
+  it("mixDocuments gives longer documents less weight", () => {
     const lifted = (chunks: number): number =>
       mixDocuments(hits, [
         { row: 2, bm25: 4, chunks: 1 },
@@ -36,7 +36,7 @@ describe("mixDocuments", () => {
     expect(lifted(8)).toBeCloseTo(0.7 + 0.25 * 0.2, 10);
   });
 
-  it("counts in full where the words are all there is", () => {
+  it("mixDocuments has its full weight for hits ranked by words alone", () => {
     const alone = hits.map((hit) => ({ ...hit, wordShare: 1 }));
     const lifted = mixDocuments(alone, [
       { row: 1, bm25: 4, chunks: 1 },
@@ -45,12 +45,12 @@ describe("mixDocuments", () => {
     expect(lifted.find(({ row }) => row === 3)?.mix).toBeCloseTo(0.7 + 0.5 * 0.6, 10);
   });
 
-  it("moves nothing where nothing is known of documents, or none has a word", () => {
+  it("mixDocuments moves no hit without matches, or if no document contains a query word", () => {
     expect(mixDocuments(hits, [])).toEqual(hits);
     expect(mixDocuments(hits, [{ row: 4, bm25: 0, chunks: 1 }])).toEqual(hits);
   });
 
-  it("gives a chunk without a word what its document is worth", () => {
+  it("mixDocuments lifts a chunk without a query word by its document's score", () => {
     const matches = [
       { row: 2, bm25: 6, chunks: 3 },
       { row: 4, bm25: 6, chunks: 3 },

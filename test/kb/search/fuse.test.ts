@@ -8,7 +8,7 @@ const vectors = (scores: readonly [row: number, cosine: number][]) =>
   scores.map(([row, cosine]) => ({ row, cosine }));
 
 describe("fuse", () => {
-  it("puts a chunk that both find before one that either finds", () => {
+  it("fuse ranks a chunk in both lists before a chunk in one", () => {
     const fused = fuse(
       words([
         [1, 8],
@@ -24,13 +24,13 @@ describe("fuse", () => {
     expect(fused[1]?.mix).toBeCloseTo(0.5, 10);
   });
 
-  it("gives 1 to the best of both lists", () => {
+  it("fuse gives 1 to the best chunk of both lists", () => {
     expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([
       { row: 1, mix: 1, words: 1, wordShare: 0.5, cosine: 0.9 },
     ]);
   });
 
-  it("gives words their share of the best, in a full list too", () => {
+  it("fuse divides BM25 by the best BM25, in a full list too", () => {
     const full = Array.from({ length: FUSED_DEPTH }, (_, at): [number, number] => [at, FUSED_DEPTH - at]);
     expect(fuse(words(full), []).at(-1)?.mix).toBeCloseTo(1 / FUSED_DEPTH, 10);
     expect(
@@ -47,7 +47,7 @@ describe("fuse", () => {
     ]);
   });
 
-  it("stretches the cosines of a full list from the least that is known, of a short list from 0", () => {
+  it("fuse stretches the cosines of a full list from the smallest known cosine, of a short list from 0", () => {
     const full = Array.from({ length: FUSED_DEPTH }, (_, at): [number, number] => [at, 0.9 - at / 1000]);
     const found = fuse(words([[500, 7]]), vectors(full), vectors([[500, 0.4]]));
     const mixOf = (row: number): number => found.find((each) => each.row === row)?.mix ?? -1;
@@ -65,7 +65,7 @@ describe("fuse", () => {
     ).toEqual([1, 0.5]);
   });
 
-  it("counts what only the words found by its cosine as well", () => {
+  it("fuse counts the cosine of a chunk that only the lexical search found", () => {
     const far = fuse(
       words([
         [1, 8],
@@ -80,7 +80,7 @@ describe("fuse", () => {
     expect(far.map(({ row }) => row)).toEqual([2, 1, 3]);
   });
 
-  it("ranks a chunk without a vector by its words alone", () => {
+  it("fuse ranks a chunk without a vector by its words alone", () => {
     const fused = fuse(
       words([
         [1, 8],
@@ -95,11 +95,11 @@ describe("fuse", () => {
     expect(fused[0]).toEqual({ row: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined });
   });
 
-  it("is empty for nothing", () => {
+  it("fuse returns an empty list for empty lists", () => {
     expect(fuse([], [])).toEqual([]);
   });
 
-  it("names each chunk once, in falling order, within [0, 1]", () => {
+  it("fuse returns each chunk once, by descending mix within [0, 1]", () => {
     const score = double({ min: 0.01, max: 1, noNaN: true });
     const hits = uniqueArray(record({ row: nat({ max: 60 }), score }), {
       selector: ({ row }) => row,

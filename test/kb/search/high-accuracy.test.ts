@@ -9,7 +9,7 @@ import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
 
-/** Every text but a sentence about the heron means the same: what a chunk means as a whole tells nothing here. */
+/** Gives all texts but a sentence about the heron the same vector, so that chunk vectors carry no information. */
 const embedder: Embedder = {
   ...hashedEmbedder("heron"),
   dimensions: 2,
@@ -82,21 +82,21 @@ describe("high_accuracy", () => {
   const contents = async (options: Parameters<typeof ask>[0] = {}): Promise<string[]> =>
     (await ask(options)).map(({ payload }) => payload.content);
 
-  it("lifts what has the nearest sentence above what has more of the words", async () => {
+  it("high_accuracy lifts the chunk with the nearest sentence above the chunk with more query words", async () => {
     const request = { scope, tier: "moderate", query: QUERY, topK: 5, scoreMin: undefined } as const;
     const { results } = await search(store, embedder, request);
     expect(results[0]?.payload.content).toBe(LIST);
     expect((await contents())[0]).toBe(STORY);
   });
 
-  it("keeps the fused order where no sentence has its vectors yet", async () => {
+  it("high_accuracy keeps the fused order while sentence vectors are pending", async () => {
     await create("4", LIST, false, "bob");
     await create("5", STORY, false, "bob");
     const within = { ...scope, ownerId: "bob" };
     expect((await contents({ within }))[0]).toBe(LIST);
   });
 
-  it("lets the document have a say: of two like chunks that of the better document comes first", async () => {
+  it("high_accuracy ranks the chunk of the better document first among equal chunks", async () => {
     const parts = (second: string): string => `The river is high in spring.\n\n${second}`;
     const carol = { ownerId: "carol" };
     await create("6", parts("Nothing is to be said of it."), false, carol.ownerId);
@@ -115,7 +115,7 @@ describe("high_accuracy", () => {
     expect(heron).toBe(other);
     const [below, above] = await scoresOf("high_accuracy");
     expect(above).toBeGreaterThan(below);
-    // Within one document it has nothing to say.
+    // Within one document it changes nothing.
     const one = { accountId: account.id, resourceId: "7".padStart(24, "0") };
     const { results } = await search(store, undefined, { ...request, scope: one, tier: "high_accuracy" });
     expect(results.map(({ payload }) => payload.content)).toEqual([
@@ -124,7 +124,7 @@ describe("high_accuracy", () => {
     ]);
   });
 
-  it("asks the reranker in place of the sentences, with the texts of the best", async () => {
+  it("high_accuracy has the reranker judge the texts of the top hits instead of their sentences", async () => {
     const asked: string[] = [];
     const judge = async (query: string, documents: readonly string[]): Promise<number[]> => {
       asked.push(query, ...documents);
@@ -135,24 +135,24 @@ describe("high_accuracy", () => {
     expect(asked.slice(1).toSorted()).toEqual([LIST, STORY, "Nothing of it here."].toSorted());
   });
 
-  it("leaves out what the reranker did not judge", async () => {
+  it("high_accuracy omits hits that the reranker did not judge", async () => {
     const judge = async (_query: string, documents: readonly string[]): Promise<(number | undefined)[]> =>
       documents.map((text) => (text === STORY ? 0.9 : undefined));
     expect(await contents({ judge })).toEqual([STORY]);
   });
 
-  it("goes by the sentences when the reranker does not answer", async () => {
+  it("high_accuracy falls back to sentences if the reranker does not answer", async () => {
     expect((await contents({ judge: async () => undefined }))[0]).toBe(STORY);
   });
 
-  it("answers from words without a model, reranked where there is a reranker", async () => {
+  it("high_accuracy answers by words without an embedding model, and still reranks", async () => {
     expect((await contents({ by: undefined }))[0]).toBe(LIST);
     const judge = async (_query: string, documents: readonly string[]): Promise<number[]> =>
       documents.map((text) => text.length / 110);
     expect((await contents({ by: undefined, judge }))[0]).toBe(STORY);
   });
 
-  it("has falling scores within [0, 1], whoever judges", async () => {
+  it("high_accuracy returns descending scores within [0, 1], with and without a reranker", async () => {
     for (const judge of [
       undefined,
       async (_query: string, documents: readonly string[]) => documents.map((_, at) => at / 3),

@@ -19,7 +19,7 @@ const OTHERS = [
   "The keel was painted in spring.",
 ];
 
-describe("a chunk whose vector is still being made", () => {
+describe("pending vectors", () => {
   let store: Store;
   let account: Account;
   let made = 0;
@@ -31,7 +31,7 @@ describe("a chunk whose vector is still being made", () => {
 
   const create = async (tier: Tier, ownerId: string, content: string, by?: string): Promise<void> => {
     const vectors = by === undefined ? undefined : await embedder.embed([content]);
-    // Ids fall while rows rise, so that an order by row is not one by id.
+    // Ids fall while rows rise, so that order by row differs from order by id.
     const id = (10 ** 6 - ++made).toString(16).padStart(24, "0");
     const resource = { accountId: account.id, id, tier, ownerId, origin: "content" as const };
     const texts = { title: "Boat", description: "", url: null, content, settings: DEFAULT_SETTINGS };
@@ -47,13 +47,16 @@ describe("a chunk whose vector is still being made", () => {
     return (await search(store, hasModel ? embedder : undefined, request)).results;
   };
 
-  it.each(WITH_VECTORS)("comes before older ones that have fewer of the words, in %s", async (tier) => {
-    for (const text of OTHERS) await create(tier, "ranked", text, embedder.fingerprint);
-    await create(tier, "ranked", ANSWER);
-    expect((await ask(tier, "ranked", QUERY))[0]?.payload.content).toBe(ANSWER);
-  });
+  it.each(WITH_VECTORS)(
+    "ranks a chunk without a vector before chunks with fewer query words, in %s",
+    async (tier) => {
+      for (const text of OTHERS) await create(tier, "ranked", text, embedder.fingerprint);
+      await create(tier, "ranked", ANSWER);
+      expect((await ask(tier, "ranked", QUERY))[0]?.payload.content).toBe(ANSWER);
+    },
+  );
 
-  it.each(WITH_VECTORS)("has the score that its words give it in fastest, in %s", async (tier) => {
+  it.each(WITH_VECTORS)("scores a chunk without a vector as fastest does, in %s", async (tier) => {
     const owner = `scored in ${tier}`;
     for (const text of [...OTHERS, ANSWER]) await create("fastest", owner, text);
     for (const text of OTHERS) await create(tier, owner, text, embedder.fingerprint);
@@ -65,7 +68,7 @@ describe("a chunk whose vector is still being made", () => {
   });
 
   it.each(WITH_VECTORS)(
-    "scores as without a model while none has a vector of the new one, in %s",
+    "scores as without a model while no chunk has a vector of the new model, in %s",
     async (tier) => {
       for (const text of [...OTHERS, ANSWER]) await create(tier, "changing", text, "an earlier model");
       const without = await ask(tier, "changing", QUERY, 10, false);
@@ -78,7 +81,7 @@ describe("a chunk whose vector is still being made", () => {
     },
   );
 
-  it("gives the beginning of a larger answer for a smaller top_k, ties by id", async () => {
+  it("returns a prefix of the larger answer for a smaller top_k, ties by id", async () => {
     const ties = [...Array.from({ length: 12 }, () => "The tide turns at noon."), ...OTHERS, ANSWER];
     for (const tier of TIERS) {
       for (const [at, text] of [...ties, ...ties].entries()) {

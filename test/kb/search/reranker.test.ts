@@ -34,8 +34,8 @@ const open = (options: Partial<RerankerOptions> = {}): Reranker => {
   return reranker;
 };
 
-describe("the reranker behind an address", () => {
-  it("judges documents in their order", async () => {
+describe("openReranker", () => {
+  it("the reranker returns judgements in the order of the documents", async () => {
     const reranker = open();
     expect(reranker.state().state).toBe("idle");
     expect(await reranker.judge("cat dog", DOCUMENTS)).toEqual([0.5, 0.5, 1]);
@@ -48,13 +48,13 @@ describe("the reranker behind an address", () => {
     });
   });
 
-  it("takes a list with scores, and says nothing of what was not judged", async () => {
+  it("the reranker accepts a bare list of scores and returns undefined for a missing one", async () => {
     const reranker = open();
     service.misbehave = () => ({ body: [{ index: 2, score: 0.7 }] });
     expect(await reranker.judge("cat", DOCUMENTS)).toEqual([undefined, undefined, 0.7]);
   });
 
-  it("takes scores beyond 0 and 1 for logits, from then on all of them", async () => {
+  it("the reranker treats all scores as logits after one outside [0, 1]", async () => {
     const reranker = open();
     const listed = (...scores: number[]): Misbehaviour => ({
       body: scores.map((score, index) => ({ index, score })),
@@ -66,40 +66,43 @@ describe("the reranker behind an address", () => {
     expect(await reranker.judge("cat", DOCUMENTS)).toEqual([0.5, 0.5, 0.5]);
   });
 
-  it("is not asked for nothing", async () => {
+  it("the reranker sends no request without documents", async () => {
     expect(await open().judge("cat", [])).toEqual([]);
     expect(service.requests).toHaveLength(0);
   });
 
   const FAILURES: readonly [name: string, answer: Misbehaviour, code: string][] = [
-    ["answers nothing", "hang", "reranker_unreachable"],
-    ["is broken", { status: 500 }, "reranker_unreachable"],
-    ["refuses", { status: 422, body: { detail: "no such model" } }, "reranker_refused"],
-    ["answers no JSON", { body: "<html>" }, "reranker_answer"],
-    ["judges nothing", { body: { results: [] } }, "reranker_answer"],
+    ["does not answer", "hang", "reranker_unreachable"],
+    ["answers 500", { status: 500 }, "reranker_unreachable"],
+    ["answers 422", { status: 422, body: { detail: "no such model" } }, "reranker_refused"],
+    ["does not answer in JSON", { body: "<html>" }, "reranker_answer"],
+    ["returns no judgements", { body: { results: [] } }, "reranker_answer"],
     [
-      "judges what was not sent",
+      "judges an unknown document",
       { body: { results: [{ index: 3, relevance_score: 1 }] } },
       "reranker_answer",
     ],
   ];
-  it.each(FAILURES)("gives no judgement when it %s, says so and rests", async (_name, answer, code) => {
-    const reranker = open({ timeoutMs: answer === "hang" ? 800 : 5000, restMs: 1000 });
-    service.misbehave = () => answer;
-    expect(await reranker.judge("cat", DOCUMENTS)).toBeUndefined();
-    expect(changes).toEqual([code]);
-    expect(reranker.state()).toMatchObject({ state: "failing" });
-    expect(await reranker.judge("cat", DOCUMENTS)).toBeUndefined();
-    expect(service.requests).toHaveLength(1);
+  it.each(FAILURES)(
+    "the reranker reports the failure and cools down if it %s",
+    async (_name, answer, code) => {
+      const reranker = open({ timeoutMs: answer === "hang" ? 800 : 5000, cooldownMs: 1000 });
+      service.misbehave = () => answer;
+      expect(await reranker.judge("cat", DOCUMENTS)).toBeUndefined();
+      expect(changes).toEqual([code]);
+      expect(reranker.state()).toMatchObject({ state: "failing" });
+      expect(await reranker.judge("cat", DOCUMENTS)).toBeUndefined();
+      expect(service.requests).toHaveLength(1);
 
-    service.misbehave = () => undefined;
-    nowMs += 1001;
-    expect(await reranker.judge("cat", DOCUMENTS)).toHaveLength(3);
-    expect(reranker.state().state).toBe("ready");
-    expect(changes).toEqual([code, undefined]);
-  });
+      service.misbehave = () => undefined;
+      nowMs += 1001;
+      expect(await reranker.judge("cat", DOCUMENTS)).toHaveLength(3);
+      expect(reranker.state().state).toBe("ready");
+      expect(changes).toEqual([code, undefined]);
+    },
+  );
 
-  it("judges nothing after its end", async () => {
+  it("the reranker aborts a request in flight when it closes, and reports no failure", async () => {
     const reranker = open();
     service.misbehave = () => "hang";
     const call = reranker.judge("cat", DOCUMENTS);

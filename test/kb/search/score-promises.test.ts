@@ -10,7 +10,7 @@ import { embedSentences } from "../../../src/kb/ingest/sentence-vectors.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
 
 const TIERS = ["fastest", "moderate", "high_accuracy"] as const;
-/** Documents about this and that, made of words that the questions have too. */
+/** Vocabulary of filler documents, which shares words with the questions. */
 const PLACES = ["harbour", "mill", "bridge", "market", "valley", "tower", "garden", "station"];
 const THINGS = ["pump", "valve", "ladder", "engine", "lantern", "barrel", "compass", "anchor"];
 const ANSWERS = [
@@ -24,14 +24,14 @@ const QUESTIONS = [
   "how much later does high water come to the harbour each day",
 ];
 const FUNCTION_WORDS = ["the of and to", "what is it that they are", "to be or not to be", "der die das und"];
-/** What has nothing to do with any of it. */
+/** Questions about other subjects. */
 const FOREIGN = [
   "photosynthesis in alpine mosses",
   "sourdough hydration percentages",
   "quantum chromodynamics on a lattice",
 ];
 
-/** Topics by word, and much that all texts have in common: unrelated texts have a cosine of some 0.1. */
+/** Hashes words into dimensions: unrelated texts have a cosine of about 0.1. */
 const embedder: Embedder = {
   fingerprint: "topics",
   dimensions: 64,
@@ -69,7 +69,7 @@ describe("scores", () => {
   }, 120_000);
   afterAll(() => store.close());
 
-  /** A text of its own, out of words that stand in hundreds. */
+  /** Makes a distinct text of words that hundreds of texts share. */
   const filler = (at: number): string =>
     `The ${PLACES[at % 8]} has a ${THINGS[Math.floor(at / 8) % 8]} number ${at}, and water in the ${PLACES[Math.floor(at / 64) % 8]}.`;
   const create = async (tier: Tier, ownerId: string, paragraphs: readonly string[]): Promise<void> => {
@@ -111,19 +111,22 @@ describe("scores", () => {
     return found?.score ?? 0;
   };
 
-  it.each(TIERS)("change by less than 0.1 when three documents become ten thousand, in %s", async (tier) => {
-    for (const [at, query] of QUESTIONS.entries()) {
-      const content = ANSWERS[at] ?? "";
-      const few = await scoreOf(tier, "three", query, content);
-      const many = await scoreOf(tier, "ten thousand", query, content);
-      expect(few).toBeGreaterThan(0.5);
-      expect(Math.abs(few - many)).toBeLessThan(0.1);
-    }
-  });
+  it.each(TIERS)(
+    "a score changes by less than 0.1 from three documents to ten thousand, in %s",
+    async (tier) => {
+      for (const [at, query] of QUESTIONS.entries()) {
+        const content = ANSWERS[at] ?? "";
+        const few = await scoreOf(tier, "three", query, content);
+        const many = await scoreOf(tier, "ten thousand", query, content);
+        expect(few).toBeGreaterThan(0.5);
+        expect(Math.abs(few - many)).toBeLessThan(0.1);
+      }
+    },
+  );
 
-  it("are the same among three documents and ten thousand by a reranking model, which judges each by itself", async () => {
+  it("scores by a reranking model are equal among three documents and ten thousand", async () => {
     const judge: Reranker["judge"] = async (_query, documents) =>
-      // Best are texts of little evidence of their own.
+      // Prefers texts with little evidence of their own.
       documents.map((text) => (ANSWERS.includes(text) ? 0.8 : 0.9));
     for (const [at, query] of QUESTIONS.entries()) {
       const scores = [];
@@ -136,17 +139,17 @@ describe("scores", () => {
     }
   });
 
-  it("differ by at most 0.15 between the tiers, in the middle", async () => {
+  it("the median difference of scores between the tiers is at most 0.15", async () => {
     const scores = await Promise.all(
       QUESTIONS.map(async (query, at) =>
         Promise.all(TIERS.map((tier) => scoreOf(tier, "ten thousand", query, ANSWERS[at] ?? ""))),
       ),
     );
-    const apart = scores.map((each) => Math.max(...each) - Math.min(...each)).toSorted((a, b) => a - b);
-    expect(apart[1]).toBeLessThanOrEqual(0.15);
+    const spreads = scores.map((each) => Math.max(...each) - Math.min(...each)).toSorted((a, b) => a - b);
+    expect(spreads[1]).toBeLessThanOrEqual(0.15);
   });
 
-  it.each(TIERS)("are at most 0.3 for a query of function words, in %s", async (tier) => {
+  it.each(TIERS)("scores are at most 0.3 for a query of function words, in %s", async (tier) => {
     for (const owner of ["three", "ten thousand"]) {
       for (const query of FUNCTION_WORDS) {
         for (const { score } of await ask(tier, owner, query)) expect(score).toBeLessThanOrEqual(0.3);
@@ -154,12 +157,12 @@ describe("scores", () => {
     }
   });
 
-  it("find nothing by function words alone, and nothing without any evidence", async () => {
+  it("fastest finds nothing by function words alone, and nothing without evidence", async () => {
     for (const query of [...FUNCTION_WORDS, ...FOREIGN, "🙂 ?!"])
       expect(await ask("fastest", "ten thousand", query)).toEqual([]);
   });
 
-  it.each(TIERS)("stay under 0.5 for questions about another subject, in %s", async (tier) => {
+  it.each(TIERS)("scores stay below 0.5 for questions about another subject, in %s", async (tier) => {
     for (const query of FOREIGN) {
       for (const { score } of await ask(tier, "ten thousand", query)) expect(score).toBeLessThan(0.5);
     }

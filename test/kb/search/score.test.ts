@@ -1,11 +1,11 @@
 import { array, assert, double, integer, option, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchOf, queryWords } from "../../../src/kb/lexical/word-match.ts";
-import { COSINE_NOISE, movedMaxOf, scoreOf, shownScores } from "../../../src/kb/search/score.ts";
+import { COSINE_NOISE, shiftMaxOf, scoreOf, reportedScores } from "../../../src/kb/search/score.ts";
 
 const share = double({ min: 0, max: 1, noNaN: true });
 const cosine = double({ min: -1, max: 1, noNaN: true });
-/** Words of a query of ten rare ones, of which a chunk holds some. */
+/** Evidence of a chunk that contains part of a query. */
 const evidence = record({
   held: share,
   often: share,
@@ -16,8 +16,8 @@ const evidence = record({
   return { match: { matched, strength: matched * often }, total, cosine: own };
 });
 
-describe("the score of a chunk", () => {
-  it("lies in [0, 1) and grows with each part of the evidence", () => {
+describe("scoreOf", () => {
+  it("the score lies in [0, 1) and grows with each part of the evidence", () => {
     assert(
       property(evidence, share, cosine, (less, more, near) => {
         const score = scoreOf(less);
@@ -36,7 +36,7 @@ describe("the score of a chunk", () => {
     );
   });
 
-  it("is 0 without a word but function words, and with a cosine of noise", () => {
+  it("the score is 0 if only function words match and the cosine is noise", () => {
     const { weights, total, terms } = queryWords("what is it that they are");
     expect(total).toBe(0);
     const match = matchOf(
@@ -50,7 +50,7 @@ describe("the score of a chunk", () => {
     expect(scoreOf({ match, total: 4, cosine: COSINE_NOISE })).toBe(0);
   });
 
-  it("is at most 0.3 for a query of function words, however near by meaning", () => {
+  it("the score is at most 0.3 for a query of function words, at any cosine", () => {
     assert(
       property(cosine, (near) => {
         expect(scoreOf({ match: { matched: 0, strength: 0 }, total: 0, cosine: near })).toBeLessThanOrEqual(
@@ -76,24 +76,24 @@ describe("the score of a chunk", () => {
     ["one word of four, and not near", scoreOf({ ...one, cosine: 0.25 }), 0.01, 0.3],
     ["a single common word", scoreOf({ ...matchIn("get time", () => 2), cosine: undefined }), 0, 0.4],
   ];
-  it.each(SCORES)("by %s, lies where people expect it", (_name, score, from, to) => {
+  it.each(SCORES)("the score lies in the expected range: %s", (_name, score, from, to) => {
     expect(score).toBeGreaterThan(from);
     expect(score).toBeLessThan(to);
   });
 });
 
-describe("shownScores", () => {
+describe("reportedScores", () => {
   const ranking = array(record({ mix: share, score: double({ min: 0.001, max: 1, noNaN: true }) }), {
     maxLength: 20,
   }).map((list) => list.toSorted((a, b) => b.mix - a.mix));
 
   const MANY = 1_000_000;
 
-  it("moves no score by a tenth, and none in a small collection", () => {
+  it("the ranking shifts a score by less than 0.1, and not at all in a small collection", () => {
     assert(
       property(ranking, (list) => {
-        const large = shownScores(list, movedMaxOf(MANY));
-        const small = shownScores(list, movedMaxOf(30));
+        const large = reportedScores(list, shiftMaxOf(MANY));
+        const small = reportedScores(list, shiftMaxOf(30));
         for (const [at, { score }] of list.entries()) {
           expect(small[at]).toBeCloseTo(score, 7);
           expect(Math.abs((large[at] ?? 0) - (small[at] ?? 0))).toBeLessThan(0.1);
@@ -102,52 +102,55 @@ describe("shownScores", () => {
     );
   });
 
-  it("moves scores further the larger the collection is", () => {
+  it("the ranking shifts scores further in a larger collection", () => {
     assert(
       property(
         ranking,
         integer({ min: 0, max: 5000 }),
         integer({ min: 0, max: 5000 }),
         (list, one, other) => {
-          const moved = (chunks: number): number[] =>
-            shownScores(list, movedMaxOf(chunks)).map((shown, at) =>
-              Math.abs(shown - (list[at]?.score ?? 0)),
+          const shifts = (chunks: number): number[] =>
+            reportedScores(list, shiftMaxOf(chunks)).map((reported, at) =>
+              Math.abs(reported - (list[at]?.score ?? 0)),
             );
-          const most = moved(Math.max(one, other));
-          for (const [at, less] of moved(Math.min(one, other)).entries())
-            expect(less).toBeLessThanOrEqual((most[at] ?? 0) + 1e-6);
+          const larger = shifts(Math.max(one, other));
+          for (const [at, smaller] of shifts(Math.min(one, other)).entries())
+            expect(smaller).toBeLessThanOrEqual((larger[at] ?? 0) + 1e-6);
         },
       ),
     );
   });
 
-  it("falls with the rank where no own score rises by as much as it may move two", () => {
+  it("scores fall with the rank if no own score rises by more than two shifts", () => {
     assert(
       property(ranking, (list) => {
         const near = list.map(({ mix, score }) => ({ mix, score: 0.4 + score * 0.18 }));
-        const scores = shownScores(near, movedMaxOf(MANY));
+        const scores = reportedScores(near, shiftMaxOf(MANY));
         for (const [at, { mix }] of near.slice(0, -1).entries()) {
-          const [shown = 0, next = 1] = scores.slice(at);
-          expect(near[at + 1]?.mix === mix ? next <= shown : next < shown).toBe(true);
+          const [score = 0, next = 1] = scores.slice(at);
+          expect(near[at + 1]?.mix === mix ? next <= score : next < score).toBe(true);
         }
       }),
     );
   });
 
-  it("lets a hit of far more evidence than an earlier one go before it", () => {
+  it("a hit with far more evidence overtakes an earlier one", () => {
     const list = [
       { mix: 2, score: 0.3 },
       { mix: 1, score: 0.8 },
     ];
-    expect(shownScores(list, movedMaxOf(MANY)).map((score) => score.toFixed(3))).toEqual(["0.395", "0.705"]);
+    expect(reportedScores(list, shiftMaxOf(MANY)).map((score) => score.toFixed(3))).toEqual([
+      "0.395",
+      "0.705",
+    ]);
   });
 
-  it("is the hits' own where these fall by themselves", () => {
+  it("own scores that already fall with the rank stay unchanged", () => {
     const list = [
       { mix: 2, score: 0.8 },
       { mix: 1, score: 0.3 },
     ];
-    expect(shownScores(list, movedMaxOf(MANY))[0]).toBe(0.8);
-    expect(shownScores(list, movedMaxOf(MANY))[1]).toBeCloseTo(0.3, 7);
+    expect(reportedScores(list, shiftMaxOf(MANY))[0]).toBe(0.8);
+    expect(reportedScores(list, shiftMaxOf(MANY))[1]).toBeCloseTo(0.3, 7);
   });
 });

@@ -8,10 +8,10 @@ import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
 
 const NOW = "2026-01-01T00:00:00.000Z";
-/** Meanings of the embedder below: words that mean the same share an axis. */
+/** Axes of the embedder below: synonyms share an axis. */
 const AXES = ["cat kitten feline", "dog puppy hound", "car vehicle engine", "bread loaf bake"];
 
-/** A small honest embedder: the axes a text has words of. */
+/** Counts the words of each axis. */
 const embedder: Embedder = {
   fingerprint: "axes",
   dimensions: AXES.length + 1,
@@ -88,12 +88,12 @@ describe("search", () => {
     expect(await contents("feline", "fastest")).toEqual([]);
   });
 
-  it("moderate finds words and meanings", async () => {
+  it("moderate finds both words and meanings", async () => {
     expect((await contents("feline", "moderate", { topK: 2 })).toSorted()).toEqual([TEXTS[0], TEXTS[1]]);
     expect((await contents("cat", "moderate"))[0]).toBe(TEXTS[0]);
   });
 
-  it("gives results their fields, and their contents as text", async () => {
+  it("a search returns results with all fields, and their contents as text", async () => {
     const { results, text } = await ask("dog hound", "moderate", { topK: 2 });
     expect(results[0]).toMatchObject({
       version: 1,
@@ -102,7 +102,7 @@ describe("search", () => {
     expect(text).toBe(results.map(({ payload }) => payload.content).join("\n\n"));
   });
 
-  it("ranks by falling score within [0, 1], at most topK", async () => {
+  it("a search returns at most topK results by descending score within [0, 1]", async () => {
     for (const tier of ["fastest", "moderate"] as const) {
       const { results } = await ask("the cat and the dog bake words", tier, { topK: 4 });
       expect(results).toHaveLength(4);
@@ -115,16 +115,16 @@ describe("search", () => {
     }
   });
 
-  it("keeps what reaches the least score", async () => {
+  it("a search returns results from scoreMin on, inclusive", async () => {
     const { results } = await ask("cat sleeps on the sofa with wool", "fastest");
     const [best, second] = results;
-    const kept = await ask("cat sleeps on the sofa with wool", "fastest", { scoreMin: best?.score ?? 1 });
-    expect(kept.results).toEqual([best]);
+    const limited = await ask("cat sleeps on the sofa with wool", "fastest", { scoreMin: best?.score ?? 1 });
+    expect(limited.results).toEqual([best]);
     expect(second?.score).toBeLessThan(best?.score ?? 0);
     expect((await ask("cat", "fastest", { scoreMin: 1 })).results).toEqual([]);
   });
 
-  it("gives a good answer a high score and a poor one a low score in each tier", async () => {
+  it("a good answer scores above 0.5 and a poor one below, in each tier", async () => {
     for (const tier of ["fastest", "moderate"] as const) {
       expect((await ask("cat sleeps sofa", tier)).results[0]?.score).toBeGreaterThan(0.5);
       const poor = (await ask("sofa quantum chromodynamics lecture", tier)).results;
@@ -133,14 +133,14 @@ describe("search", () => {
     }
   });
 
-  it("orders equal scores by id", async () => {
+  it("a search orders equal scores by id", async () => {
     const { results } = await ask("text", "fastest", { topK: 6 });
     const equal = results.filter(({ score }) => score === results[0]?.score).map(({ id }) => id);
     expect(equal).toEqual(equal.toSorted());
   });
 
-  it("gives chunks of one rank the same scores in whichever order they were stored", async () => {
-    // Equally long and equally rare here, so of one rank; but one of the words says less than the other anywhere.
+  it("chunks of equal rank score the same in any order of storage", async () => {
+    // Equally long and equally rare here, so of equal rank; but one of the words is common in general.
     const [rare, common] = ["An impeller hums.", "The people hums."];
     const scoresOf = async (ownerId: string, texts: readonly string[]) => {
       for (const [at, content] of texts.entries())
@@ -161,24 +161,24 @@ describe("search", () => {
     expect(await scoresOf("b1", [common, rare])).toEqual(scores);
   });
 
-  it("answers from words without a model", async () => {
+  it("moderate answers by words without a model", async () => {
     const { results } = await ask("cat", "moderate", { by: undefined });
     expect(results.map(({ payload }) => payload.content)).toEqual([TEXTS[0]]);
   });
 
-  it("answers from words when the model fails", async () => {
+  it("moderate answers by words if the model fails", async () => {
     const failing: Embedder = { ...embedder, embed: () => Promise.reject(new Error("out of memory")) };
     const { results } = await ask("cat", "moderate", { by: failing });
     expect(results).toHaveLength(1);
   });
 
-  it("answers nothing for a scope that is not there", async () => {
+  it("a search of an unknown scope returns nothing", async () => {
     const scope = { accountId: account.id, resourceId: "f".repeat(24) };
     const request = { scope, tier: "moderate", query: "cat", topK: 5, scoreMin: undefined } as const;
     expect(await search(store, embedder, request)).toEqual({ results: [], text: "" });
   });
 
-  it("finds a resource in every moment of its updates", async () => {
+  it("a search finds a resource at every moment of its updates", async () => {
     const at = { accountId: account.id, id: "a".repeat(24) };
     const content = (version: number): string => `The ocelot of version ${version}.`;
     await store.createResource(

@@ -29,10 +29,10 @@ async function uploaded(name: string, text: string): Promise<string> {
   return json.file_url;
 }
 
-describe("a question for a value of one row finds the row with the names of its columns", () => {
+describe("a query for a value of one row finds the row with its column names", () => {
   const table = tableToMarkdown([HEAD, ...ROWS]);
   it.each<[string, () => Promise<object>]>([
-    ["in a sheet as the daemon sends it", async () => ({ content: `## People\n\n${table}` })],
+    ["in a spreadsheet as the daemon sends it", async () => ({ content: `## People\n\n${table}` })],
     [
       "in a CSV",
       async () => ({
@@ -45,7 +45,7 @@ describe("a question for a value of one row finds the row with the names of its 
       async () => ({ content: undefined, url: await uploaded("p.json", JSON.stringify({ people: PEOPLE })) }),
     ],
     ["in JSON with lines", async () => ({ content: JSON.stringify({ people: PEOPLE }, null, 2) })],
-  ])("%s", async (_name, body) => {
+  ])("a query finds a row with its column names %s", async (_name, body) => {
     const { _id: doc_id } = await created(await body());
     const { json } = await running.send("POST", "/rag/query", {
       body: { query: "phone number of Person 150", doc_id, top_k: 1 },
@@ -56,12 +56,12 @@ describe("a question for a value of one row finds the row with the names of its 
   });
 });
 
-describe("a result says where it stands", () => {
+describe("context of a result", () => {
   const rows = Array.from({ length: 60 }, (_, at) => `| Berth ${at} | ${at * 3} m | east |`).join("\n");
   const code = Array.from({ length: 60 }, (_, at) => `lock(${at}, "gate ${at}");`).join("\n");
   const content = `# Harbour\n\nAbout it.\n\n## Berths\n\n| Berth | Depth | Quay |\n|---|---|---|\n${rows}\n\n## Locks\n\n\`\`\`ts\n${code}\n\`\`\`\n`;
 
-  it("by its title, headings and path, and repeats the head of its table, or the fence of its code", async () => {
+  it("a result has title, headings and path, and repeats the head of its table or the fence of its code", async () => {
     const { _id: doc_id } = await created({ title: "Port  guide", content });
     const ask = async (query: string) =>
       (await running.send("POST", "/rag/query", { body: { query, doc_id, top_k: 1 } })).json.results[0]
@@ -79,7 +79,7 @@ describe("a result says where it stands", () => {
     expect(lock.content).toMatch(/^```ts\nlock\(\d+[^]*;\n```$/);
   });
 
-  it("and the chunks, without what they repeat, are the text at their offsets", async () => {
+  it("chunks without their repeated parts are the text at their offsets", async () => {
     const { _id } = await created({ content });
     const { json } = await running.send("GET", `/api/rag/resource/${_id}/chunks`);
     const chunks: { start: number; end: number; content: string; before?: string; after?: string }[] =

@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { ChatModel, ModelAnswer, ModelMessage } from "../../models/chat-model.ts";
 import { ModelFailure } from "../../models/model-failure.ts";
-import type { Patience } from "../../models/patience.ts";
+import type { RetryLimits } from "../../models/retry.ts";
 
 /**
  * A chat model as documents ask it: for text alone, and for the most likely answer with a fixed seed, so that the same
@@ -22,13 +22,13 @@ export interface TextModel {
  * Nobody waits for a document as for an answer: a try that hangs is made again, where a question is not. Two minutes, for
  * a model on a machine without a graphics card takes its time; three of them, with the waits between.
  */
-const PATIENCE: Patience = { tryMs: 120_000, allMs: 400_000 };
+const LIMITS: RetryLimits = { attemptMs: 120_000, totalMs: 400_000 };
 /** What makes an answer repeatable. Some models refuse one or the other; they are asked without from then on. */
 const REPEATABLE = { temperature: 0, seed: 1 } as const;
 type Repeatable = keyof typeof REPEATABLE;
 
 /** Asks that model of the endpoint. */
-export function openTextModel(chat: ChatModel, name: string, patience = PATIENCE): TextModel {
+export function openTextModel(chat: ChatModel, name: string, limits = LIMITS): TextModel {
   const refused = new Set<Repeatable>();
 
   const ask = async (messages: readonly ModelMessage[], signal: AbortSignal): Promise<ModelAnswer> => {
@@ -37,7 +37,7 @@ export function openTextModel(chat: ChatModel, name: string, patience = PATIENCE
     try {
       return await chat.answer(
         { model: name, messages, temperature, ...seed, asJson: false },
-        { signal, patience },
+        { signal, limits },
       );
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;

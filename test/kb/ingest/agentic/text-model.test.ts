@@ -21,7 +21,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
   beforeEach(async () => {
     server = await startLanguageModelServer();
     const { baseUrl, apiKey } = server;
-    // Documents have a patience of their own.
+    // Documents have a timeout of their own.
     chat = openOpenAiModel({ baseUrl, apiKey, timeoutMs: 1 });
     model = openTextModel(chat, "divider-1");
   });
@@ -106,7 +106,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
   });
 
   it("asks one that hangs again, and gives up on it", async () => {
-    const hasty = openTextModel(chat, "divider-1", { tryMs: 300, allMs: 2_000 });
+    const hasty = openTextModel(chat, "divider-1", { attemptMs: 300, totalMs: 2_000 });
     server.next({ hangs: true }, { hangs: true }, { hangs: true });
     await expect(hasty.complete(QUESTION, STAYS)).rejects.toMatchObject({
       code: "language_model_unreachable",

@@ -73,7 +73,7 @@ export function prepareEstimate(postings: Postings): Estimate {
         }
         best = sums.largest(count);
       }
-      return best.map(({ place: index, sum }) => ({ sequence: first + index, estimate: sum }));
+      return best.map(({ offset, sum }) => ({ sequence: first + offset, estimate: sum }));
     } finally {
       sums.end();
     }

@@ -1,30 +1,30 @@
-/** A response whose end can be told from a connection that broke off. */
+/** A response that distinguishes its end from a lost connection. */
 export interface WatchedStream {
   readonly response: Response;
   /** Whether the endpoint sent `data: [DONE]`, which ends a stream of chat completions. */
-  isOver(): boolean;
+  isDone(): boolean;
 }
 
-/** Longest line that marks an end. */
+/** Characters retained between chunks to find a mark that is split across them. */
 const MARK_CHARS = 32;
 
-/** Passes a response of server-sent events on, and notices the mark of its end, which the client library swallows. */
+/** Passes a response of server-sent events through and detects its end mark, which the client library hides. */
 export function watchStream(response: Response): WatchedStream {
-  let isOver = false;
-  // Within an event's JSON a line break is escaped, so a line that begins with the mark is the mark.
+  let isDone = false;
+  // JSON escapes line breaks, so a line that starts with the mark is the mark.
   let tail = "\n";
   const decoder = new TextDecoder("latin1");
   const watch = new TransformStream<Uint8Array, Uint8Array>({
     transform: (bytes, controller) => {
       controller.enqueue(bytes);
       const text = tail + decoder.decode(bytes, { stream: true });
-      isOver ||= /[\r\n]data: ?\[DONE\]/.test(text);
+      isDone ||= /[\r\n]data: ?\[DONE\]/.test(text);
       tail = text.slice(-MARK_CHARS);
     },
   });
   const { status, headers } = response;
   return {
     response: new Response(response.body?.pipeThrough(watch), { status, headers }),
-    isOver: () => isOver,
+    isDone: () => isDone,
   };
 }
