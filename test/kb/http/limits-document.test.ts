@@ -64,18 +64,15 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/json-body.ts", "VALUES_MAX")),
     count(constant("kb/http/json-body.ts", "LEVELS_MAX")),
   ],
-  "requests under way at once": [
+  "requests in flight": [
     count(requests),
     bytes(bodyBytes),
     smallBody,
     bytes(constant("kb/http/admission.ts", "SHORT_BYTES_MAX")),
   ],
   "share of one account": [],
-  "answers under way at once": [
-    bytes(answerBytes),
-    bytes(constant("kb/http/response-memory.ts", "SHORT_BYTES")),
-  ],
-  "creates, updates and uploads under way at once": [count(ingests)],
+  "responses in flight": [bytes(answerBytes), bytes(constant("kb/http/response-memory.ts", "SHORT_BYTES"))],
+  "creates, updates and uploads in flight": [count(ingests)],
   "links fetched at once": [
     count(constant("kb/fetch/fetcher.ts", "FETCHES_MAX")),
     count(constant("kb/fetch/fetcher.ts", "GUESTS_MAX")),
@@ -89,7 +86,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     time(DEFAULT_LIMITS.bulkMs),
     time(requestMs),
   ],
-  "time an answer waits for a client that does not read on": [time(DEFAULT_LIMITS.answerIdleMs)],
+  "time a response waits for a client that stops reading": [time(DEFAULT_LIMITS.answerIdleMs)],
   "requests of a key": [count(RATE_DEFAULT.perMinute)],
   "valid keys of an account": [count(KEYS_MAX)],
   "bulk create": [
@@ -106,11 +103,11 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/server.ts", "CONNECTIONS_MAX")),
     count(DEFAULT_LIMITS.connectionsPerAddress),
   ],
-  "documents that wait after their answer": [
+  "documents that wait after their response": [
     count(constant("kb/resources/new-job.ts", "JOBS_MAX")),
     bytes(constant("kb/resources/new-job.ts", "JOB_CHARS_MAX")),
   ],
-  "documents taken in at once after their answer": [
+  "documents processed at once after their response": [
     count(documents),
     count(WAITING_MAX),
     ofOne(documents),
