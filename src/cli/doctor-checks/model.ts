@@ -13,15 +13,15 @@ export const modelCheck: Check = {
     const folder = modelDir ?? packagedModelFolder();
     const found =
       folder === undefined
-        ? { place: "kbsync's package", problem: "it holds none" }
+        ? { location: "kbsync's package", problem: "it holds none" }
         : await readModelFolder(folder, modelDir === undefined);
     if ("folder" in found) return { seen: `${found.name} (${found.dtype})`, findings: [] };
     const needed = config.sources.filter(({ collection }) => collection !== "fastest");
     const finding: Finding = {
       check: "model-missing",
       level: needed.length > 0 ? "failure" : "warning",
-      subject: found.place,
-      message: `there is no embedding model (${found.place}: ${found.problem}), so that moderate and high_accuracy search by words alone`,
+      subject: found.location,
+      message: `there is no embedding model (${found.location}: ${found.problem}), so that moderate and high_accuracy search by words alone`,
       remedy:
         "Install kbsync from its package, which holds the model, or name a folder in service.modelDir or a service in kb.embedding.",
     };

@@ -6,11 +6,11 @@ import type { AgentBody, AgentChangeBody, AgentConfig, KnowledgePlace } from "..
 import { Refusal, shown } from "../resources/refusal.ts";
 import type { AgentKey, ChatStore, StoredAgent } from "../store/chat.ts";
 
-/** What makes an agent. */
+/** Configurable fields of an agent. */
 export interface AgentFields {
   readonly name: string;
   readonly systemPrompt: string;
-  /** Undefined: the configured one. */
+  /** Undefined: the configured model. */
   readonly model: string | undefined;
   readonly fallbackModel: string | undefined;
   readonly temperature: number | undefined;
@@ -20,58 +20,58 @@ export interface AgentFields {
 /** An agent of an account. */
 export interface Agent extends AgentFields {
   readonly id: string;
-  /** `api`: it has a row of the account's, and can be changed. */
+  /** `api`: the account stores it and can change it. */
   readonly origin: "built-in" | "configuration" | "api";
   readonly createdAt: string | undefined;
   readonly updatedAt: string | undefined;
 }
 
-/** What the operations on agents work with. */
+/** Dependencies of the operations on agents. */
 export interface Agents {
   readonly store: Pick<ChatStore, "addAgent" | "changeAgent" | "removeAgent" | "agent" | "agents">;
-  /** Every account has them. */
+  /** Agents of the configuration, available to every account. */
   readonly configured: readonly AgentConfig[];
-  /** What `default` reads where nobody said otherwise; asked each time. */
+  /** Knowledge of `default` unless configured or changed; called each time. */
   readonly defaultKnowledge: () => readonly KnowledgePlace[];
   readonly nowMs: () => number;
-  /** A change reads the agent and writes it: each sees what those before it made. */
+  /** Serialises changes of an agent, which read and then write it. */
   readonly turns: Turns;
 }
 
-/** Agents an account may make. */
+/** Maximum agents of an account. */
 const AGENTS_MAX = 100;
 
-/** What `default` is told where nobody said otherwise. */
+/** System prompt of `default` unless configured or changed. */
 const DEFAULT_PROMPT =
   "You answer questions about the user's documents and images. Be brief and exact. Where the material does not hold the answer, say so.";
 
-/** Throws `agent_not_found`; `field` is that of the body which names the agent, if one does. */
+/** Reads an agent. Throws `agent_not_found`; `field` is the field of the body that names the agent, if any. */
 export async function readAgent(agents: Agents, at: AgentKey, field?: string): Promise<Agent> {
-  const agent = fixedAgent(agents, at.id) ?? stored(await agents.store.agent(at)) ?? standIn(agents, at.id);
+  const agent = fixedAgent(agents, at.id) ?? stored(await agents.store.agent(at)) ?? fallback(agents, at.id);
   if (agent === undefined) throw noAgent(at.id, field);
   return agent;
 }
 
-/** Those of the configuration first, then the account's own by age. `default` is always among them. */
+/** Lists the agents of the configuration, then the account's own by age. Always includes `default`. */
 export async function listAgents(agents: Agents, accountId: string): Promise<readonly Agent[]> {
   const configured = agents.configured.map((config) => configuredAgent(agents, config));
   const own = (await agents.store.agents(accountId))
     .flatMap((row) => stored(row) ?? [])
-    // The configuration came to have an agent of that id: it goes first.
+    // An agent of the configuration shadows one of the account with the same id.
     .filter(({ id }) => fixedAgent(agents, id) === undefined);
   const found = [...configured, ...own];
-  const isThere = found.some(({ id }) => id === DEFAULT_AGENT_ID);
-  return isThere ? found : [builtInAgent(agents), ...found];
+  const hasDefault = found.some(({ id }) => id === DEFAULT_AGENT_ID);
+  return hasDefault ? found : [builtInAgent(agents), ...found];
 }
 
-/** Makes an agent. Throws `agent_exists` and `too_many_agents`. */
+/** Creates an agent. Throws `agent_exists` and `too_many_agents`. */
 export async function createAgent(agents: Agents, accountId: string, body: AgentBody): Promise<Agent> {
   const id = body.id ?? newHexId(agents.nowMs());
   if (fixedAgent(agents, id) !== undefined || id === DEFAULT_AGENT_ID) throw agentExists(id);
   return insert(agents, { accountId, id }, fieldsOf(body));
 }
 
-/** Changes an agent; `default` gets a row of its own with its first change. Throws `agent_fixed`. */
+/** Changes an agent. The first change of `default` stores it for the account. Throws `agent_fixed`. */
 export async function changeAgent(agents: Agents, at: AgentKey, body: AgentChangeBody): Promise<Agent> {
   if (Object.keys(body).length === 0) {
     throw new Refusal("invalid_body", "The body names nothing to change.");
@@ -82,33 +82,33 @@ export async function changeAgent(agents: Agents, at: AgentKey, body: AgentChang
     const fields = changedFields(before, body);
     if (before.origin === "built-in") return insert(agents, at, fields);
     const updatedAt = nowIso(agents);
-    const isThere = await agents.store.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
-    if (!isThere) throw noAgent(at.id);
+    const isStored = await agents.store.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
+    if (!isStored) throw noAgent(at.id);
     return { ...before, ...fields, updatedAt };
   });
 }
 
-/** Removes an agent with its threads; a changed `default` is as it was in the beginning. Throws `agent_fixed`. */
+/** Removes an agent with its threads. Resets a changed `default`, which keeps its threads. Throws `agent_fixed`. */
 export async function removeAgent(agents: Agents, at: AgentKey): Promise<Agent> {
   return inTurn(agents, at, async () => {
     const before = await readAgent(agents, at);
     if (before.origin !== "api") throw fixed(at.id);
-    const keepsThreads = !canGo(before);
+    const keepsThreads = !isRemovable(before);
     if (!(await agents.store.removeAgent({ ...at, keepsThreads }))) throw noAgent(at.id);
     return before;
   });
 }
 
-/** Whether an agent can go while it is at work, with its threads. `default` can only be reset, and keeps them. */
-export function canGo({ id, origin }: Agent): boolean {
+/** Whether an agent can be removed with its threads, even while it answers. `default` can only be reset. */
+export function isRemovable({ id, origin }: Agent): boolean {
   return origin === "api" && id !== DEFAULT_AGENT_ID;
 }
 
-/** No such agent for this account; one of another account looks just the same. */
+/** Refusal for an unknown agent. An agent of another account gives the same answer. */
 export function noAgent(id: string, field?: string): Refusal {
   return new Refusal("agent_not_found", `There is no agent ${shown(id)} for this key.`, {
     ...(field === undefined ? {} : { field }),
-    hint: "GET /v1/agents lists those there are; `default` always exists.",
+    hint: "GET /v1/agents lists the agents of this key; `default` always exists.",
   });
 }
 
@@ -128,13 +128,13 @@ async function insert(agents: Agents, at: AgentKey, fields: AgentFields): Promis
   return { id: at.id, ...fields, origin: "api", createdAt, updatedAt: createdAt };
 }
 
-/** The agent of the configuration with that id. */
+/** Returns the agent of the configuration with this id. */
 function fixedAgent(agents: Agents, id: string): Agent | undefined {
   const config = agents.configured.find((each) => each.id === id);
   return config === undefined ? undefined : configuredAgent(agents, config);
 }
 
-function standIn(agents: Agents, id: string): Agent | undefined {
+function fallback(agents: Agents, id: string): Agent | undefined {
   return id === DEFAULT_AGENT_ID ? builtInAgent(agents) : undefined;
 }
 
@@ -173,7 +173,7 @@ function stored(row: StoredAgent | undefined): Agent | undefined {
   if (row === undefined) return undefined;
   const fields = JSON.parse(row.body) as AgentFields; // written above
   const { id, createdAt, updatedAt } = row;
-  // JSON leaves out what is undefined.
+  // JSON omits undefined fields.
   const { name, systemPrompt, model, fallbackModel, temperature, knowledge } = fields;
   const own = { name, systemPrompt, model, fallbackModel, temperature, knowledge };
   return { id, ...own, origin: "api", createdAt, updatedAt };
@@ -191,14 +191,15 @@ function fieldsOf(body: AgentBody): AgentFields {
 }
 
 function changedFields(before: AgentFields, body: AgentChangeBody): AgentFields {
-  const kept = <T>(given: T | null | undefined, old: T | undefined): T | undefined =>
+  /** Undefined keeps the old value, null clears it. */
+  const changed = <T>(given: T | null | undefined, old: T | undefined): T | undefined =>
     given === undefined ? old : (given ?? undefined);
   return {
     name: body.name?.toWellFormed() ?? before.name,
     systemPrompt: body.systemPrompt?.toWellFormed() ?? before.systemPrompt,
-    model: kept(body.model, before.model),
-    fallbackModel: kept(body.fallbackModel, before.fallbackModel),
-    temperature: kept(body.temperature, before.temperature),
+    model: changed(body.model, before.model),
+    fallbackModel: changed(body.fallbackModel, before.fallbackModel),
+    temperature: changed(body.temperature, before.temperature),
     knowledge: body.knowledge ?? before.knowledge,
   };
 }
@@ -211,8 +212,8 @@ function fixed(id: string): Refusal {
   return new Refusal("agent_fixed", `The agent ${shown(id)} cannot be changed or removed here.`, {
     hint:
       id === DEFAULT_AGENT_ID
-        ? "It always exists; change it with PUT, or in kb.agents of the configuration where it stands there."
-        : "It stands in kb.agents of the configuration.",
+        ? "It always exists; change it with PUT, or in kb.agents if the configuration defines it."
+        : "The configuration defines it in kb.agents.",
   });
 }
 

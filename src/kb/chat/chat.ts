@@ -1,7 +1,7 @@
 import { openGate } from "../../lib/gate.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
-import { canGo, readAgent, type Agents } from "../agents/agents.ts";
+import { isRemovable, readAgent, type Agents } from "../agents/agents.ts";
 import { noteOf, type Asked } from "../resources/asked.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
@@ -134,7 +134,7 @@ export function openChat(parts: ChatParts): Chat {
       if (agentId === undefined) throw invalidField("agent_id", "expected with thread_id, got nothing");
       const agent = await readAgent(agents, { accountId, id: agentId }, "agent_id");
       if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
-      const isStoredAgent = canGo(agent);
+      const isStoredAgent = isRemovable(agent);
       const at = { accountId, agentId, threadId: threadId.toWellFormed() };
       return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
     },

@@ -3,7 +3,7 @@ import type { Gate } from "../../lib/gate.ts";
 import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
 import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
-import { canGo, noAgent, type Agent } from "../agents/agents.ts";
+import { isRemovable, noAgent, type Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import type { Lease } from "../queue/queue.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
@@ -176,7 +176,7 @@ async function addTurn(
     return await kb.store.addTurn({
       accountId,
       agentId: agent.id,
-      isStoredAgent: canGo(agent),
+      isStoredAgent: isRemovable(agent),
       agentCreatedAt: agent.createdAt,
       threadId: body.thread_id?.toWellFormed(),
       messageId,

@@ -1,21 +1,21 @@
-/** Bounds of one call into the model. */
+/** Bounds of a batch. */
 export interface BatchBounds {
-  /** Most tokens of a batch, padding included. A single text may always go alone. */
+  /** Maximum tokens of a batch, padding included. A single text may exceed it. */
   readonly tokens: number;
-  /** Most texts of a batch. */
+  /** Maximum texts of a batch. */
   readonly texts: number;
-  /** Longest text in tokens: what is longer is cut by the model and costs no more than this. */
+  /** Maximum tokens of a text: the model truncates longer ones, so they cost no more. */
   readonly tokensMax: number;
 }
 
-/** UTF-8 bytes of a token, on the low side (English has 4 to 5, Chinese 3), so that batches stay within their bound. */
-const BYTES_A_TOKEN = 3;
-/** The marks the tokenizer puts at the beginning and the end. */
+/** UTF-8 bytes per token, a low estimate (English has 4 to 5, Chinese 3), so that batches stay within their bound. */
+const BYTES_PER_TOKEN = 3;
+/** Tokens that the tokenizer adds at the start and the end. */
 const MARK_TOKENS = 2;
 
 /**
- * Groups texts into batches, as indices into `texts`. Texts of like length stand together, because every text of a
- * batch is padded to its longest. Every index appears once; longest texts first.
+ * Groups texts into batches, as indices into `texts`. Batches texts of similar length, because the model pads every text to
+ * the longest of its batch. Every index appears once; longest texts first.
  */
 export function groupIntoBatches(
   texts: readonly string[],
@@ -32,7 +32,7 @@ export function groupIntoBatches(
       batches.push(batch);
       batch = [];
     }
-    // The order descends, so the first text of a batch is its longest.
+    // Lengths descend, so the first text of a batch is its longest.
     if (batch.length === 0) width = sizes[index] ?? 0;
     batch.push(index);
   }
@@ -41,5 +41,5 @@ export function groupIntoBatches(
 }
 
 function estimateTokens(text: string, tokensMax: number): number {
-  return Math.min(tokensMax, Math.ceil(Buffer.byteLength(text) / BYTES_A_TOKEN) + MARK_TOKENS);
+  return Math.min(tokensMax, Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) + MARK_TOKENS);
 }

@@ -1,8 +1,8 @@
 import { oneLine } from "../../lib/one-line.ts";
 
-/** A chunk and where it stands. */
+/** A chunk and its context in the document. */
 export interface ChunkContext {
-  /** Of its document. */
+  /** Title of the document. */
   readonly title: string;
   /** Path of headings above it, outermost first. */
   readonly headings: readonly string[];
@@ -10,35 +10,35 @@ export interface ChunkContext {
 }
 
 /**
- * Most characters of context: some 50 tokens of the 256 that the local model reads. A chunk of the default size needs
- * about 220; a longer context would push the end of the chunk out.
+ * Maximum characters of context: about 50 of the 256 tokens that the local model reads. A chunk of the default size needs
+ * about 220; a longer context would truncate the chunk.
  */
 export const CONTEXT_CHARS_MAX = 200;
 
 /**
- * To be raised with every change of what `embeddingText` makes of a chunk: vectors of two versions are not of one kind, and
- * the old ones are replaced in the background. A test holds its texts to it.
+ * Version of the output of `embeddingText`. Increase it with every change of the output: vectors of different versions are
+ * not comparable, and a backfill replaces the old ones. A test pins output and version.
  */
 export const EMBEDDING_TEXT_VERSION = 1;
 
 /**
- * The fingerprint of an embedder, given that of its model: with the version of the texts it gets. The first version stands
- * for itself, so that stores from before versions were told keep their vectors.
+ * Returns the fingerprint of an embedder: the model's fingerprint plus the version of the embedded texts. Version 1 adds
+ * nothing, so that vectors from before versioning stay valid.
  */
 export function embedderFingerprint(model: string, version: number = EMBEDDING_TEXT_VERSION): string {
   return version === 1 ? model : `${model}/text-${version}`;
 }
 
-/** The fingerprint of the model, whatever texts it got. */
+/** Returns the fingerprint of an embedder's model, without the version of the texts. */
 export function modelFingerprint(embedder: string): string {
   return embedder.replace(/\/text-\d+$/, "");
 }
 
 /**
- * What is embedded for a chunk: the title of its document and the headings above it, a line each, then its text. A
- * chunk from the middle of a document seldom names what it is about. A line that the chunk itself begins with, or that
- * repeats the one before, is left out; where the context is too long, the outermost headings go first, then the end of
- * the title. Pure: the same context gives the same text, by whose hash vectors are kept.
+ * Returns the text to embed for a chunk: the title of its document and the headings above it, a line each, then the text.
+ * The context matters because a chunk from the middle of a document seldom names its subject. Omits a line that the chunk
+ * starts with or that repeats the line before. Shortens a long context by the outermost headings first, then by the end of
+ * the title. Pure: equal contexts give equal texts, whose hash is the cache key of vectors.
  */
 export function embeddingText({ title, headings, text }: ChunkContext): string {
   const lines: string[] = [];
@@ -46,19 +46,19 @@ export function embeddingText({ title, headings, text }: ChunkContext): string {
     if (line !== "" && line !== lines.at(-1) && !beginsWith(text, line)) lines.push(line);
   }
   const [first = "", ...rest] = lines;
-  // The title names the subject and the innermost heading the matter; what lies between them gives way.
+  // The title and the innermost heading say most; headings between them are dropped first.
   const inner: string[] = [];
-  let room = CONTEXT_CHARS_MAX - Math.min(first.length, CONTEXT_CHARS_MAX / 2);
+  let charsLeft = CONTEXT_CHARS_MAX - Math.min(first.length, CONTEXT_CHARS_MAX / 2);
   for (const line of rest.toReversed()) {
-    if (line.length > room) break;
+    if (line.length > charsLeft) break;
     inner.unshift(line);
-    room -= line.length;
+    charsLeft -= line.length;
   }
   const outer = first.slice(0, CONTEXT_CHARS_MAX - inner.join("").length);
   return [outer, ...inner, text].filter((line) => line !== "").join("\n");
 }
 
-/** Whether a text begins with a line, marks of a heading before it left aside. */
+/** Whether a text starts with a line, ignoring heading marks before it. */
 function beginsWith(text: string, line: string): boolean {
   return text.replace(/^[#\s]+/, "").startsWith(line);
 }

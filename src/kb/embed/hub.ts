@@ -4,17 +4,17 @@ import { dirname, join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import { KNOWN_FILES, MODEL_ID } from "./model-files.ts";
 
-/** Where models are published. */
+/** The public model hub. */
 export const HUB_URL = "https://huggingface.co";
 
-/** Longest time one file may take: 54 MB at a slow line. */
+/** Timeout of one file: 54 MB over a slow line. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
-/** No file of the model is larger; what goes beyond is not what we asked for. */
+/** Largest accepted file; no file of the model is larger. */
 const FILE_BYTES_MAX = 128 * 1024 * 1024;
 
 /**
- * Fetches the model's files into `folder`. Each file is checked against its recorded SHA-256 before it gets its name, so
- * a broken-off or altered download never looks like a model. Throws code `model_download` when a file cannot be had.
+ * Downloads the model's files into `folder`. Verifies the SHA-256 of each file before renaming it to its final name, so that
+ * an interrupted or altered download is never used. Throws `model_download` if a file cannot be downloaded.
  */
 export async function downloadModel(
   folder: string,

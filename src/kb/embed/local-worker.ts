@@ -3,7 +3,7 @@ import { AutoModel, AutoTokenizer, env } from "@huggingface/transformers";
 import { answerCalls } from "../../lib/worker-calls.ts";
 import type { Precision } from "./model-files.ts";
 
-/** What the worker is started with. */
+/** Start parameters of the worker. */
 export interface LocalWorkerData {
   /** Absolute path of the model folder. */
   readonly folder: string;
@@ -13,13 +13,13 @@ export interface LocalWorkerData {
   readonly dimensions: number;
 }
 
-/** What the worker answers. */
+/** Calls that the worker answers. */
 export type LocalWorkerMethods = {
-  /** Unit vectors of the texts, one after the other. */
+  /** Returns the unit vectors of the texts, concatenated. */
   embed(texts: readonly string[]): Promise<Float32Array>;
 };
 
-/** The part of a tensor that is read here. */
+/** The part of a tensor used here. */
 interface Tensor {
   readonly data: ArrayLike<number | bigint>;
   readonly dims: readonly number[];
@@ -28,15 +28,15 @@ interface Tensor {
 type Encode = (texts: string[], options: object) => { readonly attention_mask: Tensor };
 type Run = (inputs: object) => Promise<{ readonly last_hidden_state: Tensor }>;
 
-const settings = workerData as LocalWorkerData; // given by local.ts alone
+const settings = workerData as LocalWorkerData; // only local.ts starts this worker
 if (parentPort === null) throw new Error("local-worker.ts runs as a worker only");
 
-// The files are on disk and checked: nothing here ever reaches for the network.
+// The files are on disk and verified; the worker never uses the network.
 env.allowRemoteModels = false;
-// Nor for the library's own cache: its files would be taken before ours, unchecked.
+// Disables the library's cache, which would take precedence over our files, unverified.
 env.useFSCache = false;
 const loading = load();
-// A failure is the answer of the first call; without a handler it would end the worker before.
+// The first call reports a failure; without a handler here, the rejection would end the worker first.
 loading.catch(() => undefined);
 
 answerCalls(parentPort, {
@@ -49,7 +49,7 @@ answerCalls(parentPort, {
 } satisfies LocalWorkerMethods);
 
 async function load(): Promise<{ encode: Encode; run: Run }> {
-  // An absolute path is taken as it is, whatever its characters; a relative one could be read as a name on the hub.
+  // Needs an absolute path: the library may read a relative one as a model name on the hub.
   const tokenizer = await AutoTokenizer.from_pretrained(settings.folder, { local_files_only: true });
   const model = await AutoModel.from_pretrained(settings.folder, {
     local_files_only: true,
@@ -58,15 +58,15 @@ async function load(): Promise<{ encode: Encode; run: Run }> {
     session_options: {
       intraOpNumThreads: settings.threads,
       interOpNumThreads: 1,
-      // Waiting threads sleep instead of spinning: 6 % slower with two threads, for a third less processor time.
+      // Idle threads sleep instead of spinning: 6 % slower with two threads, for a third less CPU time.
       extra: { session: { intra_op: { allow_spinning: "0" } } },
     },
   });
-  // Both are callable objects, which their types do not tell.
+  // Both are callable objects, which their types do not declare.
   return { encode: tokenizer as unknown as Encode, run: model as unknown as Run };
 }
 
-/** Mean of the states of the real tokens of each text (padding left out), scaled to unit length. */
+/** Averages the states of each text's tokens, without padding, and scales the mean to unit length. */
 function meanOfTokens(states: Tensor, mask: Tensor): Float32Array {
   const [texts = 0, tokens = 0, width = 0] = states.dims;
   if (width !== settings.dimensions)
@@ -78,7 +78,7 @@ function meanOfTokens(states: Tensor, mask: Tensor): Float32Array {
       if (Number(mask.data[token]) === 0) continue;
       for (let i = 0; i < width; i++) vector[i] = (vector[i] ?? 0) + Number(states.data[token * width + i]);
     }
-    scaleToUnit(vector); // dividing by the number of tokens first would change nothing
+    scaleToUnit(vector); // makes dividing by the number of tokens unnecessary
   }
   return vectors;
 }

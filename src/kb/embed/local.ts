@@ -9,84 +9,84 @@ import type { WorkerCalls } from "../../lib/worker-calls.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
 import type { Embedder } from "./embedder.ts";
 import { downloadModel, HUB_URL } from "./hub.ts";
-import { createLanes } from "./lanes.ts";
+import { createBatchQueue } from "./batch-queue.ts";
 import type { LocalWorkerData, LocalWorkerMethods } from "./local-worker.ts";
 import { MODEL_ID, packagedModelFolder, readModelFolder } from "./model-files.ts";
-import type { Absence, ModelFiles } from "./model-files.ts";
+import type { MissingModel, ModelFiles } from "./model-files.ts";
 
-/** Where to look for the model, and what it may use. */
+/** Locations of the model, and the resources it may use. */
 export interface LocalEmbedderOptions {
-  /** A folder with `config.json`, `tokenizer.json` and `onnx/`; when given, no other place is looked at. */
+  /** Folder with `config.json`, `tokenizer.json` and `onnx/`. If set, no other location is tried. */
   readonly modelDir?: string;
-  /** Where downloaded models are kept; without it nothing is cached and nothing downloaded. */
+  /** Folder of downloaded models. If not set, nothing is downloaded. */
   readonly cacheDir?: string;
-  /** Whether the model of the optional npm package is used. Default true. */
+  /** Whether to use the packaged model. Default true. */
   readonly usePackage?: boolean;
-  /** Whether a missing model may be fetched from the hub into `cacheDir`. Default false: nothing leaves the machine. */
+  /** Whether to download a missing model into `cacheDir`. Default false: sends nothing. */
   readonly allowDownload?: boolean;
-  /** Default the public hub; a mirror speaks the same paths. */
+  /** Default the public hub. A mirror serves the same paths. */
   readonly hubUrl?: string;
-  /** Threads of the model. Default all cores but one, at most 4: search and the rest of the service need one too. */
+  /** Threads of the model. Default all cores but one, at most 4: the rest of the service needs a core. */
   readonly threads?: number;
-  /** Most tokens in the model at once, padding included. Default 256, see `BATCH_TOKENS`. */
+  /** Maximum tokens of a batch, padding included. Default 256, see `BATCH_TOKENS`. */
   readonly batchTokens?: number;
-  /** Most texts in the model at once. Default 32. */
+  /** Maximum texts of a batch. Default 32. */
   readonly batchTexts?: number;
-  /** Ends a download. */
+  /** Aborts a download. */
   readonly signal?: AbortSignal;
 }
 
 /** An embedder that runs a model in a worker thread of this process. */
 export interface LocalEmbedder extends Embedder {
   readonly kind: "local";
-  /** The folder the model was found in. */
+  /** Folder of the model. */
   readonly folder: string;
   /**
-   * The same model for calls a person waits for: they go before all waiting batches of `embed` and so wait for at most
-   * one batch. Its `close` does nothing: the worker belongs to the embedder.
+   * The same model for searches: its calls overtake all queued batches of `embed`, so they wait for at most one batch. Its
+   * `close` does nothing: the worker belongs to the embedder.
    */
   readonly queries: Embedder;
 }
 
-/** No model is reachable: search by words works all the same. */
+/** No usable model. Search by words still works. */
 export interface NoModel {
   readonly kind: "no-model";
   /** A sentence for the log and the status. */
   readonly reason: string;
-  /** What a person can do about it. */
+  /** The remedy. */
   readonly hint: string;
-  readonly tried: readonly Absence[];
+  readonly tried: readonly MissingModel[];
 }
 
 /**
- * Default of `batchTokens`: one text of full length. On a CPU a larger batch is no faster (bench/embed.ts), but a query
- * waits for the batch before it.
+ * Default of `batchTokens`: one text of full length. On a CPU a larger batch is no faster (bench/embed.ts), and a query would
+ * wait longer for the batch before it.
  */
 const BATCH_TOKENS = 256;
 const BATCH_TEXTS = 32;
-/** Longest wait for the batch under way at the end: a batch takes some 50 ms, loading the model some seconds. */
+/** Longest wait at close for the batch in flight: a batch takes about 50 ms, loading the model some seconds. */
 const STOP_MS_MAX = 3000;
-/** A model this small gains little from more threads. */
+/** A model of this size gains little from more threads. */
 const THREADS_DEFAULT_MAX = 4;
 
 /**
- * Finds the model and makes an embedder on it. The worker, the model library and the weights are loaded at the first
- * `embed`; until then this costs only the hash of the weights. Looks in the configured folder, or else in the npm
- * package, the cache and, where allowed, at the hub. Does not throw for a model that is missing or damaged.
+ * Finds the model and opens an embedder. Tries the configured folder, or else the package, the cache and, if allowed, the hub.
+ * Hashes the weights; the first `embed` loads the worker, the library and the weights. Does not throw if the model is missing
+ * or damaged.
  *
- * `embed` rejects with code `model_failed` where the model cannot be run, and `closed` after `close`.
+ * `embed` rejects with `model_failed` if the model cannot run, and with `closed` after `close`.
  */
 export async function openLocalEmbedder(options: LocalEmbedderOptions): Promise<LocalEmbedder | NoModel> {
   const found = await findModel(options);
   return "folder" in found ? embedderOn(found, options) : noModel(found, options);
 }
 
-async function findModel(options: LocalEmbedderOptions): Promise<ModelFiles | readonly Absence[]> {
+async function findModel(options: LocalEmbedderOptions): Promise<ModelFiles | readonly MissingModel[]> {
   if (options.modelDir !== undefined) {
     const model = await readModelFolder(options.modelDir, false);
     return "folder" in model ? model : [model];
   }
-  const tried: Absence[] = [];
+  const tried: MissingModel[] = [];
   const packaged = options.usePackage === false ? undefined : packagedModelFolder();
   const cached = options.cacheDir === undefined ? undefined : join(options.cacheDir, MODEL_ID);
   for (const folder of [packaged, cached]) {
@@ -101,15 +101,15 @@ async function findModel(options: LocalEmbedderOptions): Promise<ModelFiles | re
     await downloadModel(cached, hubUrl, options.signal);
   } catch (error) {
     const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
-    return [...tried, { place: hubUrl, problem: messageOf(error) + cause }];
+    return [...tried, { location: hubUrl, problem: messageOf(error) + cause }];
   }
   const model = await readModelFolder(cached, true);
   return "folder" in model ? model : [...tried, model];
 }
 
-function noModel(tried: readonly Absence[], options: LocalEmbedderOptions): NoModel {
-  const places = tried.map(({ place, problem }) => `${place} (${problem})`).join("; ");
-  const reason = `no embedding model: ${places === "" ? "it is not in the package" : places}`;
+function noModel(tried: readonly MissingModel[], options: LocalEmbedderOptions): NoModel {
+  const locations = tried.map(({ location, problem }) => `${location} (${problem})`).join("; ");
+  const reason = `no embedding model: ${locations === "" ? "it is not in the package" : locations}`;
   const hint =
     options.modelDir === undefined
       ? "install kbsync from its package, which holds the model, configure a model folder, or allow the download"
@@ -119,7 +119,7 @@ function noModel(tried: readonly Absence[], options: LocalEmbedderOptions): NoMo
 
 function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbedder {
   const worker = lazyWorker(model, options.threads ?? defaultThreads());
-  const lanes = createLanes(worker.run, {
+  const queue = createBatchQueue(worker.run, {
     tokens: options.batchTokens ?? BATCH_TOKENS,
     texts: options.batchTexts ?? BATCH_TEXTS,
     tokensMax: model.tokensMax,
@@ -137,12 +137,12 @@ function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbe
     ...facts,
     queries: {
       ...facts,
-      embed: (texts, signal) => lanes.embed("urgent", texts, signal),
+      embed: (texts, signal) => queue.embed("urgent", texts, signal),
       close: async () => undefined,
     },
-    embed: (texts, signal) => lanes.embed("patient", texts, signal),
+    embed: (texts, signal) => queue.embed("background", texts, signal),
     close: async () => {
-      lanes.close(new KbsyncError("the embedder is closed", { code: "closed" }));
+      queue.close(new KbsyncError("the embedder is closed", { code: "closed" }));
       await worker.stop();
     },
   };
@@ -152,11 +152,11 @@ function defaultThreads(): number {
   return Math.min(THREADS_DEFAULT_MAX, Math.max(1, availableParallelism() - 1));
 }
 
-/** The worker, started by the first batch and again by the first one after it died. */
+/** A worker that the first batch starts, and restarts after a crash. */
 function lazyWorker(model: ModelFiles, threads: number) {
   let started: { readonly worker: Worker; readonly calls: WorkerCalls<LocalWorkerMethods> } | undefined;
-  /** The latest batch; it may be over. */
-  let underWay: Promise<unknown> | undefined;
+  /** The latest batch, in flight or finished. */
+  let latest: Promise<unknown> | undefined;
 
   const start = () => {
     const { folder, dtype, tokensMax, dimensions } = model;
@@ -175,10 +175,10 @@ function lazyWorker(model: ModelFiles, threads: number) {
     run: async (texts: readonly string[]): Promise<readonly Float32Array[]> => {
       started ??= start();
       const { worker, calls } = started;
-      worker.ref(); // an open call keeps the process alive, an idle model does not
+      worker.ref(); // a call in flight keeps the process alive, an idle model does not
       try {
         const call = calls.call("embed", texts);
-        underWay = call;
+        latest = call;
         const vectors = await call;
         return texts.map((_, i) => vectors.slice(i * model.dimensions, (i + 1) * model.dimensions));
       } catch (cause) {
@@ -193,13 +193,12 @@ function lazyWorker(model: ModelFiles, threads: number) {
       }
     },
     stop: async (): Promise<void> => {
-      // The model's own threads work on for a thread that is ended in the middle of a batch, and what they answer then
-      // finds nobody: the batch is let end, it is short.
-      const patience = new AbortController();
-      const limit = pause(STOP_MS_MAX, undefined, { signal: patience.signal, ref: false });
-      await Promise.race([underWay, limit]).catch(() => undefined);
-      patience.abort();
-      await limit.catch(() => undefined);
+      // Lets the batch finish, which is short: the model's native threads would outlive a worker terminated mid-batch.
+      const timeout = new AbortController();
+      const timer = pause(STOP_MS_MAX, undefined, { signal: timeout.signal, ref: false });
+      await Promise.race([latest, timer]).catch(() => undefined);
+      timeout.abort();
+      await timer.catch(() => undefined);
       await started?.calls.terminate();
     },
   };

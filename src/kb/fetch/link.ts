@@ -2,18 +2,18 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { linkFailure } from "./link-failure.ts";
 
 /**
- * Reads an address to fetch, relative to `base` where there is one. Any port will do. Throws `link_refused` for another
- * scheme than http and https and for one with credentials, `link_failed` for what is no address.
+ * Parses an address to fetch, relative to `base` if given. Accepts any port. Throws `link_refused` for a scheme other than
+ * http and https and for an address with credentials, and `link_failed` for an invalid one.
  */
 export function readLink(given: string, base?: URL): URL {
   const url = URL.parse(given, base?.href);
-  if (url === null) throw linkFailure("the server redirects to what is no address", base?.host ?? "");
+  if (url === null) throw linkFailure("the server redirects to an invalid address", base?.host ?? "");
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw refused(`expected an http or https address, got ${url.protocol}`, url.protocol);
   }
-  // They would lie in our store and answers in the clear; the server that wants them is not a public one anyway.
+  // Credentials would be stored and returned in the clear.
   if (url.username !== "" || url.password !== "") {
-    throw refused("an address with user name or password is not fetched", url.host);
+    throw refused("an address with a user name or password is not fetched", url.host);
   }
   return url;
 }

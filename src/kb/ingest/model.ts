@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import { EMBEDDING_RESTING } from "../embed/resting.ts";
+import { EMBEDDING_RESTING } from "../embed/cooldown.ts";
 
 /** After a search that found nothing the next one waits so long: the cause (no file, no network) rarely goes sooner. */
 export const RETRY_AFTER_MS = 60_000;

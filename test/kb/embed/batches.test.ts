@@ -3,30 +3,30 @@ import { describe, expect, it } from "vitest";
 import { groupIntoBatches } from "../../../src/kb/embed/batches.ts";
 
 const bounds = { tokens: 100, texts: 4, tokensMax: 50 };
-/** As long as about this many tokens by the estimate. */
+/** A text of this many tokens by the estimate. */
 const ofTokens = (tokens: number): string => "x".repeat((tokens - 2) * 3);
 
 describe("groupIntoBatches", () => {
   it.each<[string, string[], number[][]]>([
-    ["nothing", [], []],
+    ["no text", [], []],
     ["one text", ["a"], [[0]]],
-    ["as many texts as allowed", ["a", "b", "c", "d", "e"], [[0, 1, 2, 3], [4]]],
+    ["the maximum number of texts", ["a", "b", "c", "d", "e"], [[0, 1, 2, 3], [4]]],
     [
-      "as many tokens as allowed, the longest first",
+      "the maximum number of tokens, longest first",
       [ofTokens(20), ofTokens(40), ofTokens(40)],
       [[1, 2], [0]],
     ],
-    ["padding counts", [ofTokens(34), ofTokens(5), ofTokens(5)], [[0, 1], [2]]],
-    ["a text longer than the model's longest counts as that", [ofTokens(5000), ofTokens(50)], [[0, 1]]],
-  ])("%s", (_name, texts, expected) => {
+    ["padding counts as tokens", [ofTokens(34), ofTokens(5), ofTokens(5)], [[0, 1], [2]]],
+    ["a truncated text counts as the model's maximum", [ofTokens(5000), ofTokens(50)], [[0, 1]]],
+  ])("groupIntoBatches fills batches within their bounds: %s", (_name, texts, expected) => {
     expect(groupIntoBatches(texts, bounds)).toEqual(expected);
   });
 
-  it("lets a text go alone that is larger than a batch", () => {
+  it("groupIntoBatches puts a text that exceeds the bound into a batch of its own", () => {
     expect(groupIntoBatches([ofTokens(50), ofTokens(50)], { ...bounds, tokens: 10 })).toEqual([[0], [1]]);
   });
 
-  it("loses no text, repeats none, and keeps the bounds", () => {
+  it("groupIntoBatches returns each text once, within the bounds", () => {
     const texts = array(string({ maxLength: 200, unit: constantFrom("a", "é", "日", "😀") }), {
       maxLength: 60,
     });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 
-/** What the port promises, for every implementation. `absent`: why it cannot be run here; the suite is skipped then. */
+/** Contract suite of the port, for every implementation. `absent` says why the suite is skipped. */
 export function embedderContract(name: string, open: () => Promise<Embedder>, absent?: string): void {
   const title = absent === undefined ? name : `${name} (skipped: ${absent})`;
   describe.skipIf(absent !== undefined)(`embedder contract: ${title}`, () => {
@@ -11,7 +11,7 @@ export function embedderContract(name: string, open: () => Promise<Embedder>, ab
     });
     afterAll(() => embedder.close());
 
-    it("gives one unit vector of `dimensions` values a text", async () => {
+    it("an embedder returns one unit vector of `dimensions` values per text", async () => {
       const vectors = await embedder.embed(TEXTS);
       expect(vectors).toHaveLength(TEXTS.length);
       for (const vector of vectors) {
@@ -21,11 +21,11 @@ export function embedderContract(name: string, open: () => Promise<Embedder>, ab
       }
     });
 
-    it("gives an empty list for an empty list", async () => {
+    it("an embedder returns an empty list for an empty list", async () => {
       expect(await embedder.embed([])).toEqual([]);
     });
 
-    it("gives the same vector for a text whatever stands beside it, in the order of the texts", async () => {
+    it("an embedder returns the same vector for a text in any batch, in the order of the texts", async () => {
       const together = await embedder.embed(TEXTS);
       const backwards = await embedder.embed(TEXTS.toReversed());
       for (const [i, text] of TEXTS.entries()) {
@@ -35,7 +35,7 @@ export function embedderContract(name: string, open: () => Promise<Embedder>, ab
       }
     });
 
-    it("answers calls side by side as if they were alone", async () => {
+    it("an embedder answers concurrent calls like single ones", async () => {
       const alone = await embedder.embed(TEXTS.slice(0, 3));
       const [first, second] = await Promise.all([embedder.embed(TEXTS), embedder.embed(TEXTS.slice(0, 3))]);
       for (let i = 0; i < 3; i++) {
@@ -44,7 +44,7 @@ export function embedderContract(name: string, open: () => Promise<Embedder>, ab
       }
     });
 
-    it("cuts a text at `tokensMax` tokens", async () => {
+    it("an embedder truncates a text at `tokensMax` tokens", async () => {
       expect(embedder.tokensMax).toBeGreaterThan(0);
       const full = "word ".repeat(embedder.tokensMax);
       const [cut, more] = await embedder.embed([full, `${full}and then something else altogether`]);
@@ -53,11 +53,11 @@ export function embedderContract(name: string, open: () => Promise<Embedder>, ab
       expect(farthest(cut, tail)).toBeGreaterThan(1e-3);
     });
 
-    it("has a fingerprint", () => {
+    it("an embedder has a fingerprint without spaces", () => {
       expect(embedder.fingerprint).toMatch(/^\S+$/);
     });
 
-    it("stops for a signal and goes on working", async () => {
+    it("an embedder aborts a call by its signal and answers later ones", async () => {
       const reason = new Error("enough");
       await expect(embedder.embed(["x"], AbortSignal.abort(reason))).rejects.toBe(reason);
       const stop = new AbortController();
@@ -70,9 +70,9 @@ export function embedderContract(name: string, open: () => Promise<Embedder>, ab
       expect(await embedder.embed(["still here"])).toHaveLength(1);
     });
 
-    it("refuses calls after its end, and ends twice without harm", async () => {
+    it("a closed embedder rejects all calls, and closes again without an error", async () => {
       const other = await open();
-      const call = other.embed(["under way"]);
+      const call = other.embed(["in flight"]);
       const closing = other.close();
       await expect(call).rejects.toMatchObject({ code: "closed" });
       await closing;
@@ -82,7 +82,7 @@ export function embedderContract(name: string, open: () => Promise<Embedder>, ab
   });
 }
 
-/** Texts of all lengths and kinds; one of them twice. */
+/** Texts of various lengths and kinds; one is repeated. */
 const TEXTS = [
   "How do I reset my password?",
   "",
@@ -94,7 +94,7 @@ const TEXTS = [
   "0123456789".repeat(100),
 ];
 
-/** Cosine of two vectors; NaN where one is missing. */
+/** Cosine of two vectors; NaN if one is missing. */
 export function cosine(a: Float32Array | undefined, b: Float32Array | undefined): number {
   if (a === undefined || b === undefined) return Number.NaN;
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
@@ -106,7 +106,7 @@ function dot(a: Float32Array, b: Float32Array): number {
   return sum;
 }
 
-/** Largest difference of two values at the same place. */
+/** Largest difference between two values at the same index. */
 function farthest(a: Float32Array | undefined, b: Float32Array | undefined): number {
   if (a === undefined || b === undefined) return Number.NaN;
   return Math.max(...a.map((value, i) => Math.abs(value - (b[i] ?? Number.NaN))));

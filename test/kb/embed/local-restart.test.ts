@@ -3,21 +3,21 @@ import { expect, it, vi } from "vitest";
 import { openLocalEmbedder } from "../../../src/kb/embed/local.ts";
 import { packagedModelFolder } from "../../../src/kb/embed/model-files.ts";
 
-/** The model's threads, as they were started. */
+/** Started threads of the model, in order. */
 const threads = vi.hoisted(() => [] as Worker[]);
 vi.mock("node:worker_threads", async (original) => {
   const real = await original<typeof import("node:worker_threads")>();
-  class Noted extends real.Worker {
+  class RecordedWorker extends real.Worker {
     constructor(...given: ConstructorParameters<typeof Worker>) {
       super(...given);
       threads.push(this);
     }
   }
-  return { ...real, Worker: Noted };
+  return { ...real, Worker: RecordedWorker };
 });
 
 it.skipIf(packagedModelFolder() === undefined)(
-  "a model whose thread died is started anew by the next text",
+  "the next text restarts a model whose thread crashed",
   async () => {
     const embedder = await openLocalEmbedder({});
     if (embedder.kind === "no-model") throw new Error(embedder.reason);

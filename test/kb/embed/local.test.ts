@@ -51,7 +51,7 @@ describe.skipIf(absent !== undefined)(
     });
     afterAll(() => shared.close());
 
-    it("is all-MiniLM-L6-v2: 384 values, 256 tokens, a fingerprint of the weights", async () => {
+    it("the local embedder is all-MiniLM-L6-v2 with 384 dimensions, 256 tokens and a fingerprint of its weights", async () => {
       expect(shared).toMatchObject({ dimensions: 384, tokensMax: 256, folder: packaged });
       expect(shared.fingerprint).toMatch(/^all-MiniLM-L6-v2\/q4\/[0-9a-f]{16}\/mean-256$/);
     });
@@ -69,12 +69,12 @@ describe.skipIf(absent !== undefined)(
         "The train leaves at noon",
       ],
       ["function that sorts an array", "items.sort((a, b) => a - b)", "A recipe for onion soup"],
-    ])("puts «%s» nearer to «%s» than to «%s»", async (query, near, far) => {
+    ])("the local embedder places «%s» nearer to «%s» than to «%s»", async (query, near, far) => {
       const [a, b, c] = await shared.embed([query, near, far]);
       expect(cosine(a, b)).toBeGreaterThan(cosine(a, c) + 0.15);
     });
 
-    it("starts no worker before the first text", async () => {
+    it("the local embedder starts no worker before the first text", async () => {
       const workers = (): number =>
         process.getActiveResourcesInfo().filter((name) => name === "MessagePort").length;
       const before = workers();
@@ -83,15 +83,15 @@ describe.skipIf(absent !== undefined)(
       await embedder.embed(["x"]);
     });
 
-    it("lets the event loop run while it works", async () => {
+    it("the local embedder does not block the event loop", async () => {
       let turns = 0;
       const count = setInterval(() => turns++, 1);
       await shared.embed(LONG_TEXTS);
       clearInterval(count);
-      expect(turns).toBeGreaterThan(20); // a blocked loop would have had one or two
+      expect(turns).toBeGreaterThan(20); // a blocked loop would have one or two
     });
 
-    it("answers a query before a long ingest that was there first", async () => {
+    it("a query overtakes an earlier long ingest", async () => {
       const answered: string[] = [];
       const ingest = shared.embed(LONG_TEXTS).then(() => answered.push("ingest"));
       const query = shared.queries.embed(["a question"]).then(() => answered.push("query"));
@@ -99,7 +99,7 @@ describe.skipIf(absent !== undefined)(
       expect(answered).toEqual(["query", "ingest"]);
     });
 
-    it("has one vector space for queries and texts", async () => {
+    it("queries and texts share a vector space", async () => {
       const { fingerprint, dimensions, tokensMax, queries } = shared;
       expect(queries).toMatchObject({ fingerprint, dimensions, tokensMax });
       const [asText] = await shared.embed(["a question"]);
@@ -109,7 +109,7 @@ describe.skipIf(absent !== undefined)(
       expect(await shared.embed(["x"])).toHaveLength(1);
     });
 
-    it("takes a configured folder before all else, and knows the same weights again", async () => {
+    it("a configured folder takes precedence, and equal weights have an equal fingerprint", async () => {
       const model = join(folder, "my model");
       await copyModel(model, []);
       const [own, usual] = [await open({ modelDir: model }), await open()];
@@ -118,13 +118,13 @@ describe.skipIf(absent !== undefined)(
       expect(cosine((await own.embed(["x"]))[0], (await usual.embed(["x"]))[0])).toBeCloseTo(1, 5);
     });
 
-    it("takes the cache where there is no package", async () => {
+    it("the local embedder uses the cache if there is no package", async () => {
       await copyModel(join(folder, MODEL_ID), []);
       const embedder = await open({ usePackage: false, cacheDir: folder });
       expect(embedder.folder).toBe(join(folder, MODEL_ID));
     });
 
-    it("refuses a cached model whose bytes are not the known ones", async () => {
+    it("the local embedder refuses a cached model with unknown bytes", async () => {
       const weights = join(folder, MODEL_ID, "onnx/model_q4.onnx_data");
       await copyModel(join(folder, MODEL_ID), ["onnx/model_q4.onnx_data"]);
       await truncate(weights, 1000);
@@ -132,7 +132,7 @@ describe.skipIf(absent !== undefined)(
       expect(reason).toMatch(/model_q4.onnx_data has SHA-256 [0-9a-f]{64}, expected 56fb7a55/);
     });
 
-    it("fails its calls, not the program, where a configured model cannot be run", async () => {
+    it("calls reject with model_failed if a configured model cannot run", async () => {
       await copyModel(join(folder, "model"), ["onnx/model_q4.onnx"]);
       await writeFile(join(folder, "model/onnx/model_q4.onnx"), "no model at all");
       const embedder = await open({ modelDir: join(folder, "model") });
@@ -167,13 +167,13 @@ describe.skipIf(absent !== undefined)(
         spoil = (bytes) => bytes;
       });
 
-      it("asks it for nothing unless that is allowed", async () => {
+      it("the local embedder sends the hub nothing unless downloads are allowed", async () => {
         const { reason } = await openNone({ usePackage: false, cacheDir: folder, hubUrl });
         expect(reason).toContain("config.json is missing");
         expect(asked).toEqual([]);
       });
 
-      it("downloads a missing model once, when allowed", async () => {
+      it("the local embedder downloads a missing model once if allowed", async () => {
         const options = { usePackage: false, cacheDir: folder, hubUrl, allowDownload: true };
         const embedder = await open(options);
         expect(asked.map((url) => url.split("/").slice(0, 3).join("/"))).toContain(`/${MODEL_ID}`);
@@ -189,7 +189,7 @@ describe.skipIf(absent !== undefined)(
           /cannot download onnx\/model_q4.onnx_data.*SHA-256/,
         ],
         ["no such file", () => Buffer.from(""), /cannot download config.json/],
-      ])("keeps nothing of a bad download: %s", async (_name, damage, message) => {
+      ])("a bad download leaves no file: %s", async (_name, damage, message) => {
         spoil = damage;
         const { reason, hint } = await openNone({
           usePackage: false,
@@ -199,11 +199,11 @@ describe.skipIf(absent !== undefined)(
         });
         expect(reason).toMatch(message);
         expect(hint).not.toBe("");
-        const kept = await readdir(folder, { recursive: true });
-        expect(kept.filter((name) => name.endsWith(".part") || name.endsWith("_data"))).toEqual([]);
+        const left = await readdir(folder, { recursive: true });
+        expect(left.filter((name) => name.endsWith(".part") || name.endsWith("_data"))).toEqual([]);
       });
 
-      it("says so when it cannot be reached", async () => {
+      it("the reason names an unreachable hub", async () => {
         const options = {
           usePackage: false,
           cacheDir: folder,
@@ -218,14 +218,10 @@ describe.skipIf(absent !== undefined)(
 
 describe("without a model", () => {
   it.each<[string, LocalEmbedderOptions, RegExp]>([
-    ["no place to look at", { usePackage: false }, /^no embedding model/],
+    ["no location", { usePackage: false }, /^no embedding model/],
     ["an empty cache", { usePackage: false, cacheDir: "/nonexistent" }, /config\.json is missing/],
-    [
-      "a configured folder that is not there",
-      { modelDir: "/nonexistent" },
-      /nonexistent.*no weights: expected one of/,
-    ],
-  ])("%s: says why and what to do", async (_name, options, reason) => {
+    ["a missing configured folder", { modelDir: "/nonexistent" }, /nonexistent.*no weights: expected one of/],
+  ])("a missing model has a reason and a hint: %s", async (_name, options, reason) => {
     expect(await openNone(options)).toMatchObject({
       kind: "no-model",
       reason: expect.stringMatching(reason) as string,
@@ -233,7 +229,7 @@ describe("without a model", () => {
     });
   });
 
-  it("a configured folder without a tokenizer is none", async () => {
+  it("a configured folder without a tokenizer is refused", async () => {
     await mkdir(join(folder, "onnx"));
     await writeFile(join(folder, "onnx/model.onnx"), "weights");
     await writeFile(join(folder, "config.json"), '{"hidden_size": 384, "max_position_embeddings": 512}');
@@ -241,7 +237,7 @@ describe("without a model", () => {
   });
 });
 
-/** Lays out the packaged model at another place: the named files as copies, the others as links. */
+/** Recreates the packaged model in `target`: the files in `copies` as copies, the others as links. */
 async function copyModel(target: string, copies: readonly string[]): Promise<void> {
   for (const file of KNOWN_FILES.keys()) {
     await mkdir(dirname(join(target, file)), { recursive: true });

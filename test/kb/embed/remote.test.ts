@@ -23,7 +23,7 @@ const openAt = (options: Partial<RemoteEmbedderOptions>): Promise<RemoteEmbedder
   const facts = { baseUrl: service.baseUrl, model: "hashed", apiKey: KEY, delayMs: 1, timeoutMs: 5000 };
   return openRemoteEmbedder({ ...facts, ...options });
 };
-/** One that is closed behind the test. */
+/** Opens an embedder and closes it after the test. */
 const open = async (options: Partial<RemoteEmbedderOptions> = {}): Promise<RemoteEmbedder> => {
   const embedder = await openAt(options);
   opened.push(embedder);
@@ -31,13 +31,13 @@ const open = async (options: Partial<RemoteEmbedderOptions> = {}): Promise<Remot
 };
 
 embedderContract("OpenAI-compatible", async () => {
-  // Longer than what the service's model reads, so that its own cut is what counts.
+  // Above the maximum of the service's model, so that the model truncates.
   const embedder = await openAt({});
   return { ...embedder, tokensMax: hashedEmbedder().tokensMax };
 });
 
-describe("the embedder behind an address", () => {
-  it("sends model, texts and key, and takes the vectors by their index", async () => {
+describe("openRemoteEmbedder", () => {
+  it("the remote embedder sends model, texts and key, and orders vectors by their index", async () => {
     const embedder = await open();
     service.requests.length = 0;
     const [cat, dog] = await embedder.embed(["the cat", "a dog barks"]);
@@ -51,7 +51,7 @@ describe("the embedder behind an address", () => {
     expect(json).not.toHaveProperty("dimensions");
   });
 
-  it("asks for many texts in bounded batches", async () => {
+  it("the remote embedder sends many texts in bounded batches", async () => {
     const embedder = await open();
     service.requests.length = 0;
     const vectors = await embedder.embed(Array.from({ length: 200 }, (_, at) => `text ${at}`));
@@ -60,7 +60,7 @@ describe("the embedder behind an address", () => {
     for (const { json } of service.requests) expect(json.input.length).toBeLessThanOrEqual(64);
   });
 
-  it("learns the dimensions, and names address, model and dimensions in the fingerprint", async () => {
+  it("the remote embedder learns its dimensions; the fingerprint covers address, model and dimensions", async () => {
     const embedder = await open();
     expect(embedder.dimensions).toBe(64);
     expect(embedder.fingerprint).toMatch(/^hashed\/[0-9a-f]{12}\/64$/);
@@ -70,7 +70,7 @@ describe("the embedder behind an address", () => {
     expect(elsewhere.fingerprint).not.toBe(embedder.fingerprint);
   });
 
-  it("asks for the dimensions that are configured, and refuses others", async () => {
+  it("the remote embedder requests the configured dimensions and refuses others", async () => {
     expect((await open({ dimensions: 64 })).dimensions).toBe(64);
     expect(service.requests.at(-1)?.json.dimensions).toBe(64);
     await expect(open({ dimensions: 32 })).rejects.toMatchObject({
@@ -79,7 +79,7 @@ describe("the embedder behind an address", () => {
     });
   });
 
-  it("tries again where the service is busy, no sooner than it asks", async () => {
+  it("the remote embedder retries a busy service, no sooner than Retry-After", async () => {
     const embedder = await open();
     let failures = 2;
     service.misbehave = () =>
@@ -89,7 +89,7 @@ describe("the embedder behind an address", () => {
     await expect(embedder.embed(["x"])).rejects.toMatchObject({ code: "embedding_unreachable" });
   });
 
-  const FAILURES: readonly [name: string, answer: Misbehaviour, code: string, words: RegExp][] = [
+  const FAILURES: readonly [name: string, answer: Misbehaviour, code: string, message: RegExp][] = [
     ["a refusal", { status: 400, body: { error: { message: "too long" } } }, "embedding_refused", /too long/],
     ["no JSON", { body: "<html>" }, "embedding_answer", /no JSON/],
     ["no data", { body: { data: "none" } }, "embedding_answer", /expected data/],
@@ -101,37 +101,37 @@ describe("the embedder behind an address", () => {
       /expected 64 dimensions, got 2/,
     ],
     [
-      "numbers without end",
+      "infinite numbers",
       { body: `{"data": [{"index": 0, "embedding": [1e999${", 0".repeat(63)}]}]}` },
       "embedding_answer",
       /./,
     ],
     [
-      "nothing but zeros",
+      "a zero vector",
       { body: { data: [{ index: 0, embedding: Array.from({ length: 64 }, () => 0) }] } },
       "embedding_answer",
       /no direction/,
     ],
     [
-      "an index that is not there",
+      "an unknown index",
       { body: { data: [{ index: 7, embedding: Array.from({ length: 64 }, () => 1) }] } },
       "embedding_answer",
       /index 7/,
     ],
     ["a broken service", { status: 500 }, "embedding_unreachable", /status 500/],
   ];
-  it.each(FAILURES)("says what is wrong with %s", async (_name, answer, code, words) => {
+  it.each(FAILURES)("the error of the remote embedder describes %s", async (_name, answer, code, message) => {
     const embedder = await open({ attempts: 2 });
     service.misbehave = () => answer;
     await expect(embedder.embed(["x"])).rejects.toMatchObject({
       code,
-      message: expect.stringMatching(words),
+      message: expect.stringMatching(message),
     });
     service.misbehave = () => undefined;
     expect(await embedder.embed(["x"])).toHaveLength(1);
   });
 
-  it("waits no longer than its bound", async () => {
+  it("the remote embedder times out after timeoutMs", async () => {
     const embedder = await open({ timeoutMs: 800, attempts: 1 });
     service.misbehave = () => "hang";
     await expect(embedder.embed(["x"])).rejects.toMatchObject({
@@ -140,19 +140,19 @@ describe("the embedder behind an address", () => {
     });
   });
 
-  describe("asked by a question", () => {
+  describe("queries", () => {
     let nowMs = 0;
-    const rested = () => open({ timeoutMs: 300, restMs: 30_000, nowMs: () => nowMs });
+    const openCooling = () => open({ timeoutMs: 300, cooldownMs: 30_000, nowMs: () => nowMs });
 
     it.each([
       ["hangs", "hang"],
-      ["asks to wait", { status: 429, headers: { "retry-after": "20" } }],
-      ["is broken", { status: 500 }],
-      ["answers something else", { body: "<html>" }],
+      ["sends Retry-After", { status: 429, headers: { "retry-after": "20" } }],
+      ["answers 500", { status: 500 }],
+      ["does not answer in JSON", { body: "<html>" }],
     ] satisfies [string, Misbehaviour][])(
-      "is asked once where it %s, and then left alone",
+      "a query starts a cooldown if the model %s",
       async (_name, answer) => {
-        const embedder = await rested();
+        const embedder = await openCooling();
         service.requests.length = 0;
         service.misbehave = () => answer;
         await expect(embedder.queries.embed(["why?"])).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describe("the embedder behind an address", () => {
           await expect(embedder.queries.embed(["why?"])).rejects.toMatchObject({ code: "embedding_resting" });
         }
         expect(service.requests).toHaveLength(1);
-        // Texts of documents do not wait for the rest to be over.
+        // The cooldown does not apply to documents.
         service.misbehave = () => undefined;
         expect(await embedder.embed(["text"])).toHaveLength(1);
         nowMs += 30_000;
@@ -170,28 +170,28 @@ describe("the embedder behind an address", () => {
       },
     );
 
-    it("is asked on where it refuses one question: others it may take", async () => {
-      const embedder = await rested();
+    it("a refused query starts no cooldown", async () => {
+      const embedder = await openCooling();
       service.misbehave = ({ json }) => (json.input[0] === "bad" ? { status: 400 } : undefined);
       await expect(embedder.queries.embed(["bad"])).rejects.toMatchObject({ code: "embedding_refused" });
       expect(await embedder.queries.embed(["good"])).toHaveLength(1);
     });
 
-    it("is asked on where one was given up", async () => {
-      const embedder = await rested();
+    it("an aborted query starts no cooldown", async () => {
+      const embedder = await openCooling();
       await expect(embedder.queries.embed(["why?"], AbortSignal.abort())).rejects.toThrow("aborted");
       expect(await embedder.queries.embed(["why?"])).toHaveLength(1);
     });
   });
 
-  it("never tells the key, not even where the service does", async () => {
+  it("the remote embedder never reveals the key, even if the service echoes it", async () => {
     const wrong = "sk-another-secret";
     const failure: unknown = await open({ apiKey: wrong }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "embedding_refused", message: expect.stringContaining("401") });
     expect(String(failure)).not.toContain(wrong);
   });
 
-  it("sends no key where there is none", async () => {
+  it("the remote embedder sends no authorization header without a key", async () => {
     await expect(open({ apiKey: undefined })).rejects.toMatchObject({ code: "embedding_refused" });
     expect(service.requests.at(-1)?.headers["authorization"]).toBeUndefined();
   });

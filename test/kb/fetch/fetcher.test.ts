@@ -105,7 +105,7 @@ async function failureOf(work: Promise<unknown>): Promise<{ code: string; messag
   throw new Error("it did not fail");
 }
 
-/** Answers names from a table, each call the next answer. */
+/** Resolves names from a table; each call returns the next answer. */
 function names(
   table: Readonly<Record<string, readonly (readonly string[])[]>>,
 ): ResolveAll & { calls: number } {
@@ -124,8 +124,8 @@ function names(
   return resolve;
 }
 
-describe("an answer", () => {
-  it("comes with its validators", async () => {
+describe("responses", () => {
+  it("a response has its validators", async () => {
     expect(await get("/page")).toEqual({ text: "hello", validators: { etag: '"v1"' }, path: "/page" });
     expect(web.requests.at(-1)?.headers).toMatchObject({
       "user-agent": "kbsync-test",
@@ -133,15 +133,15 @@ describe("an answer", () => {
     });
   });
 
-  it.each(["/gzip", "/brotli"])("is unpacked: %s", async (path) => {
+  it.each(["/gzip", "/brotli"])("the fetcher decompresses the body of %s", async (path) => {
     expect(await get(path)).toMatchObject({ text: "packed" });
   });
 
-  it("after five redirects, relative ones too, is that of the last address", async () => {
+  it("the fetcher follows five redirects, also relative ones", async () => {
     expect(await get("/1")).toMatchObject({ text: "hello", path: "/page" });
   });
 
-  it("is not fetched again when the server says that nothing changed", async () => {
+  it("a conditional fetch returns unchanged if the server answers 304", async () => {
     expect(await get("/conditional", {}, { etag: '"v1"' })).toBe("unchanged");
     expect(await get("/conditional", {}, { etag: '"v0"', lastModified: "x" })).toMatchObject({
       text: "hello",
@@ -150,40 +150,40 @@ describe("an answer", () => {
   });
 });
 
-describe("a failure has its cause in words", () => {
+describe("failures", () => {
   it.each([
     ["a status", "/gone", "the server answered 410 Gone"],
-    ["a 304 that nobody asked for", "/always-304", "the server answered 304 Not Modified"],
-    ["a ring", "/ring", "it redirects more than 5 times"],
-    ["a redirect to nowhere", "/nowhere", "the server answered 302 without saying where it moved"],
-    ["a redirect to no address", "/to-nothing", "the server redirects to what is no address"],
-    ["an answer too large by its own word", "/large", "its answer is larger than 100000 bytes"],
-    ["an answer without end", "/endless", "its answer is larger than 100000 bytes"],
-    ["a packed bomb", "/bomb", "its answer is larger than 100000 bytes"],
-    ["another packed bomb", "/brotli-bomb", "its answer is larger than 100000 bytes"],
-    ["what is not packed as it says", "/not-gzip", "its answer is packed and cannot be unpacked"],
-    ["what is not packed as it says", "/not-brotli", "its answer is packed and cannot be unpacked"],
-    ["what is packed by half", "/half-brotli", "its answer is packed and cannot be unpacked"],
-    ["what is packed by half", "/half-gzip", "its answer is packed and cannot be unpacked"],
-    ["an unknown way of packing", "/zstd", "its answer is packed in a way that is not known here"],
-    ["an answer that breaks off", "/broken", "127.0.0.1 broke off its answer"],
-  ])("%s", async (_name, path, message) => {
+    ["a 304 to an unconditional request", "/always-304", "the server answered 304 Not Modified"],
+    ["a redirect loop", "/ring", "it redirects more than 5 times"],
+    ["a redirect without a location", "/nowhere", "the server answered 302 without a location"],
+    ["a redirect to an invalid address", "/to-nothing", "the server redirects to an invalid address"],
+    ["a content-length above the limit", "/large", "its answer is larger than 100000 bytes"],
+    ["an endless body", "/endless", "its answer is larger than 100000 bytes"],
+    ["a gzip bomb", "/bomb", "its answer is larger than 100000 bytes"],
+    ["a Brotli bomb", "/brotli-bomb", "its answer is larger than 100000 bytes"],
+    ["a body that is not gzip", "/not-gzip", "its answer cannot be decompressed"],
+    ["a body that is not Brotli", "/not-brotli", "its answer cannot be decompressed"],
+    ["truncated Brotli", "/half-brotli", "its answer cannot be decompressed"],
+    ["truncated gzip", "/half-gzip", "its answer cannot be decompressed"],
+    ["an unknown encoding", "/zstd", "the content encoding of its answer is not supported"],
+    ["a closed connection", "/broken", "127.0.0.1 closed the connection before the end of its answer"],
+  ])("a failed fetch names its cause: %s", async (_name, path, message) => {
     expect(await failureOf(get(path))).toEqual({ code: "link_failed", message });
   });
 
-  it.each(["/silent", "/stalls"])("a server that does not go on: %s", async (path) => {
+  it.each(["/silent", "/stalls"])("a fetch from a stalled server times out: %s", async (path) => {
     const failure = await failureOf(get(path, { timeoutMs: 300 }));
     expect(failure).toEqual({ code: "link_failed", message: "it took longer than 0.3 s" });
   });
 
-  it("nobody listens", async () => {
+  it("a failed fetch names a refused connection", async () => {
     const closed = await openWeb({});
     await closed.close();
     const failure = await failureOf(open().fetch(closed.url("/"), undefined, textOf));
     expect(failure).toEqual({ code: "link_failed", message: "127.0.0.1 refuses the connection" });
   });
 
-  it("there is no such host", async () => {
+  it("a failed fetch names an unknown host", async () => {
     const resolve: ResolveAll = (_host, _options, done) => {
       done(Object.assign(new Error("getaddrinfo ENOTFOUND"), { code: "ENOTFOUND" }), []);
     };
@@ -193,16 +193,16 @@ describe("a failure has its cause in words", () => {
     expect(failure).toEqual({ code: "link_failed", message: "there is no host nowhere.example" });
   });
 
-  it("what goes wrong with the reader stays what it is", async () => {
+  it("an error of the consumer passes through unchanged", async () => {
     const full = Object.assign(new Error("no space"), { code: "ENOSPC" });
     const work = open().fetch(web.url("/page"), undefined, () => Promise.reject(full));
     await expect(work).rejects.toBe(full);
   });
 });
 
-describe("only public addresses are dialled", () => {
+describe("public addresses", () => {
   it.each(["127.0.0.2", "2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "[::1]", "0"])(
-    "not %s",
+    "the fetcher never dials %s",
     async (host) => {
       const before = web.requests.length;
       const failure = await failureOf(open().fetch(web.url("/page", host), undefined, textOf));
@@ -213,7 +213,7 @@ describe("only public addresses are dialled", () => {
   );
 
   it.each(["/to-private", "/to-decimal", "/to-mapped", "/to-file", "/to-credentials"])(
-    "not behind the redirect %s",
+    "the fetcher does not follow the redirect %s",
     async (path) => {
       const before = web.requests.length;
       expect(await failureOf(get(path))).toMatchObject({ code: "link_refused" });
@@ -224,10 +224,10 @@ describe("only public addresses are dialled", () => {
   it.each([
     ["a private address", ["10.0.0.1"]],
     ["one private address among public ones", ["93.184.216.34", "127.0.0.2"]],
-    ["a mapped one", ["::ffff:127.0.0.2"]],
-    ["one with a zone", ["fe80::1%eth0"]],
-    ["none", []],
-  ])("not a name that resolves to %s; the words do not tell it", async (_name, addresses) => {
+    ["an IPv4-mapped address", ["::ffff:127.0.0.2"]],
+    ["an address with a zone", ["fe80::1%eth0"]],
+    ["no address", []],
+  ])("the fetcher refuses a name that resolves to %s, and does not reveal it", async (_name, addresses) => {
     const resolve = names({ "inside.example": [addresses] });
     const failure = await failureOf(
       open({ resolve }).fetch(web.url("/page", "inside.example"), undefined, textOf),
@@ -235,7 +235,7 @@ describe("only public addresses are dialled", () => {
     expect(failure).toEqual({ code: "link_refused", message: "inside.example is not a public address" });
   });
 
-  it("not a name that resolves to a forbidden address at the next dial", async () => {
+  it("the fetcher refuses a name that later resolves to a forbidden address", async () => {
     const resolve = names({ "rebind.example": [["127.0.0.1"], ["127.0.0.2"]] });
     const fetcher = open({ resolve });
     const url = web.url("/page", "rebind.example");
@@ -244,14 +244,14 @@ describe("only public addresses are dialled", () => {
     expect(resolve.calls).toBe(2);
   });
 
-  it("not this machine by its name", async () => {
+  it("the fetcher refuses localhost", async () => {
     const failure = await failureOf(
       open({ allow: [] }).fetch(web.url("/page", "localhost"), undefined, textOf),
     );
     expect(failure).toEqual({ code: "link_refused", message: "localhost is not a public address" });
   });
 
-  it("but a name on the allow-list, wherever it leads", async () => {
+  it("the fetcher dials a name on the allow-list at any address", async () => {
     const fetcher = open({ allow: ["localhost"] });
     expect(await fetcher.fetch(web.url("/page", "localhost"), undefined, textOf)).toMatchObject({
       text: "hello",
@@ -262,10 +262,10 @@ describe("only public addresses are dialled", () => {
   });
 });
 
-it("the line is bounded", async () => {
+it("the queue of fetches is bounded", async () => {
   const silent = await openWeb({ "/": () => undefined });
   const fetcher = open();
-  // One of the second account is begun as a guest.
+  // One fetch of the second account starts in an extra slot.
   const all = Array.from({ length: 32 + 1 + 1000 + 1 }, (_, at) =>
     fetcher.fetch(silent.url("/"), undefined, textOf, { tenant: [at < 700 ? "one" : "other"] }),
   );
@@ -275,17 +275,17 @@ it("the line is bounded", async () => {
   expect(silent.requests.length).toBeLessThanOrEqual(40);
 });
 
-it("an account whose servers are slow holds up no other, and leaves room in the line", async () => {
+it("an account with slow servers does not delay others, and cannot fill the queue", async () => {
   const slow = await openWeb({
     "/slow": () => undefined,
     "/quick": (_request, response) => response.end("hello"),
   });
   const fetcher = open();
-  const leaving = new AbortController();
+  const abandoned = new AbortController();
   const ask = (): Promise<unknown> =>
     fetcher.fetch(slow.url("/slow"), undefined, textOf, {
       tenant: ["busy", "owner"],
-      signal: leaving.signal,
+      signal: abandoned.signal,
     });
   const busy = Array.from({ length: 200 }, ask);
   const quick = fetcher.fetch(slow.url("/quick"), undefined, textOf, { tenant: ["quiet", "owner"] });
@@ -294,7 +294,7 @@ it("an account whose servers are slow holds up no other, and leaves room in the 
   await expect(ask()).rejects.toThrow("busy");
   const other = fetcher.fetch(slow.url("/quick"), undefined, textOf, { tenant: ["quiet", "owner"] });
   expect(await other).toMatchObject({ text: "hello" });
-  leaving.abort(new Error("left"));
+  abandoned.abort(new Error("abandoned"));
   await Promise.allSettled(busy);
   await slow.close();
 });

@@ -18,13 +18,13 @@ afterEach(async () => {
   await once(server, "close");
 });
 
-/** Rules that allow an address so many times. */
+/** Rules that allow an address the first `times` times. */
 function rulesAllowing(times: number): AddressRules {
-  let asked = 0;
-  return { allowsName: () => false, allowsAddress: () => ++asked <= times, mayAllow: () => true };
+  let calls = 0;
+  return { allowsName: () => false, allowsAddress: () => ++calls <= times, mayAllow: () => true };
 }
 
-/** The code of the failure, or that the dial went well. */
+/** Dials and returns the error code, or "open". */
 function dial(rules: AddressRules): Promise<string> {
   const { port } = server.address() as AddressInfo; // it listens on a port, not on a pipe
   const connect = guardedConnector(rules, (_host, _options, done) =>
@@ -39,11 +39,11 @@ function dial(rules: AddressRules): Promise<string> {
   });
 }
 
-it("an allowed address is dialled, and the peer of the socket asked for once more", async () => {
+it("the connector dials an allowed address and checks the peer of the socket", async () => {
   expect(await dial(rulesAllowing(2))).toBe("open");
 });
 
-it("a socket whose peer is not allowed is closed and refused, whatever its name resolved to", async () => {
+it("the connector closes a socket whose peer is not allowed, even if its name resolved to an allowed address", async () => {
   const accepted = once(server, "connection") as Promise<[Socket]>;
   expect(await dial(rulesAllowing(1))).toBe("link_refused");
   const [socket] = await accepted;

@@ -1,23 +1,27 @@
 import { groupIntoBatches } from "./batches.ts";
 import type { BatchBounds } from "./batches.ts";
 
-/** Runs one batch; answers one vector a text, in order. */
+/** Runs one batch; resolves to one vector per text, in order. */
 export type RunBatch = (texts: readonly string[]) => Promise<readonly Float32Array[]>;
 
-/** `urgent` calls (a person waits for a search) go before every waiting batch of `patient` ones (ingest). */
-export type Lane = "urgent" | "patient";
+/** `urgent` calls (searches) overtake all queued batches of `background` calls (ingest). */
+export type Priority = "urgent" | "background";
 
-/** Queue in front of a model that runs one batch at a time. */
-export interface Lanes {
-  /** Vectors in the order of the texts. Rejects with the signal's reason as soon as it fires, or with what `run` threw. */
-  embed(lane: Lane, texts: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]>;
-  /** Rejects every call that is not answered yet, and all later ones. */
+/** Queue of a model that runs one batch at a time. */
+export interface BatchQueue {
+  /** Embeds texts, in their order. Rejects with the signal's reason as soon as it aborts, or with the error of the batch. */
+  embed(
+    priority: Priority,
+    texts: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<Float32Array[]>;
+  /** Rejects all pending and later calls with `reason`. */
   close(reason: Error): void;
 }
 
 interface Job {
   readonly texts: readonly string[];
-  /** Batches not started yet. */
+  /** Batches that have not started. */
   readonly batches: (readonly number[])[];
   readonly vectors: Float32Array[];
   missing: number;
@@ -25,11 +29,11 @@ interface Job {
 }
 
 /**
- * One batch is in the model at a time: batches are short (the bounds say how short), so an urgent call waits for at
- * most one of them. More in flight would win nothing, the model uses all the threads it may have.
+ * Creates an empty queue. Runs one batch at a time. Batches are short (see `bounds`), so an urgent call waits for at most one.
+ * More batches in flight would gain nothing, because one batch uses all threads of the model.
  */
-export function createLanes(run: RunBatch, bounds: BatchBounds): Lanes {
-  const waiting: Record<Lane, Set<Job>> = { urgent: new Set(), patient: new Set() };
+export function createBatchQueue(run: RunBatch, bounds: BatchBounds): BatchQueue {
+  const waiting: Record<Priority, Set<Job>> = { urgent: new Set(), background: new Set() };
   let running = false;
   let closed: Error | undefined;
 
@@ -37,18 +41,18 @@ export function createLanes(run: RunBatch, bounds: BatchBounds): Lanes {
     if (running) return;
     running = true;
     for (;;) {
-      const job = first(waiting.urgent) ?? first(waiting.patient);
+      const job = first(waiting.urgent) ?? first(waiting.background);
       const batch = job?.batches.shift();
       if (job === undefined || batch === undefined) break;
-      // Behind the others: each call gets a batch in turn, so that a short one does not wait for all of a long one.
-      for (const jobs of [waiting.urgent, waiting.patient]) if (jobs.delete(job)) jobs.add(job);
+      // Round-robin: a short call does not wait for all batches of a long one.
+      for (const jobs of [waiting.urgent, waiting.background]) if (jobs.delete(job)) jobs.add(job);
       await runOne(run, job, batch);
     }
     running = false;
   };
 
   return {
-    embed: (lane, texts, signal) =>
+    embed: (priority, texts, signal) =>
       new Promise((resolve, reject) => {
         signal?.throwIfAborted();
         if (closed !== undefined) throw closed;
@@ -63,19 +67,19 @@ export function createLanes(run: RunBatch, bounds: BatchBounds): Lanes {
           vectors: Array.from<Float32Array>({ length: texts.length }),
           missing: texts.length,
           settle: (error) => {
-            if (!waiting[lane].delete(job)) return;
+            if (!waiting[priority].delete(job)) return;
             signal?.removeEventListener("abort", abort);
             if (error === undefined) resolve(job.vectors);
             else reject(error);
           },
         };
         signal?.addEventListener("abort", abort, { once: true });
-        waiting[lane].add(job);
+        waiting[priority].add(job);
         void runNext();
       }),
     close: (reason) => {
       closed = reason;
-      for (const job of [...waiting.urgent, ...waiting.patient]) job.settle(reason);
+      for (const job of [...waiting.urgent, ...waiting.background]) job.settle(reason);
     },
   };
 }
@@ -83,8 +87,8 @@ export function createLanes(run: RunBatch, bounds: BatchBounds): Lanes {
 async function runOne(run: RunBatch, job: Job, batch: readonly number[]): Promise<void> {
   try {
     const vectors = await run(batch.map((index) => job.texts[index] ?? ""));
-    for (const [place, index] of batch.entries()) {
-      const vector = vectors[place];
+    for (const [at, index] of batch.entries()) {
+      const vector = vectors[at];
       if (vector === undefined) throw new Error(`${vectors.length} vectors for ${batch.length} texts`);
       job.vectors[index] = vector;
     }
@@ -95,7 +99,7 @@ async function runOne(run: RunBatch, job: Job, batch: readonly number[]): Promis
   }
 }
 
-/** The oldest job that still has batches to start. */
+/** Returns the next job with batches to start. */
 function first(jobs: ReadonlySet<Job>): Job | undefined {
   for (const job of jobs) if (job.batches.length > 0) return job;
   return undefined;
