@@ -1,13 +1,12 @@
 /**
- * JSON text with what people add to it for themselves taken out: comments (`//` to the end of the line, and block
- * comments), and a comma behind the last item. Each is replaced by spaces, so that every position stays what it was and a
- * parser's complaint names the right line. What stands in strings stays. Pure.
+ * Removes comments (line and block) and trailing commas from JSON text. Replaces each with spaces, so that positions stay
+ * the same and a parser's error names the right line. Leaves strings unchanged. Pure.
  */
 export function withoutComments(text: string): string {
   const parts: string[] = [];
-  /** Where among the parts a comma stands behind an item, with nothing but space and comments behind it so far. */
+  /** Index in `parts` of a comma behind an item, followed only by space and comments so far. */
   let comma: number | undefined;
-  /** What came last that is neither space nor comment. */
+  /** Last token other than space and comments. */
   let last = "";
   for (let at = 0; at < text.length;) {
     const end = tokenEnd(text, at);
@@ -25,7 +24,7 @@ export function withoutComments(text: string): string {
   return parts.join("");
 }
 
-/** Where the string, comment, space or other character ends that begins here. */
+/** Returns the end of the string, comment, space or character that starts here. */
 function tokenEnd(text: string, at: number): number {
   const rest = (pattern: RegExp): number => {
     pattern.lastIndex = at;
@@ -33,7 +32,7 @@ function tokenEnd(text: string, at: number): number {
   };
   switch (text[at]) {
     case '"':
-      // One without an end is the parser's to complain of.
+      // The parser reports an unterminated string.
       return rest(/"(?:[^"\\]|\\[^])*"?/y);
     case "/":
       return rest(/\/\/[^\n\r]*|\/\*[^]*?\*\/|\//y);
@@ -47,7 +46,7 @@ function isComment(token: string): boolean {
   return token.startsWith("//") || (token.startsWith("/*") && token.length > 3);
 }
 
-/** As long, and with the same lines. */
+/** Replaces all but line breaks with spaces. */
 function blank(text: string): string {
   return text.replaceAll(/[^\n\r]/g, " ");
 }

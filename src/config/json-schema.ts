@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ConfigFile } from "./schema.ts";
 
-/** JSON Schema (2020-12) of the configuration file, for editors. Made from the schema that checks it. */
+/** Generates the JSON Schema (2020-12) of the configuration file, for editors. */
 export function configJsonSchema(): object {
   return {
     title: "kbsync configuration",
@@ -9,7 +9,7 @@ export function configJsonSchema(): object {
   };
 }
 
-/** The keys the configuration knows at a JSON path such as `sources[0].settings`; empty where it knows none. */
+/** Returns the known keys at a JSON path such as `sources[0].settings`; empty if there are none. */
 export function knownKeys(path: string): string[] {
   const parts = path.split(/[.[\]]+/).filter((part) => part !== "");
   let nodes: unknown[] = [configJsonSchema()];

@@ -19,23 +19,23 @@ import {
   type SyncConfig,
 } from "./schema.ts";
 
-/** Name of the configuration file that is looked for in the working folder. */
+/** Name of the configuration file in the working folder. */
 export const CONFIG_FILE_NAME = "kbsync.config.json";
-/** A larger configuration file is a mistake, not a configuration. */
+/** Largest configuration file; a larger one is a mistake. */
 const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 
-/** A configuration that names the port of the embedded service. */
+/** Matches a configuration with a port of the embedded service. */
 const NamedPort = z.object({ service: z.object({ port: z.number() }) });
 
-/** A source with its path made absolute and its owner settled. */
+/** A source with absolute path and known owner. */
 export interface ResolvedSource extends SourceConfig {
   readonly absolutePath: string;
   readonly ownerId: string;
 }
 
-/** The configuration as the program uses it: every path absolute, every default in place. */
+/** The configuration with absolute paths and all defaults. */
 export interface Config {
-  /** The file it was read from; undefined: defaults alone. */
+  /** The file it was read from; undefined: only defaults. */
   readonly file: string | undefined;
   readonly service: ServiceConfig;
   readonly stateDir: string;
@@ -46,13 +46,13 @@ export interface Config {
   readonly metrics: MetricsConfig;
 }
 
-/** What the command line and the environment say. */
+/** Settings of the command line and the environment. */
 export interface ConfigRequest {
   /** `--config`. */
   readonly file?: string | undefined;
   /** `--state-dir`. */
   readonly stateDir?: string | undefined;
-  /** A folder given on the command line: it becomes the only source. */
+  /** A folder on the command line, which becomes the only source. */
   readonly folder?: string | undefined;
   /** `--port` of the embedded service. */
   readonly port?: number | undefined;
@@ -61,9 +61,9 @@ export interface ConfigRequest {
 }
 
 /**
- * Finds, reads and checks the configuration: `--config`, else `KBSYNC_CONFIG`, else `kbsync.config.json` in the
- * working folder, else defaults. Throws code `config_invalid` naming the JSON path, what was expected and what came,
- * `config_not_found` when a named file is missing.
+ * Finds, reads and checks the configuration: `--config`, else `KBSYNC_CONFIG`, else `kbsync.config.json` in the working
+ * folder, else defaults. Throws `config_invalid` with JSON path, expected and actual value, and `config_not_found` if a
+ * named file is missing.
  */
 export function loadConfig(request: ConfigRequest): Config {
   const file = findFile(request);
@@ -92,7 +92,7 @@ export function loadConfig(request: ConfigRequest): Config {
   return config;
 }
 
-/** Checks the text of a configuration file, JSON with comments. `name` stands in the messages. */
+/** Parses and checks a configuration file, JSON with comments. Messages quote `name`. */
 export function parseConfig(text: string, name: string): ConfigFile {
   return checked(jsonOf(text, name), name);
 }
@@ -113,10 +113,10 @@ function checked(value: unknown, name: string): ConfigFile {
   const result = ConfigFile.safeParse(value);
   if (result.success) return result.data;
   const lines = schemaProblems(result.error, value).map(({ path, message }) => {
-    const where = path === "" ? "the file" : path;
+    const subject = path === "" ? "the file" : path;
     return message === "unknown key"
-      ? `${where}: unknown key, ${expectedKeys(path)}`
-      : `${where}: ${message}`;
+      ? `${subject}: unknown key, ${expectedKeys(path)}`
+      : `${subject}: ${message}`;
   });
   throw new KbsyncError(`${name}: ${lines.join(`\n${name}: `)}`, {
     code: "config_invalid",
@@ -125,15 +125,17 @@ function checked(value: unknown, name: string): ConfigFile {
   });
 }
 
-/** A file belongs to one source at most, and the state folder to none: its own writes would be synced for ever. */
+/**
+ * Throws `source_overlap` if two sources overlap, or if a source contains the state folder, whose own writes would be
+ * synced for ever.
+ */
 function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir">): void {
-  const places = sources.map(({ absolutePath }) => ({ path: absolutePath, real: realPath(absolutePath) }));
+  const roots = sources.map(({ absolutePath }) => ({ path: absolutePath, real: realPath(absolutePath) }));
   const realState = realPath(stateDir);
-  for (const [index, { path, real }] of places.entries()) {
-    const other = places.find(
-      (place, at) =>
-        at < index &&
-        (pathBelow(place.real, real) !== undefined || pathBelow(real, place.real) !== undefined),
+  for (const [index, { path, real }] of roots.entries()) {
+    const other = roots.find(
+      (root, at) =>
+        at < index && (pathBelow(root.real, real) !== undefined || pathBelow(real, root.real) !== undefined),
     );
     if (other !== undefined) {
       throw new KbsyncError(`the sources ${other.path} and ${path} overlap`, {
@@ -153,21 +155,21 @@ function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir"
 }
 
 /**
- * The source folder in which a path lies, whether it is there yet or not, so that what is written there becomes documents;
- * undefined: none, or below a hidden folder, which is never synced. All absolute.
+ * Returns the source folder that contains a path, existing or not: what is written there becomes documents. Undefined for
+ * a path outside all sources or below a hidden folder, which is never synced. All paths are absolute.
  */
 export function sourceAround(path: string, folders: readonly string[]): string | undefined {
   const real = realPath(path);
   return folders.find((folder) => liesIn(real, realPath(folder)));
 }
 
-/** Whether a folder's scan comes to a path: in it, and not in a hidden folder there. Both without symbolic links. */
+/** Whether a scan of a folder covers a path: inside it, and in no hidden folder. Both without symbolic links. */
 function liesIn(path: string, folder: string): boolean {
   const below = pathBelow(folder, path);
   return below !== undefined && !below.split(sep).some((part) => part.startsWith("."));
 }
 
-/** The path without symbolic links, as far as it exists: two spellings of one folder become the same. */
+/** Resolves symbolic links as far as the path exists, so that two spellings of one folder become equal. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -240,7 +242,7 @@ function defaultConcurrency(service: ServiceConfig): number {
   return "embedded" in service ? CONCURRENCY_EMBEDDED : CONCURRENCY_HOSTED;
 }
 
-/** `asked`: on the command line; `byDefault`: where the configuration names none. */
+/** `asked` is the port of the command line; `byDefault` applies if the configuration has none. */
 function servicePort(
   service: ServiceConfig,
   asked: number | undefined,
@@ -253,7 +255,7 @@ function servicePort(
   });
 }
 
-/** The port that the environment names, where the configuration names none; a person's own unit sets it. Throws `usage`. */
+/** Returns the port in KBSYNC_PORT if the configuration has none; a user's unit sets it. Throws `usage`. */
 function defaultPort(written: unknown, { KBSYNC_PORT: port = "" }: ConfigRequest["env"]): number | undefined {
   if (port === "" || NamedPort.safeParse(written).success) return undefined;
   if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) return Number(port);
@@ -266,14 +268,14 @@ function stateDirOf(request: ConfigRequest, configured: string | undefined, fold
   if (request.stateDir !== undefined) return resolve(request.cwd, request.stateDir);
   if (configured !== undefined) return absolutePathOf(folder, configured);
   const { STATE_DIRECTORY: unit, XDG_STATE_HOME: xdg } = request.env;
-  // systemd joins several state directories by colons; the first is ours.
+  // systemd separates several state directories with colons; the first is ours.
   if (unit !== undefined && unit !== "") return resolve(unit.split(":")[0] ?? unit);
   if (xdg !== undefined && xdg !== "") return join(resolve(xdg), "kbsync");
   const home = homeFolder("Name the state folder with --state-dir, or stateDir in the configuration.");
   return join(home, ".local", "state", "kbsync");
 }
 
-/** A path of the configuration made absolute. `~/` is the home folder, as everybody who types it means. */
+/** Makes a path of the configuration absolute. `~/` is the home folder. */
 function absolutePathOf(folder: string, path: string): string {
   if (path === "~" || path.startsWith("~/")) return join(homeFolder(`Write ${path} in full.`), path.slice(1));
   return resolve(folder, path);
@@ -284,7 +286,7 @@ function resolveSource(source: SourceConfig, folder: string): ResolvedSource {
   return { ...source, absolutePath, ownerId: source.ownerId ?? defaultOwner(absolutePath) };
 }
 
-/** The configured source of that folder if there is one, else one with the defaults. */
+/** Returns the configured source for a folder, else one with the defaults. */
 function folderSource(sources: readonly ResolvedSource[], absolutePath: string): ResolvedSource {
   const configured = sources.find((source) => source.absolutePath === absolutePath);
   if (configured !== undefined) return configured;
@@ -294,8 +296,8 @@ function folderSource(sources: readonly ResolvedSource[], absolutePath: string):
 }
 
 /**
- * Folder name and eight hex digits of its absolute path's SHA-256: readable, stable, and different for two folders,
- * so that sources never see each other's resources unless they are told to share an owner.
+ * Returns the folder's name and eight hex digits of its absolute path's SHA-256: readable, stable and distinct, so that
+ * sources share resources only if they are configured with one owner.
  */
 export function defaultOwner(absolutePath: string): string {
   const hash = createHash("sha256").update(absolutePath).digest("hex").slice(0, 8);

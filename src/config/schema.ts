@@ -13,9 +13,9 @@ import {
 import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, TITLE_CHARS_MAX } from "../wire/resource.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
 
-/** Where the embedded service listens when nothing is said: for this machine alone. */
+/** Default address of the embedded service, reachable from this machine only. */
 export const HOST_DEFAULT = "127.0.0.1";
-/** Port of the embedded service when none is given. */
+/** Default port of the embedded service. */
 export const PORT_DEFAULT = 7411;
 
 const httpUrl = z
@@ -74,7 +74,7 @@ const source = z.strictObject({
     .max(OWNER_CHARS_MAX)
     .optional()
     .describe(
-      "Owner of this source's resources, to be sent again in a collection search. Default: the folder's name and a short hash of its path.",
+      "Owner of this source's resources, which collection searches name. Default: the folder's name and a short hash of its path.",
     ),
   collection: Tier.default("fastest").describe(
     "Retrieval tier. `fastest` searches words, `moderate` adds the local language model.",
@@ -84,7 +84,7 @@ const source = z.strictObject({
     .min(1)
     .max(200)
     .optional()
-    .describe("The collection's id at the service, if known. Saves a probe after a lost ledger."),
+    .describe("The collection's id at the service, if known. Saves a request after the ledger was lost."),
   settings: settings.prefault({}).describe("Chunking of this source's files."),
   include: z
     .array(glob)
@@ -96,7 +96,7 @@ const source = z.strictObject({
     .array(rule)
     .max(1000)
     .default([])
-    .describe("Other settings, title or description by glob; a later rule wins over an earlier one."),
+    .describe("Other settings, title or description by glob; a later rule overrides an earlier one."),
   maxFileBytes: z
     .int()
     .min(1)
@@ -106,7 +106,7 @@ const source = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Take what symbolic links lead to, under the link's own path, as long as it lies inside this folder. Default: links are left out.",
+      "Follow symbolic links whose target lies inside this folder; files keep the link's path. Default: links are left out.",
     ),
 });
 
@@ -118,19 +118,19 @@ const embedded = z.strictObject({
     .max(255)
     .default(HOST_DEFAULT)
     .describe(
-      "Address to listen on. Another than this machine's own lets others reach the service: `0.0.0.0` all that reach this machine. Then publicUrl and kb.resources.requireKey must be given, and keys and documents travel readable unless a proxy with TLS stands before it.",
+      "Address to listen on. One that is not loopback opens the service to other machines, `0.0.0.0` to all that reach this one. Then publicUrl and kb.resources.requireKey are required, and keys and documents travel unencrypted unless a proxy adds TLS.",
     ),
   port: z.int().min(0).max(65535).default(PORT_DEFAULT).describe("0 takes any free port."),
   publicUrl: httpUrl
     .optional()
     .describe(
-      "Address by which clients reach the service, that of a proxy before it for example; addresses of uploaded files begin with it. One that is not this machine's own lets others reach the service, as such a host does: kb.resources.requireKey must be given. Default: where it listens.",
+      "Address by which clients reach the service, for example that of a proxy; addresses of uploaded files begin with it. One that is not loopback means that other machines reach the service: kb.resources.requireKey is required. Default: the address it listens on.",
     ),
   modelDir: z
     .string()
     .min(1)
     .optional()
-    .describe("Folder of the local embedding model, if not the packaged one."),
+    .describe("Folder of the local embedding model. Default: the packaged model."),
 });
 
 const hosted = z.strictObject({
@@ -151,7 +151,7 @@ const sync = z.strictObject({
     .max(60_000)
     .default(150)
     .describe(
-      "A changed file is read once it has rested this long. Longer than the gap between an editor's writes.",
+      "Milliseconds without a change before a file is read. Longer than the gap between an editor's writes.",
     ),
   concurrency: z
     .int()
@@ -159,34 +159,36 @@ const sync = z.strictObject({
     .max(256)
     .optional()
     .describe(
-      "Most files on their way to the service at once; lowered by itself when the service asks. Default: 128 for the embedded service, whose writes share their flush to disk, 16 for a hosted one.",
+      "Most files in flight to the service; lowered automatically when the service asks. Default: 128 for the embedded service, whose writes share flushes to disk, 16 for a hosted one.",
     ),
   requestTimeoutMs: z
     .int()
     .min(1000)
     .max(3_600_000)
     .default(120_000)
-    .describe("Longest wait for one answer. A large PDF takes a while to be split."),
+    .describe("Longest wait for one answer, in milliseconds. A large PDF takes a while to process."),
   rescanMinutes: z
     .int()
     .min(1)
     .max(10_080)
     .default(60)
-    .describe("Compare the whole folder with the ledger this often; finds what gave no event."),
+    .describe(
+      "Interval of comparisons of the whole folder with the ledger, which find changes without an event.",
+    ),
   auditHours: z
     .number()
     .min(0)
     .max(8760)
     .default(24)
     .describe(
-      "While the daemon runs, compare the ledger with the service's own list this often and put right what others changed; 0: never. A service without pages sends all texts for it.",
+      "Interval in which a running daemon compares the ledger with the service's list and repairs what others changed; 0: never. A service without pagination sends all texts for it.",
     ),
   holdDeletesOver: z
     .int()
     .min(0)
     .default(50)
     .describe(
-      "More deletes within ten minutes than this, and than holdDeletesPercent, are held until a person agrees. In a folder of fewer than twice as many files the limit is half of its files, but at least 10.",
+      "Deletes within ten minutes that exceed both this and holdDeletesPercent are held until a person approves. In a folder of fewer than twice as many files the limit is half of its files, but at least 10.",
     ),
   holdDeletesPercent: z
     .number()
@@ -194,7 +196,7 @@ const sync = z.strictObject({
     .max(100)
     .default(20)
     .describe(
-      "Share of the folder's files that deletes must exceed to be held; 100: only those of an emptied folder are.",
+      "Share of the folder's files that deletes must exceed to be held; 100: only deletes of an emptied folder are.",
     ),
   trashDays: z
     .number()
@@ -202,7 +204,7 @@ const sync = z.strictObject({
     .max(3650)
     .default(7)
     .describe(
-      "Keep the text of a deleted file in the state folder for so many days, to be put back with `kbsync undelete`; 0: never. One more request a delete.",
+      "Days for which the state folder retains the texts of deleted files for `kbsync undelete`; 0: never. Costs one more request per delete.",
     ),
 });
 
@@ -212,7 +214,7 @@ const allowed = z
   .max(300)
   .refine(isAllowEntry, { error: "expected a host name, *.name, an address or a range such as 10.0.0.0/8" });
 
-const modelName = z.string().min(1).max(200).describe("The model's name at that service.");
+const modelName = z.string().min(1).max(200).describe("Name of the model at that service.");
 const apiKeyFile = z
   .string()
   .min(1)
@@ -236,7 +238,7 @@ const embedding = z
       .max(8192)
       .optional()
       .describe(
-        "Asked of a model that can cut its vectors short; fewer take less memory. Default: what it gives.",
+        "Vector length to request from a model that can shorten its vectors; shorter ones take less memory. Default: the model's own.",
       ),
   })
   .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
@@ -268,16 +270,14 @@ const chat = z.strictObject({
     .max(10_000_000)
     .default(8192)
     .describe(
-      "Window of a model that `models` does not list, in tokens: what passages, images and earlier messages have to share with the answer.",
+      "Window in tokens of a model that `models` does not list: passages, images, earlier messages and the answer share it.",
     ),
   timeoutSeconds: z
     .int()
     .min(1)
     .max(3600)
     .default(120)
-    .describe(
-      "Longest wait for a model's answer, all tries together, and for its next piece where it streams.",
-    ),
+    .describe("Longest wait for a model's answer, all tries together, and for each piece of a streamed one."),
   models: z
     .record(
       z.string().min(1).max(200),
@@ -288,7 +288,7 @@ const chat = z.strictObject({
           .max(10_000_000)
           .optional()
           .describe("Window of this model in tokens. Default: kb.chat.contextTokens."),
-        inputPrice: price.default(0).describe("Price of a million tokens of input; usage.cost comes of it."),
+        inputPrice: price.default(0).describe("Price of a million tokens of input, for usage.cost."),
         cachedInputPrice: price
           .optional()
           .describe(
@@ -298,7 +298,7 @@ const chat = z.strictObject({
       }),
     )
     .default({})
-    .describe("What is known of models, by name."),
+    .describe("Windows and prices of models, by name."),
 });
 
 const kb = z.strictObject({
@@ -308,7 +308,7 @@ const kb = z.strictObject({
   reranker: reranker
     .optional()
     .describe(
-      "A model that `high_accuracy` puts the best hits in order with. Default: none, it compares sentences by the embedding model.",
+      "A model that reranks the best hits of `high_accuracy`. Default: none; the embedding model compares sentences.",
     ),
   languageModel: languageModel
     .optional()
@@ -331,7 +331,7 @@ const kb = z.strictObject({
         .max(1000)
         .default([])
         .describe(
-          "Hosts, addresses and ranges that link resources may be fetched from although they are not public: `wiki.example`, `*.corp.example`, `10.0.0.0/8`. Everybody with a key that may write can read what answers there.",
+          "Hosts, addresses and ranges that link resources may be fetched from although they are not public: `wiki.example`, `*.corp.example`, `10.0.0.0/8`. Every key with scope write can read what they serve.",
         ),
     })
     .prefault({}),
@@ -343,29 +343,27 @@ const kb = z.strictObject({
         .max(1_000_000)
         .optional()
         .describe(
-          "Requests a minute that each key may send in the long run; one more is answered 429 with the seconds to wait. Default: as many as it likes where the service listens on this machine alone, else 600, with 1200 at once.",
+          "Requests per minute and key in the long run; further ones get 429 with the seconds to wait. Default: unlimited if only this machine reaches the service, else 600, with a burst of 1200.",
         ),
       burst: z
         .int()
         .min(1)
         .max(1_000_000)
         .optional()
-        .describe("Requests that a key may send at once after a rest. Default: requestsPerMinute."),
+        .describe("Requests that a key may send at once after an idle period. Default: requestsPerMinute."),
       ingests: z
         .int()
         .min(1)
         .max(1024)
         .default(512)
-        .describe(
-          "Creates, updates and uploads under way at once; one more is answered 503 with the seconds to wait.",
-        ),
+        .describe("Concurrent creates, updates and uploads; further ones get 503 with the seconds to wait."),
       connectionsPerAddress: z
         .int()
         .min(1)
         .max(2048)
         .default(512)
         .describe(
-          "Connections open at once from one address, or one /64 of IPv6; one more is closed. Behind a proxy all come from its address: 2048 leaves the limit to it.",
+          "Open connections from one address, or one /64 of IPv6; further ones are closed. Behind a proxy all come from its address: 2048 leaves the limit to it.",
         ),
     })
     .prefault({}),
@@ -376,7 +374,7 @@ const kb = z.strictObject({
         .max(1000)
         .default([])
         .describe(
-          "Hosts, addresses and ranges that webhooks may be sent to although they are not public: `127.0.0.1`, `*.corp.example`, `10.0.0.0/8`. Everybody with a key of scope admin can have messages sent there.",
+          "Hosts, addresses and ranges that webhooks may be sent to although they are not public: `127.0.0.1`, `*.corp.example`, `10.0.0.0/8`. Every key with scope admin can have messages sent there.",
         ),
     })
     .prefault({}),
@@ -387,31 +385,33 @@ const kb = z.strictObject({
         .min(0)
         .max(3650)
         .default(7)
-        .describe("Uploaded files that no resource uses are removed after so many days."),
+        .describe("Days after which an uploaded file that no resource uses is removed."),
       deletedRecordDays: z
         .number()
         .min(0)
         .max(3650)
         .default(90)
-        .describe("Records of deleted resources stay readable so many days; their text goes at once."),
+        .describe(
+          "Days for which records of deleted resources stay readable; their text is removed at once.",
+        ),
       threadImageDays: z
         .number()
         .min(0)
         .max(3650)
         .default(7)
-        .describe("Images of a thread can be asked about without sending them again for so many days."),
+        .describe("Days for which questions can refer to earlier images of a thread."),
       threadDays: z
         .number()
         .min(0)
         .max(3650)
         .default(90)
-        .describe("Threads are forgotten so many days after their last message."),
+        .describe("Days after its last message when a thread is removed."),
       deadLetterDays: z
         .number()
         .min(0)
         .max(3650)
         .default(30)
-        .describe("Webhook messages that were given up can be sent again for so many days."),
+        .describe("Days for which webhook messages that were given up can be replayed."),
     })
     .prefault({}),
   ocr: z
@@ -426,7 +426,7 @@ const kb = z.strictObject({
         .max(8)
         .default(["eng"])
         .describe(
-          "Languages of the text that is recognised in images and scanned PDFs, by Tesseract's codes, the likeliest first. English is in the package; any other needs dataDir. Each makes reading slower.",
+          "Languages of text in images and scanned PDFs, as Tesseract codes, the likeliest first. English is in the package; others need dataDir. Each one slows reading.",
         ),
       dataDir: z
         .string()
@@ -441,7 +441,7 @@ const kb = z.strictObject({
         .max(10_000)
         .default(100)
         .describe(
-          "Most pages of one document whose text is recognised, some seconds each; of a PDF with more the first ones are, and `metadata.warning` of the resource names the others; an image of more is refused. 0: no text is recognised at all, and pages without a text layer add nothing.",
+          "Most pages per document whose text is recognised, at some seconds each. Of a longer PDF the first ones are read, and `metadata.warning` of the resource names the others; a longer image is refused. 0: no text recognition, and pages without a text layer add nothing.",
         ),
     })
     .prefault({}),
@@ -451,7 +451,7 @@ const kb = z.strictObject({
         .boolean()
         .optional()
         .describe(
-          "Serve uploaded files only to keys of their account. Default: false, whoever has the address of 256 random bits can read, as at the hosted service; where service.host or service.publicUrl lets others reach the service there is none.",
+          "Serve uploaded files only to keys of their account. Default: false, the address with its 256 random bits suffices, as at the hosted service. Required if service.host or service.publicUrl opens the service to other machines.",
         ),
     })
     .prefault({}),
@@ -464,7 +464,7 @@ const metrics = z.strictObject({
     .max(255)
     .default("127.0.0.1")
     .describe(
-      "Address to listen on for monitoring, where port is given. No key is asked for: give another than this machine's own only where those who reach it may know how many documents there are, and how fast searches are.",
+      "Address to listen on for monitoring, if port is set. No key is required: use an address other than loopback only if everyone who reaches it may learn how many documents there are and how fast searches are.",
     ),
   port: z
     .int()
@@ -472,19 +472,18 @@ const metrics = z.strictObject({
     .max(65535)
     .optional()
     .describe(
-      "Port of `/metrics`, `/healthz` and `/readyz`. Default: none of its own; the embedded service answers them on its port, and for the daemon in the same process.",
+      "Port of `/metrics`, `/healthz` and `/readyz`. Default: none; the embedded service serves them on its port, also for the daemon in the same process.",
     ),
 });
 
 /**
- * Files on their way at once where the configuration names no number. On loopback each transaction of the service
- * takes what waits, so that more in flight means fewer flushes: 20,000 files took 18 s with 24, 10 s with 128.
- * A hosted service has other customers.
+ * Default number of files in flight. On loopback each transaction of the service takes all that waits, so more in flight
+ * means fewer flushes: 20,000 files took 18 s with 24, 10 s with 128. A hosted service has other customers.
  */
 export const CONCURRENCY_EMBEDDED = 128;
 export const CONCURRENCY_HOSTED = 16;
 
-/** The configuration file. Defaults stand here, each with its reason in the description. */
+/** The configuration file, with the defaults. */
 export const ConfigFile = z
   .strictObject({
     $schema: z.string().optional(),
@@ -509,15 +508,15 @@ export const ConfigFile = z
     if (publicUrl === undefined) {
       missing(
         ["service", "publicUrl"],
-        `expected the address by which clients reach the service, for service.host is ${host}`,
+        `expected the address by which clients reach the service, because service.host is ${host}`,
       );
     }
-    // Every other route asks for a key by itself. Of this one a person has to say what is meant.
+    // Every other route always requires a key. For this one a person has to decide.
     if (rules.resources.requireKey === undefined) {
       const reason = isLoopback(host) ? `service.publicUrl is ${publicUrl}` : `service.host is ${host}`;
       missing(
         ["kb", "resources", "requireKey"],
-        `expected true (uploaded files are served to keys of their account) or false (to whoever has the address), for ${reason}`,
+        `expected true (uploaded files are served to keys of their account) or false (to anyone with the address), because ${reason}`,
       );
     }
   })

@@ -2,14 +2,14 @@ import type { Tier } from "../wire/primitives.ts";
 import { configJsonSchema } from "./json-schema.ts";
 import { ConfigFile } from "./schema.ts";
 
-/** What a person said of the configuration that is to be written. */
+/** A person's choices for a new configuration. */
 export interface Wishes {
   /** Folders to watch, absolute. */
   readonly folders: readonly string[];
   readonly collection: Tier;
-  /** Undefined: each folder's own. */
+  /** Undefined: a default per folder. */
   readonly ownerId: string | undefined;
-  /** Without a port: the default, which a person's own unit leaves to the system's. */
+  /** Without a port: the default. */
   readonly service:
     | { readonly embedded: true; readonly port: number | undefined }
     | {
@@ -18,13 +18,13 @@ export interface Wishes {
         readonly resourcesUrl: string;
         readonly pauthkeyFile: string | undefined;
       };
-  /** Undefined: where it lies by default. */
+  /** Undefined: the default. */
   readonly stateDir: string | undefined;
-  /** Where the JSON Schema lies, for editors. */
+  /** Path of the JSON Schema, for editors. */
   readonly schema: string | undefined;
 }
 
-/** What a key may look like that has no default. */
+/** Example values of keys without a default. */
 const EXAMPLES: Readonly<Record<string, unknown>> = {
   stateDir: "~/.local/state/kbsync",
   ownerId: "my-documents",
@@ -39,8 +39,8 @@ const INDENT = "  ";
 const LINE_CHARS = 100;
 
 /**
- * The text of a configuration: what was wished for, and every other key as a comment with its meaning and its default, so
- * that whoever opens it sees what there is. Made from the schema, and so never behind it.
+ * Writes a configuration: the chosen values, and every other key as a comment with its meaning and default. Generated from
+ * the schema, so it is always complete.
  */
 export function configText({ folders, collection, ownerId, service, stateDir, schema }: Wishes): string {
   const root = configJsonSchema();
@@ -49,11 +49,11 @@ export function configText({ folders, collection, ownerId, service, stateDir, sc
   const lines = [
     ...comment(
       0,
-      "The configuration of kbsync. Lines that begin with // say what else can be set, with the default or an example.",
+      "The configuration of kbsync. Lines that begin with // show all other keys, with the default or an example.",
     ),
     ...comment(
       0,
-      "`kbsync doctor` tells whether kbsync can work with it, docs/CONFIG.md explains every key.",
+      "`kbsync doctor` checks whether kbsync can work with it; docs/CONFIG.md explains every key.",
     ),
     "{",
     ...(schema === undefined ? [] : [entry(1, "$schema", schema)]),
@@ -69,7 +69,7 @@ export function configText({ folders, collection, ownerId, service, stateDir, sc
       ...(ownerId === undefined
         ? offered(3, sourceNode, "ownerId", undefined)
         : describedEntry(3, sourceNode, "ownerId", ownerId)),
-      // The same for each: said once.
+      // Equal for all sources, so offered once.
       ...(at === 0 ? offers(3, sourceNode, ["path", "collection", "ownerId"], sourceDefaults) : []),
       `${INDENT.repeat(2)}},`,
     ]),
@@ -82,7 +82,7 @@ export function configText({ folders, collection, ownerId, service, stateDir, sc
   return `${lines.join("\n")}\n`;
 }
 
-/** A part of the configuration in which everything is offered and nothing set. */
+/** A section in which every key is a comment. */
 function section(root: object, key: string): string[] {
   return [
     `${INDENT}${JSON.stringify(key)}: {`,
@@ -91,13 +91,13 @@ function section(root: object, key: string): string[] {
   ];
 }
 
-/** Every key of a node but those, as comments. */
+/** Every key of a node except some, as comments. */
 function offers(depth: number, node: object, but: readonly string[], defaults: object, part = ""): string[] {
   const keys = Object.keys(valueAt(node, "properties")).filter((key) => !but.includes(key));
   return keys.flatMap((key) => offered(depth, node, key, Reflect.get(defaults, key), part));
 }
 
-/** A key as a comment, with its meaning and its default, or else an example. */
+/** A key as a comment, with its meaning and its default or an example. */
 function offered(depth: number, node: object, key: string, byDefault: unknown, part = ""): string[] {
   const meaning = descriptionOf(propertyOf(node, key)) || `See ${part}.${key} in docs/CONFIG.md.`;
   const value = byDefault ?? EXAMPLES[key];
@@ -112,7 +112,7 @@ function entry(depth: number, key: string, value: unknown): string {
   return `${INDENT.repeat(depth)}${JSON.stringify(key)}: ${spaced(value)},`;
 }
 
-/** JSON on one line, as a person writes it. Undefined entries are left out. */
+/** JSON on one line with spaces. */
 function spaced(value: unknown): string {
   return JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, " ");
 }

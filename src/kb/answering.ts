@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { AgentConfig, KnowledgePlace } from "../wire/agent.ts";
+import type { AgentConfig, KnowledgePart } from "../wire/agent.ts";
 import { openChat, type Chat } from "./chat/chat.ts";
 import { openImageReader } from "./chat/image-reader.ts";
 import { openChatJobs, type ChatJobRunner, type QuestionOutcome } from "./chat/job-runner.ts";
@@ -14,7 +14,7 @@ import { saysDamaged } from "./store/damage.ts";
 export interface ChatOptions {
   readonly agents: readonly AgentConfig[];
   /** What the agent `default` reads; asked at each question, for it may change while the service runs. */
-  readonly defaultKnowledge: () => readonly KnowledgePlace[];
+  readonly defaultKnowledge: () => readonly KnowledgePart[];
   /** What is known of models, by name. */
   readonly models: Readonly<Record<string, ModelFacts>>;
   /** Window of a model of which it is not known. */

@@ -3,7 +3,7 @@ import type { DaemonObserver } from "../sync/remote/observer.ts";
 import type { DaemonFigures } from "../sync/daemon/status.ts";
 import { setOneOf } from "./one-of.ts";
 
-/** What is measured of an activity. */
+/** The measured part of an activity. */
 interface MeasuredActivity {
   readonly action: string;
   readonly outcome: string;
@@ -12,16 +12,16 @@ interface MeasuredActivity {
 
 /** Measures the daemon. */
 export interface DaemonMeasures extends DaemonObserver {
-  /** Something was done for a file, or could not be done. */
+  /** Records a completed or failed action on a file. */
   activity(activity: MeasuredActivity): void;
   set(figures: DaemonFigures): void;
-  /** The figures are not known any more, and no source was looked at. */
+  /** Resets all figures, as for a daemon that has not scanned any source. */
   forget(): void;
 }
 
-/** A change of a text takes a millisecond on loopback, a large PDF its minute; in seconds. */
+/** Buckets in seconds: a text change takes a millisecond on loopback, a large PDF a minute. */
 const WORK_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
-/** A hundred files take a millisecond, a million on a network a quarter of an hour; in seconds. */
+/** Buckets in seconds: a hundred files take a millisecond, a million on a network a quarter of an hour. */
 const RESCAN_SECONDS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
 
 const PACE_STATES = ["open", "waiting", "key_refused"] as const;
@@ -33,61 +33,61 @@ export function measureDaemon(registry: Registry): DaemonMeasures {
   const by = (label: string, name: string, help: string): Gauge =>
     new Gauge({ name, help, labelNames: [label], registers });
 
-  const files = by("state", "kbsync_sync_files", "Files of all sources, by how they stand with the service.");
+  const files = by("state", "kbsync_sync_files", "Files of all sources, by state.");
   const sources = by("condition", "kbsync_sync_sources", "Sources in a condition; one may be in several.");
   const watched = by(
     "backend",
     "kbsync_sync_watched_sources",
-    "Sources by how changes are noticed: events of the system alone, or scans every 15 s beside them.",
+    "Sources by how changes are detected: events of the system only, or additional scans every 15 s.",
   );
   const oldest = plain(
     "kbsync_sync_oldest_waiting_seconds",
-    "For how long the oldest change waits that was noticed and is not acknowledged.",
+    "Age of the oldest detected change without an acknowledgement.",
   );
   const planned = plain(
     "kbsync_sync_planned",
-    "1 once every source was compared with the ledger, so that all there is to do is known.",
+    "1 once every source has been compared with the ledger, so that all work is known.",
   );
-  const queue = plain("kbsync_sync_queue_files", "Files that are planned and not done.");
-  const speed = plain("kbsync_sync_files_per_second", "Files done a second, over the last 15 s.");
-  const concurrency = plain("kbsync_sync_concurrency", "Requests that may be on their way side by side.");
+  const queue = plain("kbsync_sync_queue_files", "Planned files that are not done.");
+  const speed = plain("kbsync_sync_files_per_second", "Files done per second, over the last 15 s.");
+  const concurrency = plain("kbsync_sync_concurrency", "Limit of concurrent requests.");
   const pace = by(
     "state",
     "kbsync_sync_service_state",
-    "1 for how the service answers the daemon, 0 for the others.",
+    "1 for the current state of the service as the daemon sees it, 0 for the others.",
   );
   const lastRescan = plain(
     "kbsync_sync_last_rescan_timestamp_seconds",
-    "When the source was last compared as a whole for which that is longest ago.",
+    "Time of the last full comparison of the source for which it is longest ago.",
   );
   const rescanSeconds = new Histogram({
     name: "kbsync_sync_rescan_duration_seconds",
-    help: "How long it took to compare a whole source with the ledger.",
+    help: "Duration of comparing a whole source with the ledger.",
     buckets: RESCAN_SECONDS,
     registers,
   });
   const requests = new Counter({
     name: "kbsync_sync_requests_total",
-    help: "Requests to the service, by what came of them.",
+    help: "Requests to the service, by outcome.",
     labelNames: ["request", "outcome"],
     registers,
   });
   const requestSeconds = new Histogram({
     name: "kbsync_sync_request_duration_seconds",
-    help: "How long requests to the service took.",
+    help: "Duration of requests to the service.",
     labelNames: ["request"],
     buckets: WORK_SECONDS,
     registers,
   });
   const activities = new Counter({
     name: "kbsync_sync_activities_total",
-    help: "What was done for files, or could not be done.",
+    help: "Completed and failed actions on files.",
     labelNames: ["action", "outcome"],
     registers,
   });
   const activitySeconds = new Histogram({
     name: "kbsync_sync_activity_duration_seconds",
-    help: "How long it took to bring a file over.",
+    help: "Duration of bringing a file to the service.",
     labelNames: ["action"],
     buckets: WORK_SECONDS,
     registers,
@@ -116,7 +116,7 @@ export function measureDaemon(registry: Registry): DaemonMeasures {
         { state: "in_agreement" },
         sum(({ halted, inAgreement }) => (halted ? 0 : inAgreement)),
       );
-      // Of a halted source nobody knows what still agrees.
+      // For a halted source it is unknown what still agrees.
       files.set(
         { state: "unknown" },
         sum(({ halted, inAgreement }) => (halted ? inAgreement : 0)),

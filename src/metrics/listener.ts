@@ -5,24 +5,24 @@ import type { Metrics } from "./metrics.ts";
 
 export interface ListenerOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly metrics: Pick<Metrics, "text">;
-  /** Why the process is not ready, in a few words; undefined: it is. */
+  /** Returns why the process is not ready, or undefined. */
   readonly notReady: () => string | undefined;
 }
 
-/** A listener for monitoring alone. */
+/** An HTTP listener for monitoring. */
 export interface Listener {
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Sockets at once: a monitoring system has one or two, and what else knocks must cost nothing. */
+/** Concurrent connections: a monitoring system needs one or two. */
 const CONNECTIONS_MAX = 32;
-/** A request is one line and some headers; who takes longer to send it is no monitoring system. */
+/** Longest time to receive a request, which is one line and some headers. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Seconds until it is worth asking again whether the process is ready. */
+/** `Retry-After` of a process that is not ready. */
 const RETRY_AFTER_SECONDS = 5;
 const ADDRESS = {
   what: " for metrics",
@@ -30,13 +30,12 @@ const ADDRESS = {
 };
 
 /**
- * Listens for `GET /metrics`, `/healthz` and `/readyz`, without a key: what is answered names no account and no file. For
- * a daemon that has its service elsewhere, and for scrapers that must not reach the service. Throws what
- * `listenFailure` tells.
+ * Serves `GET /metrics`, `/healthz` and `/readyz` without a key: the answers name no account and no file. For a daemon with
+ * a remote service, and for scrapers that must not reach the service. Throws the errors of `listenFailure`.
  */
 export async function listenForMonitoring(options: ListenerOptions): Promise<Listener> {
   const { host, port, metrics, notReady } = options;
-  // Readings at the same moment share one: however many ask, the figures are taken once.
+  // Concurrent requests share one reading of the figures.
   let reading: ReturnType<Metrics["text"]> | undefined;
   const read = (): ReturnType<Metrics["text"]> =>
     (reading ??= metrics.text().finally(() => (reading = undefined)));
@@ -46,7 +45,7 @@ export async function listenForMonitoring(options: ListenerOptions): Promise<Lis
     const path = (request.url ?? "").split("?", 1)[0];
     if (method !== "GET" && method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
-      sendText(response, 405, "GET and HEAD are possible here\n");
+      sendText(response, 405, "only GET and HEAD are allowed\n");
       return;
     }
     switch (path) {

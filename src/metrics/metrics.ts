@@ -6,39 +6,39 @@ import { measureDaemon, type DaemonMeasures } from "./daemon.ts";
 import { measureService, type ServiceMeasures } from "./service.ts";
 
 /**
- * What the process measures, for Prometheus. No label names an account, an owner, a source or a file, and each has a
- * bounded set of values: the metrics may be read by whoever may read none of the documents, and cost the same at any size.
+ * The Prometheus metrics of the process. No label names an account, an owner, a source or a file, and each has a bounded
+ * set of values: the metrics disclose no documents, and cost the same at any size.
  */
 export interface Metrics {
   readonly service: ServiceObserver;
   readonly daemon: DaemonObserver & Pick<DaemonMeasures, "activity">;
-  /** From now on the service's figures are asked for at each reading. */
+  /** Sets the function that supplies the service's figures at each reading. */
   readService(figures: () => Promise<ServiceFigures>): void;
-  /** From now on the daemon's figures are asked for at each reading; of another daemon than before, its alone. */
+  /** Sets the function that supplies the daemon's figures at each reading, and resets those of an earlier daemon. */
   readDaemon(figures: () => DaemonFigures): void;
   /**
-   * What is measured, in the text form of Prometheus. What cannot be read at the moment is left out, and counted in
+   * Renders the metrics in the text format of Prometheus. Omits a part that cannot be read and counts the failure in
    * `kbsync_metrics_failures_total`.
    */
   text(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** The event loop's lag is sampled this often, in milliseconds: Node's own 10 would wake a daemon at rest 100 times a second. */
+/** Sampling interval of the event loop's lag in milliseconds. Node's default of 10 wakes an idle daemon 100 times a second. */
 const LOOP_SAMPLE_MS = 100;
 
-/** Starts measuring: the program's own counters at once, those of the process with the first reading. */
+/** Opens the metrics. Default metrics of the process start with the first reading. */
 export function openMetrics(version: string): Metrics {
   const registry = new Registry();
   const registers = [registry];
   new Gauge({
     name: "kbsync_build_info",
-    help: "1; the labels tell the version of kbsync and of Node.js.",
+    help: "Always 1; the labels hold the versions of kbsync and Node.js.",
     labelNames: ["version", "node"],
     registers,
   }).set({ version, node: process.versions.node }, 1);
   const failures = new Counter({
     name: "kbsync_metrics_failures_total",
-    help: "Readings in which the figures of a part could not be had.",
+    help: "Readings in which the figures of a part were unavailable.",
     labelNames: ["part"],
     registers,
   });
@@ -54,7 +54,7 @@ export function openMetrics(version: string): Metrics {
     try {
       await take();
     } catch {
-      // A part that is in trouble must not hide the others: whoever reads sees that it is missing, and how often.
+      // A failing part must not hide the others. Its absence and this counter show the failure.
       failures.inc({ part });
       forget();
     }

@@ -1,6 +1,6 @@
 import type { Gauge } from "prom-client";
 
-/** Sets a gauge to 1 for one of its states and to 0 for all others, so that the end of each is to be seen as well. */
+/** Sets a gauge to 1 for the current state and to 0 for all others, so that the end of a state is visible too. */
 export function setOneOf(
   gauge: Gauge,
   labels: Readonly<Record<string, string>>,

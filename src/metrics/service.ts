@@ -5,13 +5,13 @@ import { setOneOf } from "./one-of.ts";
 /** Measures the service. */
 export interface ServiceMeasures extends ServiceObserver {
   set(figures: ServiceFigures): void;
-  /** The figures are not known any more. */
+  /** Resets all figures. */
   forget(): void;
 }
 
-/** From half a millisecond, which a small search takes, to the longest that a client waits; in seconds. */
+/** Buckets in seconds, from a small search to the longest wait of a client. */
 const SEARCH_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Reading a scanned book takes minutes; in seconds. */
+/** Buckets in seconds; reading a scanned book takes minutes. */
 const WORK_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 const STATES = ["starting", "ready", "draining"] as const;
@@ -23,75 +23,75 @@ export function measureService(registry: Registry): ServiceMeasures {
   const registers = [registry];
   const requests = new Counter({
     name: "kbsync_service_requests_total",
-    help: "Requests that are over, by operation and HTTP status (none: the client went away before the answer).",
+    help: "Finished requests, by operation and HTTP status (none: the client disconnected before the answer).",
     labelNames: ["operation", "status"],
     registers,
   });
   const requestSeconds = new Histogram({
     name: "kbsync_service_request_duration_seconds",
-    help: "From a request's headers to the end of its answer.",
+    help: "Duration from a request's headers to the end of its answer.",
     labelNames: ["operation"],
     buckets: WORK_SECONDS,
     registers,
   });
   const searchSeconds = new Histogram({
     name: "kbsync_service_search_duration_seconds",
-    help: "How long searches took, by the tier that was searched.",
+    help: "Duration of searches, by tier.",
     labelNames: ["tier"],
     buckets: SEARCH_SECONDS,
     registers,
   });
   const stageSeconds = new Histogram({
     name: "kbsync_service_ingest_stage_duration_seconds",
-    help: "How long the stages of taking a document in took, waiting for their turn included.",
+    help: "Duration of the stages of ingestion, waits included.",
     labelNames: ["stage"],
     buckets: WORK_SECONDS,
     registers,
   });
   const state = new Gauge({
     name: "kbsync_service_state",
-    help: "1 for the state that the service is in, 0 for the others.",
+    help: "1 for the state of the service, 0 for the others.",
     labelNames: ["state"],
     registers,
   });
   const modelState = new Gauge({
     name: "kbsync_service_model_state",
-    help: "1 for the state that a model is in, 0 for the others.",
+    help: "1 for the state of a model, 0 for the others.",
     labelNames: ["model", "state"],
     registers,
   });
   const plain = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
-  const underWay = plain("kbsync_service_requests_under_way", "Requests that have no answer yet.");
+  const underWay = plain("kbsync_service_requests_under_way", "Requests without an answer yet.");
   const jobs = plain(
     "kbsync_service_queue_documents",
-    "Documents that wait to be taken in after their answer.",
+    "Documents that wait for ingestion after their answer.",
   );
-  const oldest = plain("kbsync_service_queue_oldest_seconds", "For how long the oldest of them waits.");
+  const oldest = plain("kbsync_service_queue_oldest_seconds", "Age of the oldest waiting document.");
   const questions = plain(
     "kbsync_service_queue_questions",
     "Questions that wait for their answer by webhook.",
   );
   const oldestQuestion = plain(
     "kbsync_service_queue_questions_oldest_seconds",
-    "For how long the oldest of them waits.",
+    "Age of the oldest waiting question.",
   );
   const questionsEnded = new Counter({
     name: "kbsync_service_questions_total",
-    help: "Questions with an answer by webhook that are over: answered, or told as failed.",
+    help: "Finished questions with an answer by webhook: answered or failed.",
     labelNames: ["outcome"],
     registers,
   });
-  // From the first reading on, so that the first failure is an increase.
+  // Initialised to 0, so that the first failure is an increase.
   for (const outcome of OUTCOMES) questionsEnded.inc({ outcome }, 0);
   const messages = new Gauge({
     name: "kbsync_service_webhook_messages",
-    help: "Messages to webhooks: waiting to be sent or tried again, and dead, given up (a day without success, 410, or a disabled endpoint).",
+    help: "Webhook messages: waiting to be sent or retried, and dead letters (a day without success, 410, or a disabled endpoint).",
     labelNames: ["state"],
     registers,
   });
   const failed = plain(
     "kbsync_service_failed_resources",
-    "Resources whose last text could not be taken in after the answer.",
+    "Resources whose last text failed to be ingested after the answer.",
   );
 
   return {

@@ -4,15 +4,15 @@ import { Tier, Time, WireInteger } from "./primitives.ts";
 import { OWNER_CHARS_MAX } from "./resource.ts";
 import { TOP_K_DEFAULT } from "./search.ts";
 
-/** The agent that is always there. */
+/** Id of the agent that always exists. */
 export const DEFAULT_AGENT_ID = "default";
-/** Longest id of an agent, in a request too. */
+/** Longest id of an agent, in requests too. */
 export const AGENT_ID_CHARS_MAX = 64;
-/** Longest system prompt in characters: some 8000 tokens, as much as a small model's whole window. */
+/** Longest system prompt in characters: some 8000 tokens, the whole window of a small model. */
 export const PROMPT_CHARS_MAX = 32_000;
-/** Places an agent reads: each is a search of its own at every question. */
-const PLACES_MAX = 8;
-/** Passages taken from one place: more than a window holds, and than an answer can use. */
+/** Parts of the knowledge base that an agent reads; each costs one search per question. */
+const PARTS_MAX = 8;
+/** Passages per part: more than a window holds and an answer can use. */
 const PASSAGES_MAX = 50;
 
 const name = z
@@ -26,37 +26,39 @@ const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, {
 const model = z.string().min(1).max(200);
 
 /** A part of the knowledge base that an agent reads. */
-export const KnowledgePlace = z.object({
+export const KnowledgePart = z.object({
   tier: Tier.default("fastest").describe("The collection, by its retrieval tier."),
   /** Default: the account's own id. */
-  owner: z.string().min(1).max(OWNER_CHARS_MAX).optional().describe("Whose resources are read there."),
+  owner: z.string().min(1).max(OWNER_CHARS_MAX).optional().describe("Owner of the resources that are read."),
   top_k: WireInteger.pipe(z.int().min(1).max(PASSAGES_MAX))
     .default(TOP_K_DEFAULT)
-    .describe("Most passages taken from there for one question."),
+    .describe("Most passages taken from this part for one question."),
   score: z.number().min(0).max(1).optional().describe("Only passages with this score or more."),
 });
-export type KnowledgePlace = z.infer<typeof KnowledgePlace>;
+export type KnowledgePart = z.infer<typeof KnowledgePart>;
 
-/** What makes an agent, in the configuration and by API alike. */
+/** Fields of an agent, in the configuration and in the API. */
 const fields = {
   name: name.describe("For people."),
   systemPrompt: z
     .string()
     .max(PROMPT_CHARS_MAX)
-    .describe("What the model is told before all else; {{name}} is filled in from the request's variables."),
-  model: model.describe("Model at kb.languageModel's endpoint, or builtin/ocr. Default: that one's model."),
-  fallbackModel: model.describe("Asked when the first fails: a model at the same endpoint, or builtin/ocr."),
+    .describe("First instruction to the model; {{name}} is replaced by the request's variable of that name."),
+  model: model.describe(
+    "A model at the endpoint of kb.languageModel, or builtin/ocr. Default: the model of kb.languageModel.",
+  ),
+  fallbackModel: model.describe("Used when the first fails: a model at the same endpoint, or builtin/ocr."),
   temperature: z.number().min(0).max(2).describe("Default: the model's own."),
   knowledge: z
-    .array(KnowledgePlace)
-    .max(PLACES_MAX)
-    .describe("What it reads. Default of a configured agent: nothing."),
+    .array(KnowledgePart)
+    .max(PARTS_MAX)
+    .describe("Parts of the knowledge base that it reads. Default of a configured agent: none."),
 };
 
 /** Body of `POST /v1/agents`. */
 export const AgentBody = z
   .object({
-    /** Default: one is made. */
+    /** Default: generated. */
     id: id.optional(),
     name: fields.name,
     systemPrompt: fields.systemPrompt.default(""),
@@ -68,7 +70,7 @@ export const AgentBody = z
   .meta({ id: "AgentBody" });
 export type AgentBody = z.infer<typeof AgentBody>;
 
-/** Body of `PUT /v1/agents/<id>`: any subset; null takes a field back to its default. */
+/** Body of `PUT /v1/agents/<id>`: any subset; null resets a field to its default. */
 export const AgentChangeBody = z
   .object({
     name: fields.name.optional(),
@@ -81,23 +83,25 @@ export const AgentChangeBody = z
   .meta({ id: "AgentChangeBody" });
 export type AgentChangeBody = z.infer<typeof AgentChangeBody>;
 
-/** An agent of the configuration: every account has it. */
+/** An agent of the configuration, available to every account. */
 export const AgentConfig = z.strictObject({
-  id: id.describe("What requests name it by (agent_id)."),
+  id: id.describe("Its agent_id in requests."),
   name: fields.name.optional(),
   systemPrompt: fields.systemPrompt.default(""),
   model: fields.model.optional(),
   fallbackModel: fields.fallbackModel.optional(),
   temperature: fields.temperature.optional(),
   knowledge: z
-    .array(KnowledgePlace.strict())
-    .max(PLACES_MAX)
+    .array(KnowledgePart.strict())
+    .max(PARTS_MAX)
     .optional()
-    .describe("What it reads. Default: nothing; of the agent `default`, all configured sources."),
+    .describe(
+      "Parts of the knowledge base that it reads. Default: none; all configured sources for the agent `default`.",
+    ),
 });
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
-/** An agent as the service shows it. `origin` tells whether the API may change it. */
+/** An agent in an answer. Only agents of origin `api` can be changed by the API. */
 export const AgentRecord = z
   .object({
     _id: z.string(),

@@ -3,15 +3,15 @@ import { CHUNK_CHARS_MAX, CHUNK_CHARS_MIN, Count, Id, Strategy, Tier, Time } fro
 import { OwnerEntry } from "./owners.ts";
 
 /**
- * What this service promises to answer on resources and searches: a field that is always there is required, and every
- * other one is named. Clients, who also talk to other services, read with the lenient schemas of resource.ts and search.ts.
+ * The answers that this service promises for resources and searches: fields that are always present are required, all
+ * others are listed. Clients also talk to other services and parse with the lenient schemas of resource.ts and search.ts.
  */
 
 /** An answer in the specification's form. */
 export const answerOf = <T extends z.ZodType>(data: T) =>
   z.object({ success: z.literal(true), message: z.string().describe("For a person."), data });
 
-/** A value of the user's own data; see metadata.ts for the limits. */
+/** A value of user metadata; see metadata.ts for the limits. */
 const MetadataValue: z.ZodType = z
   .lazy(() =>
     z.union([
@@ -25,21 +25,21 @@ const MetadataValue: z.ZodType = z
   )
   .meta({ id: "MetadataValue" });
 
-/** The service's own words on a resource beside the user's data, whose keys are other ones. */
+/** Metadata of a resource: the service's keys and, under other keys, those of the user. */
 export const ResourceMetadata = z
   .object({
     status: z
       .enum(["chunked", "queued", "error"])
-      .describe("chunked: the text is searchable. queued: it will be. error: it could not be taken in."),
-    error: z.string().optional().describe("The code of the failure, where status is error."),
-    message: z.string().optional().describe("Why status is error, and what can be done about it."),
+      .describe("chunked: the text is searchable. queued: it will be. error: ingestion failed."),
+    error: z.string().optional().describe("Error code, if status is error."),
+    message: z.string().optional().describe("Why ingestion failed and what to do, if status is error."),
     strategyUsed: Strategy.optional().describe(
-      "How the text was split, where another strategy than recursive was asked for.",
+      "The strategy that split the text, if one other than recursive was requested.",
     ),
-    warning: z.string().optional().describe("What of the document the text does not hold, and why."),
+    warning: z.string().optional().describe("Parts of the document that the text lacks, and why."),
   })
   .catchall(MetadataValue)
-  .meta({ id: "ResourceMetadata", description: "The user's own data, and beside it what the service says." });
+  .meta({ id: "ResourceMetadata", description: "User metadata, and the keys of the service." });
 export type ResourceMetadata = z.infer<typeof ResourceMetadata>;
 
 /** Chunking settings of a resource. */
@@ -67,11 +67,11 @@ const facts = {
 
 /** A resource in the answer to a create. */
 export const CreatedResource = z
-  .object({ ...facts, metadata: ResourceMetadata.optional().describe("There where it has a warning.") })
+  .object({ ...facts, metadata: ResourceMetadata.optional().describe("Present if there is a warning.") })
   .meta({ id: "CreatedResource" });
 export type CreatedResource = z.infer<typeof CreatedResource>;
 
-/** A resource in the answer that comes before the work. */
+/** A resource in an answer that precedes its ingestion. */
 export const QueuedResource = z
   .object({ ...facts, metadata: ResourceMetadata })
   .meta({ id: "QueuedResource" });
@@ -83,7 +83,7 @@ const whole = { ...facts, content: z.string(), metadata: ResourceMetadata };
 export const LiveResource = z.object(whole).meta({ id: "Resource" });
 export type LiveResource = z.infer<typeof LiveResource>;
 
-/** A deleted resource in the account's books. */
+/** The record of a deleted resource. */
 export const DeletedResource = z
   .object({ ...whole, isDeleted: z.literal(true), deletedAt: Time })
   .meta({ id: "DeletedResource" });
@@ -138,7 +138,7 @@ export const AllCollectionsAnswer = answerOf(
     ),
     reads: z
       .array(z.string())
-      .describe("Media types of uploads that are read, beside PDFs, images and text to the letter."),
+      .describe("Media types of uploads that are read, in addition to PDFs, images and plain text."),
   }),
 ).meta({ id: "CollectionsAnswer" });
 
@@ -156,8 +156,11 @@ export const FoundResult = z
       title: z.string().describe("Of the resource."),
       headings: z.array(z.string()).describe("Above the chunk, outermost first."),
       path: z.string().describe("Title and headings in one line."),
-      before: z.string().optional().describe("What content begins with though it stands elsewhere."),
-      after: z.string().optional().describe("What content ends with though it stands elsewhere."),
+      before: z
+        .string()
+        .optional()
+        .describe("Beginning of content that comes from another part of the text."),
+      after: z.string().optional().describe("End of content that comes from another part of the text."),
     }),
   })
   .meta({ id: "SearchResult" });
@@ -171,7 +174,7 @@ export const FoundAnswer = z
   })
   .meta({ id: "SearchAnswer" });
 
-/** Body of every refused request. */
+/** Body of every error response. */
 export const Refused = z
   .object({
     success: z.literal(false),

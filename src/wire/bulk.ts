@@ -2,16 +2,16 @@ import { z } from "zod";
 import { Count, Id } from "./primitives.ts";
 import { CreateBody } from "./resource.ts";
 
-/** A line of `POST /api/rag/resources/bulk`: a create body, and an idempotency key of its own. */
+/** A line of `POST /api/rag/resources/bulk`: a create body with an optional idempotency key. */
 export const BulkLine = CreateBody.extend({ idempotency_key: z.string().min(1).max(255).optional() }).meta({
   id: "BulkLine",
 });
 export type BulkLine = z.infer<typeof BulkLine>;
 
-/** What came of a line: the status and the failure are those that a create of its own would have been answered. */
+/** Result of a line, with the status and failure that a separate create would return. */
 export const BulkOutcome = z
   .object({
-    /** Counts from 1, blank lines too. */
+    /** Line number from 1, blank lines included. */
     line: z.int().min(1),
     success: z.boolean(),
     status: z.int(),
@@ -24,16 +24,16 @@ export const BulkOutcome = z
   .meta({ id: "BulkOutcome" });
 export type BulkOutcome = z.infer<typeof BulkOutcome>;
 
-/** The last line of the answer: without it the answer was broken off. */
+/** The last line of the answer. Its absence means that the answer is incomplete. */
 export const BulkSummary = z
   .object({
     summary: z.object({
       lines: Count,
       created: Count,
-      /** Lines answered from the note of an earlier one with their key: nothing was made. */
+      /** Lines that repeat an earlier idempotency key and created nothing. */
       repeated: Count,
       failed: Count,
-      /** Why no further line was read, where the body did not end well. */
+      /** Why reading stopped, if the body was not read to its end. */
       message: z.string().optional(),
     }),
   })

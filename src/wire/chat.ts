@@ -5,13 +5,13 @@ import { URL_CHARS_MAX } from "./resource.ts";
 
 /** Most bytes of images in one request, all together (the specification's 32 MB). */
 export const IMAGES_BYTES_MAX = 32 * 1024 * 1024;
-/** Images named by one request; a model reads each at the price of a page of text. */
+/** Images per request; each costs a model about as much as a page of text. */
 export const IMAGES_MAX = 20;
-/** Longest question in characters; more does not fit most windows. */
+/** Longest question in characters; longer ones exceed most windows. */
 export const USER_CHARS_MAX = 200_000;
 /** Longest `thread_id` in characters. */
 export const THREAD_ID_CHARS_MAX = 256;
-/** Variables of one request, and the longest value in characters. */
+/** Variables per request, and the longest value in characters. */
 const VARIABLES_MAX = 200;
 const VARIABLE_CHARS_MAX = 20_000;
 const WEBHOOK_URL_CHARS_MAX = 2048;
@@ -20,7 +20,7 @@ const WEBHOOK_HEADERS_MAX = 20;
 const agentId = z.string().min(1).max(AGENT_ID_CHARS_MAX);
 const threadId = z.string().min(1).max(THREAD_ID_CHARS_MAX);
 
-/** What fills `{{name}}`: a text, or a number or a boolean as JSON writes it. */
+/** Values for `{{name}}`: a text, or a number or a boolean in JSON notation. */
 const variables = z
   .record(z.string().max(200), z.unknown())
   .superRefine((given, context) => {
@@ -35,7 +35,7 @@ const variables = z
       }
     }
   })
-  // Own plain keys, each checked above.
+  // Every value is checked above.
   .transform((given) => given as Readonly<Record<string, string | number | boolean>>);
 
 const headers = z
@@ -58,7 +58,7 @@ export const ChatBody = z
       .default([]),
     /** Answers as server-sent events. */
     stream: z.boolean().default(false),
-    /** Answers 202 at once and delivers the result there. */
+    /** Answers 202 at once and delivers the result to this URL. */
     webhook: z
       .object({
         url: z.string().min(1).max(WEBHOOK_URL_CHARS_MAX),
@@ -86,7 +86,7 @@ export type ChatBody = z.infer<typeof ChatBody>;
 export const Citation = z
   .object({
     type: z.literal("citation"),
-    /** The number by which the answer's text names it, as in `[2]`. */
+    /** Its number in the answer's text, as in `[2]`. */
     number: z.int().min(1),
     resource_id: Id,
     title: z.string(),
@@ -97,16 +97,16 @@ export const Citation = z
   .meta({ id: "Citation" });
 export type Citation = z.infer<typeof Citation>;
 
-/** What an answer says of itself: what it cites, and what a person should know of how it was made. */
+/** A citation of an answer, or a remark on how the answer came about. */
 export const Annotation = z
   .discriminatedUnion("type", [
     Citation,
     z.object({ type: z.literal("missing_variable"), name: z.string() }),
-    /** An image of the thread that the request's room did not suffice for, or that could not be read. */
+    /** An image of the thread that exceeded the request's limits or could not be read. */
     z.object({ type: z.literal("image_left_out"), url: z.string(), reason: z.string() }),
-    /** Earlier messages of the thread that the model's window did not suffice for. */
+    /** Earlier messages of the thread that did not fit the model's window. */
     z.object({ type: z.literal("messages_left_out"), count: Count }),
-    /** Passages found, but beyond the model's window. */
+    /** Passages that did not fit the model's window. */
     z.object({ type: z.literal("passages_left_out"), count: Count }),
   ])
   .meta({ id: "Annotation" });
@@ -138,7 +138,7 @@ export const ChatResponse = z
       role: z.literal("assistant"),
       finish_reason: FinishReason,
       tools_data: z.record(z.string(), z.unknown()),
-      /** Addresses of the images that were looked at, those of the thread among them. */
+      /** URLs of the images that were used, including those of the thread. */
       images: z.array(z.string()),
       annotations: z.array(Annotation),
       fallback: z.boolean(),
@@ -156,27 +156,27 @@ export const ChatAnswer = z
   .meta({ id: "ChatAnswer" });
 export type ChatAnswer = z.infer<typeof ChatAnswer>;
 
-/** Answer where the result goes to a webhook. */
+/** Answer to a request whose result goes to a webhook. */
 export const ChatAccepted = z
   .object({
     success: z.literal(true),
     message: z.string(),
     message_id: z.string(),
-    /** Whether the delivery will carry a signature (an addition): it does where the request has a secret. */
+    /** Whether the delivery will be signed, which requires a secret in the request (an addition). */
     signed: z.boolean(),
   })
   .meta({ id: "ChatAccepted" });
 
-/** The data of the event `delta` of a streamed answer. */
+/** Data of the event `delta` in a streamed answer. */
 export const ChatDelta = z.object({ content: z.string() }).meta({ id: "ChatDelta" });
 export type ChatDelta = z.infer<typeof ChatDelta>;
 export type ChatAccepted = z.infer<typeof ChatAccepted>;
 
-/** What is delivered to the webhook then. */
+/** Body of the delivery to a request's webhook. */
 export const ChatDelivery = z.object({
   success: z.boolean(),
   response: ChatResponse.optional(),
-  /** As in an answer at once. */
+  /** As in an immediate answer. */
   error: z
     .object({
       code: z.string(),
@@ -190,7 +190,7 @@ export const ChatDelivery = z.object({
 });
 export type ChatDelivery = z.infer<typeof ChatDelivery>;
 
-/** Form of `POST /files/upload`. With both ids the image belongs to the thread; without either it is only kept. */
+/** Form of `POST /files/upload`. With both ids the image joins the thread; otherwise it is only stored. */
 export const ChatUploadForm = z.object({
   file: z.file(),
   agent_id: agentId.optional(),

@@ -6,51 +6,51 @@ import { Failure } from "./failure.ts";
  * POST from a JSON body.
  */
 
-/** Activities that may be asked for at once: as many as the ledger keeps. */
+/** Largest number of activities per request, which is as many as the ledger keeps. */
 export const LOG_LINES_MAX = 10_000;
-/** Activities that are returned unless another number is asked for. */
+/** Number of activities returned by default. */
 export const LOG_LINES_DEFAULT = 50;
-/** Longest wait that may be asked for: a day. */
+/** Longest wait of a request: a day. */
 export const WAIT_SECONDS_MAX = 86_400;
 
 const record = <S extends z.ZodRawShape>(shape: S) => z.object(shape).readonly();
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
-/** Absolute, so that nothing depends on the daemon's own working folder; no path of a disk holds a NUL. */
+/** Absolute, so that it does not depend on the daemon's working folder. File systems allow no NUL. */
 const Path = z.string().regex(/^\/[^\0]*$/, "an absolute path");
 
-/** How sending to the service goes. */
+/** State of sending to the service. */
 export const PaceState = z.discriminatedUnion("kind", [
   record({ kind: z.literal("open") }),
-  /** The service does not answer, or not as it should. */
+  /** The service does not answer, or answers wrongly. */
   record({
     kind: z.literal("waiting"),
-    /** The time of day of the next try. */
+    /** Unix time of the next try. */
     untilMs: z.number(),
     reason: z.string(),
-    /** What a person can do, where waiting alone does not end it. */
+    /** What a person can do, if waiting does not help. */
     hint: z.string().optional(),
-    /** The time of day at which it is given up; undefined: never. */
+    /** Unix time at which the daemon gives up; undefined: never. */
     givesUpMs: z.number().optional(),
   }),
   record({ kind: z.literal("key_refused"), untilMs: z.number(), reason: z.string() }),
 ]);
 export type PaceState = z.infer<typeof PaceState>;
 
-/** Of the work found since the daemon started. */
+/** Progress of the work found since the daemon started. */
 const Progress = record({
   done: z.number(),
   total: z.number(),
-  /** Of those done, the ones for which something was sent; a file that was only touched is compared, no more. */
+  /** Done files that caused a request. A file that was only touched causes none. */
   sent: z.number(),
-  /** Of those done, the ones that the service refused, or that could not be read: they are no changes. */
+  /** Done files that the service refused or that could not be read. */
   failed: z.number(),
-  /** Bytes of the files done. */
+  /** Bytes of the done files. */
   bytes: z.number(),
 });
 export type Progress = z.infer<typeof Progress>;
 
-/** A mount below a source that is not as it was: nothing below it is sent or deleted. */
+/** A mount below a source that changed. Nothing below it is sent or deleted. */
 const MountTrouble = record({
   path: z.string(),
   reason: z.string(),
@@ -59,60 +59,60 @@ const MountTrouble = record({
 });
 export type MountTrouble = z.infer<typeof MountTrouble>;
 
-/** How far one source is in agreement. Counts are of files. */
+/** Status of one source. Counts are of files. */
 const SourceStatus = record({
   path: z.string(),
   ownerId: z.string(),
-  /** Null until the service told it. */
+  /** Null until the service has reported it. */
   collectionId: z.string().nullable(),
-  /** Files that are wanted and there: in agreement, waiting or failed. */
+  /** Existing wanted files: in agreement, waiting or failed. */
   files: z.number(),
   /**
-   * Whether the whole folder was compared with what is known of it since the daemon started, or before it ended. False:
-   * more may wait than these counts say.
+   * Whether the whole folder has been compared with the ledger since the daemon started, or was before it ended. False:
+   * more files may wait than these counts include.
    */
   compared: z.boolean(),
   inAgreement: z.number(),
   waiting: z.number(),
-  /** Files that the service will not take, and deletes that it will not do; these are not among `files`. */
+  /** Files that the service refuses, and deletes that it refuses; the latter are not among `files`. */
   failed: z.number(),
-  /** Files that are left out, empty or of no kind that is taken; not among `files`. */
+  /** Skipped files, empty or of an unsupported kind; not among `files`. */
   skipped: z.number(),
-  /** Files in agreement of which the service read a part alone; `kbsync why FILE` tells which. */
+  /** Files in agreement that the service read only in part; `kbsync why FILE` lists which parts. */
   readInPart: z.number(),
-  /** Deletes that wait for a person. */
+  /** Deletes that wait for approval. */
   held: z.number(),
-  /** Why deletes are held, or why the whole source is halted; null when neither. */
+  /** Why deletes are held or the whole source is halted; null if neither. */
   holdReason: z.string().nullable(),
-  /** The folder is missing or another one: nothing is sent for it. */
+  /** Nothing is sent, because the folder is missing or another one. */
   halted: z.boolean(),
-  /** What a person can do about the hold reason, in a sentence; null where there is none. */
+  /** What a person can do about the hold reason, in one sentence; null without one. */
   remedy: z.string().nullable(),
-  /** Names exactly what an approval would cover now; null where there is nothing to approve. */
+  /** Identifies exactly what an approval would cover now; null if there is nothing to approve. */
   approvalToken: z.string().nullable(),
   /** Folders and files that could not be read. */
   unreadable: z.number(),
-  /** The first of them, "" for the source's own folder; empty where only their number is known, from the ledger alone. */
+  /** The first of them, "" for the source's folder; empty if the ledger alone is the source, which has only the count. */
   unreadablePaths: list(z.string()),
-  /** Mounts below the folder that are not as they were; empty where no daemon runs. They are among what is unreadable. */
+  /** Changed mounts below the folder, which also count as unreadable; empty without a running daemon. */
   mounts: list(MountTrouble),
-  /** Why some changes are found late; null while all are seen. */
+  /** Why some changes are found late; null while events report all. */
   degraded: z.string().nullable(),
-  /** A person said that nothing is to be sent for it. */
+  /** A person paused the source. */
   paused: z.boolean(),
 });
 export type SourceStatus = z.infer<typeof SourceStatus>;
 
-/** A source that left the configuration: nothing is done for it, and its resources stay until a person approves. */
+/** A source that left the configuration. Its resources stay until a person approves their deletion. */
 const RemovedStatus = record({
   path: z.string(),
   ownerId: z.string(),
   collectionId: z.string().nullable(),
   /** Resources that it still has at the service. */
   resources: z.number(),
-  /** A person approved their deletion. */
+  /** A person has approved their deletion. */
   approved: z.boolean(),
-  /** Names exactly what an approval of their deletion would cover now. */
+  /** Identifies exactly what an approval would cover now. */
   approvalToken: z.string(),
 });
 export type RemovedStatus = z.infer<typeof RemovedStatus>;
@@ -125,22 +125,22 @@ const LiveStatus = record({
   sources: list(SourceStatus),
   removed: list(RemovedStatus),
   progress: Progress,
-  /** Files a second lately; null while there is nothing to do. */
+  /** Recent files per second; null while there is nothing to do. */
   filesPerSecond: z.number().nullable(),
   secondsLeft: z.number().nullable(),
-  /** Whether everything that was noticed is done. */
+  /** Whether all known work is done. */
   idle: z.boolean(),
 });
-/** A running daemon, as of now. */
+/** Current status of a running daemon. */
 export type LiveStatus = z.infer<typeof LiveStatus>;
 
 const FileActivity = record({
-  /** Something is left to do with it: it is in flight, or compared again later. */
+  /** Work is left: the file is in flight, or will be compared again. */
   pending: z.boolean(),
-  /** It is read, sent or deleted right now, or as soon as its turn comes. */
+  /** The file is queued, or being read, sent or deleted. */
   underWay: z.boolean(),
 });
-/** What goes on with a file, beyond what the ledger says of it. */
+/** Current work on a file, which the ledger does not record. */
 export type FileActivity = z.infer<typeof FileActivity>;
 
 const ACTIONS = ["create", "update", "retitle", "move", "replace", "delete", "touch"] as const;
@@ -149,127 +149,125 @@ const Activity = record({
   /** The source's folder. */
   source: z.string(),
   path: z.string(),
-  /** Where the file was before, of a move. */
+  /** Previous path, for a move. */
   from: z.string().optional(),
   docId: z.string().optional(),
   /**
-   * `audit`: the service's list showed another state than the ledger, and what was done about it. `discard`: a resource
-   * was deleted that is not the file's own, or not any more; the file is still there.
+   * `audit`: a repair of a difference between the service's list and the ledger. `discard`: the deletion of a resource that
+   * does not, or no longer, belong to the file; the file still exists.
    */
   action: z.enum([...ACTIONS, "read", "adopt", "audit", "discard"]),
-  /** What came of it. `skipped`: the file is left out, which is no failure. */
+  /** `skipped`: the file is left out, which is not a failure. */
   outcome: z.enum(["done", "refused", "skipped", "parked"]),
   durationMs: z.number(),
   message: z.string().optional(),
 });
-/** One thing the daemon did, or could not do. */
+/** One completed or failed action of the daemon. */
 export type DaemonActivity = z.infer<typeof Activity>;
 
 /** What a person approves. */
 const Approval = record({
   source: z.string(),
   /**
-   * Deletes that were held, or files missing from the folder before which the source is halted; 0 for what the service
-   * has lost, which is sent again.
+   * Held deletes, or missing files of a halted source; 0 for resources that the service lost, which are sent again.
    */
   held: z.number(),
   reason: z.string(),
-  /** Names exactly this: another one as soon as anything joins what is held, or leaves it. */
+  /** Identifies exactly this; changes as soon as the set of held items changes. */
   token: z.string(),
 });
 export type Approval = z.infer<typeof Approval>;
 
-/** What is tried again of a source because a person asked for it. */
+/** What a person's retry covers in a source. */
 const Retried = record({
   source: z.string(),
-  /** Files that the service would not take, or that could not become a resource. */
+  /** Files that the service refused or that could not become a resource. */
   failed: z.number(),
-  /** Files that were put aside for some time. */
+  /** Parked files. */
   parked: z.number(),
-  /** Files that are left out; counted only where a path was named. */
+  /** Skipped files; counted only if a path was named. */
   skipped: z.number(),
-  /** Deletes that the service would not do. */
+  /** Deletes that the service refused. */
   deletes: z.number(),
 });
 export type Retried = z.infer<typeof Retried>;
 
-/** How a source's resources were found. */
+/** Result of an audit for one source. */
 const AuditedSource = record({
   path: z.string(),
-  /** Resources that were compared; those sent a short while ago are not. */
+  /** Compared resources; excludes those sent very recently. */
   resources: z.number(),
   missing: z.number(),
   altered: z.number(),
-  /** Resources that are too new to be judged by a list that may be stale. */
+  /** Resources too new to be judged by a list that may be stale. */
   unjudged: z.number(),
-  /** Why nothing is sent again although much is missing or altered; null where nothing stands against it. */
+  /** Why nothing is sent again although much is missing or altered; null if repairs proceed. */
   lost: z.string().nullable(),
-  /** False: there is no list yet, for the service has not told the collection's id. */
+  /** False: not listed, because the service has not reported the collection's id yet. */
   listed: z.boolean(),
 });
 export type AuditedSource = z.infer<typeof AuditedSource>;
 
-/** Something that the service's list shows and the ledger does not expect. */
+/** A difference between the service's list and the ledger. */
 const Finding = record({
-  /** Folder of the source; of a collection and owner that several share, one of them. */
+  /** Folder of the source; one of them if several share collection and owner. */
   source: z.string(),
   /** Empty for a resource that belongs to no file. */
   path: z.string(),
   docId: z.string(),
   title: z.string(),
   /**
-   * `missing`, `altered`: a file's resource. `twice`: a second one of ours. `same`: equal to one of ours, perhaps
-   * another's. `returned`: we deleted it, and it is there again. `foreign`: of nobody that is known here.
+   * `missing`, `altered`: a file's resource. `twice`: a duplicate of ours. `same`: equal to one of ours, but perhaps of
+   * another origin. `returned`: a resource that we deleted exists again. `foreign`: of unknown origin.
    */
   kind: z.enum(["missing", "altered", "twice", "same", "returned", "foreign"]),
-  /** In words. */
+  /** Description for people. */
   what: z.string(),
-  /** Whether it is being put right; a foreign resource never is. */
+  /** Whether it is being repaired; a foreign resource never is. */
   repaired: z.boolean(),
 });
 export type Finding = z.infer<typeof Finding>;
 
-/** What an audit found. */
+/** Result of an audit. */
 const AuditReport = record({
   sources: list(AuditedSource),
-  /** At most 10,000; foreign resources among them are only the first few. */
+  /** At most 10,000, with only the first few foreign resources. */
   findings: list(Finding),
-  /** Findings that are not named; foreign ones are not among them. */
+  /** Findings beyond those listed, foreign resources excluded. */
   unnamed: z.number(),
-  /** Resources of nobody that is known here. They are never touched. */
+  /** Resources of unknown origin. They are never touched. */
   foreign: z.number(),
-  /** Whether every file's resource is there as it was acknowledged, and nothing of ours twice. */
+  /** Whether every file's resource exists as acknowledged, without duplicates. */
   agrees: z.boolean(),
-  /** Findings that are not put right; foreign resources are none. */
+  /** Findings that are not repaired, foreign resources excluded. */
   left: z.number(),
 });
 export type AuditReport = z.infer<typeof AuditReport>;
 
-/** What keeps a file, or a source as a whole (its path is empty), from agreement. */
+/** Why a file, or a whole source (empty path), is not in agreement. */
 const WaitReason = record({ source: z.string(), path: z.string(), code: z.string(), message: z.string() });
 export type WaitReason = z.infer<typeof WaitReason>;
 
 const WaitAnswer = record({
-  /** `timeout`: it was not over in time. */
   end: z.enum(["agreed", "troubled", "timeout"]),
-  /** How many files keep it from agreement, or are still waited for. */
+  /** Number of files that prevent agreement or are still pending. */
   troubled: z.number(),
   /** The first of them. */
   reasons: list(WaitReason),
-  /** The path is not there, and nothing of it is known. */
+  /** The path does not exist, and the ledger does not know it. */
   unknown: z.literal(true).optional(),
-  /** The service as it was then, to say why a wait took too long. */
+  /** State of the service at the end, to explain a timeout. */
   service: PaceState,
 });
-/** How a wait ended. */
+/** Result of a wait. */
 export type WaitAnswer = z.infer<typeof WaitAnswer>;
 
 const Waiting = record({
   waiting: z.number(),
-  /** Given when nothing has become fewer for some time. */
+  /** Present if `waiting` has not decreased for some time. */
   service: PaceState.optional(),
 });
-/** A wait goes on. */
+/** Progress of a wait. */
 export type Waiting = z.infer<typeof Waiting>;
 
 const OfFolder = z.strictObject({ folder: Path.optional() });
@@ -279,12 +277,12 @@ const OfLog = OfPath.extend({
 });
 const Folders = record({ sources: list(z.string()) });
 
-/** Begins the path of every operation. */
+/** Prefix of the path of every operation. */
 export const DAEMON_PREFIX = "/v1/daemon";
 
 /**
- * The operations, by the last part of their path. One with a `line` answers in lines of JSON: any number of these, then its
- * answer, or the failure that ended it.
+ * The operations, by the last part of their path. An operation with a `line` responds in lines of JSON: any number of
+ * these, then its answer or the failure that ended it.
  */
 export const DAEMON_API = {
   status: { method: "GET", request: z.strictObject({}), answer: LiveStatus },
@@ -294,7 +292,7 @@ export const DAEMON_API = {
     answer: FileActivity.unwrap().extend({ service: PaceState }),
   },
   log: { method: "GET", request: OfLog, answer: record({ activities: list(Activity) }) },
-  /** As `log`, then every activity until the client goes. */
+  /** As `log`, then every new activity until the client disconnects. */
   follow: { method: "GET", request: OfLog, line: Activity, answer: z.never() },
   wait: {
     method: "GET",
@@ -334,7 +332,7 @@ export type LineOf<N extends DaemonOperation> = (typeof DAEMON_API)[N] extends {
   ? z.infer<L>
   : never;
 
-/** A failure of the daemon names its subject too, a path or a token, and whether the same request may succeed later. */
+/** A failure of the daemon, with its subject (a path or a token) and whether the same request may succeed later. */
 export const DaemonFailure = Failure.extend({
   error: Failure.shape.error.extend({ subject: z.string().optional(), retryable: z.boolean() }),
 });

@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** Types of the events that registered endpoints hear of. */
+/** Types of the events that registered endpoints receive. */
 export const EventType = z
   .enum(["resource.chunked", "resource.error", "resource.deleted"])
   .meta({ id: "EventType" });
 export type EventType = z.infer<typeof EventType>;
 
-/** The body of an event, after Standard Webhooks: what happened, when, and to what. The record itself is read by its id. */
+/** Body of an event, after Standard Webhooks. The record itself can be read by its id. */
 export const ResourceEvent = z.object({
   type: EventType,
   timestamp: z.string(),
@@ -18,7 +18,7 @@ export const ResourceEvent = z.object({
     version: z.number(),
     chunks: z.number(),
     status: z.string(),
-    /** Why, on `resource.error`. */
+    /** The reason, for `resource.error`. */
     message: z.string().optional(),
   }),
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Body of every refused request. `code` is stable and for programs, `message` is for a person. */
+/** Body of every error response. `code` is stable and for programs, `message` is for people. */
 export const Failure = z.object({
   success: z.literal(false),
   message: z.string(),

@@ -1,26 +1,26 @@
 import type { z } from "zod";
 
-/** Conditions of a filter: each is a look-up in the index. */
+/** Conditions per filter; each costs an index lookup. */
 export const FILTER_CONDITIONS_MAX = 64;
 /** Levels of and, or and not. */
 export const FILTER_LEVELS_MAX = 8;
-/** Values of one `in`. */
+/** Values per `in`. */
 export const FILTER_VALUES_MAX = 100;
-/** Longest path and string in characters; longer ones are in no metadata. */
+/** Longest path and string in characters; metadata has no longer ones. */
 const PATH_CHARS_MAX = 260;
 const STRING_CHARS_MAX = 1024;
 
 /** A value of a resource's metadata that a condition can name. */
 export type MetadataScalar = string | number | boolean | null;
 
-/** Which resources a search looks at, by their metadata. */
+/** Restricts a search to resources by their metadata. */
 export type Filter =
   | { readonly kind: "and"; readonly of: readonly Filter[] }
   | { readonly kind: "or"; readonly of: readonly Filter[] }
   | { readonly kind: "not"; readonly of: Filter }
-  /** One of the values stands at the path, alone or in a list. */
+  /** The value at the path, or an item of the list there, is one of these. */
   | { readonly kind: "in"; readonly path: string; readonly values: readonly MetadataScalar[] }
-  /** A value of the bounds' type lies between them. */
+  /** A value of the same type at the path lies within the bounds. */
   | { readonly kind: "range"; readonly path: string; readonly bounds: readonly RangeBound[] };
 
 export interface RangeBound {
@@ -33,9 +33,8 @@ const RANGE_OPERATORS: ReadonlySet<string> = new Set(["gt", "gte", "lt", "lte"])
 type Path = readonly PropertyKey[];
 
 /**
- * Reads a filter: `{lang: "en", year: {gte: 2020}}` wants all of its conditions; `and` and `or` take lists of filters,
- * `not` one. A condition is a value, `{in: [values]}`, or bounds. A problem is told with the field it lies in. For
- * `z.transform`.
+ * Parses a filter, for `z.transform`. `{lang: "en", year: {gte: 2020}}` requires all of its conditions; `and` and `or` take
+ * lists of filters, `not` takes one. A condition is a value, `{in: [values]}` or bounds. Problems name their field.
  */
 export function readFilter(given: unknown, context: z.RefinementCtx): Filter {
   let conditions = 0;
@@ -94,7 +93,7 @@ export function readFilter(given: unknown, context: z.RefinementCtx): Filter {
       const bound = readScalar([...path, operator], value[operator]);
       if (typeof bound !== "string" && typeof bound !== "number")
         refuse([...path, operator], "expected a number or a string");
-      return { operator: operator as RangeOperator, value: bound as string | number }; // or refused
+      return { operator: operator as RangeOperator, value: bound as string | number }; // checked, else refused
     });
     if (new Set(bounds.map((bound) => typeof bound.value)).size > 1)
       return refuse(path, "expected bounds that are all numbers or all strings");
@@ -113,7 +112,7 @@ export function readFilter(given: unknown, context: z.RefinementCtx): Filter {
   return readObject([], given, 1);
 }
 
-/** Stands for what was refused. */
+/** Placeholder for a refused filter. */
 const NOTHING: Filter = { kind: "or", of: [] };
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

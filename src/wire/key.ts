@@ -4,12 +4,12 @@ import { Id, Time, WireInteger } from "./primitives.ts";
 
 /** Longest name of a key in characters. */
 export const KEY_NAME_CHARS_MAX = 200;
-/** How long the old key still works after a rotation, unless said otherwise: a day to bring the new one everywhere. */
+/** How long the old key works after a rotation by default: a day to distribute the new one. */
 export const OVERLAP_SECONDS_DEFAULT = 24 * 60 * 60;
-/** Longest overlap of a rotation; whoever needs more keeps two keys. */
+/** Longest overlap of a rotation; use two keys for more. */
 export const OVERLAP_SECONDS_MAX = 30 * 24 * 60 * 60;
 
-/** What a key may do; `admin` has every scope. */
+/** Permissions of a key; `admin` includes all. */
 export const Scope = z.enum(["read", "write", "chat", "admin"]).meta({ id: "Scope" });
 export type Scope = z.infer<typeof Scope>;
 
@@ -18,7 +18,7 @@ const name = z
   .min(1)
   .max(KEY_NAME_CHARS_MAX)
   .refine((text) => text.trim() !== "", { message: "expected a text that is not blank" });
-/** At least one: a key that may do nothing is a mistake. Said twice is said once. */
+/** At least one, without duplicates: a key without scopes is a mistake. */
 const scopes = z
   .array(Scope)
   .min(1)
@@ -29,7 +29,7 @@ const expiresAt = z.iso
   .datetime({ offset: true, error: "expected an ISO 8601 time with its zone" })
   .nullable();
 
-/** Body of `POST /v1/keys` (an addition). `expiresAt` null or left out: never. */
+/** Body of `POST /v1/keys` (an addition). `expiresAt` null or absent: never. */
 export const KeyBody = z.object({ name, scopes, expiresAt: expiresAt.optional() }).meta({ id: "KeyBody" });
 export type KeyBody = z.infer<typeof KeyBody>;
 
@@ -43,7 +43,7 @@ export const KeyChangeBody = z
   .meta({ id: "KeyChangeBody" });
 export type KeyChangeBody = z.infer<typeof KeyChangeBody>;
 
-/** Body of `POST /v1/keys/<id>/rotate` (an addition). `expiresAt` left out: as long from now as the old key was made for. */
+/** Body of `POST /v1/keys/<id>/rotate` (an addition). Without `expiresAt` the new key gets the old one's lifetime. */
 export const RotateBody = z
   .object({
     overlapSeconds: WireInteger.pipe(z.int().min(0).max(OVERLAP_SECONDS_MAX)).default(
@@ -54,7 +54,7 @@ export const RotateBody = z
   .meta({ id: "KeyRotateBody" });
 export type RotateBody = z.infer<typeof RotateBody>;
 
-/** A key as it is shown: never the key itself. */
+/** A key in an answer, without the secret. */
 export const KeyRecordAnswer = z
   .object({
     _id: Id,
@@ -69,7 +69,7 @@ export const KeyRecordAnswer = z
   .meta({ id: "Key" });
 export type KeyRecordAnswer = z.infer<typeof KeyRecordAnswer>;
 
-/** Answer of create and rotate: the only time the key itself is shown. `previous` is the rotated one. */
+/** Answer of create and rotate, the only ones with the secret. `previous` is the rotated key. */
 export const NewKeyAnswer = answerOf(
   KeyRecordAnswer.extend({ key: z.string(), previous: KeyRecordAnswer.optional() }).meta({ id: "NewKey" }),
 ).meta({ id: "NewKeyAnswer" });
@@ -79,6 +79,6 @@ export type NewKeyAnswer = z.infer<typeof NewKeyAnswer>;
 export const KeyAnswer = answerOf(KeyRecordAnswer).meta({ id: "KeyAnswer" });
 export type KeyAnswer = z.infer<typeof KeyAnswer>;
 
-/** Answer of `GET /v1/keys`: all of the account, oldest first. */
+/** Answer of `GET /v1/keys`: all keys of the account, oldest first. */
 export const KeysAnswer = answerOf(z.object({ keys: z.array(KeyRecordAnswer) })).meta({ id: "KeysAnswer" });
 export type KeysAnswer = z.infer<typeof KeysAnswer>;

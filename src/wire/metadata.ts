@@ -1,25 +1,25 @@
 import type { z } from "zod";
 
-/** Longest metadata of a resource, as JSON in UTF-8: it is read and answered with every record. */
+/** Largest metadata of a resource, as JSON in UTF-8: every record includes it. */
 export const METADATA_BYTES_MAX = 8 * 1024;
-/** Levels of objects: a path of a filter has at most so many keys. */
+/** Levels of objects, and so the keys in the path of a filter. */
 export const METADATA_LEVELS_MAX = 4;
-/** Values, those in lists each: every one has a place in the index. */
+/** Values, counting each item of a list: each takes an index entry. */
 export const METADATA_VALUES_MAX = 128;
 /** Longest key in characters. */
 export const METADATA_KEY_CHARS_MAX = 64;
-/** Longest string in characters: filters compare whole values, and texts belong into the content. */
+/** Longest string in characters: filters compare whole values, and texts belong in the content. */
 export const METADATA_STRING_CHARS_MAX = 1024;
 
-/** The service's own words in a record's `metadata`, beside the user's keys. */
+/** Keys in a record's `metadata` that belong to the service. */
 const OWN_KEYS: ReadonlySet<string> = new Set(["status", "error", "message", "strategyUsed", "warning"]);
-/** What a filter says with these keys could not be told from a condition on them. */
-const FILTER_WORDS: ReadonlySet<string> = new Set(["and", "or", "not"]);
+/** Operators of filters, which a condition on such a key could not be distinguished from. */
+const FILTER_OPERATORS: ReadonlySet<string> = new Set(["and", "or", "not"]);
 
-/** JSON data of a user: an object of strings, numbers, booleans, nulls, lists of those, and such objects. */
+/** User metadata: an object of strings, numbers, booleans, nulls, lists of those, and such objects. */
 export type UserMetadata = Readonly<Record<string, unknown>>;
 
-/** Checks the metadata of a body; a problem is told with the field it lies in. For `z.transform`. */
+/** Checks the metadata of a body, for `z.transform`. Problems name their field. */
 export function readMetadata(given: unknown, context: z.RefinementCtx): UserMetadata {
   const refuse = (path: readonly PropertyKey[], message: string): void => {
     context.addIssue({ code: "custom", path: [...path], message });
@@ -62,24 +62,24 @@ export function readMetadata(given: unknown, context: z.RefinementCtx): UserMeta
   return JSON.parse(text, wellFormed) as UserMetadata; // an object, as just checked
 }
 
-/** Why a key cannot be; undefined: it can. */
+/** Returns why a key is not allowed, or undefined. */
 function keyProblem(key: string, level: number): string | undefined {
   if (key === "" || key.length > METADATA_KEY_CHARS_MAX)
     return `expected a key of 1 to ${METADATA_KEY_CHARS_MAX} characters`;
-  // Two of them could become one on their way into the store.
+  // Two such keys could become equal in the store.
   if (!key.isWellFormed()) return "expected a key without half of a character";
   if (/[.\p{Cc}]/u.test(key)) return "expected a key without dots and control characters";
-  if (FILTER_WORDS.has(key) || key === "__proto__") return `expected another key than ${key}`;
+  if (FILTER_OPERATORS.has(key) || key === "__proto__") return `expected another key than ${key}`;
   if (level === 1 && OWN_KEYS.has(key)) return `expected another key: ${key} is the service's own`;
   return undefined;
 }
 
 function isScalar(value: unknown): boolean {
-  // JSON can say a number that no double holds; it would become null.
+  // JSON allows numbers beyond a double, which would become null.
   return value === null || typeof value === "boolean" || Number.isFinite(value);
 }
 
-/** A lone surrogate has no form in UTF-8: a store would change it. */
+/** A lone surrogate has no UTF-8 form: a store would change it. */
 function wellFormed(_key: string, value: unknown): unknown {
   return typeof value === "string" ? value.toWellFormed() : value;
 }

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { Count, Tier, WireInteger } from "./primitives.ts";
 
-/** Owners on a page where the caller names no number. */
+/** Owners per page by default. */
 export const OWNERS_DEFAULT = 100;
 export const OWNERS_MAX = 1000;
 
 /** Query string of `GET /api/rag/owners` (an addition). */
 export const OwnersQuery = z.object({
   limit: WireInteger.pipe(z.int().min(1).max(OWNERS_MAX)).default(OWNERS_DEFAULT),
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   cursor: z
     .string()
     .max(2000)
@@ -17,7 +17,7 @@ export const OwnersQuery = z.object({
 });
 export type OwnersQuery = z.infer<typeof OwnersQuery>;
 
-/** One owner's part of a collection: what a collection search looks through. */
+/** One owner's part of a collection, which is what a collection search covers. */
 export const OwnerEntry = z
   .object({
     ownerId: z.string(),
@@ -29,7 +29,7 @@ export const OwnerEntry = z
   .meta({ id: "Owner" });
 export type OwnerEntry = z.infer<typeof OwnerEntry>;
 
-/** Answer of `GET /api/rag/owners`: who has resources in the account's collections, by collection and then by owner. */
+/** Answer of `GET /api/rag/owners`: owners with resources in the account's collections, by collection and then by owner. */
 export const OwnersAnswer = z.object({
   success: z.literal(true),
   message: z.string().default(""),

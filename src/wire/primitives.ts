@@ -6,7 +6,7 @@ export const CHUNK_CHARS_MAX = 4000;
 export const CHUNK_CHARS_DEFAULT = 1000;
 export const OVERLAP_CHARS_DEFAULT = 100;
 
-/** Of resources, collections, keys and what else the service makes. */
+/** Id of a resource, a collection, a key or another object of the service. */
 export const Id = z
   .string()
   .regex(/^[0-9a-f]{24}$/)
@@ -18,7 +18,7 @@ export const Time = z
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   .meta({ id: "Time", format: "date-time", description: "ISO 8601 in UTC with milliseconds." });
 
-/** How many there are of something. */
+/** A number of items. */
 export const Count = z.int().min(0);
 
 /** The chunking strategies, by their wire values. */
@@ -42,7 +42,7 @@ export const DEFAULT_SETTINGS: Settings = {
   chunkOverlap: OVERLAP_CHARS_DEFAULT,
 };
 
-/** An integer, or a string of digits: existing user interfaces send form fields as text. */
+/** An integer, or a string of digits, because existing user interfaces send form fields as text. */
 export const WireInteger = z.union([
   z.int(),
   z

@@ -10,10 +10,10 @@ import {
 } from "./primitives.ts";
 import { readMetadata } from "./metadata.ts";
 
-/** Longest title and description in characters. A bound of ours: the specification names none. */
+/** Longest title and description in characters. The specification sets no limit. */
 export const TITLE_CHARS_MAX = 2000;
 export const DESCRIPTION_CHARS_MAX = 10_000;
-/** Longest `url` in characters, as browsers and proxies take them. */
+/** Longest `url` in characters that browsers and proxies accept. */
 export const URL_CHARS_MAX = 8192;
 /** Longest `owner_id` in characters. */
 export const OWNER_CHARS_MAX = 256;
@@ -22,7 +22,7 @@ const chunkSize = WireInteger.pipe(z.int().min(CHUNK_CHARS_MIN).max(CHUNK_CHARS_
 const chunkOverlap = WireInteger.pipe(z.int().min(0));
 
 /**
- * Chunking settings of a new resource; every field may be left out.
+ * Chunking settings of a new resource. Every field is optional.
  * The default overlap shrinks with a small chunkSize, so that `{chunkSize: 50}` alone is valid.
  */
 export const SettingsBody = z
@@ -43,7 +43,7 @@ export const SettingsBody = z
     path: ["chunkOverlap"],
   });
 
-/** Kept as it came: only what is blank from end to end is refused. */
+/** Stored unchanged. Only a blank title is refused. */
 const title = z
   .string()
   .min(1)
@@ -53,10 +53,10 @@ const description = z.string().max(DESCRIPTION_CHARS_MAX);
 const url = z.string().min(1).max(URL_CHARS_MAX);
 const content = z.string();
 
-/** The user's own data on a resource (an addition), for filters. */
+/** User metadata of a resource, for filters (an addition). */
 const metadata = z.unknown().transform(readMetadata).meta({
   type: "object",
-  description: "The user's own data: strings, numbers, booleans, nulls, lists of those, such objects.",
+  description: "User metadata: strings, numbers, booleans, nulls, lists of those, and such objects.",
 });
 
 /** Body of `POST /api/rag/resource`. Exactly one of `url` and `content`. */
@@ -74,7 +74,7 @@ export const CreateBody = z
   .meta({ id: "CreateBody" });
 export type CreateBody = z.infer<typeof CreateBody>;
 
-/** Chunking settings to change; a field left out stays as it is. The overlap is checked against what comes of it. */
+/** Chunking settings to change; absent fields stay unchanged. The overlap is checked against the resulting settings. */
 export const SettingsChange = z.object({
   strategy: Strategy.optional(),
   chunkSize: chunkSize.optional(),
@@ -96,8 +96,8 @@ export const UpdateBody = z
 export type UpdateBody = z.infer<typeof UpdateBody>;
 
 /**
- * A resource as a service answers it. Read with care for what other services leave out: only `_id` is relied on.
- * Times are ISO 8601 UTC. `content` is absent from the create answer, and so is `metadata` but for a warning.
+ * A resource in the answer of any service. Other services omit fields: only `_id` is required. Times are ISO 8601 UTC. The
+ * create answer has no `content`, and `metadata` only for a warning.
  */
 export const ResourceRecord = z.object({
   _id: z.string().min(1),
@@ -122,7 +122,7 @@ export const ResourceRecord = z.object({
     .object({
       status: z.string().optional(),
       message: z.string().optional(),
-      warning: z.string().optional().catch(undefined), // the user's own where another service knows no such word
+      warning: z.string().optional().catch(undefined), // user metadata, at a service without this key
     })
     .nullish(),
 });
@@ -142,12 +142,12 @@ export const ListQuery = z.object({
   ownerId: z.string().min(1),
   limit: WireInteger.pipe(z.int().min(1).max(1000)).optional(),
   cursor: z.string().max(200).optional(),
-  /** `true` lists the deleted ones in place of the others. */
+  /** `true` lists deleted resources instead of the others. */
   deleted: z.enum(["true", "false"]).optional(),
 });
 export type ListQuery = z.infer<typeof ListQuery>;
 
-/** Answer of the list. `created` is always 0; `nextCursor` comes only with pagination, null on the last page. */
+/** Answer of the list. `created` is always 0; `nextCursor` is present only with pagination, null on the last page. */
 export const ListAnswer = z.object({
   success: z.literal(true),
   message: z.string().default(""),

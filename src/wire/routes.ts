@@ -8,7 +8,7 @@ export const ROUTES = {
   byCollection: "/api/rag/resource/by-collection",
   /** db: an addition, the account's collections. */
   collections: "/api/rag/collections",
-  /** db: an addition, whose resources the account's collections hold. */
+  /** db: an addition, the owners with resources in the account's collections. */
   owners: "/api/rag/owners",
   /** api: operation 3, search. */
   query: "/rag/query",
@@ -16,7 +16,7 @@ export const ROUTES = {
   chat: "/api/v2/model/chat/completion",
   /** api: operation 8, upload an image for chat. */
   chatUpload: "/files/upload",
-  /** api: an addition, the agents that chat completion asks; `/<id>` below. */
+  /** api: an addition, the agents of chat completion; `/<id>` below. */
   agents: "/v1/agents",
   /** api: an addition, the keys of the caller's account; `/<id>` and `/<id>/rotate` below. */
   keys: "/v1/keys",
@@ -26,15 +26,15 @@ export const ROUTES = {
   bulk: "/api/rag/resources/bulk",
   /** api: an addition, endpoints for events; `/<id>`, `/<id>/test`, `/<id>/rotate`, `/dead` and `/dead/replay` below. */
   webhooks: "/v1/webhooks",
-  /** api: an addition, what waits for the account. */
+  /** api: an addition, the queues of the account. */
   queues: "/v1/queues",
-  /** resources: uploaded files are served below this prefix. */
+  /** resources: prefix of uploaded files. */
   files: "/files",
 } as const;
 
 /** The header that carries the caller's key. Its value is never logged. */
 export const KEY_HEADER = "pauthkey";
-/** A retry of the same request may carry the same value here; services that know it answer the first answer again. */
+/** A retry carries the same value; services that support it repeat the first answer. */
 export const IDEMPOTENCY_HEADER = "idempotency-key";
-/** The header of every answer that names its request; the service's log names it too. */
+/** The header of every answer with the id of its request, which the service's log also holds. */
 export const REQUEST_ID_HEADER = "x-request-id";

@@ -4,19 +4,19 @@ import { WireInteger } from "./primitives.ts";
 
 export const TOP_K_DEFAULT = 5;
 export const TOP_K_MAX = 100;
-/** Longest query in characters; what a person or a model asks is far shorter, and each term costs a look-up. */
+/** Longest query in characters. People and models ask far less, and each term costs a lookup. */
 export const QUERY_CHARS_MAX = 8000;
 
 /**
  * Body of `POST /rag/query`: either `doc_id`, or `collection_id` with `owner_id`.
- * Which of them is needed or too much is decided by the operation, because the status codes differ (400, 422).
+ * The operation decides which of them is missing or superfluous, because the status codes differ (400, 422).
  */
 export const SearchBody = z
   .object({
     query: z.string().trim().min(1).max(QUERY_CHARS_MAX),
     doc_id: z.string().min(1).max(200).optional(),
     collection_id: z.string().min(1).max(200).optional(),
-    /** Empty and null are a missing one. */
+    /** Empty and null count as absent. */
     owner_id: z
       .string()
       .max(256)
@@ -50,7 +50,7 @@ export const SearchResult = z.object({
     headings: z.array(z.string()).optional(),
     /** Title and headings in one line (an addition). */
     path: z.string().optional(),
-    /** What `content` begins with and ends with though it stands elsewhere in the document (additions); none: nothing. */
+    /** Beginning and end of `content` that come from another part of the document (additions). */
     before: z.string().optional(),
     after: z.string().optional(),
   }),

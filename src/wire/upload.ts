@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Largest file an upload takes by default, in bytes (32 MB, the size the specification names for images). */
+/** Largest upload by default, in bytes (32 MB, the specification's limit for images). */
 export const UPLOAD_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Form of `POST /image/processing/upload`. */
@@ -12,5 +12,5 @@ export const UploadAnswer = z
   .meta({ id: "UploadAnswer" });
 export type UploadAnswer = z.infer<typeof UploadAnswer>;
 
-/** Media type of an e-mail, which our service reads with the PDFs and images in it. */
+/** Media type of an e-mail. This service reads it together with its PDFs and images. */
 export const MAIL_TYPE = "message/rfc822";

@@ -16,7 +16,7 @@ const DEAD_PAGE_MAX = 1000;
 
 const url = z.string().min(1).max(ENDPOINT_URL_CHARS_MAX);
 const description = z.string().max(ENDPOINT_DESCRIPTION_CHARS_MAX);
-/** None: all types, those of later versions too. */
+/** Empty: all types, including those of later versions. */
 const events = z.array(EventType).max(EventType.options.length);
 const secret = z.string().min(1).max(SECRET_CHARS_MAX);
 
@@ -26,7 +26,7 @@ export const EndpointBody = z
     url,
     events: events.default([]),
     description: description.default(""),
-    /** Default: one is made. */
+    /** Default: generated. */
     secret: secret.optional(),
   })
   .meta({ id: "EndpointBody" });
@@ -43,7 +43,7 @@ export const EndpointChangeBody = z
   .meta({ id: "EndpointChangeBody" });
 export type EndpointChangeBody = z.infer<typeof EndpointChangeBody>;
 
-/** Body of `POST /v1/webhooks/<id>/rotate`; may be left out. */
+/** Optional body of `POST /v1/webhooks/<id>/rotate`. */
 export const RotateSecretBody = z
   .object({
     secret: secret.optional(),
@@ -63,7 +63,7 @@ export const DeadQuery = z.object({
 });
 export type DeadQuery = z.infer<typeof DeadQuery>;
 
-/** Body of `POST /v1/webhooks/dead/replay`: one message, those of one endpoint, or all. */
+/** Body of `POST /v1/webhooks/dead/replay`: selects one message, those of one endpoint, or all. */
 export const ReplayBody = z
   .object({
     webhookId: z.string().min(1).max(100).optional(),
@@ -72,7 +72,7 @@ export const ReplayBody = z
   .meta({ id: "ReplayBody" });
 export type ReplayBody = z.infer<typeof ReplayBody>;
 
-/** An endpoint as the service shows it: never with its secret. */
+/** An endpoint in an answer, without its secret. */
 export const EndpointRecord = z
   .object({
     _id: Id,
@@ -82,7 +82,7 @@ export const EndpointRecord = z
     enabled: z.boolean(),
     createdAt: Time,
     updatedAt: Time,
-    /** Messages that wait, and those that were given up. */
+    /** Waiting messages and dead letters. */
     waiting: Count,
     dead: Count,
     deliveredAt: Time.nullable(),
@@ -93,7 +93,7 @@ export const EndpointRecord = z
 export type EndpointRecord = z.infer<typeof EndpointRecord>;
 
 export const EndpointAnswer = answerOf(EndpointRecord).meta({ id: "EndpointAnswer" });
-/** Answer of create and rotate: the only times the secret is seen. */
+/** Answer of create and rotate, the only ones with the secret. */
 export const NewEndpointAnswer = answerOf(
   EndpointRecord.extend({ secret: z.string() }).meta({ id: "NewEndpoint" }),
 ).meta({ id: "NewEndpointAnswer" });
@@ -104,11 +104,11 @@ export const TestAnswer = answerOf(z.object({ arrived: z.boolean(), problem: z.s
   id: "WebhookTestAnswer",
 });
 
-/** A message that was given up. */
+/** A dead letter: a message whose delivery was given up. */
 export const DeadRecord = z
   .object({
     webhookId: z.string(),
-    /** Null where it went to an address of its own. */
+    /** Null if it was addressed by its request. */
     endpointId: z.string().nullable(),
     url: z.string(),
     type: z.string(),
@@ -125,17 +125,17 @@ export const DeadAnswer = answerOf(
 export const ReplayAnswer = answerOf(
   z.object({
     replayed: Count,
-    /** Those that stay, for their endpoint is disabled; not there where there are none. */
+    /** Messages that stay because their endpoint is disabled; absent if there are none. */
     disabled: z.int().min(1).optional(),
   }),
 ).meta({ id: "ReplayAnswer" });
 
-/** Answer of `GET /v1/queues`: what waits for the key's account. */
+/** Answer of `GET /v1/queues`: the queues of the key's account. */
 export const QueuesAnswer = answerOf(
   z.object({
     ingest: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
     webhooks: z.object({ endpoints: Count, waiting: Count, dead: Count }),
-    /** Questions whose answers go to webhooks; `failed` of them since the service started. */
+    /** Questions with answers by webhook; `failed` counts since the service started. */
     questions: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
   }),
 ).meta({ id: "QueuesAnswer" });

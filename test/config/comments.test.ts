@@ -31,7 +31,7 @@ describe("comments in JSON", () => {
     expect(() => JSON.parse(withoutComments(text)) as unknown).toThrow(SyntaxError);
   });
 
-  it("every position stays what it was", () => {
+  it("withoutComments leaves every position unchanged", () => {
     const text = '{ // one\n  "a": 1, /* two\n three */\n  "b" 2 }';
     const clean = withoutComments(text);
     expect(clean).toHaveLength(text.length);
@@ -39,7 +39,7 @@ describe("comments in JSON", () => {
     expect(clean.split("\n")).toHaveLength(4);
   });
 
-  it("JSON without comments stays as it is", () => {
+  it("withoutComments leaves JSON without comments unchanged", () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(4), (text, indent) => {
         const written = JSON.stringify(JSON.parse(text), undefined, indent);

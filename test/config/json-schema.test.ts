@@ -3,13 +3,13 @@ import { expect, it } from "vitest";
 import { configJsonSchema, knownKeys } from "../../src/config/json-schema.ts";
 import { parseConfig } from "../../src/config/load.ts";
 
-it("kbsync.schema.json is what the schema of the program gives (npx vitest run -u writes it anew)", async () => {
+it("kbsync.schema.json matches the program's schema (npx vitest run -u updates it)", async () => {
   await expect(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`).toMatchFileSnapshot(
     "../../kbsync.schema.json",
   );
 });
 
-it("knows the keys at every level", () => {
+it("knownKeys lists the keys at every level", () => {
   expect(knownKeys("")).toEqual(["$schema", "service", "stateDir", "sources", "sync", "kb", "metrics"]);
   expect(knownKeys("sources[0].rules[3].settings")).toEqual(["strategy", "chunkSize", "chunkOverlap"]);
   expect(knownKeys("no.such")).toEqual([]);

@@ -4,7 +4,7 @@ import { parseConfig } from "../../src/config/load.ts";
 const parse = (kb: object) => parseConfig(JSON.stringify({ kb }), "kbsync.config.json").kb;
 
 describe("kb in the configuration", () => {
-  it("closes the network, limits no key and serves files to whoever knows their address, unless it says otherwise", () => {
+  it("by default the service fetches from public addresses only, limits no key and serves files to anyone with their URL", () => {
     expect(parse({})).toMatchObject({
       fetch: { allow: [] },
       limits: { ingests: 512 },
@@ -19,7 +19,7 @@ describe("kb in the configuration", () => {
     },
   );
 
-  it("embeds with the local model and reranks by sentences unless it names others", () => {
+  it("by default the service embeds with the local model and reranks by sentences", () => {
     expect(parse({})).toMatchObject({ embedding: {} });
     expect(parse({})).not.toHaveProperty("reranker");
     const kb = parse({

@@ -13,7 +13,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const load = (request: Partial<Parameters<typeof loadConfig>[0]> = {}) =>
   loadConfig({ cwd: folder, env: {}, ...request });
 
-it("takes ~/ for the home folder, wherever a path stands", () => {
+it("reads ~/ as the home folder in every path", () => {
   const service = { apiUrl: "http://a", dbUrl: "http://a", resourcesUrl: "http://a", pauthkeyFile: "~/key" };
   writeFileSync(
     join(folder, "kbsync.config.json"),
@@ -63,14 +63,14 @@ describe("a refused configuration names the JSON path, what was expected and wha
     ],
     ["not an object", [], /the file: expected object, got \[\]/],
     [
-      "a service that others reach, of which nobody knows by what address",
+      "an exposed service without publicUrl",
       { service: { embedded: true, host: "0.0.0.0" }, kb: { resources: { requireKey: true } } },
-      /service\.publicUrl: missing, expected the address by which clients reach the service, for service\.host is 0\.0\.0\.0/,
+      /service\.publicUrl: missing, expected the address by which clients reach the service, because service\.host is 0\.0\.0\.0/,
     ],
     [
-      "a service that others reach, whose files may be anybody's",
+      "an exposed service without requireKey",
       { service: { embedded: true, host: "10.0.0.1", publicUrl: "https://kb.example" } },
-      /kb\.resources\.requireKey: missing, expected true .* or false .*, for service\.host is 10\.0\.0\.1/,
+      /kb\.resources\.requireKey: missing, expected true .* or false .*, because service\.host is 10\.0\.0\.1/,
     ],
     [
       "a public address that is none",
@@ -78,16 +78,16 @@ describe("a refused configuration names the JSON path, what was expected and wha
       /service\.publicUrl: expected an http or https address, got "kb"$/m,
     ],
     [
-      "a service that others reach by a proxy, whose files may be anybody's",
+      "a service behind a proxy without requireKey",
       { service: { embedded: true, publicUrl: "https://kb.example" } },
-      /kb\.resources\.requireKey: missing, expected true .* or false .*, for service\.publicUrl is https:\/\/kb\.example/,
+      /kb\.resources\.requireKey: missing, expected true .* or false .*, because service\.publicUrl is https:\/\/kb\.example/,
     ],
   ];
   it.each(cases)("%s", (_name, config, message) => {
     expect(() => parseConfig(JSON.stringify(config), "kbsync.config.json")).toThrow(message);
   });
 
-  it("but a service that others reach is taken when all is said, and one of this machine alone needs nothing", () => {
+  it("accepts an exposed service with publicUrl and requireKey, and a loopback one without", () => {
     const open = {
       service: { embedded: true, host: "::", publicUrl: "https://kb.example/" },
       kb: { resources: { requireKey: false } },
@@ -101,13 +101,13 @@ describe("a refused configuration names the JSON path, what was expected and wha
       ).toMatchObject({ host });
   });
 
-  it("text that is not JSON", () => {
+  it("refuses text that is not JSON", () => {
     expect(() => parseConfig("{ sources: 1 }", "x.json")).toThrow(/x\.json is not JSON: .*position 2/);
   });
 });
 
 describe("where the configuration comes from", () => {
-  it("is the defaults where there is no file", () => {
+  it("uses the defaults without a configuration file", () => {
     const config = load({ env: { XDG_STATE_HOME: "/x" } });
     expect(config).toMatchObject({
       file: undefined,
@@ -117,7 +117,7 @@ describe("where the configuration comes from", () => {
     });
   });
 
-  it("has the port of KBSYNC_PORT where neither --port nor the file names one", () => {
+  it("uses KBSYNC_PORT if neither --port nor the file names a port", () => {
     const env = { KBSYNC_PORT: "0", XDG_STATE_HOME: "/x" };
     const port = (text: string, asked?: number): unknown => {
       writeFileSync(join(folder, "kbsync.config.json"), text);
@@ -137,7 +137,7 @@ describe("where the configuration comes from", () => {
     expect(() => load({ env: { KBSYNC_PORT: "70000" } })).toThrow("KBSYNC_PORT: expected a port");
   });
 
-  it("is the file of --config before KBSYNC_CONFIG before the working folder's", () => {
+  it("prefers --config to KBSYNC_CONFIG to the file in the working folder", () => {
     writeFileSync(join(folder, "kbsync.config.json"), '{"stateDir": "here"}');
     writeFileSync(join(folder, "env.json"), '{"stateDir": "env"}');
     writeFileSync(join(folder, "flag.json"), '{"stateDir": "flag"}');
@@ -148,11 +148,11 @@ describe("where the configuration comes from", () => {
     );
   });
 
-  it("says which named file is missing", () => {
+  it("names a configuration file that is missing", () => {
     expect(() => load({ file: "none.json" })).toThrow(/cannot read the configuration .*none\.json: ENOENT/);
   });
 
-  it("takes paths relative to the file, and systemd's state folder before the user's", () => {
+  it("resolves paths relative to the file, and prefers systemd's state folder to the user's", () => {
     writeFileSync(join(folder, "c.json"), '{"sources": [{"path": "docs"}]}');
     const config = load({
       cwd: "/",
@@ -163,7 +163,7 @@ describe("where the configuration comes from", () => {
     expect(config.stateDir).toBe("/var/lib/kbsync");
   });
 
-  it("takes a folder from the command line as the only source, with its configured settings if it has any", () => {
+  it("uses a folder on the command line as the only source, with its configured settings if any", () => {
     writeFileSync(
       join(folder, "kbsync.config.json"),
       '{"sources": [{"path": "a", "ownerId": "me"}, {"path": "b", "collection": "moderate"}]}',
@@ -177,7 +177,7 @@ describe("where the configuration comes from", () => {
   });
 });
 
-describe("folders that get in each other's way are refused", () => {
+describe("overlapping folders are refused", () => {
   const cases: [name: string, config: object, message: RegExp][] = [
     [
       "one source below another",
@@ -197,7 +197,7 @@ describe("folders that get in each other's way are refused", () => {
     expect(() => load()).toThrow(message);
   });
 
-  it("by another name too, through a symbolic link", () => {
+  it("refuses folders that overlap through a symbolic link", () => {
     mkdirSync(join(folder, "real", "inner"), { recursive: true });
     symlinkSync(join(folder, "real"), join(folder, "link"));
     const config = (value: object): void =>
@@ -208,7 +208,7 @@ describe("folders that get in each other's way are refused", () => {
     expect(() => load()).toThrow(/lies inside the source .*\/link/);
   });
 
-  it("but not neighbours with a common beginning, nor a hidden state folder", () => {
+  it("accepts siblings with a common prefix, and a hidden state folder", () => {
     writeFileSync(
       join(folder, "kbsync.config.json"),
       '{"stateDir": "a/.kbsync", "sources": [{"path": "a"}, {"path": "ab"}, {"path": "..c"}]}',
@@ -217,7 +217,7 @@ describe("folders that get in each other's way are refused", () => {
   });
 });
 
-it("makes the overlap of small chunks small", () => {
+it("reduces the default overlap of small chunks", () => {
   const [source] = parseConfig(
     '{"sources": [{"path": "a", "settings": {"chunkSize": 50}}]}',
     "c.json",
@@ -225,7 +225,7 @@ it("makes the overlap of small chunks small", () => {
   expect(source?.settings).toEqual({ strategy: "recursive", chunkSize: 50, chunkOverlap: 5 });
 });
 
-it("gives two folders of one name two owners, and one folder always the same", () => {
+it("gives two folders of the same name different owners, and one folder a stable owner", () => {
   const owner = (folderPath: string): string | undefined => load({ folder: folderPath }).sources[0]?.ownerId;
   expect(owner("/a/docs")).toMatch(/^docs-[0-9a-f]{8}$/);
   expect(owner("/a/docs")).toBe(owner("/a/docs/"));

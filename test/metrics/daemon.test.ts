@@ -36,7 +36,7 @@ const files = (text: string, state: string): number | undefined =>
   valueOf(text, "kbsync_sync_files", { state });
 
 describe("a daemon's metrics", () => {
-  it("have the names that are promised, and tell how files, sources and the service stand", async () => {
+  it("the daemon's metrics have the documented names and the states of files, sources and the service", async () => {
     world.write("a.txt", "one");
     world.write("b.txt", "two");
     world.write("empty.txt", "");
@@ -79,14 +79,14 @@ describe("a daemon's metrics", () => {
     expect(valueOf(text, "kbsync_sync_requests_total", { outcome: "unanswered" })).toBeGreaterThan(0);
     world.service.fault = () => undefined;
     await until(() => {
-      // One that is still on its way when the daemon ends is not awaited.
+      // A request in flight when the daemon ends is not awaited.
       daemon.retry(undefined).catch(() => undefined);
       return daemon.status().sources[0]?.waiting === 0;
     });
     expect(daemon.figures().oldestWaitingSeconds).toBe(0);
   });
 
-  it("count what a halted source had as unknown", async () => {
+  it("the daemon's metrics count the files of a halted source as unknown", async () => {
     world.write("a.txt", "one");
     const daemon = run();
     await daemon.whenIdle();
@@ -99,7 +99,7 @@ describe("a daemon's metrics", () => {
     expect(valueOf(text, "kbsync_sync_oldest_waiting_seconds")).toBe(0);
   });
 
-  it("do not count what a person keeps back as waiting too long", async () => {
+  it("the daemon's metrics do not count a paused source as waiting too long", async () => {
     world.write("a.txt", "one");
     const daemon = run();
     await daemon.whenIdle();

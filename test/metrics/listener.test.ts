@@ -24,7 +24,7 @@ async function ask(path: string, method: "GET" | "HEAD" | "POST" = "GET") {
   return { status: statusCode, headers, text: await body.text() };
 }
 
-it("answers what monitoring asks for", async () => {
+it("serves metrics, health and readiness", async () => {
   const { status, headers, text } = await ask("/metrics?x=1");
   expect({ status, type: headers["content-type"] }).toEqual({
     status: 200,
@@ -36,7 +36,7 @@ it("answers what monitoring asks for", async () => {
   expect(await ask("/healthz", "HEAD")).toMatchObject({ status: 200, text: "" });
 });
 
-it("says why the process is not ready, and when to ask again", async () => {
+it("reports why the process is not ready, with Retry-After", async () => {
   reason = "shutting down";
   expect(await ask("/readyz")).toMatchObject({
     status: 503,
@@ -46,19 +46,19 @@ it("says why the process is not ready, and when to ask again", async () => {
   expect((await ask("/healthz")).status).toBe(200);
 });
 
-it("refuses everything else", async () => {
+it("refuses other methods and paths", async () => {
   expect((await ask("/")).status).toBe(404);
   expect(await ask("/metrics", "POST")).toMatchObject({ status: 405, headers: { allow: "GET, HEAD" } });
 });
 
-it("says so where the metrics cannot be read", async () => {
+it("answers 500 when the metrics cannot be read", async () => {
   isBroken = true;
   expect((await ask("/metrics")).status).toBe(500);
   isBroken = false;
   expect((await ask("/metrics")).status).toBe(200);
 });
 
-it("names the address that is taken, and what to do", async () => {
+it("names an address in use, and what to do", async () => {
   const { port } = new URL(listener.url);
   await expect(
     listenForMonitoring({

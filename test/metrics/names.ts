@@ -1,6 +1,6 @@
 import { openMetrics } from "../../src/metrics/metrics.ts";
 
-/** Every metric of the program's own by its name, with the names of its labels. */
+/** The program's own metrics by name, with the names of their labels. */
 export const OWN_METRICS: Readonly<Record<string, readonly string[]>> = {
   kbsync_build_info: ["node", "version"],
   kbsync_metrics_failures_total: ["part"],
@@ -35,14 +35,14 @@ export const OWN_METRICS: Readonly<Record<string, readonly string[]>> = {
   kbsync_sync_watched_sources: ["backend"],
 };
 
-/** A series of the text form: its name, its labels, its value. */
+/** A series of the text format. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** Reads the text form of Prometheus. */
+/** Parses the text format of Prometheus. */
 export function samplesOf(text: string): Sample[] {
   return text
     .split("\n")
@@ -54,7 +54,7 @@ export function samplesOf(text: string): Sample[] {
     });
 }
 
-/** The value of a series; undefined where there is none. */
+/** Returns the value of a series, or undefined. */
 export function valueOf(
   text: string,
   name: string,
@@ -65,12 +65,12 @@ export function valueOf(
   return samplesOf(text).find(isAsked)?.value;
 }
 
-/** Names that the text form declares, histograms by their name without an ending. */
+/** Returns the declared names, histograms without suffix. */
 export function declaredNames(text: string): string[] {
   return [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = ""]) => name);
 }
 
-/** Every name that the program gives, those of the process among them. */
+/** All metric names of the program, including those of the process. */
 export async function allNames(): Promise<string[]> {
   const metrics = openMetrics("0.0.0");
   metrics.readService(() => Promise.reject(new Error("none here")));

@@ -42,7 +42,7 @@ const expressions = [
   ...dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
 ];
 
-/** Metrics that an expression names, with the labels that it asks of them. */
+/** Returns the metrics in an expression, with the labels it uses. */
 function selectors(expr: string): { name: string; labels: Record<string, string> }[] {
   return [...expr.matchAll(/\b((?:kbsync|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(
     ([, name = "", inner = ""]) => ({
@@ -55,7 +55,7 @@ function selectors(expr: string): { name: string; labels: Record<string, string>
 }
 const baseOf = (name: string): string => name.replace(/_(bucket|sum|count)$/, "");
 
-/** Labels that the monitoring system adds, and values that a fixed list in the program does not hold. */
+/** Labels that the monitoring system adds, and labels without a fixed set of values. */
 const FOREIGN = new Set(["job", "instance", "le"]);
 const OPEN = new Set(["status", "outcome", "operation"]);
 
@@ -92,7 +92,7 @@ beforeAll(async () => {
 });
 
 describe("dashboard and alerts", () => {
-  it.each(expressions)("%s: names metrics, labels and states that are there", (_title, expr) => {
+  it.each(expressions)("%s: uses existing metrics, labels and states", (_title, expr) => {
     const found = selectors(expr);
     expect(found.length + Number(expr.startsWith("up{"))).toBeGreaterThan(0);
     for (const { name, labels } of found) {
@@ -108,14 +108,14 @@ describe("dashboard and alerts", () => {
     }
   });
 
-  it("show every metric of the program's own, save what only counts its kind", () => {
+  it("the dashboard and alerts use every metric of the program", () => {
     const shown = new Set(expressions.flatMap(([, expr]) => selectors(expr).map(({ name }) => baseOf(name))));
     expect(Object.keys(OWN_METRICS).filter((name) => !shown.has(name) && !shown.has(baseOf(name)))).toEqual(
       [],
     );
   });
 
-  it("explain each panel and number it once", () => {
+  it("the dashboard describes each panel and gives it a unique id", () => {
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { description } of dashboard.panels.filter(({ type }) => type !== "row"))
@@ -134,12 +134,12 @@ describe("docs/OPERATIONS.md", () => {
     },
   );
 
-  it("names every alert that there is, and no other", () => {
+  it("docs/OPERATIONS.md names exactly the existing alerts", () => {
     const told = [...manual.matchAll(/^#### (Kbsync\w+)$/gm)].map(([, name = ""]) => name);
     expect(told.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   });
 
-  it("lists every metric of the program's own with its labels", () => {
+  it("docs/OPERATIONS.md lists every metric of the program with its labels", () => {
     const rows = [...manual.matchAll(/^\| `(kbsync_\w+)` \|([^|]*)\|/gm)];
     const told = Object.fromEntries(
       rows.map(([, name = "", labels = ""]) => [

@@ -20,13 +20,13 @@ afterAll(() => running.close());
 
 const read = async (): Promise<string> => (await running.send("GET", "/metrics", { key: null })).text;
 
-it("are served without a key, in the text form of Prometheus", async () => {
+it("the service serves metrics without a key, in the text format of Prometheus", async () => {
   const { status, headers } = await running.send("GET", "/metrics", { key: null });
   expect(status).toBe(200);
   expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
 });
 
-it("have the names and labels that are promised, and no others", async () => {
+it("the service's metrics have exactly the documented names and labels", async () => {
   const text = await read();
   const own = declaredNames(text).filter((name) => name.startsWith("kbsync_"));
   const promised = Object.keys(OWN_METRICS).filter((name) => !name.startsWith("kbsync_sync_"));
@@ -40,7 +40,7 @@ it("have the names and labels that are promised, and no others", async () => {
   expect(declaredNames(text)).toContain("nodejs_eventloop_lag_p99_seconds");
 });
 
-it("count requests by what was asked and what came of it, never by the address that was sent", async () => {
+it("the service's metrics count requests by operation and status, never by URL", async () => {
   const text = await read();
   const requests = (labels: Record<string, string>): number | undefined =>
     valueOf(text, "kbsync_service_requests_total", labels);
@@ -50,14 +50,14 @@ it("count requests by what was asked and what came of it, never by the address t
   expect(text).not.toContain("at-all");
 });
 
-it("measure searches by tier and the stages of taking a document in", async () => {
+it("the service's metrics measure searches by tier, and the stages of ingestion", async () => {
   const text = await read();
   expect(valueOf(text, "kbsync_service_search_duration_seconds_count", { tier: "fastest" })).toBe(1);
   for (const stage of ["chunk", "store"])
     expect(valueOf(text, "kbsync_service_ingest_stage_duration_seconds_count", { stage })).toBe(1);
 });
 
-it("tell the state, the models and the queue", async () => {
+it("the service's metrics show its state, its models and its queue", async () => {
   const text = await read();
   expect(valueOf(text, "kbsync_service_state", { state: "ready" })).toBe(1);
   expect(valueOf(text, "kbsync_service_state", { state: "draining" })).toBe(0);
@@ -66,7 +66,7 @@ it("tell the state, the models and the queue", async () => {
   expect(valueOf(text, "kbsync_service_requests_under_way")).toBe(0);
 });
 
-it("tell the questions that are answered by webhook, and the messages that were given up", async () => {
+it("the service's metrics count questions answered by webhook, and dead letters", async () => {
   const seen = openMetrics("0.0.0-test");
   let nowMs = Date.now();
   const options = { observer: seen.service, metrics: () => seen.text(), webhookAllow: ["127.0.0.1"] };
@@ -101,7 +101,7 @@ it("tell the questions that are answered by webhook, and the messages that were 
   }
 });
 
-it("name no owner, no document and no account", async () => {
+it("the service's metrics name no owner, no document and no account", async () => {
   const text = await read();
   const account = (await running.send("GET", "/api/rag/owners")).text;
   const ids = [...account.matchAll(/"([0-9a-f]{24})"/g)].map(([, id = ""]) => id);
@@ -109,14 +109,14 @@ it("name no owner, no document and no account", async () => {
   for (const word of [...ids, "Tides", running.key, running.stateDir]) expect(text).not.toContain(word);
 });
 
-it("do not count those who watch", async () => {
+it("the service's metrics do not count monitoring requests", async () => {
   for (const path of ["/healthz", "/readyz", "/v1/health"]) {
     expect((await running.send("GET", path, { key: null })).status).toBe(200);
     expect(await read()).not.toContain(path);
   }
 });
 
-it("leave out what cannot be read, and count that", async () => {
+it("the metrics omit a part that cannot be read, and count the failure", async () => {
   const metrics = openMetrics("0.0.0-test");
   let broken = false;
   metrics.readService(() =>
@@ -131,7 +131,7 @@ it("leave out what cannot be read, and count that", async () => {
   expect(valueOf(text, "kbsync_build_info")).toBe(1);
 });
 
-it("are not served where others than this machine can ask", async () => {
+it("the service does not serve metrics when other machines can reach it", async () => {
   const metrics = openMetrics("0.0.0-test");
   const open = await openRunning({ host: "0.0.0.0", metrics: () => metrics.text() });
   try {

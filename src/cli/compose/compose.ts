@@ -9,7 +9,7 @@ import type { Service } from "../../kb/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { lockFolder } from "../../lib/folder-lock.ts";
-import type { KnowledgePlace } from "../../wire/agent.ts";
+import type { KnowledgePart } from "../../wire/agent.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { TOP_K_DEFAULT } from "../../wire/search.ts";
 import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
@@ -186,8 +186,8 @@ function chatOptions({ agents, chat }: Config["kb"], sources: () => Config["sour
 }
 
 /** What the agent `default` reads: all configured sources, and what has no owner of its own. */
-function placesOf(sources: Config["sources"]): KnowledgePlace[] {
-  const read = new Map<string, KnowledgePlace>();
+function placesOf(sources: Config["sources"]): KnowledgePart[] {
+  const read = new Map<string, KnowledgePart>();
   for (const { collection: tier, ownerId: owner } of sources) {
     read.set(`${tier} ${owner}`, { tier, owner, top_k: TOP_K_DEFAULT });
   }

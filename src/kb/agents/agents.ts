@@ -2,7 +2,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { Turns } from "../../lib/turns.ts";
 import { DEFAULT_AGENT_ID } from "../../wire/agent.ts";
-import type { AgentBody, AgentChangeBody, AgentConfig, KnowledgePlace } from "../../wire/agent.ts";
+import type { AgentBody, AgentChangeBody, AgentConfig, KnowledgePart } from "../../wire/agent.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 import type { AgentKey, ChatStore, StoredAgent } from "../store/chat.ts";
 
@@ -14,7 +14,7 @@ export interface AgentFields {
   readonly model: string | undefined;
   readonly fallbackModel: string | undefined;
   readonly temperature: number | undefined;
-  readonly knowledge: readonly KnowledgePlace[];
+  readonly knowledge: readonly KnowledgePart[];
 }
 
 /** An agent of an account. */
@@ -32,7 +32,7 @@ export interface Agents {
   /** Agents of the configuration, available to every account. */
   readonly configured: readonly AgentConfig[];
   /** Knowledge of `default` unless configured or changed; called each time. */
-  readonly defaultKnowledge: () => readonly KnowledgePlace[];
+  readonly defaultKnowledge: () => readonly KnowledgePart[];
   readonly nowMs: () => number;
   /** Serialises changes of an agent, which read and then write it. */
   readonly turns: Turns;

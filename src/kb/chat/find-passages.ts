@@ -1,4 +1,4 @@
-import type { KnowledgePlace } from "../../wire/agent.ts";
+import type { KnowledgePart } from "../../wire/agent.ts";
 import { QUERY_CHARS_MAX } from "../../wire/search.ts";
 import type { SearchResult } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
@@ -11,7 +11,7 @@ import type { Passage } from "./passage.ts";
 export async function findPassages(
   kb: KnowledgeBase,
   accountId: string,
-  places: readonly KnowledgePlace[],
+  places: readonly KnowledgePart[],
   question: string,
 ): Promise<readonly Passage[]> {
   const query = question.slice(0, QUERY_CHARS_MAX).trim();
