@@ -3,18 +3,18 @@ import { chmodSync, closeSync, constants, copyFileSync, mkdirSync, openSync, rea
 import { dirname } from "node:path";
 import { flush } from "../lib/durable-file.ts";
 
-/** Bytes read at once. */
+/** Bytes per read. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** Size and hash of what was read. */
+/** Size and hash of a file. */
 export interface Digest {
   readonly bytes: number;
   readonly sha256: string;
 }
 
 /**
- * Copies a file to a new one, for this user alone, and flushes it; tells what the copy holds. Where the disk can, both share
- * their blocks until one of them is written to. Throws the disk's own errors.
+ * Copies a file to a new one with mode 0600, flushes it and returns the digest of the copy. Uses copy-on-write where the
+ * file system supports it. Throws the file system's errors.
  */
 export function copyDurably(from: string, to: string): Digest {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
@@ -24,7 +24,7 @@ export function copyDurably(from: string, to: string): Digest {
   return digestOf(to);
 }
 
-/** Reads a file to its end. */
+/** Computes the digest of a file. */
 export function digestOf(path: string): Digest {
   const file = openSync(path, "r");
   try {

@@ -5,8 +5,8 @@ import { flush, writeDurably } from "../lib/durable-file.ts";
 import { KbsyncError } from "../lib/failure.ts";
 
 /**
- * What is exchanged in a state folder, in this order: each database goes before the log and the shared memory beside it,
- * which belong to it alone. Keys, locks and sockets stay.
+ * The entries that a restore exchanges, in this order: each database before its log and shared memory. Keys, locks and
+ * sockets stay.
  */
 export const EXCHANGED: readonly string[] = [
   "ledger.db",
@@ -20,40 +20,40 @@ export const EXCHANGED: readonly string[] = [
   "service/uploads",
 ];
 
-/** Folder in a state folder where a restore gets ready. */
+/** Working folder of a restore. */
 function restoreFolder(stateDir: string): string {
   return join(stateDir, "restore");
 }
 
-/** Where the restored files wait for the exchange. */
+/** Folder of the restored files before the exchange. */
 export function stageFolder(stateDir: string): string {
   return join(restoreFolder(stateDir), "new");
 }
 
-/** From when this file is there the restore is decided, and whatever happens it is brought to its end. */
+/** Commit point: once this file exists, the restore is decided and will be completed. */
 function planFile(stateDir: string): string {
   return join(restoreFolder(stateDir), "plan.json");
 }
 
 const Plan = z.object({ aside: z.string().regex(/^before-restore-[0-9TZ]+$/), entries: z.array(z.string()) });
 
-/** Whether a restore was decided and not brought to its end. */
+/** Whether a decided restore is incomplete. */
 export function isExchangePending(stateDir: string): boolean {
   return existsSync(planFile(stateDir));
 }
 
-/** Removes what a restore got ready and did not decide on. */
+/** Removes the files of an undecided restore. */
 export function dropStage(stateDir: string): void {
   rmSync(restoreFolder(stateDir), { recursive: true, force: true });
 }
 
-/** Makes an empty stage. */
+/** Creates an empty stage. */
 export function clearStage(stateDir: string): void {
   dropStage(stateDir);
   mkdirSync(stageFolder(stateDir), { recursive: true, mode: 0o700 });
 }
 
-/** Decides: from here on the stage takes the old files' place, and these go into the folder `aside`. */
+/** Commits the restore: from here on the stage replaces the old files, which move to the folder `aside`. */
 export function decideExchange(stateDir: string, aside: string): void {
   const stage = stageFolder(stateDir);
   const entries = EXCHANGED.filter((name) => existsSync(join(stage, name)));
@@ -66,9 +66,9 @@ export function decideExchange(stateDir: string, aside: string): void {
 }
 
 /**
- * Brings a decided exchange to its end, from wherever it was broken off. Only with the locks of the state folder, for
- * nobody may open what lies there meanwhile. Returns the folder with the old files; undefined: there were none. `step` is
- * told before each change and may throw to simulate a crash.
+ * Completes a decided exchange from any interruption. Requires the locks of the state folder: nothing may open its files
+ * meanwhile. Returns the folder with the old files, or undefined if there were none. Calls `step` before each change; it
+ * may throw to simulate a crash.
  */
 export function finishExchange(
   stateDir: string,
@@ -79,7 +79,7 @@ export function finishExchange(
     throw new KbsyncError(`the restore in ${restoreFolder(stateDir)} is not understood`, {
       code: "restore_unfinished",
       subject: restoreFolder(stateDir),
-      hint: "A newer kbsync began it: finish it with that one.",
+      hint: "A newer kbsync started it: finish it with that version.",
       cause: plan.error,
     });
   }
@@ -90,7 +90,7 @@ export function finishExchange(
     moveDurably(from, to);
   };
   for (const name of EXCHANGED) {
-    // What is in the plan and no longer on the stage has been exchanged: what lies there is the new one.
+    // A planned entry that has left the stage is already exchanged.
     if (entries.includes(name) && !existsSync(join(stage, name))) continue;
     if (existsSync(join(stateDir, name))) move(join(stateDir, name), join(stateDir, aside, name));
     if (existsSync(join(stage, name))) move(join(stage, name), join(stateDir, name));
@@ -107,7 +107,7 @@ export function finishExchange(
 function moveDurably(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   renameSync(from, to);
-  // A power cut must not lose both names of what was put aside.
+  // A power cut must not lose both names of a moved file.
   flush(dirname(to));
   flush(dirname(from));
 }

@@ -9,39 +9,39 @@ import { copyDurably, digestOf, type Digest } from "./durable.ts";
 import { BACKUP_FORMAT, type BackupFile, MANIFEST_NAME, type Manifest } from "./manifest.ts";
 import Database from "better-sqlite3";
 
-/** A database of the state folder, and the files that its rows name. */
+/** A database of the state folder, and the files that its rows refer to. */
 export interface BackupPart {
   readonly database: string;
-  /** Where the named files lie, as far as there are any: the first place that has one. */
-  readonly places: readonly string[];
-  /** Names of the files that a copy of the database knows, with the hash of each. */
+  /** Folders to search for the files, in this order. */
+  readonly folders: readonly string[];
+  /** Returns the files that a copy of the database refers to. */
   files(copy: string): readonly NamedFile[];
-  /** What is wrong with a copy: then no backup is made, lest a sound one be thrown away for it. */
+  /** Checks a copy. Damage prevents the backup, so that it cannot replace a sound one. */
   check(copy: string): readonly Finding[];
 }
 
-/** A file that a row names. */
+/** A file that a row refers to. */
 export interface NamedFile {
   readonly name: string;
   readonly sha256: string;
 }
 
-/** What a backup is made of. */
+/** Options of a backup. */
 export interface BackupOptions {
   readonly stateDir: string;
   /**
-   * In this order: what a later part holds was there when the earlier one was copied, or came after. So the ledger comes
-   * before the store: what it has acknowledged is in the store's copy, unless it was deleted meanwhile.
+   * Copied in this order. The ledger precedes the store, so that the store's copy holds all that the ledger's copy has
+   * acknowledged, unless it was deleted meanwhile.
    */
   readonly parts: readonly BackupPart[];
-  /** Where the backup is to be. A folder that exists gets it as a new folder inside, named by its time. */
+  /** Path of the backup. An existing folder gets a new folder inside, named by the time. */
   readonly target: string;
   readonly version: string;
   readonly now: Date;
   readonly signal: AbortSignal;
 }
 
-/** A backup that was made. */
+/** Result of a backup. */
 export interface BackupReport {
   readonly path: string;
   readonly files: number;
@@ -49,12 +49,12 @@ export interface BackupReport {
   readonly missing: Manifest["missing"];
 }
 
-/** Names of unfinished backups end so, with the process that makes them. */
+/** Suffix of an unfinished backup, with the pid of its process. */
 const PARTIAL = /\.partial-(\d+)$/;
 
 /**
- * Copies everything that makes a state folder what it is, while it is used. The backup has its name once it is whole and
- * flushed, and not before. Throws `backup_exists`, `backup_nothing`, `backup_damaged` and `disk_full`.
+ * Backs up a state folder while it is in use. The backup gets its name once it is complete and flushed. Throws
+ * `backup_exists`, `backup_nothing`, `backup_damaged` and `disk_full`.
  */
 export async function makeBackup(options: BackupOptions): Promise<BackupReport> {
   const { stateDir, signal } = options;
@@ -67,7 +67,7 @@ export async function makeBackup(options: BackupOptions): Promise<BackupReport> 
       hint: "--state-dir or --config names another state folder.",
     });
   }
-  removeLeftOver(dirname(target));
+  removeUnfinished(dirname(target));
   const partial = `${target}.partial-${process.pid}`;
   try {
     mkdirSync(partial, { mode: 0o700 });
@@ -121,7 +121,7 @@ function targetOf({ target, now }: BackupOptions): string {
   throw new KbsyncError(`there is something at ${target} already`, {
     code: "backup_exists",
     subject: target,
-    hint: "Name another place, or a folder in which each backup gets a folder of its own.",
+    hint: "Name another path, or a folder in which each backup gets a folder of its own.",
   });
 }
 
@@ -135,18 +135,18 @@ function refuseDamaged(part: BackupPart, copy: string): void {
   });
 }
 
-/** A named file in the backup, or why it is not there. */
+/** Copies a file into the backup, or returns why it is missing. */
 function takeFile(
-  { places }: BackupPart,
+  { folders }: BackupPart,
   { name, sha256 }: NamedFile,
   stateDir: string,
   partial: string,
 ): BackupFile | Manifest["missing"][number] {
-  // Where it is kept in the end, wherever a crash left it for now.
-  const path = relative(stateDir, join(places[0] ?? "", name));
-  for (const place of places) {
+  // The final folder, even if a crash left the file in another one.
+  const path = relative(stateDir, join(folders[0] ?? "", name));
+  for (const folder of folders) {
     try {
-      const digest = copyDurably(join(place, name), join(partial, path));
+      const digest = copyDurably(join(folder, name), join(partial, path));
       if (digest.sha256 === sha256) return { path, ...digest };
       rmSync(join(partial, path));
       return { path, reason: "it has other bytes than were received" };
@@ -157,8 +157,8 @@ function takeFile(
   return { path, reason: "it is not there" };
 }
 
-/** Unfinished backups of processes that are gone. */
-function removeLeftOver(parent: string): void {
+/** Removes unfinished backups of dead processes. */
+function removeUnfinished(parent: string): void {
   if (!existsSync(parent)) mkdirSync(parent, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(parent)) {
     const pid = PARTIAL.exec(name)?.[1];
@@ -181,17 +181,17 @@ function writeFailure(error: unknown, path: string): unknown {
   return new KbsyncError(`cannot write ${path}: ${what}`, {
     code: "disk_full",
     subject: path,
-    hint: "Nothing is left of the attempt. Free some space, or name another disk.",
+    hint: "The attempt was removed. Free some space, or name another disk.",
     cause: error,
   });
 }
 
-/** Pages of a copy's one step: all. In several steps every write in between would begin it anew, and it might never end. */
+/** Copies all pages in one step: a write between steps restarts the copy, which might then never finish. */
 const ALL_PAGES = 0x7fffffff;
 
 /**
- * Copies a SQLite database as it is at one moment, while others read and write it, into a file that stands by itself,
- * without a log beside it (https://sqlite.org/backup.html). Who writes meanwhile waits for nothing.
+ * Copies a snapshot of a SQLite database in use into a self-contained file without a log
+ * (https://sqlite.org/backup.html). Does not block writers.
  */
 async function snapshotDatabase(from: string, to: string): Promise<Digest> {
   const source = new Database(from, { readonly: true, fileMustExist: true, timeout: 5000 });

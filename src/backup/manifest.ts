@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 
-/** Format of the backups that this version makes. */
+/** Format of the backups of this version. */
 export const BACKUP_FORMAT = 1;
-/** File that tells what a backup holds; written last, so that a folder without it is no backup. */
+/** File that lists the content of a backup. It is written last: a folder without it is no backup. */
 export const MANIFEST_NAME = "manifest.json";
 
 /**
- * Names below a state folder, and the same in a backup: the ledger, kept texts, the store, uploaded files. Nothing else is
- * ever taken from a backup, and nothing leads out of the folder.
+ * Paths below a state folder and in a backup: the ledger, texts in the trash, the store, uploaded files. A restore takes
+ * nothing else, and no path leads out of the folder.
  */
 const BackupPath = z
   .string()
@@ -18,24 +18,24 @@ const BackupPath = z
     /^(?:ledger\.db|trash\/(?!\.)[^/\0]{1,255}|service\/kb\.sqlite|service\/uploads\/[A-Za-z0-9_-]{1,255})$/,
   );
 
-/** What a backup holds. */
+/** Content of a backup. */
 export const Manifest = z.object({
   format: z.literal(BACKUP_FORMAT),
-  /** The program that made it. */
+  /** Version of the program that made it. */
   kbsync: z.string(),
   madeAt: z.string(),
-  /** Of this machine's state folder, for people. */
+  /** Path of the original state folder, for people. */
   stateDir: z.string(),
   files: z.array(
     z.object({ path: BackupPath, bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
   ),
-  /** What the ledger and the store know and the disk had no more when the backup was made. */
+  /** Files that the ledger or the store refer to and that were missing or damaged at the time of the backup. */
   missing: z.array(z.object({ path: z.string(), reason: z.string() })),
 });
 export type Manifest = z.infer<typeof Manifest>;
 export type BackupFile = Manifest["files"][number];
 
-/** Reads what a backup holds. Throws `backup_invalid` and `backup_newer`. */
+/** Reads the manifest of a backup. Throws `backup_invalid` and `backup_newer`. */
 export function readManifest(folder: string): Manifest {
   let json: unknown;
   try {
@@ -56,8 +56,8 @@ export function readManifest(folder: string): Manifest {
   throw invalid(folder, `its ${MANIFEST_NAME} is not understood`, manifest.error);
 }
 
-function invalid(folder: string, words: string, cause: unknown): KbsyncError {
-  return new KbsyncError(`${folder} is no backup of kbsync's: ${words}`, {
+function invalid(folder: string, reason: string, cause: unknown): KbsyncError {
+  return new KbsyncError(`${folder} is no backup of kbsync's: ${reason}`, {
     code: "backup_invalid",
     subject: folder,
     hint: "Name the folder that `kbsync backup` made.",

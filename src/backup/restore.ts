@@ -8,40 +8,40 @@ import { copyDurably } from "./durable.ts";
 import { clearStage, decideExchange, dropStage, EXCHANGED, finishExchange, stageFolder } from "./exchange.ts";
 import { type BackupFile, type Manifest, readManifest } from "./manifest.ts";
 
-/** What is restored, and where. The caller holds the locks of the state folder. */
+/** Options of a restore. The caller holds the locks of the state folder. */
 export interface RestoreOptions<Prepared> {
   readonly from: string;
   readonly stateDir: string;
-  /** Puts what is there already aside. */
+  /** Moves existing files to a folder of their own instead of refusing. */
   readonly force: boolean;
   readonly now: Date;
   readonly signal: AbortSignal;
-  /** Checks the restored files where they wait for the exchange, in a folder like a state folder. */
+  /** Checks the restored files in the stage, which has the layout of a state folder. */
   readonly check: (stage: string) => readonly Finding[];
-  /** Readies the restored files, before they are in their place, and while what was there is still in its own. */
+  /** Prepares the restored files in the stage, before the exchange. */
   readonly prepare: (stage: string) => Prepared;
 }
 
-/** A backup that was restored. */
+/** Result of a restore. */
 export interface RestoreReport<Prepared> {
   readonly manifest: Manifest;
-  /** Files that a database of the backup names and that were left out, for the backup has them damaged or not at all. */
+  /** Files that were left out because they are missing or damaged in the backup. */
   readonly notRestored: Manifest["missing"];
   readonly files: number;
   readonly bytes: number;
-  /** Folder with what was there before; null: nothing was. */
+  /** Folder with the previous files; null if there were none. */
   readonly aside: string | null;
   /** What `prepare` returned. */
   readonly prepared: Prepared;
 }
 
-/** Without them, whole, nothing is restored: they say what the other files are. */
+/** Files that must be intact for a restore, because they refer to all others. */
 const DATABASES: ReadonlySet<string> = new Set(["ledger.db", "service/kb.sqlite"]);
 
 /**
- * Restores a backup: copies it beside, checks every hash and everything in it, and only then exchanges it for what is
- * there. A crash leaves the old state, or the new one once the exchange is decided, which the next start completes. Of the
- * files that a database names, a damaged one is left out: the rest is not to be lost for it.
+ * Restores a backup: copies it to a stage, checks all hashes and the databases, and only then exchanges it for the existing
+ * files. A crash leaves the old state or, once the exchange is decided, the new one, which the next start completes. Leaves
+ * out damaged files other than the databases rather than losing the rest.
  * Throws `backup_invalid`, `backup_newer`, `backup_damaged`, `restore_occupied`, `disk_full`.
  */
 export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): RestoreReport<Prepared> {
@@ -52,7 +52,7 @@ export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): Rest
     throw new KbsyncError(`the state folder ${stateDir} is in use: it has ${there.join(", ")}`, {
       code: "restore_occupied",
       subject: stateDir,
-      hint: "--force puts what is there aside, in a folder of its own, and restores in its place.",
+      hint: "--force moves the existing files to a folder of their own and restores.",
     });
   }
   let prepared: Prepared;
@@ -63,12 +63,12 @@ export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): Rest
     const stage = stageFolder(stateDir);
     for (const file of manifest.files) {
       signal.throwIfAborted();
-      const fault = takeBack(from, stage, file);
+      const fault = stageFile(from, stage, file);
       if (fault === undefined) restored.push(file);
       else if (DATABASES.has(file.path)) throw damaged(from, `its file ${file.path} ${fault}`);
       else notRestored.push({ path: file.path, reason: `it ${fault}` });
     }
-    // An empty folder of uploads or trash is the state of a backup that has none: the old one must not stay.
+    // A backup without uploads restores an empty folder: the old uploads must not stay.
     if (manifest.files.some(({ path }) => path === "service/kb.sqlite"))
       mkdirSync(join(stage, "service/uploads"), { recursive: true, mode: 0o700 });
     const first = options.check(stage).find(({ level }) => level === "damage");
@@ -90,7 +90,7 @@ export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): Rest
 function isThere(path: string): boolean {
   if (!existsSync(path)) return false;
   try {
-    // An empty folder, or one that has nothing but the place where uploads arrive, holds nothing to be kept.
+    // A folder that is empty, or holds only the empty folder for arriving uploads, holds nothing to preserve.
     return readdirSync(path).some((name) => name !== "incoming" || readdirSync(join(path, name)).length > 0);
   } catch (error) {
     if (codeOf(error) === "ENOTDIR") return true;
@@ -98,8 +98,8 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Copies a file of the backup; what is wrong with it there, and then nothing of it stays. */
-function takeBack(from: string, stage: string, { path, bytes, sha256 }: BackupFile): string | undefined {
+/** Copies a file of the backup to the stage. Returns what is wrong with it, and then leaves no copy. */
+function stageFile(from: string, stage: string, { path, bytes, sha256 }: BackupFile): string | undefined {
   const to = join(stage, path);
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   let found;
@@ -116,8 +116,8 @@ function takeBack(from: string, stage: string, { path, bytes, sha256 }: BackupFi
     : `has ${found.bytes} bytes, expected ${bytes}`;
 }
 
-function damaged(from: string, words: string): KbsyncError {
-  return new KbsyncError(`the backup ${from} is damaged: ${words}`, {
+function damaged(from: string, reason: string): KbsyncError {
+  return new KbsyncError(`the backup ${from} is damaged: ${reason}`, {
     code: "backup_damaged",
     subject: from,
     hint: "Nothing was changed. Restore another backup.",
@@ -131,7 +131,7 @@ function writeFailure(error: unknown, path: string): unknown {
   return new KbsyncError(`cannot restore into ${path}: ${what}`, {
     code: "disk_full",
     subject: path,
-    hint: "Nothing was changed. A restore needs as much space as the backup has, beside what is there.",
+    hint: "Nothing was changed. A restore needs as much free space as the backup's size.",
     cause: error,
   });
 }

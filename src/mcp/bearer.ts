@@ -2,26 +2,26 @@ import { createHash } from "node:crypto";
 import { KbsyncError } from "../lib/failure.ts";
 import type { KnowledgeService } from "./service.ts";
 
-/** How long a key that the service took is not asked about again: as long as the service itself remembers keys. */
+/** Time for which an accepted key is cached, as long as the service itself caches keys. */
 const TRUSTED_MS = 5000;
-/** Keys remembered; one more forgets all. */
+/** Cached keys; one more clears the cache. */
 const REMEMBERED_MAX = 1000;
-/** Longer than any key: what is longer is not sent on. */
+/** Longest key that is sent to the service. */
 const KEY_CHARS_MAX = 4096;
 
-/** The key in an Authorization header. Undefined: there is none. */
+/** Returns the key in an Authorization header, or undefined. */
 export function bearerOf(header: string | undefined): string | undefined {
   const key = /^Bearer +([\x21-\x7e]+) *$/i.exec(header ?? "")?.[1];
   return key !== undefined && key.length <= KEY_CHARS_MAX ? key : undefined;
 }
 
-/** Checks keys by asking the service, whose rules they are. */
+/** Checks keys against the service. */
 export interface BearerCheck {
-  /** Throws the service's own refusal: `key_unknown`, `key_expired`, `scope_missing`, `rate_limited`, … */
+  /** Throws the service's refusal: `key_unknown`, `key_expired`, `scope_missing`, `rate_limited`, … */
   check(key: string, service: KnowledgeService, signal: AbortSignal): Promise<void>;
 }
 
-/** Opens the check. A key that was taken a moment ago is taken again; every call of a tool is checked by the service anyway. */
+/** Opens the check. Caches accepted keys briefly; the service checks every tool call anyway. */
 export function openBearerCheck(nowMs: () => number): BearerCheck {
   const trusted = new Map<string, number>();
   return {
@@ -29,7 +29,7 @@ export function openBearerCheck(nowMs: () => number): BearerCheck {
       const sha256 = createHash("sha256").update(key).digest("hex");
       const untilMs = trusted.get(sha256);
       if (untilMs !== undefined && untilMs > nowMs()) return;
-      // A service without this operation has checked the key before it looked for one, or checks it with each call.
+      // A service without this operation checks the key before it answers 404, or with each tool call.
       await service.owners(signal);
       if (trusted.size >= REMEMBERED_MAX) trusted.clear();
       trusted.set(sha256, nowMs() + TRUSTED_MS);
@@ -37,16 +37,16 @@ export function openBearerCheck(nowMs: () => number): BearerCheck {
   };
 }
 
-/** How a refused key is answered over HTTP. */
+/** HTTP response to a refused key. */
 export interface KeyRefusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly error: KbsyncError;
 }
 
-/** The answer to a request without a key that the service takes (RFC 6750). */
+/** Creates the response to a request without a valid key (RFC 6750). */
 export function keyRefusal(error: KbsyncError): KeyRefusal {
-  const challenge = (words: string): Record<string, string> => ({ "www-authenticate": `Bearer ${words}` });
+  const challenge = (params: string): Record<string, string> => ({ "www-authenticate": `Bearer ${params}` });
   const wait = /(\d+) seconds/.exec(error.hint ?? "")?.[1] ?? "5";
   switch (error.code) {
     case "key_missing":

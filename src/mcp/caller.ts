@@ -1,21 +1,21 @@
 import type { KnownFiles } from "./known-files.ts";
 import type { KnowledgeService } from "./service.ts";
 
-/** Who calls a tool. */
+/** The caller of a tool. */
 export interface Caller {
-  /** Finds the service. Throws `service_unreachable` where none runs. */
+  /** Finds the service. Throws `service_unreachable` if none runs. */
   reach(): Promise<Reached>;
-  /** What the ledger of this machine knows; opened for one call, which closes it. */
+  /** Opens the files that this machine's ledger knows; each call closes them. */
   files(): KnownFiles;
 }
 
-/** The service as one caller has it. */
+/** The service for one caller. */
 export interface Reached {
-  /** With the caller's key. */
+  /** The service, with the caller's key. */
   readonly service: KnowledgeService;
   /**
-   * Whether the caller's key is the one that the ledger's folders were synced with. To others a folder is shown only where
-   * the service shows them its resources.
+   * Whether the caller's key is the one that synced the ledger's folders. Other callers see a folder only if the service
+   * shows them its resources.
    */
   readonly ownsLedger: boolean;
 }

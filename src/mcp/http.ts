@@ -15,44 +15,43 @@ import { bearerOf, keyRefusal, openBearerCheck } from "./bearer.ts";
 import type { Caller } from "./caller.ts";
 import { makeMcpServer, type McpParts } from "./server.ts";
 
-/** Where clients reach the server below its address. */
+/** Path of the MCP endpoint. */
 export const MCP_PATH = "/mcp";
-/** Port of `kbsync mcp --http` when none is given: the one after the service's. */
+/** Default port of `kbsync mcp --http`: the one after the service's. */
 export const MCP_PORT_DEFAULT = 7412;
 
-/** A message names tools and holds a query; a larger body is no such message. */
+/** Largest request body; messages hold a tool name and a query. */
 const BODY_BYTES_MAX = 1024 * 1024;
-/** Requests under way at once, each of which may hold a document. */
+/** Concurrent requests, each of which may hold a document in memory. */
 const REQUESTS_MAX = 64;
-/** Streams kept open for news. Nothing is ever told on them, but a client may ask for one. */
+/** Open notification streams. The server never sends any, but clients may subscribe. */
 const SUBSCRIPTIONS_MAX = 32;
-/** Time for a request to arrive. */
+/** Longest time to receive a request. */
 const REQUEST_MS = 30_000;
 
-/** What the HTTP side is opened with. */
+/** Options of the HTTP server. */
 export interface McpHttpOptions extends Pick<McpParts, "version" | "onDefect"> {
-  /** On 127.0.0.1; 0: any free one. */
+  /** Port on 127.0.0.1; 0: any free one. */
   readonly port: number;
-  /** The caller of a key, as it came. */
+  /** Returns the caller with a key. */
   readonly callerOf: (key: string) => Caller;
   readonly nowMs: () => number;
 }
 
-/** A server that listens. */
+/** A listening server. */
 export interface McpHttp {
   readonly url: string;
   close(): Promise<void>;
 }
 
 /**
- * Serves MCP's streamable HTTP on loopback, each request by itself, for whoever brings a key of the service. Requests
- * from pages of other sites are refused by their Origin, and by their Host where a name was rebound to this machine.
- * Throws what `listenFailure` tells.
+ * Serves MCP over streamable HTTP on loopback, statelessly, for holders of a key of the service. Refuses requests from
+ * pages of other sites by their Origin, and DNS rebinding by the Host header. Throws the errors of `listenFailure`.
  */
 export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const handler = createMcpHandler(
     ({ authInfo }) => {
-      // fetch below is called with the key that was checked, and in no other way.
+      // `fetch` below is only called with a checked key.
       const caller = options.callerOf(authInfo?.token ?? "");
       return makeMcpServer({ caller, version: options.version, onDefect: options.onDefect });
     },
@@ -61,7 +60,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const bearer = openBearerCheck(options.nowMs);
   let underWay = 0;
 
-  /** `head` is the request without its body, which is read for a key that is good alone. */
+  /** `head` is the request without its body, which is read only for a valid key. */
   const answer = async (head: Request, incoming: IncomingMessage): Promise<Response> => {
     const foreign =
       hostHeaderValidationResponse(head, localhostAllowedHostnames()) ??
@@ -89,8 +88,8 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     if (underWay >= REQUESTS_MAX) {
-      const words = `More than ${REQUESTS_MAX} requests are under way.`;
-      await writeResponse(refusal(503, { "retry-after": "1" }, "overloaded", words), outgoing);
+      const message = `More than ${REQUESTS_MAX} requests are in flight.`;
+      await writeResponse(refusal(503, { "retry-after": "1" }, "overloaded", message), outgoing);
       return;
     }
     underWay += 1;
@@ -100,12 +99,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       const head = headOf(incoming, gone.signal);
       const response =
         head === undefined
-          ? refusal(
-              400,
-              {},
-              "invalid_request",
-              "The method or the address of the request is none that is served.",
-            )
+          ? refusal(400, {}, "invalid_request", "The method or the URL of the request is not supported.")
           : await answer(head, incoming);
       await writeResponse(response, outgoing);
     } finally {
@@ -117,8 +111,8 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
     (incoming, outgoing) => {
       serve(incoming, outgoing).catch((error: unknown) => {
-        // A client that went away in the midst of its request or answer is no defect. Of the request this says nothing:
-        // one that was read to its end is destroyed, too.
+        // A client that disconnects during its request or answer is no defect. `incoming.destroyed` would not show that: a
+        // fully read request is destroyed, too.
         if (outgoing.destroyed) return;
         options.onDefect(error);
         if (outgoing.headersSent) outgoing.destroy();
@@ -138,7 +132,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   };
 }
 
-/** The request as the SDK takes it, without its body. Undefined: it cannot be one, as `TRACE` and the address `//` cannot. */
+/** Converts the request, without its body, for the SDK. Undefined if fetch does not allow it, such as `TRACE` or `//`. */
 function headOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
   try {
     const headers = new Headers();
@@ -148,19 +142,19 @@ function headOf(incoming: IncomingMessage, signal: AbortSignal): Request | undef
     const url = new URL(incoming.url ?? "/", "http://127.0.0.1");
     return new Request(url, { method: incoming.method ?? "GET", headers, signal });
   } catch (error) {
-    // What each of the three throws for what it does not take.
+    // Headers, URL and Request throw this for invalid input.
     if (error instanceof TypeError) return undefined;
     throw error;
   }
 }
 
-/** The whole request. Undefined: its body is too long. */
+/** Returns the request with its body. Undefined if the body is too large. */
 async function withBody(head: Request, incoming: IncomingMessage): Promise<Request | undefined> {
   if (head.method === "GET" || head.method === "HEAD") return head;
   const bytes = await bytesOf(incoming, BODY_BYTES_MAX, Number(incoming.headers["content-length"] ?? 0));
   const { method, signal } = head;
   if (bytes !== undefined) return new Request(head, { method, body: bytes, signal });
-  // Read to its end all the same: a client that is still sending would see a reset and never the answer.
+  // Reads to the end anyway: a client that is still sending would see a reset instead of the answer.
   if (!incoming.readableEnded) await finished(incoming, { writable: false });
   return undefined;
 }

@@ -1,23 +1,23 @@
-/** A folder that was synced, as the ledger of this machine knows it. */
+/** A synced folder in this machine's ledger. */
 export interface KnownSource {
   /** Absolute path. */
   readonly folder: string;
   readonly ownerId: string;
-  /** Undefined until the service told it. */
+  /** Undefined until the service has reported it. */
   readonly collectionId: string | undefined;
 }
 
-/** What leads from files of this machine to documents and back. Holds nothing that the service would have to guard: only ids. */
+/** Maps files of this machine to documents and back. Holds only ids, no content. */
 export interface KnownFiles {
   readonly sources: readonly KnownSource[];
-  /** The file of a document. Undefined: it came from elsewhere. */
+  /** Returns the file of a document, or undefined if it has another origin. */
   fileOf(documentId: string): { readonly folder: string; readonly path: string } | undefined;
-  /** Documents of a path, absolute or as results name it: below a source. */
+  /** Returns the documents of a path, absolute or relative to a source as in results. */
   documentsOf(path: string): readonly string[];
   close(): void;
 }
 
-/** Where no folder was ever synced on this machine. */
+/** For a machine that never synced a folder. */
 export const NO_FILES: KnownFiles = {
   sources: [],
   fileOf: () => undefined,

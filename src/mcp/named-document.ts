@@ -2,14 +2,14 @@ import { codeOf, KbsyncError } from "../lib/failure.ts";
 import type { Reached } from "./caller.ts";
 import { type KnownFiles, NO_FILES } from "./known-files.ts";
 
-/** Documents of one path that are tried for a caller who may not have them all: more sources hardly have one path. */
+/** Documents with one path that are tried for a caller who may not see them all; few sources share a path. */
 const TRIED_MAX = 32;
 
 /**
- * Does something with the document that was named by a path or an id. `act` throws where the service does not show the
- * document; it may be called for several. To a caller whose key is not the ledger's, a path that leads to no document of
- * theirs is told as one that nobody has: which files are synced, and under which id, is their owner's to know. Throws
- * `document_unknown` and `document_ambiguous`.
+ * Calls `act` with the document that a path or an id names. `act` throws if the service does not show the document; it may
+ * be called for several. For a caller without the ledger's key, a path without a visible document is reported like an
+ * unknown one: the names and ids of synced files are private to their owner. Throws `document_unknown` and
+ * `document_ambiguous`.
  */
 export async function withDocument<T>(
   { ownsLedger }: Pick<Reached, "ownsLedger">,
@@ -31,7 +31,7 @@ export async function withDocument<T>(
   return done.length === 1 && only !== undefined ? only : act(documentOf(named, NO_FILES));
 }
 
-/** How services say that there is no such thing for a key. `service_refused`: in words of their own, as some of them do. */
+/** Error codes for an object that a key cannot see. `service_refused` covers services with other error formats. */
 const NOT_SHOWN: ReadonlySet<string> = new Set([
   "resource_not_found",
   "collection_not_found",
@@ -39,18 +39,18 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   "service_refused",
 ]);
 
-/** The id that a document was named by. Throws `document_unknown` and `document_ambiguous`. */
+/** Returns the id of a named document. Throws `document_unknown` and `document_ambiguous`. */
 function documentOf(named: string, files: KnownFiles): string {
   const found = files.documentsOf(named);
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
   if (found.length > 1) throw ambiguous(named, String(found.length));
-  // An id holds no slash and no dot at any service; whether there is such a document is the service's to say.
+  // No service uses slashes or dots in ids. The service decides whether the document exists.
   if (/^[A-Za-z0-9_-]{8,100}$/.test(named)) return named;
   throw new KbsyncError(`${named} is no document of the knowledge base`, {
     code: "document_unknown",
     subject: named,
-    hint: "Paths are those of files synced on the machine where kbsync mcp runs; search tells the document_id of others.",
+    hint: "Paths name files synced on the machine where kbsync mcp runs; search returns the document_id of others.",
   });
 }
 

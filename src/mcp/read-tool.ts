@@ -5,17 +5,17 @@ import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
 import type { KnowledgeService } from "./service.ts";
-import type { Told } from "./tool-result.ts";
+import type { ToolOutput } from "./tool-result.ts";
 
-/** Characters of a text given at once, unless asked otherwise: some 5,000 tokens. */
+/** Default number of characters per call: some 5,000 tokens. */
 const CHARS_DEFAULT = 20_000;
-/** Most of them: what a model can take in one answer. */
+/** Largest number of characters per call, for a model's window. */
 const CHARS_MAX = 100_000;
 
 /** Arguments of the tool `read_document`. */
 export const ReadInput = z.object({
   document: z.string().min(1).max(4096).describe("document_id of a result, or the path of a synced file."),
-  offset: z.int().min(0).default(0).describe("Character to begin at; next_offset of the answer before."),
+  offset: z.int().min(0).default(0).describe("Character to start at: next_offset of the previous answer."),
   limit: z
     .int()
     .min(1)
@@ -25,7 +25,7 @@ export const ReadInput = z.object({
 });
 export type ReadInput = z.infer<typeof ReadInput>;
 
-/** What the tool `read_document` gives. */
+/** Result of the tool `read_document`. */
 export const ReadOutput = z.object({
   document_id: z.string(),
   title: z.string(),
@@ -38,21 +38,21 @@ export const ReadOutput = z.object({
     .string()
     .nullable()
     .describe("chunked: searchable; queued: not yet; error: its text could not be read."),
-  message: z.string().nullable().describe("Why its text could not be read; null where it was."),
+  message: z.string().nullable().describe("Why its text could not be read; null otherwise."),
   text: z.string(),
   offset: z.number(),
   total_chars: z.number(),
-  next_offset: z.number().nullable().describe("Where to go on; null at the end."),
+  next_offset: z.number().nullable().describe("Offset of the next part; null at the end."),
 });
 export type ReadOutput = z.infer<typeof ReadOutput>;
 
-/** Reads a part of a document's text. Offsets count UTF-16 units, and no character is cut in two. */
+/** Reads a part of a document's text. Offsets count UTF-16 units; no surrogate pair is split. */
 export async function readDocument(
   reached: Reached,
   files: KnownFiles,
   { document, offset, limit }: ReadInput,
   signal: AbortSignal,
-): Promise<Told<ReadOutput>> {
+): Promise<ToolOutput<ReadOutput>> {
   const { service } = reached;
   const record = await withDocument(
     reached,
@@ -67,7 +67,7 @@ export async function readDocument(
   const content = record.content ?? "";
   const from = wholeCharacter(content, Math.min(offset, content.length));
   const to = wholeCharacter(content, Math.min(from + limit, content.length));
-  // A limit of one before a character of two units: it comes whole, or reading on would never get past it.
+  // A limit of one before a surrogate pair returns the whole pair, or reading would never advance.
   const end = to > from ? to : Math.min(from + 2, content.length);
   const file = files.fileOf(id);
   const data = {
@@ -88,7 +88,7 @@ export async function readDocument(
   return { data, text: readText(data) };
 }
 
-/** At a service that shows no single resource the list of its source has it. */
+/** Finds a resource in the list of its source, at a service without single resources. */
 async function fromList(
   service: KnowledgeService,
   files: KnownFiles,
@@ -109,7 +109,7 @@ async function fromList(
   });
 }
 
-/** The index itself, or the one before where it would part a surrogate pair. */
+/** Returns the index, or the one before it if it would split a surrogate pair. */
 function wholeCharacter(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   const before = text.charCodeAt(at - 1);

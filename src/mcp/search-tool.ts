@@ -12,11 +12,11 @@ import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
 import type { SearchRequest } from "./service.ts";
 import { findSources, type McpSource } from "./sources.ts";
-import type { Told } from "./tool-result.ts";
+import type { ToolOutput } from "./tool-result.ts";
 
 /** Arguments of the tool `search`. */
 export const SearchInput = z.object({
-  query: z.string().trim().min(1).max(QUERY_CHARS_MAX).describe("What to look for, in your own words."),
+  query: z.string().trim().min(1).max(QUERY_CHARS_MAX).describe("The question, in your own words."),
   top_k: z.int().min(1).max(TOP_K_MAX).default(TOP_K_DEFAULT).describe("Most passages to return."),
   score: z
     .number()
@@ -29,19 +29,19 @@ export const SearchInput = z.object({
     .min(1)
     .max(4096)
     .optional()
-    .describe("Look through this source alone: a folder or owner_id as list_sources tells. Default: all."),
+    .describe("Search only this source: a folder or owner_id from list_sources. Default: all."),
   collection: z
     .string()
     .min(1)
     .max(200)
     .optional()
-    .describe("Look through this collection alone: fastest, moderate, high_accuracy, or its id."),
+    .describe("Search only this collection: fastest, moderate, high_accuracy, or its id."),
   document: z
     .string()
     .min(1)
     .max(4096)
     .optional()
-    .describe("Look into this one document: its document_id, or its path."),
+    .describe("Search only this document: its document_id or path."),
   filter: z
     .record(z.string(), z.unknown())
     .optional()
@@ -51,14 +51,14 @@ export const SearchInput = z.object({
 });
 export type SearchInput = z.infer<typeof SearchInput>;
 
-/** What the tool `search` gives. */
+/** Result of the tool `search`. */
 export const SearchOutput = z.object({
   results: z.array(
     z.object({
       score: z.number().describe("Relevance in [0, 1]; means the same in every source."),
       document_id: z.string(),
-      title: z.string().nullable().describe("Of the document; null where the service does not tell it."),
-      path: z.string().nullable().describe("File below its folder; null for a document made elsewhere."),
+      title: z.string().nullable().describe("Of the document; null if the service does not report it."),
+      path: z.string().nullable().describe("File below its folder; null for a document of another origin."),
       folder: z.string().nullable(),
       owner_id: z.string(),
       collection_id: z.string(),
@@ -70,20 +70,20 @@ export const SearchOutput = z.object({
 });
 export type SearchOutput = z.infer<typeof SearchOutput>;
 
-/** Searches the sources that are meant, all at once, and gives the best of all. */
+/** Searches the selected sources concurrently and returns the best results of all. */
 export async function search(
   reached: Reached,
   files: KnownFiles,
   input: SearchInput,
   signal: AbortSignal,
-): Promise<Told<SearchOutput>> {
+): Promise<ToolOutput<SearchOutput>> {
   const { query, top_k, score, filter, document } = input;
-  const ask = (place: Place): Promise<SearchAnswer> =>
-    reached.service.search({ query, top_k, score, filter, ...place }, signal);
+  const ask = (target: SearchTarget): Promise<SearchAnswer> =>
+    reached.service.search({ query, top_k, score, filter, ...target }, signal);
   refuseTwice(input);
   const answers =
     document === undefined
-      ? await Promise.all((await findSources(reached, files, input, signal)).map(placeOf).map(ask))
+      ? await Promise.all((await findSources(reached, files, input, signal)).map(targetOf).map(ask))
       : [await withDocument(reached, files, document, (doc_id) => ask({ doc_id }))];
   const results = answers
     .flatMap((answer) => answer.results)
@@ -93,9 +93,9 @@ export async function search(
   return { data: { results }, text: resultText(results) };
 }
 
-type Place = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
+type SearchTarget = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
 
-function placeOf({ collection_id, owner_id }: McpSource): Place {
+function targetOf({ collection_id, owner_id }: McpSource): SearchTarget {
   return { collection_id, owner_id };
 }
 

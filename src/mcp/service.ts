@@ -7,14 +7,14 @@ import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resourc
 import { KEY_HEADER, ROUTES } from "../wire/routes.ts";
 import { SearchAnswer } from "../wire/search.ts";
 
-/** Where a service is, and the key that all requests carry. */
+/** Addresses of a service, and the key for all requests. */
 export interface ServiceAddress {
   readonly apiUrl: string;
   readonly dbUrl: string;
   readonly pauthkey: string;
 }
 
-/** A collection search or a document search, as the service takes it. */
+/** Body of a collection search or a document search. */
 export interface SearchRequest {
   readonly query: string;
   readonly top_k: number;
@@ -25,21 +25,21 @@ export interface SearchRequest {
   readonly owner_id?: string;
 }
 
-/** The operations of the service that tools need. They throw KbsyncErrors, with the service's own code, words and hint where it refuses. */
+/** The service's operations that tools need. They throw KbsyncErrors, with the service's code, message and hint if it refuses. */
 export interface KnowledgeService {
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
-  /** A resource with its text. Undefined: this service shows no single resource, only lists (it is no kbsync). */
+  /** Returns a resource with its text. Undefined if the service has only lists (it is no kbsync). */
   resource(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
-  /** All resources of an owner's part of a collection, with their texts. */
+  /** Returns all resources of an owner's part of a collection, with their texts. */
   list(collectionId: string, ownerId: string, signal: AbortSignal): Promise<readonly ResourceRecord[]>;
-  /** Who has resources, a page from the beginning or from a `nextCursor` on. Undefined: this service does not tell. */
+  /** Returns a page of owners with resources, from the start or a `nextCursor`. Undefined if the service lacks this. */
   owners(signal: AbortSignal, cursor?: string): Promise<OwnersPage | undefined>;
 }
 
-/** Some of those who have resources, by collection and then by owner. */
+/** A page of owners, by collection and then by owner. */
 export interface OwnersPage {
   readonly owners: readonly OwnerEntry[];
-  /** Where the next page begins; null on the last one. */
+  /** Start of the next page; null on the last one. */
   readonly nextCursor: string | null;
 }
 
@@ -49,14 +49,14 @@ export interface ServiceConnections {
   close(): Promise<void>;
 }
 
-/** A search answers in milliseconds, a remote one with a reranker in seconds; who waits longer is told. */
+/** Timeout of an answer. A search takes milliseconds, a remote one with a reranker seconds. */
 const TIMEOUT_MS = 60_000;
-/** Longest answer taken into memory: a text of 32 MB with every character escaped in JSON. */
+/** Largest answer read: a text of 32 MB with every character escaped in JSON. */
 const ANSWER_BYTES_MAX = 200 * 1024 * 1024;
 /** Connections to each host. */
 const CONNECTIONS = 16;
 
-/** Opens the connections; none is made before it is needed. */
+/** Opens a connection pool. It connects on first use. */
 export function openServiceConnections(): ServiceConnections {
   const agent = new Agent({
     connections: CONNECTIONS,
@@ -88,8 +88,8 @@ function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): K
       return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
     },
     list: async (collectionId, ownerId, signal) => {
-      const where = new URLSearchParams({ collectionId, ownerId }).toString();
-      const answer = await get(`${ROUTES.byCollection}?${where}`, signal);
+      const query = new URLSearchParams({ collectionId, ownerId }).toString();
+      const answer = await get(`${ROUTES.byCollection}?${query}`, signal);
       return accepted(answer, ListAnswer).data.resources;
     },
     owners: async (signal, cursor) => {
@@ -145,16 +145,16 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // a proxy's page, which the status speaks for
+    return undefined; // a proxy's error page; the status explains it
   }
 }
 
-/** Whether the service has no such operation, as against no such resource. */
+/** Whether the service lacks the operation rather than the resource. */
 function lacksOperation({ status, json }: Answer): boolean {
   if (status === 405 || status === 501) return true;
   if (status !== 404) return false;
   const refusal = Failure.safeParse(json);
-  // Other services have other words for an address that they do not know.
+  // Other services use other codes for an unknown route.
   return !refusal.success || refusal.data.error.code !== "resource_not_found";
 }
 
@@ -172,7 +172,7 @@ function accepted<T>({ status, retryAfter, json }: Answer, schema: z.ZodType<T>)
       ...(hint !== "" && { hint }),
     });
   }
-  throw new KbsyncError(`the service answered HTTP ${status}, and nothing that is understood here`, {
+  throw new KbsyncError(`the service answered HTTP ${status} with an unknown body`, {
     code: status === 401 || status === 403 ? "key_refused" : "service_refused",
     hint: status === 401 || status === 403 ? "Check the key." : `Check the service's address.${wait}`,
   });

@@ -2,16 +2,16 @@ import { z } from "zod";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { listSources, type McpSource } from "./sources.ts";
-import type { Told } from "./tool-result.ts";
+import type { ToolOutput } from "./tool-result.ts";
 
 /** Arguments of the tool `list_sources`: none. */
 export const SourcesInput = z.object({});
 
-/** What the tool `list_sources` gives. */
+/** Result of the tool `list_sources`. */
 export const SourcesOutput = z.object({
   sources: z.array(
     z.object({
-      folder: z.string().nullable().describe("The synced folder; null for documents made elsewhere."),
+      folder: z.string().nullable().describe("The synced folder; null for documents of another origin."),
       owner_id: z.string(),
       collection_id: z.string(),
       collection: z.string().nullable().describe("The retrieval tier."),
@@ -19,20 +19,20 @@ export const SourcesOutput = z.object({
       chunks: z.number().nullable(),
     }),
   ),
-  more: z.boolean().describe("There are more sources than are listed."),
+  more: z.boolean().describe("Whether more sources exist than are listed."),
 });
 export type SourcesOutput = z.infer<typeof SourcesOutput>;
 
-/** Lists what can be searched, with its counts. */
+/** Lists the searchable sources with their counts. */
 export async function describeSources(
   reached: Reached,
   files: KnownFiles,
   signal: AbortSignal,
-): Promise<Told<SourcesOutput>> {
+): Promise<ToolOutput<SourcesOutput>> {
   const { sources, more } = await listSources(reached, files, signal);
   const lines = sources.map(lineOf);
-  if (lines.length === 0) lines.push("Nothing is in the knowledge base yet.");
-  if (more) lines.push("There are more, which are not listed.");
+  if (lines.length === 0) lines.push("The knowledge base is empty.");
+  if (more) lines.push("More sources exist that are not listed.");
   return { data: { sources: [...sources], more }, text: lines.join("\n") };
 }
 

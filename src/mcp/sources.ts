@@ -3,26 +3,26 @@ import { OWNERS_MAX, type OwnerEntry } from "../wire/owners.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles, KnownSource } from "./known-files.ts";
 
-/** What a search can be narrowed to: one owner's part of a collection. */
+/** A unit of search: one owner's part of a collection. */
 export interface McpSource {
   readonly owner_id: string;
   readonly collection_id: string;
-  /** The retrieval tier; null where the service does not tell. */
+  /** The retrieval tier; null if the service does not report it. */
   readonly collection: string | null;
-  /** The synced folder of this machine; null: made elsewhere. */
+  /** The synced folder of this machine; null for another origin. */
   readonly folder: string | null;
-  /** Null where the service does not tell. */
+  /** Null if the service does not report it. */
   readonly documents: number | null;
   readonly chunks: number | null;
 }
 
-/** Sources that a search asks at once, each one request. */
+/** Sources per search; each takes one request. */
 export const SOURCES_SEARCHED_MAX = 32;
 
-/** Pages of sources that are looked through for those that are meant, each up to a thousand: 20,000 at a kbsync. */
+/** Pages searched for matching sources, each with up to a thousand: 20,000 at a kbsync. */
 const PAGES_MAX = 20;
 
-/** Sources of the caller, the first thousand, and whether there are more. Throws `sources_untold`. */
+/** Lists the first thousand sources of the caller, and whether there are more. Throws `sources_untold`. */
 export async function listSources(
   reached: Reached,
   files: KnownFiles,
@@ -32,15 +32,15 @@ export async function listSources(
   return { sources, more: nextCursor !== null };
 }
 
-/** What a search is narrowed to: `source` is a folder or an owner, `collection` a tier or an id; undefined: any. */
+/** Restriction of a search: `source` is a folder or an owner, `collection` a tier or an id; undefined: any. */
 export interface SourceChoice {
   readonly source?: string | undefined;
   readonly collection?: string | undefined;
 }
 
 /**
- * The sources that are meant, looked for page by page. Throws `source_unknown`, naming some that there are,
- * `too_many_sources` and `sources_untold`.
+ * Finds the matching sources page by page. Throws `source_unknown` with some existing sources, `too_many_sources` and
+ * `sources_untold`.
  */
 export async function findSources(
   reached: Reached,
@@ -72,21 +72,21 @@ async function sourcesPage(
   signal: AbortSignal,
   cursor: string | undefined,
 ): Promise<{ readonly sources: readonly McpSource[]; readonly nextCursor: string | null }> {
-  const told = await service.owners(signal, cursor);
-  if (told !== undefined) {
-    const sources = told.owners.map((owner) => sourceOf(owner, files.sources));
-    return { sources, nextCursor: told.nextCursor };
+  const page = await service.owners(signal, cursor);
+  if (page !== undefined) {
+    const sources = page.owners.map((owner) => sourceOf(owner, files.sources));
+    return { sources, nextCursor: page.nextCursor };
   }
   if (!ownsLedger) {
-    throw new KbsyncError("the service does not tell which sources a key can read", {
+    throw new KbsyncError("the service does not list the sources that a key can read", {
       code: "sources_untold",
       hint: "Name a document by its document_id, or use the key that this machine's folders are synced with.",
     });
   }
   const sources = files.sources.flatMap(({ folder, ownerId, collectionId }): McpSource[] => {
     if (collectionId === undefined) return [];
-    const untold = { collection: null, documents: null, chunks: null };
-    return [{ owner_id: ownerId, collection_id: collectionId, folder, ...untold }];
+    const unknown = { collection: null, documents: null, chunks: null };
+    return [{ owner_id: ownerId, collection_id: collectionId, folder, ...unknown }];
   });
   return { sources, nextCursor: null };
 }
@@ -95,7 +95,7 @@ function sourceOf(
   { ownerId, collectionId, details, resources, chunks }: OwnerEntry,
   known: readonly KnownSource[],
 ): McpSource {
-  // Both ids: an owner's name may be another account's as well, a collection's id never is.
+  // Compares both ids: accounts may share an owner's name, but never a collection's id.
   const local = known.find((source) => source.ownerId === ownerId && source.collectionId === collectionId);
   return {
     owner_id: ownerId,
@@ -114,7 +114,7 @@ function isMeant(one: McpSource, { source, collection }: SourceChoice): boolean 
   );
 }
 
-/** Whether no other source can be meant as well: a folder has one, and so has an owner in a collection. */
+/** Whether no other source can match: a folder has one source, and so has an owner in a collection. */
 function isOnly(one: McpSource, choice: SourceChoice): boolean {
   const { source, collection } = choice;
   if (source === undefined || !isMeant(one, choice)) return false;
@@ -152,5 +152,5 @@ function unknownSource(
   });
 }
 
-/** Sources that an error names. */
+/** Sources that an error lists. */
 const NAMED = 10;

@@ -3,8 +3,8 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { makeMcpServer, type McpParts } from "./server.ts";
 
 /**
- * Serves MCP over this process's standard input and output until the client closes its end or the signal is given. Nothing
- * else may be written to standard output meanwhile: each line there is a message of the protocol.
+ * Serves MCP over standard input and output until the client closes its end or the signal is aborted. Nothing else may
+ * write to standard output meanwhile: each line there is a protocol message.
  */
 export async function serveMcpStdio(parts: McpParts, signal: AbortSignal): Promise<void> {
   const ended = new AbortController();

@@ -3,19 +3,19 @@ import { KbsyncError } from "../lib/failure.ts";
 import type { Caller, Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 
-/** What a tool gives: the same as data, and in words for a model that reads text. */
-export interface Told<T> {
+/** Result of a tool, as data and as text for models that read text. */
+export interface ToolOutput<T> {
   readonly data: T;
   readonly text: string;
 }
 
 /**
- * Runs a tool. An expected failure becomes a tool error in words, so that a model can do something about it; anything else
- * rises to `onDefect` and is told as a defect, without its inside.
+ * Runs a tool. An expected failure becomes a tool error with its message and hint, which a model can act on. Any other
+ * error goes to `onDefect` and becomes a generic error without details.
  */
 export async function runTool<T extends Record<string, unknown>>(
   caller: Caller,
-  run: (reached: Reached, files: KnownFiles) => Promise<Told<T>>,
+  run: (reached: Reached, files: KnownFiles) => Promise<ToolOutput<T>>,
   onDefect: (error: unknown) => void,
 ): Promise<CallToolResult> {
   let files: KnownFiles | undefined;
@@ -24,17 +24,17 @@ export async function runTool<T extends Record<string, unknown>>(
     const { data, text } = await run(await caller.reach(), files);
     return { structuredContent: data, content: [{ type: "text", text }] };
   } catch (error) {
-    return { isError: true, content: [{ type: "text", text: errorWords(error, onDefect) }] };
+    return { isError: true, content: [{ type: "text", text: errorText(error, onDefect) }] };
   } finally {
     files?.close();
   }
 }
 
-function errorWords(error: unknown, onDefect: (error: unknown) => void): string {
+function errorText(error: unknown, onDefect: (error: unknown) => void): string {
   if (error instanceof KbsyncError) {
     const hint = error.hint === undefined ? "" : `\n${error.hint}`;
     return `${error.message} (${error.code})${hint}`;
   }
   onDefect(error);
-  return "kbsync failed on this call; its log tells why. (internal)";
+  return "kbsync failed on this call; its log has the reason. (internal)";
 }

@@ -51,8 +51,8 @@ export function openBackupGround(): BackupGround {
     }
   };
   const parts = (): BackupPart[] => [
-    { database: ledger, places: [], files: () => [], check: () => [] },
-    { database: store, places: [uploads, join(uploads, "incoming")], files: named, check: () => [] },
+    { database: ledger, folders: [], files: () => [], check: () => [] },
+    { database: store, folders: [uploads, join(uploads, "incoming")], files: named, check: () => [] },
   ];
   return {
     base,

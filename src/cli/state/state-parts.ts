@@ -24,7 +24,7 @@ export function backupParts(state: StateFolder): readonly BackupPart[] {
   return [
     {
       database: ledgerFile(state.path),
-      places: [trashFolder(state.path)],
+      folders: [trashFolder(state.path)],
       files: knownTexts,
       // Its texts are copied after it.
       check: (copy) =>
@@ -35,7 +35,7 @@ export function backupParts(state: StateFolder): readonly BackupPart[] {
     {
       database: storeFile(state),
       // A crash leaves a file that the store knows where it arrived, until the next start.
-      places: [uploads, join(uploads, "incoming")],
+      folders: [uploads, join(uploads, "incoming")],
       files: (copy) => knownUploads(copy).map(({ token, sha256 }) => ({ name: token, sha256 })),
       check: (copy) => checkStore(copy, { quick: true })?.findings ?? [],
     },
