@@ -9,32 +9,32 @@ import { openEmbeddingFailures } from "./embedding-failures.ts";
 
 /** Tiers whose chunks have vectors. */
 const TIERS: readonly Tier[] = ["moderate", "high_accuracy"];
-/** Chunks looked up at a time: finding them may take a walk over all that have vectors. */
+/** Chunks per read: a read may have to scan all chunks with vectors. */
 const PAGE = 256;
-/** Chunks written at a time: a crash or a shutdown costs at most this work. */
+/** Chunks per write: the most work that a crash or a shutdown loses. */
 const BATCH = 64;
-/** Vectors taken away in one transaction: some milliseconds of the writer's time. */
+/** Vectors deleted per transaction: some milliseconds of the writer. */
 const RETIRED_BATCH = 2000;
-/** After a failure the next run waits so long, unless it is woken: a model that fails rarely works sooner. */
+/** Delay before the next run after a failure, unless woken: a failing model rarely recovers sooner. */
 const RETRY_AFTER_MS = 60_000;
 
-/** Gives vectors, in the background, to chunks that were stored without, or with those of another model. */
+/** Embeds, in the background, chunks that have no vector or one of another model. */
 export interface Backfill {
-  /** Begins; during a run, lets it look once more when it is through. One run at a time. */
+  /** Starts a run, or schedules another one after the current run. */
   wake(this: void): void;
-  /** Whether a run is under way: some chunks may be found less well than they will be. */
+  /** Whether a run is in progress: searches may not find some chunks by meaning yet. */
   isRunning(): boolean;
-  /** Stops after the step under way, or after some seconds where that hangs. */
+  /** Stops after the current step, or after some seconds if that hangs. */
   close(): Promise<void>;
 }
 
-/** What came of a run: chunks that got a vector, and why it ended early. */
+/** Result of a run: the number of embedded chunks, and the error that ended it early. */
 export interface BackfillReport {
   readonly chunks: number;
   readonly error?: unknown;
 }
 
-/** What a backfill works on. */
+/** Dependencies of a backfill. */
 export interface BackfillParts {
   readonly store: Pick<
     Store,
@@ -46,26 +46,26 @@ export interface BackfillParts {
     | "putSentences"
   >;
   readonly model: () => Promise<Embedder | undefined>;
-  /** Notified of each run that did something or failed. */
+  /** Called after each run that embedded chunks or failed. */
   readonly report: (report: BackfillReport) => void;
-  /** Notified that the model serves where another one did. */
+  /** Called when the model takes over a scope from an earlier one. */
   readonly onChangedOver?: () => void;
-  /** Notified after each run how many chunks the model cannot embed, though it works. */
+  /** Called after each run with the number of chunks that the working model cannot embed. */
   readonly onLeft?: (chunks: number) => void;
   /** Default one minute. */
   readonly retryAfterMs?: number;
 }
 
-/** Opens the backfill; it does nothing before `wake`. */
+/** Opens the backfill. It runs only after `wake`. */
 export function openBackfill(parts: BackfillParts): Backfill {
   const { store, model, report, onChangedOver, onLeft, retryAfterMs } = parts;
   const stop = new AbortController();
   let running: Promise<void> | undefined;
   let again = false;
-  // Also at the start: a process that was killed may have left some.
+  // True at start: a killed process may have left retired vectors.
   let retiring = true;
   const failures = openEmbeddingFailures();
-  /** Chunks whose sentences the model fails on: until the process ends. */
+  /** Chunks whose sentences the model cannot embed; given up until the process ends. */
   const leftSentences = new Set<number>();
   let retry: NodeJS.Timeout | undefined;
 
@@ -73,14 +73,14 @@ export function openBackfill(parts: BackfillParts): Backfill {
     clearTimeout(retry);
     retry = setTimeout(wake, retryAfterMs ?? RETRY_AFTER_MS).unref();
   };
-  const give = async (embedder: Embedder, chunks: readonly RowContext[]): Promise<number> => {
+  const embedChunks = async (embedder: Embedder, chunks: readonly RowContext[]): Promise<number> => {
     const vectors = await failures.embed(embedder, chunks, stop.signal);
     await store.putVectors(embedder.fingerprint, vectors);
     return vectors.length;
   };
-  /** Lets the model serve where it has all vectors. Those of the one before go later: searches under way use them. */
+  /** Switches complete scopes to the model. Deletes the earlier vectors later: searches in flight use them. */
   const changeOver = async ({ fingerprint }: Embedder): Promise<void> => {
-    const changed = await store.serveComplete(fingerprint, TIERS, failures.left());
+    const changed = await store.serveComplete(fingerprint, TIERS, failures.givenUp());
     if (changed === 0) return;
     onChangedOver?.();
     wakeLater();
@@ -97,7 +97,7 @@ export function openBackfill(parts: BackfillParts): Backfill {
     try {
       const embedder = await model();
       if (embedder === undefined) {
-        // Nobody else may ask again, and it may be a matter of minutes that there is none.
+        // Retries by itself: a missing model may be available in minutes, and no other caller may ask.
         wakeLater();
         return;
       }
@@ -109,11 +109,11 @@ export function openBackfill(parts: BackfillParts): Backfill {
         const last = page.at(-1);
         if (last === undefined) break;
         after = last.row;
-        suspects.push(...page.filter(({ row }) => failures.isSuspected(row) && !failures.isLeft(row)));
+        suspects.push(...page.filter(({ row }) => failures.isSuspected(row) && !failures.isGivenUp(row)));
         const plain = page.filter(({ row }) => !failures.isSuspected(row));
         for (let at = 0; at < plain.length; at += BATCH)
-          chunks += await give(embedder, plain.slice(at, at + BATCH));
-        // Each look walks over what is there already: with doubling distances all of them together walk over it twice.
+          chunks += await embedChunks(embedder, plain.slice(at, at + BATCH));
+        // Each call scans all chunks so far. At doubling intervals, all calls together scan them twice.
         if (Math.log2(pages) % 1 === 0) await changeOver(embedder);
       }
       stop.signal.throwIfAborted();
@@ -123,16 +123,16 @@ export function openBackfill(parts: BackfillParts): Backfill {
         if (vector !== undefined) await store.putVectors(embedder.fingerprint, [vector]);
         if (vector !== undefined) chunks++;
       }
-      if (suspects.some(({ row }) => failures.isSuspected(row) && !failures.isLeft(row))) wakeLater();
+      if (suspects.some(({ row }) => failures.isSuspected(row) && !failures.isGivenUp(row))) wakeLater();
       await changeOver(embedder);
-      // After the vectors of all chunks: these find, those of the sentences only put in order.
+      // Comes after all chunk vectors: these find chunks, sentence vectors only rerank them.
       chunks += await giveSentences(store, embedder, stop.signal, leftSentences);
-      onLeft?.(new Set([...failures.left(), ...leftSentences]).size);
+      onLeft?.(new Set([...failures.givenUp(), ...leftSentences]).size);
       if (chunks > 0) report({ chunks });
     } catch (error) {
       if (stop.signal.aborted) return;
       report({ chunks, error });
-      // Not at once, whoever asked for it during the run: one text that fails every time would make it run for ever.
+      // Delays the next run even if it was requested: a text that always fails would cause an endless loop.
       again = false;
       wakeLater();
     }
@@ -154,22 +154,22 @@ export function openBackfill(parts: BackfillParts): Backfill {
     close: async () => {
       stop.abort();
       clearTimeout(retry);
-      // A model that hangs ends with the process; what it makes later is made again by the next start.
+      // A hanging model ends with the process; the next start repeats its work.
       await Promise.race([running, pause(CLOSE_WAIT_MS, undefined, { ref: false })]);
     },
   };
 }
 
 /**
- * The same store; `wake` is notified of every resource committed without the vectors its tier has. `isChanging` tells whether
- * an earlier model serves.
+ * Wraps a store: calls `wake` after each commit of a resource that lacks vectors of its tier. `isChanging` returns whether an
+ * earlier model serves.
  */
 export function noticeMissingVectors(
   store: Store,
   wake: () => void,
   isChanging: () => boolean = () => false,
 ): Store {
-  // While an earlier model serves, it gives new chunks their vectors, and those of the present one are lacking.
+  // An earlier model that still serves embeds new chunks, which then lack vectors of the current one.
   const isLacking = (chunking: Chunking, tier: Tier): boolean =>
     lacksVectors(chunking, tier) || (isChanging() && TIERS.includes(tier));
   return {
@@ -182,7 +182,7 @@ export function noticeMissingVectors(
     updateResource: async (change, chunking, alongside) => {
       const updated = await store.updateResource(change, chunking, alongside);
       if (updated === undefined) return updated;
-      // A title is part of what is embedded: another one makes the vectors of all chunks stale.
+      // The title is part of the embedded text: a new title makes all vectors stale.
       const isRetitled = chunking === undefined && change.title !== undefined && TIERS.includes(updated.tier);
       if (isRetitled || (chunking !== undefined && isLacking(chunking, updated.tier))) wake();
       return updated;

@@ -1,7 +1,7 @@
 import type { WorkOptions } from "../../lib/gate.ts";
 import type { Behalf } from "./extract/extract.ts";
 
-/** How work that is done for somebody waits in a gate, with so many characters of its text in memory. */
+/** Returns the gate options of a tenant's work that holds `heldChars` characters in memory while it waits. */
 export function gateOptions({ tenant, whileWaiting }: Behalf = {}, heldChars: number): WorkOptions {
   return {
     path: tenant,

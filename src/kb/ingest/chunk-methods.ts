@@ -7,36 +7,36 @@ import type { Span } from "./chunk/span.ts";
 import { unitRanges } from "./chunk/units.ts";
 import type { Range } from "./chunk/units.ts";
 
-interface Asked {
+interface Input {
   readonly text: string;
   readonly settings: Settings;
 }
 
-/** What can be done with a text, here or in the chunking worker: the same either way. */
+/** Chunking methods, callable in place and in the chunking worker with the same result. */
 export const CHUNK_METHODS = {
-  recursive: ({ text, settings }: Asked): readonly Span[] => chunkRecursive(text, settings),
-  /** The parts whose meaning is to be looked at; undefined where there would be more than `unitsMax`. */
+  recursive: ({ text, settings }: Input): readonly Span[] => chunkRecursive(text, settings),
+  /** Returns the units to embed; undefined if there would be more than `unitsMax`. */
   units: ({
     text,
     settings,
     unitsMax,
-  }: Asked & { readonly unitsMax: number }): readonly Range[] | undefined =>
+  }: Input & { readonly unitsMax: number }): readonly Range[] | undefined =>
     unitRanges(text, settings, unitsMax),
-  /** `meaning` is of the units, which `unitsMax` tells again. */
+  /** `meaning` belongs to the units that the same `unitsMax` yields. */
   semantic: ({
     text,
     settings,
     unitsMax,
     meaning,
-  }: Asked & { readonly unitsMax: number; readonly meaning: Meaning }) =>
+  }: Input & { readonly unitsMax: number; readonly meaning: Meaning }) =>
     chunkSemantic(text, settings, unitsMax, meaning),
-  /** `begins` are the numbers of the units that begin a section. */
+  /** `begins` holds the numbers of the units that start a section. */
   sections: ({
     text,
     settings,
     unitsMax,
     begins,
-  }: Asked & { readonly unitsMax: number; readonly begins: readonly number[] }) =>
+  }: Input & { readonly unitsMax: number; readonly begins: readonly number[] }) =>
     chunkSections(text, settings, unitsMax, begins),
 };
 

@@ -2,37 +2,37 @@ import { embeddingText } from "../embed/embedding-text.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import type { RowContext, RowVector } from "../store/records.ts";
 
-/** Chunks handed to the model at a time: what is being created meanwhile waits for no more than these. */
+/** Chunks per call of the model: a document that is being created waits for no more than these. */
 const STEP = 4;
-/** Times a chunk is tried before it is left: once beside others, then alone. */
-const TRIES_MAX = 3;
-/** Chunks remembered as failing; with more it is not the texts. */
-const REMEMBERED_MAX = 10_000;
-/** A text that every model embeds: where it fails, the model is to blame. */
+/** Attempts before a chunk is given up: once among others, then alone. */
+const ATTEMPTS_MAX = 3;
+/** Bound on tracked chunks. If more fail, the cause is not the texts. */
+const TRACKED_MAX = 10_000;
+/** A text that every model can embed: if it fails, the model is the cause. */
 export const PROBE = "A plain sentence.";
 
 /**
- * Embeds chunks some of which a model may fail on every time: one is suspected when the call it was in failed, tried alone
- * after all others, and left when it failed while the model worked otherwise.
+ * Embeds chunks, some of which may crash the model every time. Suspects every chunk of a failed call, retries suspects alone
+ * after all others, and gives up a chunk that fails while the model otherwise works.
  */
 export interface EmbeddingFailures {
   isSuspected(this: void, row: number): boolean;
-  isLeft(this: void, row: number): boolean;
-  /** Rows left for good: until the process ends. */
-  left(): readonly number[];
-  /** Vectors of chunks none of which is suspected. When it throws, those of the failed call are. */
+  isGivenUp(this: void, row: number): boolean;
+  /** Rows given up until the process ends. */
+  givenUp(): readonly number[];
+  /** Embeds chunks that are not suspected. If it throws, the chunks of the failed call become suspects. */
   embed(embedder: Embedder, chunks: readonly RowContext[], signal: AbortSignal): Promise<RowVector[]>;
-  /** The vector of a suspected chunk; undefined where it failed though the model works. Throws where the model does not. */
+  /** Embeds a suspected chunk. Returns undefined if only the chunk fails; throws if the model fails. */
   embedAlone(embedder: Embedder, chunk: RowContext): Promise<RowVector | undefined>;
 }
 
-/** Nothing is suspected at first. */
+/** Starts without suspects. */
 export function openEmbeddingFailures(): EmbeddingFailures {
-  const tries = new Map<number, number>();
+  const attempts = new Map<number, number>();
   const count = (row: number): void => {
-    if (tries.size < REMEMBERED_MAX || tries.has(row)) tries.set(row, (tries.get(row) ?? 0) + 1);
+    if (attempts.size < TRACKED_MAX || attempts.has(row)) attempts.set(row, (attempts.get(row) ?? 0) + 1);
   };
-  // Without a signal: a model must not be closed in the middle of a call, and a call is short.
+  // Passes no signal: a call is short, and the model must not be closed during one.
   const vectorsOf = async (embedder: Embedder, chunks: readonly RowContext[]): Promise<RowVector[]> => {
     const vectors = await embedder.embed(chunks.map(embeddingText));
     return chunks.map(({ row, staleSince }, at) => {
@@ -43,9 +43,9 @@ export function openEmbeddingFailures(): EmbeddingFailures {
   };
 
   return {
-    isSuspected: (row) => tries.has(row),
-    isLeft: (row) => (tries.get(row) ?? 0) >= TRIES_MAX,
-    left: () => [...tries].flatMap(([row, times]) => (times >= TRIES_MAX ? row : [])),
+    isSuspected: (row) => attempts.has(row),
+    isGivenUp: (row) => (attempts.get(row) ?? 0) >= ATTEMPTS_MAX,
+    givenUp: () => [...attempts].flatMap(([row, times]) => (times >= ATTEMPTS_MAX ? row : [])),
     embed: async (embedder, chunks, signal) => {
       const pairs: RowVector[] = [];
       for (let at = 0; at < chunks.length; at += STEP) {
@@ -63,7 +63,7 @@ export function openEmbeddingFailures(): EmbeddingFailures {
     embedAlone: async (embedder, chunk) => {
       try {
         const [pair] = await vectorsOf(embedder, [chunk]);
-        tries.delete(chunk.row);
+        attempts.delete(chunk.row);
         return pair;
       } catch {
         await embedder.embed([PROBE]);

@@ -18,101 +18,101 @@ import { embedSentences } from "./sentence-vectors.ts";
 import { openSplitter } from "./split.ts";
 import type { SplitterParts } from "./split.ts";
 
-/** Resources that may wait for the model: as many requests as the server takes at once. */
+/** Resources that may wait for the model: as many as the server's concurrent requests. */
 const EMBEDDING_LINE_MAX = 1024;
-/** Of one account, so that another one finds room. */
+/** Waiting resources of one account, so that others can still queue. */
 const EMBEDDING_SHARE_MAX = 768;
-/** Resources embedded at once. The model has its own thread; two keep it busy while one is being chunked. */
+/** Resources embedded concurrently. The model has its own thread; two keep it busy while one is being chunked. */
 const EMBEDDING_WIDTH = 2;
 
 /**
- * A resource that has no vectors after so long gets them afterwards: its request would be given up before a model that hangs
- * is. Three times what the most chunks with their sentences take on two cores.
+ * Timeout of embedding before a resource is stored. Beyond it, the backfill embeds the resource: the client would give up before
+ * a hanging model does. Three times the duration of the largest resource with its sentences on two cores.
  */
 const EMBEDDING_MS = 30_000;
 
 /**
- * A resource of at most so many chunks has its vectors when it is stored, one of more gets them afterwards: so many chunks
- * take some seconds on two cores, a book takes minutes, in which nothing behind it would be answered.
+ * A resource with at most this many chunks is embedded before it is stored, a larger one by the backfill. This many chunks take
+ * some seconds on two cores; a book takes minutes, which would block all requests behind it.
  */
 export const EMBEDDED_FIRST_MAX = 64;
-/** The same for the vectors of sentences, which cost about as much again (bench/retrieval.ts --ingest). */
+/** The same bound for sentence vectors, which cost about as much again (bench/retrieval.ts --ingest). */
 export const SENTENCES_FIRST_MAX = 32;
 
 /**
- * Most chunks of one resource. With an overlap close to the size a text grows without bound as it is chunked: a million
- * characters at 1000/999 would make a million chunks. 32 MB at the default settings make 37,000.
+ * Maximum chunks of a resource. With an overlap close to the size, chunks multiply the text: a million characters at 1000/999
+ * would make a million chunks. 32 MB at the default settings make 37,000.
  */
 export const CHUNKS_MAX = 100_000;
 /**
- * Most characters of all chunks of one resource: so many times those of its text, and so many more, for short texts may
- * be cut as one likes. Few chunks can be too much as well: 900,000 characters at 4000/3990 would make 360 million.
+ * Maximum characters of all chunks of a resource: a multiple of its text plus a constant, which leaves short texts free. Bounds
+ * few but large chunks: 900,000 characters at 4000/3990 would make 360 million.
  */
 const CHUNK_CHARS_PER_CHAR = 4;
 const CHUNK_CHARS_MORE = 4 * 1024 * 1024;
 
-/** Turns a file into its text, and a text into what the store keeps of it: chunks, and vectors where the tier has them. */
+/** Turns a file into text, and a text into chunks, with vectors if the tier has them. */
 export interface Ingest {
   /**
-   * The text of an uploaded file; `form` is how text is read, by what is declared of it; `behalf` says for whom.
-   * Throws what the extractor does.
+   * Extracts the text of an uploaded file. `form` is the declared form of a text file, `behalf` the tenant. Throws the errors of
+   * the extractor.
    */
   textOf(path: string, mediaType: string, form?: TextForm, behalf?: Behalf): Promise<ReadText>;
   /**
-   * Gives no vectors where the resource is to get them later: it has many chunks, or there is no model that works.
-   * Throws what `busy` makes when too much is waiting already, and `too_many_chunks`; then nothing was done.
+   * Splits and embeds a text. Returns no vectors if the backfill embeds the resource later: it has many chunks, or no model
+   * works. Throws the error of `busy` if too many resources wait, and `too_many_chunks`; both before any work.
    */
   chunk(text: string, settings: Settings, tier: Tier, about?: About): Promise<Chunking>;
-  /** Recognises text in images, with its places. */
+  /** Recognises text in images, with its position. */
   readonly ocr: Extractor["ocr"];
   close(): Promise<void>;
 }
 
-/** The text of a file, and what of the file it does not hold. */
+/** The text of a file, with a warning if it is incomplete. */
 export type ReadText = Pick<Extraction, "text" | "warning">;
 
-/** What is known of the document a text belongs to. */
+/** The document that a text belongs to. */
 export interface About {
   readonly title: string;
-  /** Where it is searched. */
+  /** The scope that the document belongs to. */
   readonly place?: ModelPlace;
-  /** The resource whose chunks are replaced, if its title stays: those that stay as they are are not embedded again. */
+  /** The resource whose chunks are replaced, if it keeps its title: unchanged chunks keep their vectors. */
   readonly before?: ResourceKey | undefined;
-  /** What of the document the text does not hold, in words. */
+  /** Describes the part of the document that the text lacks. */
   readonly warning?: string | undefined;
-  /** For whom the work is done. */
+  /** The tenant of the work. */
   readonly behalf?: Behalf;
 }
 
-/** What the pipeline works with. It closes the extractor; the model belongs to the caller. */
+/** Dependencies of the pipeline. It closes the extractor; the caller owns the model. */
 export interface IngestParts {
   readonly model: Model;
   readonly extractor: Extractor;
-  /** Makes the failure for work that finds the line full. */
+  /** Creates the error for work that finds the queue full. */
   readonly busy: () => Error;
-  /** Picks boundaries for the strategy `agentic`. Undefined: none is configured. */
+  /** Chooses boundaries for the strategy `agentic`. Undefined: none is configured. */
   readonly language?: LanguageService | undefined;
-  /** Notified of each text that could not be split by the strategy asked for. */
+  /** Called for each text that is split by another strategy than requested. */
   readonly onOtherStrategy?: SplitterParts["onOtherStrategy"];
-  /** The embedder that serves a place. Without it, the model. */
+  /** Returns the embedder that serves a scope. Default: the model. */
   readonly embedderFor?: (place: ModelPlace) => Promise<ModelEmbedder | undefined>;
-  /** What already has a vector. Without it, nothing is known to. */
+  /** Returns the chunks that have a vector already. Default: none. */
   readonly embeddedChunks?: ModelStore["embeddedChunks"];
-  /** How long the vectors of one resource may take in all before they are left for later. Default 30 s. */
+  /** Timeout of embedding one resource before it is left to the backfill. Default 30 s. */
   readonly embeddingMs?: number;
-  /** Notified how long each stage took that went well, waiting for its turn included. */
+  /** Called with the duration of each successful stage, queueing included. */
   readonly onStage?: (stage: IngestStage, seconds: number) => void;
 }
 
-/** A file becomes text, a text becomes chunks, chunks get vectors. */
+/** Stages of ingest: file to text, text to chunks, chunks to vectors. */
 export type IngestStage = "extract" | "chunk" | "embed";
 
-/** What a chunking says of its vectors. */
+/** The vectors of a chunking. */
 type Embedded = Pick<Chunking, "vectors" | "fingerprint" | "sentences">;
 
 const NOT_EMBEDDED: Embedded = { vectors: undefined, fingerprint: undefined };
 const UNTITLED: About = { title: "" };
-/** Tells chunks of one title apart by what is embedded of them. */
+/** Identifies a chunk among those of the same title by its embedded text. */
 const keyOf = ({ headings, text }: EmbeddedChunk): string =>
   hash("sha256", JSON.stringify([headings, text]), "base64");
 const ignored = (): void => undefined;
@@ -137,12 +137,12 @@ export function openIngest(given: IngestParts): Ingest {
     width: EMBEDDING_WIDTH,
     lineMax: EMBEDDING_LINE_MAX,
     shareMax: EMBEDDING_SHARE_MAX,
-    // So that nobody waits for the end of another account's documents.
+    // No account waits for the documents of another to finish.
     guests: 1,
     full: busy,
   });
 
-  /** Vectors of the chunks that are not known yet, unless they are so many that they come later. */
+  /** Embeds the chunks without a known vector, unless there are so many that the backfill does it. */
   const embed = async (text: string, spans: readonly Span[], tier: Tier, about: About): Promise<Embedded> => {
     const { place } = about;
     const embedder = await (place === undefined || embedderFor === undefined
@@ -158,20 +158,20 @@ export function openIngest(given: IngestParts): Ingest {
     const missing = chunks.filter(({ isKnown }) => !isKnown);
     if (missing.length > EMBEDDED_FIRST_MAX) return NOT_EMBEDDED;
     try {
-      const inTime = AbortSignal.timeout(given.embeddingMs ?? EMBEDDING_MS);
-      const made = await embedder.embed(missing.map(embeddingText), inTime);
+      const timeout = AbortSignal.timeout(given.embeddingMs ?? EMBEDDING_MS);
+      const vectors = await embedder.embed(missing.map(embeddingText), timeout);
       const isDeep = tier === "high_accuracy" && missing.length <= SENTENCES_FIRST_MAX;
       const texts = missing.map((chunk) => chunk.text);
-      const parts = isDeep ? await embedSentences(embedder, texts, inTime) : undefined;
-      /** What was made stands at its chunk's place; the store keeps what is known. */
-      const placed = <T>(of: readonly T[]): (T | undefined)[] => {
+      const sentences = isDeep ? await embedSentences(embedder, texts, timeout) : undefined;
+      /** Aligns new vectors with their chunks. The store keeps known vectors. */
+      const aligned = <T>(of: readonly T[]): (T | undefined)[] => {
         let at = 0;
         return chunks.map(({ isKnown }) => (isKnown ? undefined : of[at++]));
       };
-      return { vectors: placed(made), fingerprint, sentences: parts && placed(parts) };
+      return { vectors: aligned(vectors), fingerprint, sentences: sentences && aligned(sentences) };
     } catch {
-      // A model that fails costs the vectors, not the document: words find it, and the backfill tries again. The model's
-      // own state and the log tell of the failure.
+      // Stores the document without vectors: searches find it by words, and the backfill retries. The model's state and the
+      // log report the failure.
       return NOT_EMBEDDED;
     }
   };
@@ -182,7 +182,7 @@ export function openIngest(given: IngestParts): Ingest {
 
   return {
     chunk: async (text, settings, tier, about = UNTITLED) => {
-      // With the overlap taken in full each chunk goes forward by the step: told before the work is done, not after.
+      // With full overlap each chunk advances by the step. Refuses before the work, not after it.
       const { chunkSize, chunkOverlap } = settings;
       const expected = Math.ceil((text.trim().length - chunkOverlap) / (chunkSize - chunkOverlap)) - 1;
       refuseMany(text, expected, expected * chunkSize);
@@ -199,7 +199,7 @@ export function openIngest(given: IngestParts): Ingest {
         ...(strategyUsed === settings.strategy ? {} : { strategyUsed }),
         ...(about.warning === undefined ? {} : { warning: about.warning }),
       };
-      // Of a new text all are missing: nobody needs to be asked.
+      // All chunks of a new text lack vectors; skips the lookup.
       const isLater = about.before === undefined && spans.length > EMBEDDED_FIRST_MAX;
       if (tier === "fastest" || spans.length === 0 || isLater) return { ...chunking, ...NOT_EMBEDDED };
       const embedded = await timed("embed", () =>
@@ -208,7 +208,7 @@ export function openIngest(given: IngestParts): Ingest {
       return { ...chunking, ...embedded };
     },
     textOf: async (path, mediaType, form = "undeclared", behalf) => {
-      // Rows hold only types that the upload found, so this finds its type back.
+      // Rows contain only types that the upload detected, so the lookup succeeds.
       const type = MEDIA_TYPES.find((known) => known === mediaType);
       assert(type !== undefined, `a stored file has the unknown media type ${mediaType}`);
       return await timed("extract", () => extractor.extractText({ path, mediaType: type, form, behalf }));
@@ -224,11 +224,11 @@ export function openIngest(given: IngestParts): Ingest {
 function refuseMany(text: string, chunks: number, chars: number): void {
   const charsMax = CHUNK_CHARS_PER_CHAR * text.length + CHUNK_CHARS_MORE;
   if (chunks <= CHUNKS_MAX && chars <= charsMax) return;
-  const what =
+  const result =
     chunks > CHUNKS_MAX
       ? `more than ${CHUNKS_MAX} chunks`
       : `chunks of more than ${CHUNK_CHARS_PER_CHAR} times its length`;
-  throw new KbsyncError(`these settings would split the text into ${what}`, {
+  throw new KbsyncError(`these settings would split the text into ${result}`, {
     code: "too_many_chunks",
     hint: "choose a larger chunkSize or a smaller chunkOverlap",
   });

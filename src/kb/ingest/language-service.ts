@@ -2,41 +2,41 @@ import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import type { ModelHealth } from "../models/model-health.ts";
 import type { TextModel } from "./agentic/text-model.ts";
 
-/** After a failure the model is left alone so long: each document would wait for it in vain, for minutes where it hangs. */
-const REST_MS = 30_000;
+/** Cooldown after a failure: without it each document would wait in vain, for minutes if the model hangs. */
+const COOLDOWN_MS = 30_000;
 
-/** What the service tells everybody about its language model: no addresses, no causes; those are for the log. */
+/** Public state of the language model. Holds no addresses and no causes; those go to the log. */
 export interface LanguageState {
   readonly state: "off" | "ready" | "failing";
   /** One sentence for a person. */
   readonly message: string;
 }
 
-/** A language model with what is known of how it fares. */
+/** A language model with its health. */
 export interface LanguageService {
-  /** Works with the model. Throws `language_model_resting` while it is left alone after a failure. */
+  /** Runs work with the model. Throws `language_model_resting` during the cooldown after a failure. */
   run<T>(this: void, work: (model: TextModel) => Promise<T>): Promise<T>;
   state(): LanguageState;
 }
 
-/** The state where none is configured. */
+/** State without a configured model. */
 export const NO_LANGUAGE_MODEL: LanguageState = {
   state: "off",
   message:
     "No language model is configured; the builtin agent answers questions, and agentic chunking splits by meaning.",
 };
 
-/** A model that is left alone after a failure. `watch` is told of documents here, and of questions where they are asked. */
+/** Opens a model with a cooldown after failures. Reports to `health`, which questions report to as well. */
 export function openLanguageService(
   model: TextModel,
   nowMs: () => number,
-  watch: ModelHealth,
+  health: ModelHealth,
 ): LanguageService {
-  let restUntilMs = 0;
+  let cooldownUntilMs = 0;
   return {
     run: async (work) => {
-      if (nowMs() < restUntilMs) {
-        throw new KbsyncError("the language model failed a moment ago and is left alone", {
+      if (nowMs() < cooldownUntilMs) {
+        throw new KbsyncError("the language model failed a moment ago and is not called for a while", {
           code: "language_model_resting",
           subject: model.name,
           retryable: true,
@@ -44,25 +44,25 @@ export function openLanguageService(
       }
       try {
         const result = await work(model);
-        watch.reportSuccess(model.name);
+        health.reportSuccess(model.name);
         return result;
       } catch (error) {
-        // Nonsense is one document's matter; that nobody answers, or all is refused, is everybody's.
+        // An unusable answer concerns one document; an outage or a refusal concerns all.
         const code = codeOf(error);
-        const isAll = code === "language_model_unreachable" || code === "language_model_refused";
-        if (isAll && error instanceof KbsyncError) {
-          restUntilMs = nowMs() + REST_MS;
-          watch.reportOutage(model.name, error);
+        const isOutage = code === "language_model_unreachable" || code === "language_model_refused";
+        if (isOutage && error instanceof KbsyncError) {
+          cooldownUntilMs = nowMs() + COOLDOWN_MS;
+          health.reportOutage(model.name, error);
         }
         throw error;
       }
     },
     state: () =>
-      watch.isFailing(model.name)
+      health.isFailing(model.name)
         ? {
             state: "failing",
             message: `The language model ${model.name} fails; until it works again, agents answer by their second model, if they have one, and agentic chunking splits by meaning.`,
           }
-        : { state: "ready", message: `Questions and agentic chunking ask ${model.name}.` },
+        : { state: "ready", message: `Questions and agentic chunking use ${model.name}.` },
   };
 }

@@ -3,29 +3,29 @@ import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import { EMBEDDING_RESTING } from "../embed/cooldown.ts";
 
-/** After a search that found nothing the next one waits so long: the cause (no file, no network) rarely goes sooner. */
+/** Delay before the next attempt to open the model: the cause (no file, no network) rarely goes away sooner. */
 export const RETRY_AFTER_MS = 60_000;
-/** After nobody answered, documents leave the model alone so long: each would wait for it in vain, for minutes where it hangs. */
-const REST_MS = 30_000;
-/** A close waits so long for a look that is under way; what it finds later is closed then. */
+/** Cooldown for documents after an outage: without it each would wait in vain, for minutes if the model hangs. */
+const COOLDOWN_MS = 30_000;
+/** Longest wait at close for a model that is still opening. It closes once it is open. */
 export const CLOSE_WAIT_MS = 2000;
 
-/** How long those who ask for the model wait while it is looked for; the look goes on behind them. */
+/** How long callers wait while the model opens. Opening continues in the background. */
 export interface FindWaits {
-  /** From the beginning of the first look: a local model loads in seconds, a service is reached in less. */
+  /** From the start of the first attempt: a local model loads in seconds, a service answers sooner. */
   readonly firstMs: number;
-  /** From the beginning of each later one: there was none a minute ago, so that there is one now is rare. */
+  /** From the start of each later attempt, which rarely succeeds. */
   readonly nextMs: number;
 }
 export const WAITS: FindWaits = { firstMs: 15_000, nextMs: 1000 };
 
-/** What a search for a model gives: an embedder, or the reason why there is none. */
+/** Result of opening a model: an embedder, or the reason why there is none. */
 export type FoundModel = ModelEmbedder | AbsentModel;
 
 export interface ModelEmbedder extends Embedder {
-  /** The same model for what a person waits for: its calls go before all waiting ones of `embed`. */
+  /** The same model for searches, whose calls overtake all queued calls of `embed`. */
   readonly queries?: Embedder;
-  /** Whether documents do without it for now: nobody answered a moment ago. Default: they never do. */
+  /** Whether the model is in its cooldown, during which documents are stored without vectors. Default: never. */
   isResting?(this: void): boolean;
 }
 
@@ -35,7 +35,7 @@ export interface AbsentModel {
   readonly hint: string;
 }
 
-/** What the service tells everybody about its embedding model: no paths, no causes; those are for the log. */
+/** Public state of the embedding model. Holds no paths and no causes; those go to the log. */
 export interface ModelState {
   readonly state: "off" | "idle" | "loading" | "ready" | "failing" | "unavailable";
   /** One sentence for a person. */
@@ -43,29 +43,28 @@ export interface ModelState {
   readonly hint?: string;
 }
 
-/** The embedding model, looked for when first needed: who uses only `fastest` never pays for it. */
+/** The embedding model, opened on first use: a service with only `fastest` never loads it. */
 export interface Model {
   /**
-   * The embedder, or undefined where there is none, or none yet after some seconds; then `moderate` works on words alone,
-   * and `onReady` tells when there is one. Never rejects. The state follows what comes of its calls: `failing` after one
-   * that failed, `ready` again after one that did not. It rests after a call that nobody answered, or that was given up by
-   * a signal of time, until some time has passed or a call goes well.
+   * Returns the embedder, or undefined if there is none or it is not open after some seconds; searches then use words alone, and
+   * `onReady` reports the model later. Never rejects. The state follows the calls: `failing` after a failed one, `ready` after a
+   * successful one. A call that is unreachable or times out starts a cooldown, which ends with its time or a successful call.
    */
   get(): Promise<ModelEmbedder | undefined>;
   state(): ModelState;
-  /** Chunks the model cannot embed although it works: told in the state. */
+  /** Sets the number of chunks that the working model cannot embed, for the state. */
   noteLeft(this: void, chunks: number): void;
   close(): Promise<void>;
 }
 
-/** Notified of what happens to the model. */
+/** Listener of the model's state. */
 export interface ModelEvents {
   onReady(fingerprint: string): void;
-  /** No model was found, or the model began to fail. */
+  /** There is no model, or the model starts to fail. */
   onProblem(reason: string, hint: string | undefined): void;
 }
 
-/** `open` undefined: the service is to run without a model. */
+/** `open` undefined: the service runs without a model. */
 export function openModel(
   open: (() => Promise<FoundModel>) | undefined,
   nowMs: () => number,
@@ -80,10 +79,10 @@ export function openModel(
         }
       : { state: "idle", message: "The embedding model loads when first needed." };
   let found: Promise<ModelEmbedder | undefined> | undefined;
-  /** Resolves when nobody waits any longer for the look under way. */
-  let patience: Promise<undefined> = Promise.resolve(undefined);
+  /** Resolves when callers stop waiting for the current attempt. */
+  let timeout: Promise<undefined> = Promise.resolve(undefined);
   let retryFromMs = 0;
-  let restUntilMs = 0;
+  let cooldownUntilMs = 0;
   let closing = false;
   let left = 0;
 
@@ -101,39 +100,39 @@ export function openModel(
   };
 
   const failing = (error: unknown): void => {
-    const known = state.state === "failing";
+    const isNew = state.state !== "failing";
     const message =
       "The embedding model fails; moderate and high_accuracy search by words alone until it works again.";
-    state = { state: "failing", message, hint: "The log tells why." };
-    if (!known) events.onProblem(messageOf(error), undefined);
+    state = { state: "failing", message, hint: "The log has the cause." };
+    if (isNew) events.onProblem(messageOf(error), undefined);
   };
 
-  /** The embedder, its calls watched. */
-  const watched = (embedder: Embedder): Embedder => ({
+  /** Wraps an embedder so that the state follows its calls. */
+  const tracked = (embedder: Embedder): Embedder => ({
     fingerprint: embedder.fingerprint,
     dimensions: embedder.dimensions,
     tokensMax: embedder.tokensMax,
     embed: async (texts, signal) => {
       try {
         const vectors = await embedder.embed(texts, signal);
-        if (texts.length > 0) restUntilMs = 0;
+        if (texts.length > 0) cooldownUntilMs = 0;
         if (state.state === "failing" && texts.length > 0) ready(embedder.fingerprint);
         return vectors;
       } catch (error) {
-        // A call that was stopped, or not made at all, says nothing of the model, but for one that took too long: it may
-        // work, if slowly.
+        // An aborted call, or one during the cooldown, says nothing about the model. A timeout starts a cooldown without
+        // `failing`: the model may work, if slowly.
         const isLate = signal?.aborted === true && isTimeout(signal.reason);
-        const isNews = signal?.aborted !== true && codeOf(error) !== EMBEDDING_RESTING;
-        if (!closing && isNews) failing(error);
-        if (isLate || codeOf(error) === "embedding_unreachable") restUntilMs = nowMs() + REST_MS;
+        const isFailure = signal?.aborted !== true && codeOf(error) !== EMBEDDING_RESTING;
+        if (!closing && isFailure) failing(error);
+        if (isLate || codeOf(error) === "embedding_unreachable") cooldownUntilMs = nowMs() + COOLDOWN_MS;
         throw error;
       }
     },
     close: () => embedder.close(),
   });
 
-  const look = async (find: () => Promise<FoundModel>): Promise<ModelEmbedder | undefined> => {
-    // There is none until one is found: a look behind those who ask changes nothing for them.
+  const attempt = async (find: () => Promise<FoundModel>): Promise<ModelEmbedder | undefined> => {
+    // Only the first attempt shows as loading: later ones run in the background.
     if (found === undefined) state = { state: "loading", message: "The embedding model is loading." };
     retryFromMs = Infinity;
     try {
@@ -143,9 +142,9 @@ export function openModel(
       events.onReady(model.fingerprint);
       const { queries } = model;
       return {
-        ...watched(model),
-        ...(queries === undefined ? {} : { queries: watched(queries) }),
-        isResting: () => nowMs() < restUntilMs,
+        ...tracked(model),
+        ...(queries === undefined ? {} : { queries: tracked(queries) }),
+        isResting: () => nowMs() < cooldownUntilMs,
       };
     } catch (error) {
       return unavailable(messageOf(error), error instanceof KbsyncError ? error.hint : undefined);
@@ -158,10 +157,10 @@ export function openModel(
       const again = state.state === "unavailable" && nowMs() >= retryFromMs;
       if (found === undefined || again) {
         const waitMs = found === undefined ? waits.firstMs : waits.nextMs;
-        found = look(open);
-        patience = pause(waitMs, undefined, { ref: false });
+        found = attempt(open);
+        timeout = pause(waitMs, undefined, { ref: false });
       }
-      return Promise.race([found, patience]);
+      return Promise.race([found, timeout]);
     },
     state: () => {
       if (left === 0 || state.state !== "ready") return state;

@@ -5,16 +5,16 @@ import type { RowText } from "../store/records.ts";
 import { PROBE } from "./embedding-failures.ts";
 import { newStops, nextSentenceEnd } from "./chunk/sentences.ts";
 
-/** Chunks looked up at a time. */
+/** Chunks per read. */
 const PAGE = 256;
-/** Chunks written at a time: a crash or a shutdown costs at most this work. */
+/** Chunks per write: the most work that a crash or a shutdown loses. */
 const BATCH = 32;
-/** Chunks handed to the model at a time: what is being created meanwhile waits for no more than their sentences. */
+/** Chunks per call of the model: a document that is being created waits for no more than their sentences. */
 const STEP = 2;
-/** Chunks remembered as failing; with more it is not the texts. */
+/** Bound on tracked chunks. If more fail, the cause is not the texts. */
 const LEFT_MAX = 10_000;
 
-/** Vectors of the sentences of each text, in order. The model is called once. */
+/** Embeds the sentences of each text, in order, with one call of the model. */
 export async function embedSentences(
   embedder: Embedder,
   texts: readonly string[],
@@ -27,10 +27,9 @@ export async function embedSentences(
 }
 
 /**
- * Gives the chunks of the tier `high_accuracy` that lack them the vectors of their sentences; returns how many. Ends early
- * for the signal. A chunk that the model fails on though it works is put into `left`, whose chunks are passed over: it
- * keeps the place that its words and its vector give it. Throws what the model and the store do otherwise; what was
- * written until then stays.
+ * Embeds the sentences of all `high_accuracy` chunks that lack sentence vectors; returns the number of chunks. Stops at the
+ * signal. Adds a chunk that the working model cannot embed to `left` and skips it from then on; such a chunk keeps its rank by
+ * words and vector. Throws other errors of the model and the store; completed writes stay.
  */
 export async function giveSentences(
   store: Pick<Store, "chunksWithoutSentences" | "putSentences">,
@@ -38,8 +37,8 @@ export async function giveSentences(
   signal: AbortSignal,
   left: Set<number> = new Set(),
 ): Promise<number> {
-  let given = 0;
-  // Behind the last one looked at, so that a chunk deleted between look and write does not come again for ever.
+  let embedded = 0;
+  // Continues after the last row read, so that a chunk deleted between read and write does not recur forever.
   let after = 0;
   while (!signal.aborted) {
     const page = await store.chunksWithoutSentences(embedder.fingerprint, after, PAGE);
@@ -47,13 +46,13 @@ export async function giveSentences(
       const wanted = page.slice(at, at + BATCH).filter(({ row }) => !left.has(row));
       const chunks = await sentencesOfChunks(embedder, wanted, signal, left);
       await store.putSentences(embedder.fingerprint, chunks);
-      given += chunks.length;
+      embedded += chunks.length;
     }
     const last = page.at(-1);
     if (last === undefined) break;
     after = last.row;
   }
-  return given;
+  return embedded;
 }
 
 async function sentencesOfChunks(
@@ -75,7 +74,7 @@ async function sentencesOfChunks(
   return done;
 }
 
-/** Of a chunk beside which the model failed: none where the chunk is to blame. Throws where the model is. */
+/** Embeds the sentences of one chunk of a failed call. Returns nothing if only the chunk fails; throws if the model fails. */
 async function sentencesAlone(
   embedder: Embedder,
   chunk: RowText,
@@ -87,33 +86,33 @@ async function sentencesAlone(
     return await sentencesOfStep(embedder, [chunk]);
   } catch (error) {
     await embedder.embed([PROBE]);
-    // So many that it cannot be the texts.
+    // If so many fail, the cause is not the texts.
     if (left.size >= LEFT_MAX) throw error;
     left.add(chunk.row);
     return [];
   }
 }
 
-// Without the signal: a model must not be closed in the middle of a call, and a call is short.
+// Passes no signal: a call is short, and the model must not be closed during one.
 async function sentencesOfStep(embedder: Embedder, chunks: readonly RowText[]): Promise<RowSentences[]> {
   const vectors = await embedSentences(
     embedder,
     chunks.map(({ text }) => text),
   );
-  return chunks.map(({ row }, place) => ({ row, vectors: vectors[place] ?? [] }));
+  return chunks.map(({ row }, at) => ({ row, vectors: vectors[at] ?? [] }));
 }
 
-/** Shorter pieces (a heading, `No.`) say too little alone: they begin the next sentence. */
+/** Shorter pieces (a heading, `No.`) carry too little meaning: they join the next sentence. */
 const SENTENCE_CHARS_MIN = 20;
 /**
- * Most sentences of one chunk: a chunk of 4000 characters, the largest there is, of plain prose. What comes beyond
- * (a long list) is put together by neighbours, so that all of a chunk counts and its vectors stay bounded.
+ * Maximum sentences of a chunk: those of the largest chunk, 4000 characters, in plain prose. Beyond it (a long list),
+ * neighbours are grouped, so that the whole chunk counts and its vectors stay bounded.
  */
 export const SENTENCES_MAX = 32;
 
 /**
- * The sentences of a chunk, in order, white space around them gone; each holds a letter or a digit. Blank lines and lines
- * that begin like a heading, an item of a list, a quotation or a row of a table divide as well. At most SENTENCES_MAX. Pure.
+ * Returns the sentences of a chunk in order, trimmed, each with a letter or a digit. Blank lines and lines that start like a
+ * heading, list item, quotation or table row also end a sentence. At most SENTENCES_MAX. Pure.
  */
 export function sentencesOf(text: string): string[] {
   const sentences: string[] = [];
@@ -133,10 +132,10 @@ export function sentencesOf(text: string): string[] {
   return grouped(sentences.filter((sentence) => /[\p{L}\p{N}]/u.test(sentence)));
 }
 
-/** Line breaks where a new block begins: before a blank line, or before a line with a mark of Markdown. */
+/** Line breaks that start a new block: before a blank line or a line with a Markdown mark. */
 const BLOCK_END = /\n(?=[ \t]*(?:\r?\n|[-*+>|#]|\d{1,3}[.)] ))/;
 
-/** Neighbours put together, so that there are no more than SENTENCES_MAX. */
+/** Groups neighbours, so that at most SENTENCES_MAX remain. */
 function grouped(sentences: readonly string[]): string[] {
   const size = Math.ceil(sentences.length / SENTENCES_MAX);
   if (size <= 1) return [...sentences];

@@ -14,60 +14,60 @@ import type { ChunkMethods } from "./chunk-methods.ts";
 import type { LanguageService } from "./language-service.ts";
 import type { Model } from "./model.ts";
 
-/** Texts up to this long are split in place: it takes less than the way to the worker and back. */
+/** Texts up to this length are split in place: faster than a message to the worker and back. */
 export const INLINE_CHARS_MAX = 64 * 1024;
 /** Long texts that may wait for the chunking worker: each may hold 32 MB. */
 const LONG_LINE_MAX = 86;
-/** Of one account: as many as the lines of a bulk that are worked on at once, and others still find room. */
+/** Waiting long texts of one account: as many as the concurrent lines of a bulk, so that others can still queue. */
 const LONG_SHARE_MAX = 64;
-/** Texts whose meaning is looked at, at once: the model works in a thread of its own, one after the other. */
+/** Texts embedded concurrently: the model runs in its own thread, one batch at a time. */
 const MEANING_WIDTH = 2;
-/** Texts shown to a language model at once: it is slow, and may charge or limit. */
-const ASKING_WIDTH = 2;
+/** Texts sent to a language model concurrently: it is slow, and may be metered or rate-limited. */
+const AGENTIC_WIDTH = 2;
 /**
- * Longest time a language model has for one document: a hundred questions of six seconds. Without it three answers to each
- * question, some minutes each, could take a day, and all others that ask wait behind.
+ * Timeout of agentic chunking for one document: a hundred questions of six seconds. Without it, three slow answers to each
+ * question could take a day and block all other documents.
  */
 const AGENTIC_MS = 10 * 60_000;
-/** Texts that may wait for either: as many requests as the server takes at once. */
+/** Texts that may wait for either model: as many as the server's concurrent requests. */
 const MEANING_LINE_MAX = 1024;
-/** Of one account. */
+/** Waiting texts of one account. */
 const MEANING_SHARE_MAX = 768;
 /**
- * Units whose meaning is looked at in one text: some 40 s of the local model on two cores. Units of a longer text are
- * longer; where they would be longer than half a chunk (from 0.5 to 1 MB at the default size) the structure decides.
+ * Maximum units of one text for semantic chunking: about 40 s of the local model on two cores. A longer text has longer units;
+ * if they would exceed half a chunk (from 0.5 to 1 MB of text at the default size), the structure decides.
  */
 export const UNITS_MAX = 4096;
-/** Units embedded at a time: a service that is closing waits for no more. */
+/** Units per call of the model: a closing service waits for no more. */
 const STEP = 64;
-/** Longest wait for them: a hundred times what they take on two cores. A model that hangs is given up then. */
+/** Timeout of such a call: a hundred times its duration on two cores. */
 const STEP_MS = 30_000;
 
-/** Chunks, and by which strategy they came about. */
+/** Chunks of a text, and the strategy that produced them. */
 export interface Split {
   readonly spans: readonly Span[];
-  /** Not the one asked for where that one cannot be had. */
+  /** Differs from the requested strategy if that is unavailable. */
   readonly strategyUsed: Strategy;
 }
 
 /** Splits texts by their settings. */
 export interface Splitter {
-  /** Throws what `busy` makes when too much is waiting already; then nothing was done. */
+  /** Throws the error of `busy`, before any work, if too many texts wait. */
   split(this: void, text: string, settings: Settings, behalf?: Behalf): Promise<Split>;
   close(): Promise<void>;
 }
 
-/** What a splitter works with; all but the worker belongs to the caller. */
+/** Dependencies of a splitter. The splitter owns the worker, the caller the rest. */
 export interface SplitterParts {
   readonly model: Model;
   /** Undefined: none is configured. */
   readonly language: LanguageService | undefined;
   readonly busy: () => Error;
-  /** Notified why a text was not split as it was asked for. */
-  readonly onOtherStrategy: (asked: Strategy, used: Strategy, reason: string) => void;
-  /** Longest wait for the embedding model at one step of many. Default 30 s. */
+  /** Called with the reason if a text is split by another strategy than requested. */
+  readonly onOtherStrategy: (requested: Strategy, used: Strategy, reason: string) => void;
+  /** Timeout of one call of the embedding model. Default 30 s. */
   readonly stepMs?: number;
-  /** Longest time a language model has for one document. Default 10 minutes. */
+  /** Timeout of agentic chunking for one document. Default 10 minutes. */
   readonly agenticMs?: number;
 }
 
@@ -78,7 +78,7 @@ export function openSplitter(parts: SplitterParts): Splitter {
   const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, shareMax: LONG_SHARE_MAX, full: busy });
   const line = { lineMax: MEANING_LINE_MAX, shareMax: MEANING_SHARE_MAX, full: busy };
   const meaning = openGate({ width: MEANING_WIDTH, ...line });
-  const asking = openGate({ width: ASKING_WIDTH, ...line });
+  const agenticGate = openGate({ width: AGENTIC_WIDTH, ...line });
   const stop = new AbortController();
 
   const recursive = (text: string, settings: Settings, options: WorkOptions): Promise<readonly Span[]> =>
@@ -90,13 +90,13 @@ export function openSplitter(parts: SplitterParts): Splitter {
     settings: Settings,
     options: WorkOptions,
   ): Promise<readonly Range[] | undefined> => {
-    const asked = { text, settings, unitsMax: UNITS_MAX };
+    const input = { text, settings, unitsMax: UNITS_MAX };
     return text.length <= INLINE_CHARS_MAX
-      ? Promise.resolve(CHUNK_METHODS.units(asked))
-      : long.run(() => worker.call("units", asked), options);
+      ? Promise.resolve(CHUNK_METHODS.units(input))
+      : long.run(() => worker.call("units", input), options);
   };
 
-  /** By meaning, or why not. */
+  /** Splits by meaning, or returns the reason why it cannot. */
   const semantic = async (
     text: string,
     settings: Settings,
@@ -107,29 +107,29 @@ export function openSplitter(parts: SplitterParts): Splitter {
     if (embedder.isResting?.() === true) return "the embedding model did not answer a moment ago";
     if (text.length <= settings.chunkSize) return recursive(text, settings, options);
     const units = await unitsOf(text, settings, options);
-    if (units === undefined) return "the text is too long to look at the meaning of all its parts";
+    if (units === undefined) return "the text is too long for semantic chunking";
     const vectors = new Float32Array(units.length * embedder.dimensions);
     try {
       for (let at = 0; at < units.length; at += STEP) {
         stop.signal.throwIfAborted();
         const texts = units.slice(at, at + STEP).map(({ start, end }) => text.slice(start, end));
-        const inTime = AbortSignal.any([stop.signal, AbortSignal.timeout(stepMs)]);
-        for (const [place, vector] of (await embedder.embed(texts, inTime)).entries())
-          vectors.set(vector, (at + place) * embedder.dimensions);
+        const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(stepMs)]);
+        for (const [offset, vector] of (await embedder.embed(texts, signal)).entries())
+          vectors.set(vector, (at + offset) * embedder.dimensions);
       }
     } catch {
-      // The model's own state and the log tell of its failure.
+      // The model's state and the log report the failure.
       stop.signal.throwIfAborted();
       return "the embedding model failed";
     }
-    const found: Meaning = { vectors, dimensions: embedder.dimensions };
-    const asked = { text, settings, unitsMax: UNITS_MAX, meaning: found };
+    const unitMeaning: Meaning = { vectors, dimensions: embedder.dimensions };
+    const input = { text, settings, unitsMax: UNITS_MAX, meaning: unitMeaning };
     return text.length <= INLINE_CHARS_MAX
-      ? CHUNK_METHODS.semantic(asked)
-      : long.run(() => worker.call("semantic", asked), options);
+      ? CHUNK_METHODS.semantic(input)
+      : long.run(() => worker.call("semantic", input), options);
   };
 
-  /** As a language model divides, or why not. */
+  /** Splits at the boundaries that a language model chooses, or returns the reason why it cannot. */
   const agentic = async (
     text: string,
     settings: Settings,
@@ -138,34 +138,34 @@ export function openSplitter(parts: SplitterParts): Splitter {
     if (language === undefined) return "no language model is configured";
     if (text.length <= settings.chunkSize) return recursive(text, settings, options);
     const units = await unitsOf(text, settings, options);
-    if (units === undefined) return "the text is too long to be shown to a language model";
+    if (units === undefined) return "the text is too long for agentic chunking";
     const texts = units.map(({ start, end }) => text.slice(start, end));
     let begins: readonly number[];
-    const late = AbortSignal.timeout(agenticMs);
-    const signal = AbortSignal.any([stop.signal, late]);
+    const timeout = AbortSignal.timeout(agenticMs);
+    const signal = AbortSignal.any([stop.signal, timeout]);
     try {
-      begins = await language.run((asked) => findBoundaries(texts, settings.chunkSize, asked, signal));
+      begins = await language.run((chat) => findBoundaries(texts, settings.chunkSize, chat, signal));
     } catch (error) {
       stop.signal.throwIfAborted();
-      if (late.aborted) return "the language model takes longer for it than one document may";
+      if (timeout.aborted) return "the language model takes longer for it than one document may";
       if (!(error instanceof KbsyncError)) throw error;
       return error.message;
     }
-    const asked = { text, settings, unitsMax: UNITS_MAX, begins };
+    const input = { text, settings, unitsMax: UNITS_MAX, begins };
     return text.length <= INLINE_CHARS_MAX
-      ? CHUNK_METHODS.sections(asked)
-      : long.run(() => worker.call("sections", asked), options);
+      ? CHUNK_METHODS.sections(input)
+      : long.run(() => worker.call("sections", input), options);
   };
 
   const bestSplit = async (
     text: string,
     settings: Settings,
-    asked: Strategy,
+    requested: Strategy,
     options: WorkOptions,
   ): Promise<Split> => {
     const spans = await meaning.run(() => semantic(text, settings, options), options);
     if (typeof spans !== "string") return { spans, strategyUsed: "semantic" };
-    onOtherStrategy(asked, "recursive", spans);
+    onOtherStrategy(requested, "recursive", spans);
     return { spans: await recursive(text, settings, options), strategyUsed: "recursive" };
   };
 
@@ -178,7 +178,7 @@ export function openSplitter(parts: SplitterParts): Splitter {
         case "semantic":
           return bestSplit(text, settings, "semantic", options);
         case "agentic": {
-          const spans = await asking.run(() => agentic(text, settings, options), options);
+          const spans = await agenticGate.run(() => agentic(text, settings, options), options);
           if (typeof spans !== "string") return { spans, strategyUsed: "agentic" };
           const split = await bestSplit(text, settings, "agentic", options);
           onOtherStrategy("agentic", split.strategyUsed, spans);

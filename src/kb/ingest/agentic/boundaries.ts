@@ -3,21 +3,21 @@ import type { TextModel } from "./text-model.ts";
 import { z } from "zod";
 import type { ModelMessage } from "../../models/chat-model.ts";
 
-/** Characters shown at once: some 3,000 tokens, which small models still read with care. */
+/** Characters of a window: about 3,000 tokens, which small models still read reliably. */
 const WINDOW_CHARS = 12_000;
-/** Pieces shown at once: with more, models lose count. */
+/** Pieces of a window: with more, models lose count. */
 const WINDOW_PIECES = 60;
-/** Questions about one document: 100 windows of it. What is longer would take an hour and more. */
+/** Maximum windows of one document. A longer one would take more than an hour. */
 const QUESTIONS_MAX = 100;
-/** Answers of one question that are looked at. A model that answers nonsense three times goes on so. */
+/** Attempts per window. A model with three unusable answers does not improve. */
 const ANSWERS_MAX = 3;
-/** Longest text asked about: windows move on by half of themselves at least, as a rule. */
+/** Longest text: a window usually advances by at least half of its length. */
 const TEXT_CHARS_MAX = (QUESTIONS_MAX * WINDOW_CHARS) / 2;
 
 /**
- * Lets a model find the boundaries of a text given as pieces: the numbers of the pieces that begin a passage, ascending,
- * without 0. A long text is shown window by window; each begins where the last passage of the one before began, which may
- * go on. Throws `language_model_answer` where no answer can be used, `language_model_too_long`, and what the model throws.
+ * Has a model choose the boundaries of a text given as pieces. Returns the numbers of the pieces that start a passage, ascending,
+ * without 0. Sends a long text in windows; each starts with the last passage of the one before, which may continue. Throws
+ * `language_model_answer` if no answer is usable, `language_model_too_long`, and the errors of the model.
  */
 export async function findBoundaries(
   texts: readonly string[],
@@ -25,7 +25,7 @@ export async function findBoundaries(
   model: TextModel,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  // Told before the first question, not after the last.
+  // Refuses before the first question.
   if (texts.reduce((sum, text) => sum + text.length, 0) > TEXT_CHARS_MAX) throw tooLong();
   const begins: number[] = [];
   let from = 0;
@@ -36,13 +36,13 @@ export async function findBoundaries(
     const splitAfter = await askAbout(texts, from, to, chunkSize, model, signal);
     begins.push(...splitAfter.map((number) => number + 1));
     const open = begins.at(-1) ?? 0;
-    // A window without a boundary is one passage, and is not looked at again.
+    // A window without a boundary is one passage and is not sent again.
     from = to < texts.length && open > from ? open : to;
   }
   return begins;
 }
 
-/** The end of the window that begins at a piece: at least two pieces, for one alone asks nothing. */
+/** Returns the end of the window that starts at piece `from`. A window has at least two pieces. */
 function windowEnd(texts: readonly string[], from: number): number {
   let to = from;
   let chars = 0;
@@ -72,12 +72,12 @@ async function askAbout(
       const read = readAnswer(answer, from, to - 1);
       if ("splitAfter" in read) return read.splitAfter;
       flaw = read.flaw;
-      question = askedAgain(first, answer, flaw);
+      question = retryQuestion(first, answer, flaw);
     } catch (error) {
-      // One that was cut off or filtered counts as an answer, too; that nobody answers does not.
+      // A truncated or filtered answer counts as an attempt; an outage does not.
       if (!(error instanceof KbsyncError) || error.code !== "language_model_answer") throw error;
       flaw = error.message;
-      question = askedAgain(first, undefined, flaw);
+      question = retryQuestion(first, undefined, flaw);
     }
   }
   throw new KbsyncError(`the language model gave no boundaries: ${flaw}`, {
@@ -87,22 +87,22 @@ async function askAbout(
 }
 
 function tooLong(): KbsyncError {
-  return new KbsyncError("the text is too long to ask a language model about", {
+  return new KbsyncError("the text is too long for a language model", {
     code: "language_model_too_long",
   });
 }
 
-/** Pieces from which cutting behind every single one is no division but a failure to divide. */
+/** From this many pieces on, a cut after every piece counts as a failure to divide. */
 const EVERY_PIECE_MIN = 8;
 
 const Answer = z.object({ split_after: z.array(z.int()) });
 
-/** What an answer says, or in words what is wrong with it. */
+/** The boundaries of an answer, or a description of its flaw. */
 type ReadAnswer = { readonly splitAfter: readonly number[] } | { readonly flaw: string };
 
 /**
- * Reads a model's answer about the pieces `first` to `last`. Words and fences around the object are let pass, for models
- * like to talk; in the object nothing is: a number out of range means that the model has lost the thread.
+ * Parses a model's answer about the pieces `first` to `last`. Ignores text and fences around the JSON object, which models like to
+ * add, but is strict about the object: a number out of range shows that the model lost track.
  */
 export function readAnswer(answer: string, first: number, last: number): ReadAnswer {
   const object = answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1);
@@ -110,7 +110,7 @@ export function readAnswer(answer: string, first: number, last: number): ReadAns
   try {
     json = JSON.parse(object);
   } catch {
-    return { flaw: "it holds no JSON object" };
+    return { flaw: "it contains no JSON object" };
   }
   const parsed = Answer.safeParse(json);
   if (!parsed.success) return { flaw: 'expected {"split_after": [whole numbers]}' };
@@ -124,13 +124,13 @@ export function readAnswer(answer: string, first: number, last: number): ReadAns
   return { splitAfter };
 }
 
-/** A part of the text that stays whole, as the model is shown it. */
+/** A piece of the text as sent to the model. */
 interface NumberedPiece {
   readonly number: number;
   readonly text: string;
 }
 
-/** The question where to divide. What the pieces say is material: the model is told so, and can only name numbers. */
+/** Builds the question. Pieces are untrusted material: the prompt says so, and an answer can only contain numbers. */
 function boundaryQuestion(pieces: readonly NumberedPiece[], chunkSize: number): readonly ModelMessage[] {
   const first = pieces[0]?.number ?? 0;
   const last = pieces.at(-1)?.number ?? 0;
@@ -150,15 +150,15 @@ function boundaryQuestion(pieces: readonly NumberedPiece[], chunkSize: number): 
 }
 
 /**
- * The same question after an answer that could not be used: asked again alike, the model would answer alike. An answer
- * that never came whole is undefined.
+ * Adds an unusable answer and its flaw to the question, because the same question would get the same answer. `answer` is undefined
+ * if it was incomplete.
  */
-function askedAgain(
+function retryQuestion(
   question: readonly ModelMessage[],
   answer: string | undefined,
   flaw: string,
 ): readonly ModelMessage[] {
-  const said: readonly ModelMessage[] = answer === undefined ? [] : [{ role: "assistant", text: answer }];
-  const words = `Your answer could not be used: ${flaw}. Answer again, with the JSON object alone.`;
-  return [...question, ...said, { role: "user", text: words }];
+  const previous: readonly ModelMessage[] = answer === undefined ? [] : [{ role: "assistant", text: answer }];
+  const text = `Your answer could not be used: ${flaw}. Answer again, with the JSON object alone.`;
+  return [...question, ...previous, { role: "user", text }];
 }

@@ -4,30 +4,30 @@ import { ModelFailure } from "../../models/model-failure.ts";
 import type { RetryLimits } from "../../models/retry.ts";
 
 /**
- * A chat model as documents ask it: for text alone, and for the most likely answer with a fixed seed, so that the same
- * question gets the same answer as far as the model allows.
+ * A chat model for documents: text only, temperature 0 and a fixed seed, so that the same question gets the same answer as far as
+ * the model allows.
  */
 export interface TextModel {
-  /** As its service names it. */
+  /** Name of the model at its service. */
   readonly name: string;
   /**
-   * The answer in full. Throws a KbsyncError: `language_model_unreachable` (retryable) where nobody answers in time or the
-   * service is busy, `language_model_refused` for what asking again does not change, `language_model_answer` for an
-   * answer that was cut off, filtered or empty.
+   * Returns the complete answer. Throws a KbsyncError: `language_model_unreachable` (retryable) if the service does not answer in
+   * time or is busy, `language_model_refused` if a retry cannot help, `language_model_answer` for a truncated, filtered or empty
+   * answer.
    */
   complete(messages: readonly ModelMessage[], signal: AbortSignal): Promise<string>;
 }
 
 /**
- * Nobody waits for a document as for an answer: a try that hangs is made again, where a question is not. Two minutes, for
- * a model on a machine without a graphics card takes its time; three of them, with the waits between.
+ * Documents can wait, unlike questions, so a hanging attempt is retried. Two minutes per attempt suit a model without a GPU; the
+ * total allows three attempts with their waits.
  */
 const LIMITS: RetryLimits = { attemptMs: 120_000, totalMs: 400_000 };
-/** What makes an answer repeatable. Some models refuse one or the other; they are asked without from then on. */
+/** Parameters for repeatable answers. If a model refuses one, later requests omit it. */
 const REPEATABLE = { temperature: 0, seed: 1 } as const;
 type Repeatable = keyof typeof REPEATABLE;
 
-/** Asks that model of the endpoint. */
+/** Opens the model `name` of an endpoint. */
 export function openTextModel(chat: ChatModel, name: string, limits = LIMITS): TextModel {
   const refused = new Set<Repeatable>();
 
@@ -56,7 +56,7 @@ export function openTextModel(chat: ChatModel, name: string, limits = LIMITS): T
   };
 }
 
-/** The text of an answer that is whole. */
+/** Returns the text of a complete answer. */
 function textOf({ text, finish, problem }: ModelAnswer, name: string): string {
   switch (finish) {
     case "truncated":

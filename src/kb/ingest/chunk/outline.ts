@@ -10,8 +10,8 @@ import type { Outline, Scan } from "./scan.ts";
 import { endsSentence } from "./sentences.ts";
 
 /**
- * Reads a text line by line, once. It knows of Markdown what bears on where to cut, and treats everything else as
- * paragraphs, so that plain text and source code come out by blank lines, lines and sentences.
+ * Reads a text once, line by line. Recognises the Markdown that matters for cuts and treats the rest as paragraphs, so that plain
+ * text and source code split at blank lines, lines and sentences.
  */
 export function outlineOf(text: string, sizes: Sizes): Outline {
   const scan = newScan(text, sizes);
@@ -24,7 +24,7 @@ export function outlineOf(text: string, sizes: Sizes): Outline {
     else readLine(scan, from, begin, trimSpace(text, begin, lineEnd));
     from = lineEnd + 1;
   }
-  // A fence that is never closed encloses the rest of the text, which its last part repeats as the others do.
+  // An unclosed fence encloses the rest of the text; its last part repeats it like the others.
   if (scan.fencePiece >= 0) keepWhole(scan, scan.fencePiece);
   closeTable(scan);
   closeList(scan);
@@ -63,7 +63,7 @@ function readBlockLine(
   scan.kind = kind;
 }
 
-/** Notes what a line begins, before its pieces are added. */
+/** Records the block that a line starts, before its pieces are added. */
 function openBlock(scan: Scan, kind: LineKind, from: number, begin: number, end: number): void {
   const { text } = scan;
   const piece = scan.pieces.begins.length;
@@ -79,7 +79,7 @@ function openBlock(scan: Scan, kind: LineKind, from: number, begin: number, end:
   if (kind === "item" && scan.listPiece < 0) scan.listPiece = piece;
   if (kind === "row" && scan.tablePiece < 0) scan.tablePiece = piece;
   if (kind === "row") scan.tableRows++;
-  // The second row has just shown that the first one is a head.
+  // The second row shows that the first one is a head.
   if (scan.tableHasHead && scan.tableRows === 2 && piece === scan.tablePiece + 1)
     frameBlock(
       scan,
@@ -93,14 +93,14 @@ function openBlock(scan: Scan, kind: LineKind, from: number, begin: number, end:
     scan.fenceCode = text.charCodeAt(begin);
     scan.fenceLength = lines.fenceLength(text, begin, end);
     const marks = text.slice(from, begin + scan.fenceLength);
-    // Front matter is read as a block of code, but it is none.
+    // Front matter is parsed like a code block but repeats no fence.
     if (scan.fenceCode !== DASH) frameBlock(scan, piece, piece + 1, text.slice(from, end), `\n${marks}`);
   }
 }
 
 /**
- * Notes what the parts of the block that began with piece `first` repeat: nothing where that would leave too little room for
- * the text itself. The pieces that follow are the block's.
+ * Records the head and tail that parts of the block from piece `first` on repeat, unless they would leave too little space for the
+ * text. The following pieces belong to the block.
  */
 function frameBlock(scan: Scan, first: number, body: number, head: string, after: string): void {
   const before = `${head}\n`;
@@ -111,10 +111,10 @@ function frameBlock(scan: Scan, first: number, body: number, head: string, after
   for (let piece = first; piece < blocks.length; piece++) blocks[piece] = next.block;
 }
 
-/** Most of a chunk that what it repeats may take. */
+/** Largest share of a chunk for repeated parts. */
 const FRAME_SHARE_MAX = 0.5;
 
-/** Ends the block that pieces belong to; what follows it shares none of it. */
+/** Ends the current block. Later chunks share no text with it. */
 function endBlock({ pieces }: Scan): void {
   const frame = pieces.frames[pieces.next.block];
   if (frame !== undefined) frame.last = pieces.begins.length - 1;
@@ -122,13 +122,13 @@ function endBlock({ pieces }: Scan): void {
   pieces.next.isFloor = true;
 }
 
-/** Whether a line goes on with the sentence of the line before. */
+/** Whether a line continues the sentence of the previous line. */
 function runsOn(scan: Scan, kind: LineKind, begin: number): boolean {
   if (scan.blank || scan.headingsBegin >= 0 || (kind !== "text" && kind !== "quote")) return false;
   const isParagraph = kind === "quote" ? scan.kind === "quote" : scan.kind === "text" || scan.kind === "item";
   const code = lastCode(scan);
   if (!isParagraph) return false;
-  // What closes a bracket goes on, whatever stands before it.
+  // A closing bracket always continues.
   const closes = CLOSING_BRACKETS.has(scan.text.charCodeAt(begin));
   return closes || (!endsSentence(code) && code !== COLON && code !== SEMICOLON);
 }
@@ -146,12 +146,12 @@ function isInner(scan: Scan, kind: LineKind): boolean {
   return kind !== "text" || scan.listPiece >= 0;
 }
 
-/** A list ends at a line that is not indented, unless that line goes on with the item's paragraph. */
+/** A list ends at an unindented line, unless that line continues the item's paragraph. */
 function leavesList(scan: Scan, kind: LineKind, indent: number): boolean {
   return kind !== "item" && indent < LIST_INDENT && (scan.blank || kind !== "text");
 }
 
-/** Columns by which the text of the narrowest list item is indented. */
+/** Indentation of the text of the narrowest list item, in columns. */
 const LIST_INDENT = 2;
 
 function closeList(scan: Scan): void {
@@ -173,7 +173,7 @@ function closeFence(scan: Scan): void {
   scan.fencePiece = -1;
 }
 
-/** Makes every cut dear inside the block that began with piece `first` and ends here, if it fits into a chunk. */
+/** Raises the cost of every cut inside the block from piece `first` to here, if it fits into a chunk. */
 function keepWhole(scan: Scan, first: number): void {
   const { begins, ends, costs } = scan.pieces;
   const last = begins.length - 1;
@@ -220,7 +220,7 @@ function readUnderline(scan: Scan, begin: number, end: number): void {
   scan.kind = "heading";
 }
 
-/** What a line's first piece may measure: after headings, and in a block, less, so that it fits into a chunk with them. */
+/** Returns the maximum length of a line's first piece: shorter after headings and in a block, so that they fit into one chunk. */
 function limitOf({ sizes, pieces }: Scan, from: number, headingsBegin: number): number {
   const frame = pieces.frames[pieces.next.block];
   const room = Math.min(
@@ -231,7 +231,7 @@ function limitOf({ sizes, pieces }: Scan, from: number, headingsBegin: number): 
   return Math.max(sizes.grain, room - (from - headingsBegin));
 }
 
-/** Indentation is kept for its meaning in code and lists, as long as it takes little of a chunk. */
+/** Whether a piece includes its indentation, which matters in code and lists, unless it takes too much of a chunk. */
 function keepsIndent(scan: Scan, lineBegin: number, begin: number): boolean {
   if (begin - lineBegin > Math.min(INDENT_UNITS_MAX, scan.sizes.grain)) return false;
   const code = scan.text.charCodeAt(lineBegin);

@@ -2,29 +2,29 @@ import { isSpace, isWordBreak, skipSpace, wholeCharacterAfter, wordEnd } from ".
 import type { Pieces, Sizes } from "./pieces.ts";
 import { earliestBegin } from "./plan.ts";
 
-/** Where the search for chunk begins stands: both searches only move forward, so all of them together are linear. */
+/** State of the search for chunk starts. Searches only move forward, so their total time is linear. */
 export interface Cursor {
-  /** Begin of the chunk before; -1 before the first. */
+  /** Start of the previous chunk; -1 before the first. */
   begin: number;
-  /** First piece that does not begin before the last place searched from. */
+  /** First piece at or after the last search offset. */
   piece: number;
-  /** The first one from there on that begins a sentence or block. */
+  /** First piece from there on that starts a sentence or block. */
   whole: number;
-  /** No word begins after `wordFrom` and before `word`. */
+  /** No word starts after `wordFrom` and before `word`. */
   wordFrom: number;
   word: number;
 }
 
-/** A cursor for a new text. */
+/** Creates a cursor for a new text. */
 export function newCursor(): Cursor {
   return { begin: -1, piece: 0, whole: 0, wordFrom: -1, word: -1 };
 }
 
 /**
- * Where the chunk whose first own piece is `index` begins: within the overlap before it, at the begin of a sentence or
- * block; where there is none, at its own begin. A chunk that itself begins in the middle of a sentence begins at a line or
- * piece in the longer half of the overlap, else at a word, else exactly `chunkOverlap` before the end of the chunk before.
- * Always behind that chunk's begin. Called for ascending pieces.
+ * Returns the start of the chunk whose first own piece is `index`: the start of a sentence or block within the overlap before it, or
+ * its own start if there is none. A chunk that starts inside a sentence starts at a line or piece in the longer half of the
+ * overlap, else at a word, else exactly `chunkOverlap` before the end of the previous chunk. Always after that chunk's start. Call
+ * for ascending pieces.
  */
 export function findBegin(text: string, pieces: Pieces, sizes: Sizes, index: number, cursor: Cursor): number {
   const begin = sharedBegin(text, pieces, sizes, index, cursor);
@@ -42,7 +42,7 @@ function sharedBegin(text: string, pieces: Pieces, sizes: Sizes, index: number, 
   cursor.whole = Math.max(cursor.whole, cursor.piece);
   while (cursor.whole < index && pieces.inside[cursor.whole] === 1) cursor.whole++;
   let { whole } = cursor;
-  // Of the block's own head it takes all or nothing: the head is repeated anyway.
+  // Takes the whole head of the block or nothing of it: the chunk repeats the head anyway.
   const frame = pieces.frames[pieces.blocks[index] ?? -1];
   if (frame !== undefined && whole > frame.first && whole < frame.body) whole = Math.min(frame.body, index);
   if (whole < index || pieces.inside[index] === 0) return pieces.begins[whole] ?? own;
@@ -56,7 +56,7 @@ function sharedBegin(text: string, pieces: Pieces, sizes: Sizes, index: number, 
   return exact < shared ? exact : own;
 }
 
-/** The first place at or after `from` where a word begins. */
+/** Returns the first offset from `from` on where a word starts. */
 function nextWord(text: string, from: number, cursor: Cursor): number {
   if (from >= cursor.wordFrom && from <= cursor.word) return cursor.word;
   cursor.wordFrom = from;

@@ -3,8 +3,8 @@ import { afterPiece, beforePiece } from "./pieces.ts";
 import type { Pieces, Sizes } from "./pieces.ts";
 
 /**
- * The least offset at which a chunk may begin whose first own piece is `index`: the full overlap before it, less where a
- * heading or fence parts the two, or the piece itself needs the room. Equal to the piece's begin where nothing can be shared.
+ * Returns the smallest start of a chunk whose first own piece is `index`: the full overlap before it, or less if a heading or fence
+ * lies between or the piece itself needs the space. Equals the piece's start if nothing can be shared.
  */
 export function earliestBegin(pieces: Pieces, sizes: Sizes, index: number): number {
   const own = pieces.begins[index] ?? 0;
@@ -15,29 +15,28 @@ export function earliestBegin(pieces: Pieces, sizes: Sizes, index: number): numb
   return begin >= shared ? own : Math.max(begin, 0);
 }
 
-/** Where a chunk has to end that begins with piece `index`, as `framedEnd` counts. */
+/** Returns the largest end of a chunk that starts with piece `index`, measured like `framedEnd`. */
 export function latestEnd(pieces: Pieces, sizes: Sizes, index: number): number {
   return earliestBegin(pieces, sizes, index) + sizes.chunk - beforePiece(pieces, index).length;
 }
 
-/** Where a chunk ends whose last piece is `index`, with what it repeats there. */
+/** Returns the end of a chunk whose last piece is `index`, plus the length of its repeated tail. */
 export function framedEnd(pieces: Pieces, index: number): number {
   return (pieces.ends[index] ?? 0) + afterPiece(pieces, index).length;
 }
 
 /**
- * For each piece the last piece of the chunk that would begin with it, in the plan of least cost; of two equal ones
- * the fuller first chunk. The chunks are then 0 … last[0], last[0]+1 … last[last[0]+1], and so on.
+ * Returns for each piece the last piece of the chunk that would start with it in the cheapest plan; prefers a fuller first chunk
+ * on a tie. The chunks are then 0 … last[0], last[0]+1 … last[last[0]+1], and so on.
  *
- * Works from the end: cost(i) = CHUNK_COST + min over j of (cut before j+1) + cost(j+1), where pieces i … j fit.
- * The minimum over that sliding window comes from a queue that keeps only candidates that can still win, so the
- * whole takes time linear in the number of pieces. (A chunk that repeats the head of a table has less room than one that
- * begins before it: of the latter a longer chunk may be missed, by as much as the head is long.)
+ * Works backwards: cost(i) = CHUNK_COST + min over j of (cut before j+1) + cost(j+1), where pieces i … j fit. A monotonic queue
+ * yields the minimum over that sliding window, so the time is linear in the number of pieces. (A chunk that repeats the head of a
+ * table has less space than one that starts before it: for the latter a longer chunk may be missed, by the length of the head.)
  */
 export function planChunks(pieces: Pieces, sizes: Sizes): Int32Array {
   const count = pieces.begins.length;
   const last = new Int32Array(count);
-  const restCost = new Float64Array(count); // cheapest plan for what follows piece i, the cut after it included
+  const restCost = new Float64Array(count); // cheapest plan after piece i, with the cut after it
   const queue = new Int32Array(count); // candidates for j, falling; their costs rise from head to tail
   let head = 0;
   let tail = 0;

@@ -7,7 +7,7 @@ import { lastCode } from "./scan.ts";
 import type { Scan } from "./scan.ts";
 import { endsSentence } from "./sentences.ts";
 
-/** What a cut before this line costs. */
+/** Returns the cost of a cut before a line. */
 export function priceOf(scan: Scan, kind: LineKind, begin: number, end: number, indent: number): number {
   if (scan.headingsBegin >= 0) return cost.GLUE_COST;
   if (scan.kind === "rule") return cost.PAIR_COST;
@@ -35,7 +35,7 @@ export function priceOf(scan: Scan, kind: LineKind, begin: number, end: number, 
   }
 }
 
-/** Whether a line begins an object of a list in JSON. */
+/** Whether a line starts an object of a JSON list. */
 export function isRecord(scan: Scan, begin: number): boolean {
   if (scan.text.charCodeAt(begin) !== 0x7b || scan.kind !== "text") return false;
   const before = lastCode(scan);
@@ -55,11 +55,11 @@ function linePrice(scan: Scan, begin: number): number {
   return isLowerCase(scan.text.charCodeAt(begin)) ? cost.WRAPPED_LINE_COST : cost.LINE_COST;
 }
 
-/** No editor breaks lines later than this: a longer one is a whole paragraph. */
+/** Longest line that editors wrap: a longer one is a whole paragraph. */
 const WRAPPED_UNITS_MAX = 160;
 
 function quotedPrice(scan: Scan, begin: number): number {
-  // A lone `>` parts two paragraphs of a quotation.
+  // A lone `>` separates two paragraphs of a quotation.
   if (lastCode(scan) === 0x3e) return cost.ITEM_PARAGRAPH_COST;
   return linePrice(scan, skipSpace(scan.text, begin + 1, scan.text.length)) + cost.INNER_COST;
 }

@@ -7,10 +7,10 @@ import type { Chunker, Span } from "./span.ts";
 import { spansOf } from "./spans.ts";
 
 /**
- * Splits a text at its own joints: headings before blocks, blocks before list items, table rows and lines, these
- * before sentences, words and characters, in chunks as full as good joints allow. Consecutive chunks share up to
- * `chunkOverlap` units, from the begin of a sentence, line or word. Time and memory are linear in the text and the
- * number of chunks. Where `chunkSize` is 1, a surrogate pair is a chunk of 2: cutting it would destroy it.
+ * Splits a text along its structure: headings before blocks, blocks before list items, table rows and lines, these before
+ * sentences, words and characters. Fills chunks as far as good cuts allow. Consecutive chunks share up to `chunkOverlap` units, from
+ * the start of a sentence, line or word. Time and memory are linear in the text and the number of chunks. At a `chunkSize` of 1, a
+ * surrogate pair is a chunk of 2, because a split would destroy it.
  */
 export const chunkRecursive: Chunker = (text: string, settings: Settings): readonly Span[] => {
   const begin = skipSpace(text, 0, text.length);

@@ -6,13 +6,12 @@ import type { Span } from "./span.ts";
 import { spansOf } from "./spans.ts";
 import { unitsOf } from "./units.ts";
 
-/** One more cut leaves all others possible, so a cut that pays for its chunk and more is in every best plan. */
+/** A cut rules out no other cut, so one with a negative cost beyond `CHUNK_COST` is part of every optimal plan. */
 const FORCED_COST = -1000;
 
 /**
- * Splits a text before given units, each of which begins a section, and sections that are longer than a chunk at their
- * own joints. A section always begins a chunk, which shares the overlap with the one before as any other does. The laws
- * of a chunker hold whatever numbers are given.
+ * Splits a text before the given units, each of which starts a section, and splits sections longer than a chunk along their
+ * structure. A section always starts a chunk, which shares the overlap like any other. The laws of a chunker hold for any numbers.
  */
 export function chunkSections(
   text: string,

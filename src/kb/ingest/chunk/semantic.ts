@@ -8,19 +8,18 @@ import type { Span } from "./span.ts";
 import { spansOf } from "./spans.ts";
 import { unitsOf } from "./units.ts";
 
-/** What the units of a text mean: one unit vector each, one after the other. */
+/** Embeddings of a text's units: one unit vector each, concatenated. */
 export interface Meaning {
   readonly vectors: Float32Array;
   readonly dimensions: number;
 }
 
-/** What a chunk costs whose parts have nothing to do with each other, in the currency of costs.ts. */
+/** Cost of a chunk of unrelated parts, on the scale of costs.ts. */
 const SCATTER_COST = 100;
 
 /**
- * Splits a text where its meaning changes: of all ways to cut it at its units, the one whose chunks are each of one
- * matter, cut at good joints. The laws of a chunker hold whatever the vectors are. Time grows with the units of the text
- * times those of a chunk.
+ * Splits a text where its meaning changes: finds the cuts between units with the most coherent chunks at the best structural
+ * positions. The laws of a chunker hold for any vectors. Time is proportional to the units of the text times those of a chunk.
  */
 export function chunkSemantic(
   text: string,
@@ -39,8 +38,8 @@ export function chunkSemantic(
 }
 
 /**
- * As `planChunks`, for chunks of whole units: cost(i) = min over j of CHUNK_COST + scatter of units i … j + price of the
- * cut after them + cost(j + 1). The scatter comes from the sum of their vectors, which grows by one unit a step.
+ * Like `planChunks`, for chunks of whole units: cost(i) = min over j of CHUNK_COST + scatter of units i … j + cost of the cut after
+ * them + cost(j + 1). The scatter follows from the sum of their vectors, which grows by one unit per step.
  */
 function planByMeaning(
   pieces: Pieces,
@@ -80,7 +79,7 @@ function planByMeaning(
   return last;
 }
 
-/** Adds a weighted vector to a sum; returns by how much the square of the sum's length grew. */
+/** Adds a weighted vector to a sum; returns the increase of the sum's squared length. */
 function addTo(sum: Float64Array, vectors: Float32Array, from: number, weight: number): number {
   let grown = 0;
   for (let at = 0; at < sum.length; at++) {

@@ -5,9 +5,9 @@ import type { Heading, Outline } from "./scan.ts";
 import type { Span } from "./span.ts";
 
 /**
- * The chunks of a plan, which names for each piece that begins a chunk the last piece of it. Each chunk shares up to the
- * overlap with the one before, knows the headings above its first own piece, and repeats what a part of a table or code block
- * cannot be read without.
+ * Builds the chunks of a plan, which gives for each piece that starts a chunk the chunk's last piece. Each chunk shares up to the
+ * overlap with the previous one, has the headings above its first own piece, and repeats the head of a split table or the fence of
+ * split code.
  */
 export function spansOf(text: string, outline: Outline, sizes: Sizes, last: Int32Array): readonly Span[] {
   const { pieces } = outline;
@@ -25,7 +25,7 @@ export function spansOf(text: string, outline: Outline, sizes: Sizes, last: Int3
   return spans;
 }
 
-/** What the chunk of two pieces and all between repeats of the blocks that it begins and ends in, where there is room. */
+/** Returns the head or fences that a chunk repeats of the blocks it starts and ends in, if they fit. */
 function frameOf(
   pieces: Pieces,
   sizes: Sizes,
@@ -40,7 +40,7 @@ function frameOf(
   return { ...(before !== "" && { before }), ...(after !== "" && { after }) };
 }
 
-/** The headings open at the place reached, outermost first. */
+/** The headings above the current piece, outermost first. */
 interface Path {
   readonly open: Heading[];
   titles: readonly string[];
@@ -52,7 +52,7 @@ function newPath(): Path {
   return { open: [], titles: [], read: 0 };
 }
 
-/** Moves on to a piece, which lies behind the last one asked for, and tells the headings above it. */
+/** Advances to a piece and returns the headings above it. Call with ascending pieces. */
 function pathAbove({ headings }: Outline, piece: number, path: Path): readonly string[] {
   let changed = false;
   let heading = headings[path.read];
@@ -62,7 +62,7 @@ function pathAbove({ headings }: Outline, piece: number, path: Path): readonly s
     path.read++;
     changed = true;
   }
-  // A chunk that begins with a heading stands beside, not under, the sections which that heading ends.
+  // A chunk that starts with a heading is not below the sections that this heading ends.
   if (heading?.piece === piece && closes(path, heading.level)) {
     close(path, heading.level);
     changed = true;

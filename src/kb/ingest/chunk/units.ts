@@ -4,9 +4,9 @@ import type { Pieces, Sizes } from "./pieces.ts";
 import { sizesOf } from "./pieces.ts";
 import { framedEnd, latestEnd, planChunks } from "./plan.ts";
 
-/** Most units of a chunk: with more, one says too little to have a meaning of its own. */
+/** Units per chunk aimed at: smaller units carry too little meaning. */
 const UNITS_A_CHUNK = 5;
-/** Shortest unit aimed at: a sentence. */
+/** Minimum length aimed at: a sentence. */
 const UNIT_CHARS_MIN = 120;
 
 /** UTF-16 offsets, end exclusive. */
@@ -15,7 +15,7 @@ export interface Range {
   readonly end: number;
 }
 
-/** Where the units of a text lie, in order; undefined where it has too many, see `unitsOf`. */
+/** Returns the ranges of a text's units, in order; undefined if there are too many, see `unitsOf`. */
 export function unitRanges(text: string, settings: Settings, unitsMax: number): readonly Range[] | undefined {
   const sizes = sizesOf(settings.chunkSize, settings.chunkOverlap);
   const { pieces } = outlineOf(text, sizes);
@@ -27,19 +27,19 @@ export function unitRanges(text: string, settings: Settings, unitsMax: number): 
 }
 
 /**
- * Joins pieces into units, the smallest parts whose meaning is looked at, at the joints that the structure of the text
- * offers: the first piece of each. A unit always fits into a chunk beside the overlap before it. `unitsMax` makes the
- * units of a long text longer; undefined where they would have to be longer than half a chunk.
+ * Groups pieces into units, the smallest parts that are embedded, along the structure of the text. Returns the first piece of each
+ * unit. A unit always fits into a chunk together with the overlap before it. `unitsMax` makes the units of a long text longer;
+ * returns undefined if they would exceed half a chunk.
  */
 export function unitsOf(pieces: Pieces, sizes: Sizes, unitsMax: number): readonly number[] | undefined {
   const count = pieces.begins.length;
   const chars = (pieces.ends[count - 1] ?? 0) - (pieces.begins[0] ?? 0);
   const half = sizes.chunk >> 1;
   const usual = Math.max(Math.min(UNIT_CHARS_MIN, half), Math.floor(sizes.chunk / UNITS_A_CHUNK));
-  // Units come out shorter than asked for, by less than half.
+  // Units turn out shorter than `length`, by less than half.
   const length = Math.max(usual, Math.ceil((2 * chars) / unitsMax));
   if (length > half) return undefined;
-  // Nobody reads a unit, so it repeats nothing.
+  // Units repeat no table heads or fences: they are only embedded.
   const last = planChunks({ ...pieces, frames: [] }, { ...sizes, chunk: length, overlap: 0, room: length });
   const first: number[] = [];
   for (let piece = 0; piece < count;) {

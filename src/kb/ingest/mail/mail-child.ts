@@ -10,12 +10,12 @@ export interface MailRequest {
   readonly path: string;
 }
 
-/** The mail without its attachments, then each of these. */
+/** The mail without its attachments, then one part per attachment. */
 export type MailPart =
   | (Pick<Mail, "markdown"> & { readonly kind: "mail" })
   | (Omit<MailAttachment, "bytes"> & { readonly kind: "attachment"; readonly bytes: Uint8Array });
 
-/** Why a mail gave no text. */
+/** Why a mail yields no text. */
 export type MailFailure = "memory" | "damaged" | "unable" | "deep";
 
 answerRequests<MailRequest, MailPart, MailFailure>(

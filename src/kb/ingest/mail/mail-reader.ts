@@ -7,24 +7,24 @@ import { siblingModule } from "../../../lib/sibling.ts";
 import type { MailFailure, MailPart, MailRequest } from "./mail-child.ts";
 
 const LIMITS = {
-  /** A mail takes milliseconds, but for its attachments. */
+  /** One suffices: a mail takes milliseconds without its attachments. */
   processes: 1,
-  /** The largest upload, decoded, in the several copies that a parser makes. */
+  /** The largest upload, decoded, in the copies that a parser makes. */
   memoryMb: 512,
-  /** A megabyte takes some 50 ms. */
+  /** A megabyte takes about 50 ms. */
   timeoutMs: 20_000,
   idleMs: 10_000,
 };
 
-/** Takes e-mails apart, in a child process with capped memory and time. */
+/** Parses e-mails in a child process with capped memory and time. */
 export interface MailReader {
   /** Rejects with `mail_unreadable`, `extraction_failed`, `extractor_busy`. */
   read(path: string, tenant?: readonly string[]): Promise<Omit<Mail, "title">>;
-  /** Ends the child process; a mail under way fails. */
+  /** Terminates the child process. A mail in flight fails. */
   close(): void;
 }
 
-/** Starts nothing before the first mail. */
+/** Opens the reader. The first mail starts the child process. */
 export function openMailReader(): MailReader {
   const pool = openCappedPool<MailRequest, MailPart, MailFailure>(
     { module: siblingModule(import.meta.url, "mail-child"), failure: mailError },

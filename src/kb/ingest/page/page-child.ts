@@ -6,13 +6,13 @@ import { pageText } from "./page-text.ts";
 /** A page on disk. */
 export interface PageRequest {
   readonly path: string;
-  /** What the server said of it. */
+  /** Encoding from the server's header. */
   readonly encoding: string | undefined;
-  /** Its own address, for relative links. */
+  /** Address of the page, for relative links. */
   readonly url: string;
 }
 
-/** Sent piece by piece: one message of 32 MB would be a second copy of all. */
+/** Size of a message: a single one of 32 MB would be a second copy. */
 const PART_CHARS = 256 * 1024;
 
 answerRequests<PageRequest, string, PageFailure>(async ({ path, encoding, url }, give) => {

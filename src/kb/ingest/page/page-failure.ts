@@ -1,10 +1,10 @@
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
 
-/** Why a page gave no text. */
+/** Why a page yields no text. */
 export type PageFailure = "memory" | "broken" | "unable" | "deep";
 
-/** What was thrown over a page, here or in the child process. */
+/** Classifies an error of reading a page, in place or in the child process. */
 export function pageFailureOf(error: unknown): PageFailure {
   if (error instanceof MarkupTooDeep) return "deep";
   const kind = foreignKind(error);

@@ -9,30 +9,30 @@ import { pageFailureOf, type PageFailure } from "./page-failure.ts";
 import { pageText } from "./page-text.ts";
 
 /**
- * Pages up to this size are read in place, in a few milliseconds: less than the way to another process takes. Of 64 KB of
- * lists in lists it was half a second, in which nobody is answered.
+ * Pages up to this size are read in place in a few milliseconds, faster than in another process. 64 KB of nested lists would block
+ * the event loop for half a second.
  */
 const INLINE_BYTES_MAX = 8 * 1024;
 
 const LIMITS = {
-  /** A page of a few hundred kilobytes is already a long one. */
+  /** One suffices: most pages have less than a few hundred kilobytes. */
   processes: 1,
-  /** The tree of a page takes some ten times its bytes. */
+  /** The tree of a page takes about ten times its bytes. */
   memoryMb: 512,
-  /** A megabyte takes some 30 ms. */
+  /** A megabyte takes about 30 ms. */
   timeoutMs: 20_000,
   idleMs: 10_000,
 };
 
 /** Turns pages of HTML into text. Large ones are read in a child process with capped memory and time. */
 export interface PageReader {
-  /** The Markdown of the readable part, empty where there is none. Rejects with code `page_unreadable` or `extraction_failed`. */
+  /** Returns the Markdown of the readable part; empty if there is none. Rejects with `page_unreadable` or `extraction_failed`. */
   read(page: PageRequest, tenant?: readonly string[]): Promise<string>;
-  /** Ends the child process; a page under way fails. */
+  /** Terminates the child process. A page in flight fails. */
   close(): void;
 }
 
-/** Starts nothing before the first large page. */
+/** Opens the reader. The first large page starts the child process. */
 export function openPageReader(): PageReader {
   const pool = openCappedPool<PageRequest, string, PageFailure>(
     { module: siblingModule(import.meta.url, "page-child"), failure: pageError },

@@ -1,39 +1,39 @@
 import { isUtf8 } from "node:buffer";
 import { htmlToMarkdown } from "../../../lib/markup/html-markdown.ts";
 
-/** How far into a page the declaration of its encoding stands (HTML standard, the encoding sniffing algorithm). */
+/** Bytes searched for the declaration of the encoding (HTML standard, encoding sniffing algorithm). */
 const META_BYTES = 1024;
-/** What a page without any declaration is in, as browsers have it. */
+/** Default encoding of a page without a declaration, as in browsers. */
 const ENCODING_DEFAULT = "windows-1252";
 
 /**
- * The Markdown of a page's readable part. `encoding` is what the server said; a byte-order mark goes before it, what the
- * page itself says comes after it. Throws `MarkupTooDeep`.
+ * Returns the Markdown of a page's readable part. A byte-order mark takes precedence over `encoding`, the server's header, which
+ * takes precedence over the page's own declaration. Throws `MarkupTooDeep`.
  */
 export function pageText(bytes: Uint8Array, encoding: string | undefined, url: string): string {
   return htmlToMarkdown(decodePage(bytes, encoding), { url }).markdown;
 }
 
-/** The text of a page in its encoding; what is broken in it becomes U+FFFD. */
+/** Decodes a page. Invalid sequences become U+FFFD. */
 export function decodePage(bytes: Uint8Array, encoding: string | undefined): string {
   const declared = markOf(bytes) ?? known(encoding) ?? known(declaredIn(bytes));
   return new TextDecoder(declared ?? (isUtf8(bytes) ? "utf-8" : ENCODING_DEFAULT)).decode(bytes);
 }
 
-/** The encoding's own name; undefined for one that nobody knows. */
+/** Returns the canonical name of an encoding; undefined for an unknown label. */
 export function known(label: string | undefined): string | undefined {
   if (label === undefined) return undefined;
   try {
     return new TextDecoder(label).encoding;
   } catch (error) {
-    if (error instanceof RangeError) return undefined; // what it throws at an unknown label
+    if (error instanceof RangeError) return undefined; // unknown label
     throw error;
   }
 }
 
 /**
- * Whether bytes that nobody declared to be anything are a page: it begins as one, behind spaces and comments. These are
- * passed one by one: a pattern that repeats them tries every way to part them, which takes for ever.
+ * Whether bytes without a declared type are an HTML page: they start like one, after spaces and comments. Skips these in a loop,
+ * because a regular expression that repeats them backtracks exponentially.
  */
 export function looksLikePage(head: Uint8Array): boolean {
   let rest = new TextDecoder("latin1").decode(head).replace(/^ï»¿/, "").toLowerCase();
@@ -58,6 +58,6 @@ function markOf(bytes: Uint8Array): string | undefined {
 function declaredIn(bytes: Uint8Array): string | undefined {
   const head = new TextDecoder("latin1").decode(bytes.subarray(0, META_BYTES));
   const label = /<meta[^>]+charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)/i.exec(head)?.[1];
-  // Who could read these letters as ASCII has no UTF-16 before them.
+  // A declaration that is readable as ASCII cannot be in UTF-16.
   return label !== undefined && /^utf-?16/i.test(label) ? "utf-8" : label;
 }
