@@ -8,7 +8,6 @@ import { addressRules } from "../lib/public-address.ts";
 import { steadyClock } from "../lib/steady-clock.ts";
 import { openTurns } from "../lib/turns.ts";
 import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
-import { noticeChatJobs } from "./chat/job-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
@@ -38,7 +37,9 @@ import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
 import { openJobCompletions } from "./queue/completions.ts";
-import { noticeJobs, openJobRunner } from "./jobs/job-runner.ts";
+import { openLeases } from "./queue/leases.ts";
+import { openJobRunner } from "./jobs/job-runner.ts";
+import type { QueueName } from "./queue/queue.ts";
 import { fileAddresses } from "./uploads/file-address.ts";
 import { openFileArea } from "./uploads/file-area.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
@@ -50,8 +51,8 @@ import { timeWrites } from "./observer.ts";
 import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openReranker } from "./search/reranker.ts";
 import { noticeDamage, saysDamaged } from "./store/damage.ts";
+import { onCommit } from "./store/on-commit.ts";
 import type { KeyRecord } from "./store/records.ts";
-import { noticeMessages } from "./webhooks/courier.ts";
 import { logDelivery } from "./webhooks/report.ts";
 import { openWebhooks } from "./webhooks/webhooks.ts";
 
@@ -141,15 +142,18 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     onLeft: (chunks) => model.noteLeft(chunks),
     report: (report) => logBackfill(log, report),
   });
-  const noticed = noticeMessages(
-    noticeChatJobs(
-      noticeJobs(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), () => jobs.wake()),
-      () => answering.jobs.wake(),
-    ),
-    () => webhooks.courier.wake(),
-  );
+  const wake = (topic: QueueName): void =>
+    ({ ingest: jobs, chat: answering.jobs, webhook: webhooks.courier })[topic].wake();
+  const noticed = onCommit(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), wake);
   const store =
     observer === undefined ? noticed : timeWrites(noticed, (seconds) => observer.stage("store", seconds));
+  const worker = randomUUID();
+  const leases = openLeases(
+    store.queue,
+    worker,
+    steadyMs,
+    fail("leases of jobs were not renewed, tries again"),
+  );
   let resourcesUrl = options.resourcesUrl;
 
   const fetching = {
@@ -180,9 +184,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     pages: openPageReader(),
     mails: openMailReader(),
     turns: openTurns(),
-    worker: randomUUID(),
+    leases,
     jobCompletions: openJobCompletions(),
-    begunJobs: new Map(),
     collections: rememberCollections(store),
     limits,
     explain: (error) => {
@@ -199,7 +202,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const reachable = addressRules(options.webhookAllow ?? []);
   const webhooks = openWebhooks({
     store,
-    worker: kb.worker,
+    leases,
     nowMs,
     steadyMs,
     connect: guardedConnector(reachable, options.resolveHost),
@@ -292,7 +295,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     await jobs.close(Math.max(0, endMs - performance.now()));
     await answering.close();
     await webhooks.close();
-    await store.queue.release(kb.worker).catch(fail("interrupted jobs were not handed back"));
+    await leases.close().catch(fail("interrupted jobs were not handed back"));
     await housekeeping.close();
     kb.pages.close();
     kb.mails.close();
@@ -312,7 +315,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       const leftovers = await kb.files.recover(async (token) => (await store.file(token)) !== undefined);
       if (leftovers > 0)
         log.info({ files: leftovers }, "put right the uploads that an earlier run left unfinished");
-      await store.queue.resume(kb.worker, steadyMs(), options.sharesStore !== true);
+      await store.queue.resume(worker, steadyMs(), options.sharesStore !== true);
       admission.become("ready");
       // What an earlier run began and did not end.
       jobs.wake();
@@ -333,8 +336,9 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     routes: () => server.routeTable.routes,
     health,
     figures: async () => {
-      const [{ waiting, oldestMs, failed }, questions, messages] = await Promise.all([
-        store.jobFigures(undefined),
+      const [{ waiting, oldestMs }, failed, questions, messages] = await Promise.all([
+        store.queue.figures("ingest", undefined),
+        store.failedResources(undefined),
         store.queue.figures("chat", undefined),
         store.queue.figures("webhook", undefined),
       ]);

@@ -7,7 +7,6 @@ import type { LeasedJob, QueueFigures, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { Store } from "../store/store.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import type { Chat } from "./chat.ts";
 import { webhookTarget } from "./webhook-target.ts";
@@ -140,7 +139,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   const runner = openRunner({
     store: kb.store,
     queue: "chat",
-    worker: kb.worker,
+    leases: kb.leases,
     nowMs: kb.steadyMs,
     perLine: 1,
     choose,
@@ -208,16 +207,5 @@ function deliver(
     body: JSON.stringify(delivery),
     to: { target },
     nowMs: kb.nowMs(),
-  };
-}
-
-/** The same store; `wake` is called after every request put in. */
-export function noticeChatJobs(store: Store, wake: () => void): Store {
-  return {
-    ...store,
-    addQuestion: async (job, alongside) => {
-      await store.addQuestion(job, alongside);
-      wake();
-    },
   };
 }

@@ -17,7 +17,6 @@ import {
   type EndpointRecord,
 } from "../../wire/webhook.ts";
 import type { QuestionFigures } from "../chat/job-runner.ts";
-import type { JobFigures } from "../store/jobs.ts";
 import type { DeadDelivery, Endpoint, EndpointKey } from "../store/webhooks.ts";
 import {
   changeEndpoint,
@@ -203,14 +202,15 @@ export function addWebhookRoutes(
       answers: { 200: QueuesAnswer },
     },
     handle: async (_request, accountId) => {
-      const [jobs, messages, endpoints, questions] = await Promise.all([
-        store.jobFigures(accountId),
+      const [documents, failed, messages, endpoints, questions] = await Promise.all([
+        store.queue.figures("ingest", accountId),
+        store.failedResources(accountId),
         store.queue.figures("webhook", accountId),
         store.endpoints(accountId),
         questionsOf(accountId),
       ]);
       return answer(200, "Queues fetched successfully", {
-        ingest: queueOf(jobs),
+        ingest: queueOf({ ...documents, failed }),
         webhooks: { endpoints: endpoints.length, waiting: messages.waiting, dead: messages.dead },
         questions: queueOf(questions),
       });
@@ -222,7 +222,7 @@ function keyOf(request: FastifyRequest, accountId: string): EndpointKey {
   return { accountId, id: idOf(request) };
 }
 
-function queueOf({ waiting, oldestMs, failed }: JobFigures | QuestionFigures) {
+function queueOf({ waiting, oldestMs, failed }: Omit<QuestionFigures, "dead">) {
   return { waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString(), failed };
 }
 

@@ -47,7 +47,7 @@ export async function queueUpdate(
     await refuseUpdate(kb, before, body);
     return kb.store.enqueueUpdate(
       { accountId, id, nowIso: nowIso(kb), ...expected },
-      newJob(kb, "update", body, fileTokenOf(kb, body.url)),
+      newJob(kb, { update: body }, fileTokenOf(kb, body.url)),
       noteOf(asked, 202, kb.nowMs()),
     );
   });

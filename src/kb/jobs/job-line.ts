@@ -1,6 +1,5 @@
 import { openFairLine } from "../../lib/fair-line.ts";
-import type { QueuedJob } from "../store/jobs.ts";
-import { jobKey } from "../queue/completions.ts";
+import type { QueuedJob } from "../queue/queue.ts";
 import type { WaitNeed } from "./job-slots.ts";
 
 /**
@@ -29,9 +28,6 @@ export interface JobLine {
 /** Jobs that were under way at a crash; those that began and found no place for a wait of that kind; all others. */
 export type LinePart = "suspect" | WaitNeed["kind"] | "other";
 
-/** Longest wait of a job that is put off. */
-export const POSTPONED_MS_MAX = 10 * 60 * 1000;
-
 /** Opens an empty line. */
 export function openJobLine(): JobLine {
   const parts = {
@@ -47,26 +43,24 @@ export function openJobLine(): JobLine {
   const later = new Map<string, QueuedJob>();
 
   const path = ({ accountId, ownerId }: QueuedJob): readonly string[] => [accountId, ownerId];
-  const push = (job: QueuedJob): void => parts[job.begun > 0 ? "suspect" : "other"].push(path(job), job);
+  const push = (job: QueuedJob): void => parts[job.crashes > 0 ? "suspect" : "other"].push(path(job), job);
   const charge = (job: QueuedJob, heldMs: number): void => {
     parts[takenFrom.get(job.number) ?? "other"].charge(path(job), heldMs);
     takenFrom.delete(job.number);
   };
   const ripen = (nowMs: number): void => {
     for (const [key, job] of later) {
-      // A job that is due later than any wait was put off by an earlier run, and the clock set back since.
-      if (job.dueMs > nowMs && job.dueMs <= nowMs + POSTPONED_MS_MAX) continue;
+      if (job.dueMs > nowMs) continue;
       later.delete(key);
       push(job);
     }
   };
   return {
     add: (job) => {
-      const key = jobKey(job);
-      if (known.has(key)) known.set(key, true);
+      if (known.has(job.line)) known.set(job.line, true);
       else {
-        known.set(key, false);
-        later.set(key, job);
+        known.set(job.line, false);
+        later.set(job.line, job);
       }
     },
     ripen,
@@ -75,14 +69,13 @@ export function openJobLine(): JobLine {
       const job = parts[part].shift(accept);
       if (job !== undefined) takenFrom.set(job.number, part);
     },
-    hasMore: (job) => known.get(jobKey(job)) === true,
+    hasMore: (job) => known.get(job.line) === true,
     end: (job, heldMs, next) => {
       charge(job, heldMs);
-      const key = jobKey(job);
-      if (next === undefined) known.delete(key);
+      if (next === undefined) known.delete(job.line);
       else {
-        known.set(key, false);
-        later.set(key, next);
+        known.set(job.line, false);
+        later.set(job.line, next);
       }
     },
     park: (job, heldMs, kind) => {

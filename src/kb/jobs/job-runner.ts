@@ -1,12 +1,10 @@
-import { openQueueWatch } from "../../lib/queue-watch.ts";
 import { openShares } from "../../lib/shares.ts";
-import type { QueuedJob } from "../store/jobs.ts";
-import type { Store } from "../store/store.ts";
 import { admit } from "../queue/admission.ts";
-import { jobKey } from "../queue/completions.ts";
+import { openLoop, type Loop } from "../queue/loop.ts";
+import type { QueuedJob } from "../queue/queue.ts";
 import { openJobLine } from "./job-line.ts";
 import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "./job-slots.ts";
-import { handBackJobs, runFirstJob } from "./job.ts";
+import { firstJob, runJob } from "./job.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 
 /** Bytes of the requests' bodies at once, which are in memory then. A longer one goes alone. */
@@ -14,58 +12,42 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024;
 /** Jobs read from the store at a time. */
 const READ_MAX = 1000;
 
-/** Takes in, in the background, the documents whose requests were answered before. */
-export interface JobRunner {
-  /** Looks for work; to be called at the start, and whenever a job was put in. */
-  wake(this: void): void;
-  underWay(): number;
-  /** Begins no more, and waits for what is under way, but not for long: what is left is begun anew by the next start. */
-  close(timeoutMs: number): Promise<void>;
-}
-
 interface Running {
   readonly job: QueuedJob;
   readonly slot: JobSlot;
-  readonly work: Promise<void>;
 }
 
 /**
- * Opens the runner; it does nothing before `wake`. Accounts and the owners of each take turns by the time that their documents
- * took. `onProblem` is called with failures that are not a document's own.
+ * Opens what takes in, in the background, the documents whose requests were answered before; it does nothing before `wake`.
+ * Accounts and the owners of each take turns by the time that their documents took. `onProblem` is called with failures
+ * that are not a document's own.
  */
-export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
-  const running = new Map<string, Running>();
+export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): Loop {
+  const running = new Set<Running>();
   const line = openJobLine();
-  const slots = openJobSlots(() => watch.wake());
+  const slots = openJobSlots(() => loop.wake());
   const bodies = openShares(BODY_BYTES_MAX);
   /** What parked jobs need, by number. */
   const needs = new Map<number, WaitNeed>();
   /** Number of the last job that was read: later ones have higher numbers. */
   let lastRead = 0;
-  let closed = false;
 
-  const start = (job: QueuedJob, slot: JobSlot): void => {
-    const { accountId, id } = job;
-    const key = jobKey(job);
-    const run = async (): Promise<QueuedJob | NoPlaceToWait | undefined> => {
+  const run = async (started: Running, signal: AbortSignal): Promise<void> => {
+    const { job, slot } = started;
+    const work = async (): Promise<QueuedJob | NoPlaceToWait | undefined> => {
       // A close may have come first.
-      if (closed) return undefined;
-      const end = await runFirstJob(kb, { accountId, id }, slot.whileWaiting);
+      if (signal.aborted) return undefined;
+      const end = await runJob(kb, job, slot);
       if (end instanceof NoPlaceToWait) return end;
-      return end === "postponed" || line.hasMore(job)
-        ? await kb.store.queuedJob({ accountId, id })
-        : undefined;
+      return end === "again" || line.hasMore(job) ? await firstJob(kb, job.line) : undefined;
     };
-    const finish = async (): Promise<void> => {
-      let next: QueuedJob | NoPlaceToWait | undefined = job;
-      try {
-        next = await kb.turns.run(key, run);
-      } catch (error) {
-        watch.fail(error);
-      }
-      running.delete(key);
+    let next: QueuedJob | NoPlaceToWait | undefined = job;
+    try {
+      next = await kb.turns.run(job.line, work);
+    } finally {
+      running.delete(started);
       slot.leave();
-      bodies.give(accountId, job.bodyBytes);
+      bodies.give(job.accountId, job.bodyBytes);
       if (next instanceof NoPlaceToWait) {
         needs.set(job.number, next.need);
         line.park(job, slot.heldMs(), next.need.kind);
@@ -73,20 +55,16 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
         needs.delete(job.number);
         line.end(job, slot.heldMs(), next);
       }
-      kb.jobCompletions.notify(key);
-      watch.wake();
-    };
-    const work = finish();
-    running.set(key, { job, slot, work });
+      kb.jobCompletions.notify(job.line);
+    }
   };
   /** Why a job may not begin: nothing of its account may in this part of the line, nothing of its account, or nothing at all. */
-  const begin = (job: QueuedJob): "begun" | "part" | "account" | "all" => {
+  const begin = (job: QueuedJob): Running | "part" | "account" | "all" => {
     const { accountId, bodyBytes } = job;
-    const beside = [...running.values()].filter(({ slot }) => !slot.isWaiting());
-    const suspect = ({ accountId: of, begun }: QueuedJob) => ({ accountId: of, crashes: begun });
+    const beside = [...running].filter(({ slot }) => !slot.isWaiting());
     const admission = admit(
-      suspect(job),
-      beside.map((each) => suspect(each.job)),
+      job,
+      beside.map((each) => each.job),
     );
     if (admission === "later") return "part";
     if (admission === "next") return "account";
@@ -99,70 +77,43 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       slot.leave();
       return "account";
     }
-    start(job, slot);
-    return "begun";
+    const started = { job, slot };
+    running.add(started);
+    return started;
   };
-  const beginAll = (): void => {
+  const beginAll = (): Running[] => {
+    const begun: Running[] = [];
     /** Accounts of which none may begin now. */
     const held = new Set<string>();
     for (const part of ["suspect", "text", "file", "other"] as const) {
       const passed = new Set<string>();
       const accept = (accountId: string): boolean => !held.has(accountId) && !passed.has(accountId);
       for (;;) {
-        if (closed || slots.isFull()) return;
+        if (slots.isFull()) return begun;
         const job = line.next(part, accept);
         if (job === undefined) break;
         const outcome = begin(job);
-        if (outcome === "all") return;
-        if (outcome === "begun") line.take(part, accept);
-        else (outcome === "account" ? held : passed).add(job.accountId);
+        if (outcome === "all") return begun;
+        if (typeof outcome === "object") {
+          line.take(part, accept);
+          begun.push(outcome);
+        } else (outcome === "account" ? held : passed).add(job.accountId);
       }
     }
+    return begun;
   };
-  const look = async (): Promise<void> => {
+  const find = async (): Promise<{ jobs: Running[]; nextMs: number }> => {
+    const { queue } = kb.store;
     for (;;) {
-      const read = await kb.store.queuedJobs(lastRead, READ_MAX);
+      const nowMs = kb.steadyMs();
+      const read = await queue.after({ queue: "ingest", number: lastRead, limit: READ_MAX, nowMs });
       for (const job of read) line.add(job);
       lastRead = read.at(-1)?.number ?? lastRead;
       if (read.length < READ_MAX) break;
     }
     line.ripen(kb.steadyMs());
-    beginAll();
-    const dueMs = line.dueMs();
-    // The end of each job looks again as well.
-    if (dueMs !== undefined && !closed) watch.sleep(dueMs - kb.steadyMs());
+    return { jobs: beginAll(), nextMs: (line.dueMs() ?? Infinity) - kb.steadyMs() };
   };
-  const watch = openQueueWatch({ check: look, onProblem });
-
-  return {
-    wake: watch.wake,
-    underWay: () => running.size,
-    close: async (timeoutMs) => {
-      closed = true;
-      const looked = watch.close();
-      const works = [...running.values()].map(({ work }) => work);
-      const patience = Promise.withResolvers<void>();
-      const limit = setTimeout(patience.resolve, timeoutMs);
-      await Promise.race([Promise.all([looked, ...works]), patience.promise]);
-      clearTimeout(limit);
-      await handBackJobs(kb).catch(onProblem);
-    },
-  };
-}
-
-/** The same store; `wake` is notified of every job put in. */
-export function noticeJobs(store: Store, wake: () => void): Store {
-  return {
-    ...store,
-    enqueueCreate: async (resource, job, alongside) => {
-      const queued = await store.enqueueCreate(resource, job, alongside);
-      wake();
-      return queued;
-    },
-    enqueueUpdate: async (at, job, alongside) => {
-      const queued = await store.enqueueUpdate(at, job, alongside);
-      wake();
-      return queued;
-    },
-  };
+  const loop = openLoop<Running>({ find, run, onProblem });
+  return loop;
 }

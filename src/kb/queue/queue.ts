@@ -18,6 +18,10 @@ export interface Queue {
    * Of a queue in order that is the first of the line or none.
    */
   due(query: DueQuery): Promise<readonly WaitingJob[]>;
+  /** Jobs with higher numbers than that, by number: every job that is put later has a higher one. */
+  after(query: AfterQuery): Promise<readonly QueuedJob[]>;
+  /** The first job of a line, due or not. */
+  first(query: FirstQuery): Promise<QueuedJob | undefined>;
   /** Undefined: the job is gone, another worker has it, or it is not its turn. A worker may lease its own job once more. */
   lease(request: LeaseRequest): Promise<LeasedJob | undefined>;
   /**
@@ -69,6 +73,12 @@ export interface NewJob {
   readonly nowMs: number;
   /** Waiting jobs of all accounts above which no more are taken. */
   readonly jobsMax: number;
+  /** Characters of the bodies of waiting jobs above which no more are taken. Default: no bound. */
+  readonly charsMax?: number;
+  /** Whose work it is within the account. Default: nobody's. */
+  readonly ownerId?: string;
+  /** The uploaded file it needs, which is not collected meanwhile. */
+  readonly fileToken?: string | null;
 }
 
 /** A job without what it brings. */
@@ -78,6 +88,28 @@ export interface WaitingJob {
   readonly line: string;
   /** How often a worker ended while it worked on the job. */
   readonly crashes: number;
+}
+
+/** A waiting job as `after` and `first` give it. */
+export interface QueuedJob extends WaitingJob {
+  readonly ownerId: string;
+  /** When it may be leased, by the end of a wait or of another lease. */
+  readonly dueMs: number;
+  /** Bytes of its body, as the store keeps it. */
+  readonly bodyBytes: number;
+}
+
+export interface AfterQuery {
+  readonly queue: QueueName;
+  readonly number: number;
+  readonly limit: number;
+  readonly nowMs: number;
+}
+
+export interface FirstQuery {
+  readonly queue: QueueName;
+  readonly line: string;
+  readonly nowMs: number;
 }
 
 export interface DueQuery {
@@ -90,6 +122,8 @@ export interface LeaseRequest {
   readonly number: number;
   readonly worker: string;
   readonly nowMs: number;
+  /** Ends a wait before its time. */
+  readonly isEarly?: boolean;
 }
 
 /** Names one lease of one job. */

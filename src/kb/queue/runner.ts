@@ -1,29 +1,12 @@
-import { openQueueWatch } from "../../lib/queue-watch.ts";
-import {
-  LEASE_MS,
-  type Lease,
-  type LeasedJob,
-  type Queue,
-  type QueueName,
-  type WaitingJob,
-} from "./queue.ts";
+import type { Leases } from "./leases.ts";
+import { openLoop, type Loop } from "./loop.ts";
+import type { LeasedJob, Queue, QueueName, WaitingJob } from "./queue.ts";
 
-/** Works on the jobs of one queue of the store. */
-export interface Runner {
-  /** Looks for work; to be called at the start, and whenever a job was put. */
-  wake(this: void): void;
-  running(): number;
-  /**
-   * Starts no more, aborts what runs, and waits for that. Jobs that were not done keep their leases, which `release` ends.
-   */
-  close(): Promise<void>;
-}
-
+/** What a runner of the jobs of one queue is opened with. */
 export interface RunnerParts {
   readonly store: { readonly queue: Queue };
   readonly queue: QueueName;
-  /** Names this process among those that work on the store. */
-  readonly worker: string;
+  readonly leases: Leases;
   /** A clock that is never set back. */
   readonly nowMs: () => number;
   /** Jobs of one line that `due` gives at once. */
@@ -40,81 +23,43 @@ export interface RunnerParts {
 }
 
 /** Opens a runner; it does nothing before `wake`. */
-export function openRunner(parts: RunnerParts): Runner {
-  const { queue, worker, nowMs, choose, work } = parts;
-  const jobs = parts.store.queue;
-  const stop = new AbortController();
-  const { signal } = stop;
-  const running = new Map<number, { readonly job: WaitingJob; readonly done: Promise<void> }>();
+export function openRunner({ store, queue, leases, nowMs, choose, work, ...parts }: RunnerParts): Loop {
   /** Jobs that wait in memory, with when they are due. */
   const parked = new Map<number, { readonly job: WaitingJob; readonly dueMs: number }>();
-  const leases = new Map<number, Lease>();
-
-  const run = async ({ number }: WaitingJob): Promise<void> => {
-    parked.delete(number);
-    const leased = await jobs.lease({ number, worker, nowMs: nowMs() });
-    if (leased === undefined) return;
-    leases.set(number, leased);
-    const againInMs = await work(leased, signal);
-    if (againInMs === undefined) leases.delete(number);
-    else park(leased, againInMs);
-  };
   const park = (job: WaitingJob, ms: number): void => {
     parked.set(job.number, { job, dueMs: nowMs() + ms });
   };
-  const start = (job: WaitingJob): void => {
-    const done = run(job)
-      .catch((error: unknown) => {
-        // The store failed: the queue rests, and the job comes first afterwards.
-        park(job, 0);
-        watch.fail(error);
-      })
-      .finally(() => {
-        running.delete(job.number);
-        watch.wake();
-      });
-    running.set(job.number, { job, done });
-  };
-  const look = async (): Promise<void> => {
-    const due = await jobs.due({ queue, nowMs: nowMs(), perLine: parts.perLine });
-    if (signal.aborted) return;
-    const ripe = [...parked.values()].filter(({ dueMs }) => dueMs <= nowMs());
-    const free = due.filter(({ number }) => !running.has(number) && !parked.has(number));
-    const found = [...ripe.map(({ job }) => job), ...free];
-    for (const job of choose(
-      found,
-      [...running.values()].map((each) => each.job),
-    ))
-      start(job);
-    const parkedMs = [...parked.values()].map(({ dueMs }) => dueMs).filter((dueMs) => dueMs > nowMs());
-    const nextMs = Math.min((await jobs.nextDueMs(queue, nowMs())) ?? Infinity, ...parkedMs);
-    if (nextMs < Infinity && !signal.aborted) watch.sleep(nextMs - nowMs());
-  };
-  const watch = openQueueWatch({ check: look, onProblem: parts.onProblem });
-  const keepLeases = async (): Promise<void> => {
-    const held = [...leases.values()];
-    const [working, waiting] = [
-      held.filter((each) => running.has(each.number)),
-      held.filter((each) => parked.has(each.number)),
-    ];
-    for (const [of, isWorking] of [
-      [working, true],
-      [waiting, false],
-    ] as const)
-      if (of.length > 0) await jobs.renew({ worker, leases: of, isWorking, nowMs: nowMs() });
-  };
-  const timer = setInterval(() => void keepLeases().catch(parts.onProblem), LEASE_MS / 3).unref();
-
-  return {
-    wake: watch.wake,
-    running: () => running.size,
-    close: async () => {
-      stop.abort();
-      clearInterval(timer);
-      await watch.close();
-      await Promise.all([...running.values()].map(({ done }) => done));
+  return openLoop<WaitingJob>({
+    find: async (running) => {
+      const found = await store.queue.due({ queue, nowMs: nowMs(), perLine: parts.perLine });
+      const numbers = new Set(running.map(({ number }) => number));
+      const ripe = [...parked.values()].filter(({ dueMs }) => dueMs <= nowMs());
+      const free = found.filter(({ number }) => !numbers.has(number) && !parked.has(number));
+      const jobs = choose([...ripe.map(({ job }) => job), ...free], running);
+      const parkedMs = [...parked.values()].map(({ dueMs }) => dueMs).filter((dueMs) => dueMs > nowMs());
+      const nextMs = Math.min((await store.queue.nextDueMs(queue, nowMs())) ?? Infinity, ...parkedMs);
+      return { jobs, nextMs: nextMs - nowMs() };
     },
-  };
+    run: async (job, signal) => {
+      parked.delete(job.number);
+      try {
+        const leased = await leases.take(job.number);
+        if (leased === undefined) return;
+        const againInMs = await work(leased, signal);
+        if (againInMs === undefined) leases.drop(job.number);
+        else {
+          leases.note(job.number, false);
+          park(leased, againInMs);
+        }
+      } catch (error) {
+        // The store failed: the job comes first afterwards.
+        leases.note(job.number, false);
+        park(job, 0);
+        throw error;
+      }
+    },
+    onProblem: parts.onProblem,
+  });
 }
 
 /** Orders jobs so that keys take turns: those with fewer jobs running go first, then by number. Pure. */

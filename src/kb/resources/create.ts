@@ -63,7 +63,7 @@ export function queueCreate(
         content: "",
         fileToken,
       },
-      newJob(kb, "create", url === undefined ? { content } : { url }, fileToken),
+      newJob(kb, { create: url === undefined ? { content } : { url } }, fileToken),
       noteOf(asked, 202, kb.nowMs()),
     );
   };

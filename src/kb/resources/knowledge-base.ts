@@ -13,6 +13,7 @@ import type { CollectionRecord } from "../store/records.ts";
 import type { FileAddresses } from "../uploads/file-address.ts";
 import type { FileArea } from "../uploads/file-area.ts";
 import type { JobCompletions } from "../queue/completions.ts";
+import type { Leases } from "../queue/leases.ts";
 
 /** The parts that the operations of the specification work on. Made once, by the service. */
 export interface KnowledgeBase {
@@ -33,12 +34,10 @@ export interface KnowledgeBase {
   readonly mails: MailReader;
   /** Changes of one resource run one after another: the last to arrive wins. */
   readonly turns: Turns;
-  /** Names this process among those that work on the store. */
-  readonly worker: string;
+  /** The leases of the jobs that this process works on. */
+  readonly leases: Leases;
   /** Tells of each job of the queue that ended. */
   readonly jobCompletions: JobCompletions;
-  /** Jobs that are under way by their number, with how often each had begun and not ended before. */
-  readonly begunJobs: Map<number, number>;
   readonly collections: Collections;
   readonly limits: ContentLimits;
   /** A failure as its caller is told it, and after how long the same may succeed; undefined: not by itself. */

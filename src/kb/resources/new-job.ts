@@ -1,5 +1,5 @@
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
-import type { JobKind, NewJob } from "../store/jobs.ts";
+import type { ResourceJob } from "../store/store.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
 /** Jobs of all accounts that may wait; an initial load of more is for bulk create, which says at once how each fared. */
@@ -7,10 +7,13 @@ const JOBS_MAX = 10_000;
 /** Characters of their bodies: a job holds the text it brings until it is done, on the disk. */
 const JOB_CHARS_MAX = 1024 * 1024 * 1024;
 
-type JobBody = Pick<CreateBody, "url" | "content"> | UpdateBody;
+/** What a job of the queue `ingest` brings. */
+export type JobBody =
+  | { readonly create: Pick<CreateBody, "url" | "content"> }
+  | { readonly update: UpdateBody };
 
 /** A job for the queue; the fields that are undefined do not come back. */
-export function newJob(kb: KnowledgeBase, kind: JobKind, body: JobBody, fileToken: string | null): NewJob {
+export function newJob(kb: KnowledgeBase, body: JobBody, fileToken: string | null): ResourceJob {
   const limits = { jobsMax: JOBS_MAX, charsMax: JOB_CHARS_MAX };
-  return { kind, body: JSON.stringify(body), fileToken, nowMs: kb.nowMs(), ...limits };
+  return { body: JSON.stringify(body), fileToken, nowMs: kb.nowMs(), ...limits };
 }

@@ -1,3 +1,4 @@
+import type { Lease } from "../queue/queue.ts";
 import type { ThreadLink } from "./records.ts";
 
 /**
@@ -17,8 +18,8 @@ export interface RequestNote {
 /** What goes into the transaction of a write besides the write itself. */
 export interface Alongside {
   readonly request?: RequestNote;
-  /** The job whose work this write is: it leaves the queue. */
-  readonly job?: number;
+  /** The lease of the job whose work this write is: the job ends with it. Throws `lease_lost`. */
+  readonly job?: Lease;
   /** The thread a file belongs to. */
   readonly thread?: ThreadLink;
 }

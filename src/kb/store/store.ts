@@ -1,9 +1,8 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { KbsyncError } from "../../lib/failure.ts";
-import type { Queue } from "../queue/queue.ts";
+import type { Lease, NewJob, Queue } from "../queue/queue.ts";
 import type { ChatStore } from "./chat.ts";
 import type { DocumentStore } from "./documents.ts";
-import type { JobStore } from "./jobs.ts";
 import type { KeyStore } from "./keys.ts";
 import type { LinkStore } from "./links.ts";
 import type { OwnerStore } from "./owners.ts";
@@ -51,7 +50,6 @@ import type { WebhookStore } from "./webhooks.ts";
  */
 export interface Store
   extends
-    JobStore,
     WebhookStore,
     RetentionStore,
     KeyStore,
@@ -74,6 +72,8 @@ export interface Store
   collections(accountId: string): Promise<readonly CollectionRecord[]>;
 
   createResource(resource: NewResource, chunking: Chunking, alongside?: Alongside): Promise<Resource>;
+  /** Makes a resource without text, in the state `queued`, and the job that brings the text. Throws `queue_full`. */
+  enqueueCreate(resource: NewResource, job: ResourceJob, alongside?: Alongside): Promise<Resource>;
   /**
    * Changes fields, and the chunks when `chunking` is given (then `version` grows by 1). Undefined: no such resource.
    * This, a delete and a queued update throw `precondition_failed` where the resource is not as expected.
@@ -83,6 +83,23 @@ export interface Store
     chunking: Chunking | undefined,
     alongside?: Alongside,
   ): Promise<Resource | undefined>;
+  /** Puts a job behind the others of its resource. Undefined: no such resource. Throws `queue_full`. */
+  enqueueUpdate(
+    at: ResourceKey & Expected & { readonly nowIso: string },
+    job: ResourceJob,
+    alongside?: Alongside,
+  ): Promise<Resource | undefined>;
+  /**
+   * Ends a job of the queue `ingest` that cannot be done: its resource has the state `error`, and what it was before stays
+   * searchable. Does nothing where the lease was lost.
+   */
+  failJob(
+    job: Lease,
+    failure: { readonly code: string; readonly message: string },
+    nowIso: string,
+  ): Promise<void>;
+  /** Live resources in the state `error`; of one account, or of all. */
+  failedResources(accountId: string | undefined): Promise<number>;
   /**
    * Soft delete: text, chunks and vectors go at once, only the record without its text stays. The answer still carries
    * the text. Undefined: no such resource, or deleted already.
@@ -142,3 +159,6 @@ export interface Store
   /** Every write that was begun is answered, done or failed, before this resolves. */
   close(): Promise<void>;
 }
+
+/** A job that takes a resource in. Its line is named by `jobKey`, and its name is the resource's id. */
+export type ResourceJob = Pick<NewJob, "body" | "fileToken" | "nowMs" | "jobsMax" | "charsMax">;

@@ -1,4 +1,5 @@
 import { fitsShare } from "../../lib/shares.ts";
+import type { Leases } from "../queue/leases.ts";
 import type { LeasedJob, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
 import type { Store } from "../store/store.ts";
@@ -34,8 +35,7 @@ export interface Courier {
 /** What a courier is opened with. */
 export interface CourierParts extends SendParts {
   readonly store: Pick<Store, "queue" | "endpoint" | "settleDelivery">;
-  /** Names this process among those that work on the store. */
-  readonly worker: string;
+  readonly leases: Leases;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
   /** In [0, 1), for the spread of waits. */
@@ -87,7 +87,7 @@ export function openCourier(parts: CourierParts): Courier {
   const runner = openRunner({
     store,
     queue: "webhook",
-    worker: parts.worker,
+    leases: parts.leases,
     nowMs: steadyMs,
     perLine: PER_ENDPOINT_MAX,
     choose,
@@ -141,23 +141,4 @@ export function outcomeOf(
         : { nowIso, kind: "retry", dueMs: steadyMs + waitMs, nowMs: steadyMs, problem };
     }
   }
-}
-
-/** The same store; `wake` is notified of every write that may have put a message into the queue. */
-export function noticeMessages(store: Store, wake: () => void): Store {
-  const waking = async <T>(written: Promise<T>): Promise<T> => {
-    const result = await written;
-    wake();
-    return result;
-  };
-  return {
-    ...store,
-    createResource: (...given) => waking(store.createResource(...given)),
-    updateResource: (...given) => waking(store.updateResource(...given)),
-    deleteResource: (...given) => waking(store.deleteResource(...given)),
-    failJob: (...given) => waking(store.failJob(...given)),
-    addDelivery: (...given) => waking(store.addDelivery(...given)),
-    addTurn: (...given) => waking(store.addTurn(...given)),
-    replayDeliveries: (...given) => waking(store.replayDeliveries(...given)),
-  };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Agent } from "undici";
 import type { buildConnector } from "undici";
 import type { ReplayBody } from "../../wire/webhook.ts";
+import type { Leases } from "../queue/leases.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 import type { Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
 import { openCourier } from "./courier.ts";
@@ -30,8 +31,7 @@ export interface WebhookOptions extends EndpointParts {
   readonly connect: buildConnector.connector;
   /** Sent as `user-agent`. */
   readonly agent: string;
-  /** Names this process among those that work on the store. */
-  readonly worker: string;
+  readonly leases: Leases;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
   /** In [0, 1). */

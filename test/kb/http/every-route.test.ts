@@ -219,7 +219,7 @@ async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> 
       settings: DEFAULT_SETTINGS,
       createdAt: nowIso,
     },
-    { kind: "create", body: "{}", fileToken: null, nowMs, jobsMax: 10, charsMax: 1000 },
+    { body: "{}", nowMs, jobsMax: 10, charsMax: 1000 },
   );
 }
 afterAll(() => running.close());

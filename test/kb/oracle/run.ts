@@ -83,8 +83,8 @@ async function settle(on: Running, fingerprint: string): Promise<void> {
 }
 
 async function noJobs(on: Running): Promise<void> {
-  await vi.waitFor(
-    async () => expect(await on.store.jobFigures(undefined)).toMatchObject({ waiting: 0, failed: 0 }),
-    PATIENCE,
-  );
+  await vi.waitFor(async () => {
+    expect(await on.store.queue.figures("ingest", undefined)).toMatchObject({ waiting: 0 });
+    expect(await on.store.failedResources(undefined)).toBe(0);
+  }, PATIENCE);
 }

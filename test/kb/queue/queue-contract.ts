@@ -178,6 +178,47 @@ export function queueContract(
       expect(again).toMatchObject({ name: "1", attempts: 1 });
     });
 
+    it("leases a job before its wait ends where that is asked for", async () => {
+      await put("a");
+      const job = await leased();
+      await one.postpone(job, wait(NOW + 1000));
+      const request = { number: job.number, worker: "one", nowMs: NOW };
+      expect(await one.lease(request)).toBeUndefined();
+      expect(await one.lease({ ...request, isEarly: true })).toMatchObject({ name: "a" });
+      expect(await other.lease({ ...request, worker: "other", isEarly: true })).toBeUndefined();
+    });
+
+    it("gives the jobs behind a number and the first of a line, with when they may be leased", async () => {
+      await put("a", { name: "1", ownerId: "owner", body: '{"é":1}' });
+      await put("a", { name: "2" });
+      await put("b", { queue: "webhook" });
+      await put("c");
+      const after = (number: number, nowMs = NOW, limit = 10) =>
+        other.after({ queue: "chat", number, limit, nowMs });
+      const first = (line: string, nowMs = NOW) => other.first({ queue: "chat", line, nowMs });
+      const [head, second, last] = await after(0);
+      if (head === undefined || second === undefined) throw new Error("three jobs were put");
+      expect(head).toEqual({
+        number: expect.any(Number),
+        accountId,
+        ownerId: "owner",
+        line: "a",
+        crashes: 0,
+        dueMs: 0,
+        bodyBytes: 8,
+      });
+      expect([second.line, last?.line]).toEqual(["a", "c"]);
+      expect(await after(head.number, NOW, 1)).toEqual([second]);
+      expect(await first("a")).toEqual(head);
+      expect(await first("b")).toBeUndefined();
+      const job = await leased();
+      expect(await first("a")).toMatchObject({ crashes: 0, dueMs: NOW + LEASE_MS });
+      // The worker did not renew its lease.
+      expect(await first("a", NOW + LEASE_MS)).toMatchObject({ crashes: 1, dueMs: 0 });
+      await one.postpone(job, wait(NOW + 1000));
+      expect(await first("a")).toMatchObject({ number: head.number, crashes: 0, dueMs: NOW + 1000 });
+    });
+
     it("says when the next postponed job is due, and ends waits that begin in the future", async () => {
       await put("a");
       expect(await one.nextDueMs("chat", NOW)).toBeUndefined();
@@ -205,6 +246,12 @@ export function queueContract(
       await put("c", { ...full, queue: "webhook" });
       expect(await one.figures("chat", undefined)).toEqual({ waiting: 3, dead: 0, oldestMs: NOW });
       expect(await one.figures("chat", otherAccountId)).toMatchObject({ waiting: 1, oldestMs: NOW + 1 });
+    });
+
+    it("refuses what has more characters than there is room for", async () => {
+      await put("a", { charsMax: 1 });
+      await expect(put("b", { charsMax: 3 })).rejects.toMatchObject({ code: "queue_full" });
+      await put("b", { charsMax: 8 });
     });
 
     it("finds what is due behind thousands of lines", async () => {

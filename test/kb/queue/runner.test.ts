@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import type { WaitingJob } from "../../../src/kb/queue/queue.ts";
-import { inTurns, openRunner, type Runner, type RunnerParts } from "../../../src/kb/queue/runner.ts";
+import { openLeases, type Leases } from "../../../src/kb/queue/leases.ts";
+import type { Loop } from "../../../src/kb/queue/loop.ts";
+import { inTurns, openRunner, type RunnerParts } from "../../../src/kb/queue/runner.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 
@@ -13,7 +15,8 @@ let folder: string;
 /** Two handles on one store, as two processes have. */
 let stores: readonly Store[];
 let accountId: string;
-const runners: Runner[] = [];
+const runners: Loop[] = [];
+const opened: Leases[] = [];
 let jobs = 0;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "kbsync-runner-"));
@@ -23,6 +26,7 @@ beforeAll(async () => {
 }, 60_000);
 afterEach(async () => {
   for (const runner of runners.splice(0)) await runner.close();
+  for (const leases of opened.splice(0)) await leases.close();
 });
 afterAll(async () => {
   for (const store of stores) await store.close();
@@ -35,11 +39,13 @@ function storeAt(at: number): Store {
   return store;
 }
 
-function open(at: number, work: RunnerParts["work"], more: Partial<RunnerParts> = {}): Runner {
+function open(at: number, work: RunnerParts["work"], more: Partial<RunnerParts> = {}): Loop {
+  const leases = openLeases(storeAt(at).queue, `worker ${at}`, Date.now, () => undefined);
+  opened.push(leases);
   const runner = openRunner({
     store: storeAt(at),
     queue: "chat",
-    worker: `worker ${at}`,
+    leases,
     nowMs: Date.now,
     perLine: 1,
     choose: (due, running) => due.slice(0, Math.max(0, 4 - running.length)),
@@ -61,7 +67,7 @@ async function put(count: number): Promise<void> {
 
 it("runs each job once, by one of two processes", async () => {
   const worked: string[] = [];
-  const runnerAt = (at: number): Runner =>
+  const runnerAt = (at: number): Loop =>
     open(at, async (job) => {
       worked.push(job.name);
       expect(await storeAt(at).queue.complete(job)).toBe(true);

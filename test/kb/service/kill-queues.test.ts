@@ -168,7 +168,9 @@ describe("kill -9, then a start", () => {
       const sound = [await create("/one"), await create("/two"), await create("/three")];
       const db = new Database(join(stateDir, "kb.sqlite"), { readonly: true });
       await vi.waitFor(() => {
-        expect(db.prepare("SELECT begun FROM ingest_job").pluck().all()).toEqual([1, 1, 1, 1]);
+        expect(db.prepare("SELECT is_working FROM job WHERE queue = 'ingest'").pluck().all()).toEqual([
+          1, 1, 1, 1,
+        ]);
       }, WAIT);
       db.close();
       isDeadly = true;

@@ -207,11 +207,16 @@ describe("draining", () => {
         },
         close: async () => {
           const at = { accountId: (await store.ensureAccount("local")).id, id };
+          const line = `${at.accountId}/${id}`;
           broken.reject(new Error("what reads it is gone by now"));
           await new Promise(setImmediate);
-          const job = await store.jobOf(at);
-          const begun = await store.beginJob(job?.number ?? 0);
-          left = { begun, status: (await store.resource(at))?.status };
+          const job = await store.queue.first({ queue: "ingest", line, nowMs: Date.now() });
+          const leased = await store.queue.lease({
+            number: job?.number ?? 0,
+            worker: "next",
+            nowMs: Date.now(),
+          });
+          left = { crashes: leased?.crashes, status: (await store.resource(at))?.status };
           await store.close();
         },
       }),
@@ -220,7 +225,7 @@ describe("draining", () => {
     const id = (await running.send("POST", "/api/rag/resource", sent)).json.data._id;
     await vi.waitFor(() => expect(taken).toBe(1), WAIT);
     await running.service.close();
-    expect(left).toEqual({ begun: 1, status: "queued" });
+    expect(left).toEqual({ crashes: 0, status: "queued" });
   });
 
   it("begins no document that came to its turn after the end began", async () => {
@@ -235,15 +240,18 @@ describe("draining", () => {
           await held.promise;
           return await store.updateResource(...given).finally(changed.resolve);
         },
-        beginJob: async (number) => {
-          begun += 1;
-          return store.beginJob(number);
+        queue: {
+          ...store.queue,
+          lease: async (request) => {
+            begun += 1;
+            return store.queue.lease(request);
+          },
         },
         close: async () => {
           // The queue has ended, and now the turn comes that a document waited for.
           held.resolve();
           await changed.promise;
-          for (let looks = 0; looks < 3; looks += 1) await store.queuedJobs(0, 1);
+          for (let looks = 0; looks < 3; looks += 1) await store.queue.figures("ingest", undefined);
           await store.close();
         },
       }),

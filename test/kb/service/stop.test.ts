@@ -74,15 +74,15 @@ it("a document that is being recognised at every stop is never given up for it",
   const { file_url: url } = await call("/image/processing/upload", fileForm(nestedFormsPdf(), "a.pdf"));
   await call("/api/rag/resource", createBody({ content: undefined, url }));
   const db = new Database(join(stateDir, "kb.sqlite"), { readonly: true });
-  const jobs = (): unknown[] => db.prepare("SELECT begun, postponed FROM ingest_job").all();
+  const jobs = (): unknown[] => db.prepare("SELECT crashes, is_working, attempts FROM job").all();
   for (let stop = 1; stop <= STOPS; stop += 1) {
     await vi.waitFor(async () => expect(await isReading(running)).toBe(true), WAIT);
     // Nor is a crash counted against what waits for a process or is read by one.
-    expect(jobs()).toEqual([{ begun: 0, postponed: 0 }]);
+    expect(jobs()).toEqual([{ crashes: 0, is_working: 0, attempts: 0 }]);
     const gone = once(running.child, "exit");
     process.kill(-(running.child.pid ?? 0), "SIGTERM");
     await gone;
-    expect(jobs()).toEqual([{ begun: 0, postponed: 0 }]);
+    expect(jobs()).toEqual([{ crashes: 0, is_working: 0, attempts: 0 }]);
     if (stop < STOPS) running = await start();
   }
   db.close();

@@ -90,13 +90,10 @@ export function resourceContract(fixture: StoreFixture): void {
       const { id, revision } = await create("Alpha.");
       const at = { accountId: fixture.account.id, id, nowIso: LATER };
       const job = {
-        kind: "update",
         body: "{}",
-        fileToken: null,
         nowMs: 0,
         jobsMax: 9,
-        charsMax: 99,
-      } as const;
+      };
       const changed = await fixture.store.updateResource(
         { ...at, title: "B", expectedRevision: revision },
         undefined,

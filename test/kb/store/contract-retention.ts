@@ -13,7 +13,6 @@ export function retentionContract(fixture: StoreFixture): void {
   const { create, resource, alone } = fixture;
   const at = (id: string) => ({ accountId: fixture.account.id, id });
   const job = (body: object, more: object = {}) => ({
-    kind: "update" as const,
     body: JSON.stringify(body),
     fileToken: null,
     nowMs: 1000,
@@ -125,8 +124,21 @@ export function retentionContract(fixture: StoreFixture): void {
       }));
   });
 
-  describe("the queue of jobs", () => {
-    it("has the jobs of a resource in order, the first one due", () =>
+  describe("the queue of documents", () => {
+    const NOW_MS = 1000;
+    const lineOf = (id: string): string => `${fixture.account.id}/${id}`;
+    const first = (store: Store, id: string) =>
+      store.queue.first({ queue: "ingest", line: lineOf(id), nowMs: NOW_MS });
+    const after = (store: Store, number: number, limit = 10) =>
+      store.queue.after({ queue: "ingest", number, limit, nowMs: NOW_MS });
+    const lease = async (store: Store, id: string): Promise<LeasedJob> => {
+      const number = (await first(store, id))?.number ?? 0;
+      const leased = await store.queue.lease({ number, worker: "w", nowMs: NOW_MS });
+      if (leased === undefined) throw new Error("a job just put is not due");
+      return leased;
+    };
+
+    it("has the jobs of a resource in order, with whose they are and what they bring", () =>
       alone(async (store) => {
         const one = await create("one");
         const two = await create("two");
@@ -135,58 +147,39 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await put(one.id, { n: 1 })).toMatchObject({ status: "queued", revision: 2, version: 1 });
         await put(one.id, { n: 2 });
         await put(two.id, { n: 3 });
-        const queued = await store.queuedJobs(0, 10);
-        expect(queued.map(({ id }) => id)).toEqual([one.id, one.id, two.id]);
+        const queued = await after(store, 0);
+        expect(queued.map(({ line }) => line)).toEqual([one.id, one.id, two.id].map(lineOf));
         expect(queued[0]).toMatchObject({
-          ...at(one.id),
+          accountId: fixture.account.id,
           ownerId: one.ownerId,
           // Whatever the clock says: it may be set back before the job begins.
           dueMs: 0,
           bodyBytes: 7,
-          begun: 0,
+          crashes: 0,
         });
-        expect(await store.queuedJobs(queued[0]?.number ?? 0, 1)).toEqual([queued[1]]);
-        expect(await store.queuedJobs(queued[2]?.number ?? 0, 10)).toEqual([]);
-        expect(await store.queuedJob(at(one.id))).toEqual(queued[0]);
-        const first = await store.jobOf(at(one.id));
-        expect(first).toMatchObject({ kind: "update", body: '{"n":1}', postponed: 0 });
-        const number = first?.number ?? 0;
-        expect([await store.beginJob(number), await store.beginJob(number)]).toEqual([1, 2]);
-        expect((await store.queuedJobs(0, 10)).map(({ begun }) => begun)).toEqual([2, 0, 0]);
-        expect(await store.jobOf(at(one.id))).toMatchObject({ begun: 2 });
-        await store.postponeJob(number, 5000);
-        // The second job of the resource does not pass the first one.
-        expect(await store.queuedJob(at(one.id))).toMatchObject({ number, dueMs: 5000, begun: 1 });
-        expect(await store.beginJob(number)).toBe(2);
-        expect(await store.jobFigures(fixture.account.id)).toEqual({ waiting: 3, oldestMs: 1000, failed: 0 });
-      }));
-
-    it("takes back the beginning of a job that a stop broke off, once however often it is asked", () =>
-      alone(async (store) => {
-        const { id } = await create("one");
-        await store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
-        const number = (await store.jobOf(at(id)))?.number ?? 0;
-        await store.beginJob(number);
-        await store.beginJob(number);
-        for (const _ of ["at the stop", "by the work that fails for it"]) await store.handBackJob(number, 1);
-        expect(await store.jobOf(at(id))).toMatchObject({ begun: 1, postponed: 0, dueMs: 0 });
-        // One that began anew meanwhile has not begun less often than before.
-        await store.handBackJob(number, 5);
-        expect(await store.jobOf(at(id))).toMatchObject({ begun: 1 });
+        expect(await first(store, one.id)).toEqual(queued[0]);
+        expect(await lease(store, one.id)).toMatchObject({ name: one.id, body: '{"n":1}', attempts: 0 });
+        expect(await store.queue.figures("ingest", fixture.account.id)).toMatchObject({
+          waiting: 3,
+          oldestMs: 1000,
+        });
+        expect(await after(store, queued[0]?.number ?? 0, 1)).toEqual([queued[1]]);
+        expect(await after(store, queued[2]?.number ?? 0)).toEqual([]);
       }));
 
     it("ends a job with the write it was for, and with its failure", () =>
       alone(async (store) => {
         const { id } = await create("old words");
         const put = () => store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        const fail = async () =>
+          store.failJob(await lease(store, id), { code: "damaged_pdf", message: "it is broken" }, LATER);
         await put();
         await put();
-        const first = (await store.jobOf(at(id)))?.number ?? 0;
-        await store.failJob(first, { code: "damaged_pdf", message: "it is broken" }, LATER);
+        await fail();
         // Another one waits, so that nothing is settled yet.
         expect(await store.resource(at(id))).toMatchObject({ status: "queued", statusMessage: null });
-        const second = (await store.jobOf(at(id)))?.number ?? 0;
-        await store.failJob(second, { code: "damaged_pdf", message: "it is broken" }, LATER);
+        expect(await store.failedResources(undefined)).toBe(0);
+        await fail();
         expect(await store.resource(at(id))).toMatchObject({
           status: "error",
           statusMessage: "it is broken",
@@ -194,6 +187,7 @@ export function retentionContract(fixture: StoreFixture): void {
           content: "old words",
           version: 1,
         });
+        expect(await store.failedResources(fixture.account.id)).toBe(1);
         await store.updateResource({ ...at(id), title: "x", nowIso: LATER }, undefined);
         expect(await store.resource(at(id))).toMatchObject({ status: "error" });
         await store.updateResource({ ...at(id), clearsError: true, nowIso: LATER }, undefined);
@@ -203,21 +197,32 @@ export function retentionContract(fixture: StoreFixture): void {
           statusError: null,
         });
         await put();
-        const third = (await store.jobOf(at(id)))?.number ?? 0;
         const change = { ...at(id), content: "new words", nowIso: LATER };
-        await store.updateResource(change, wordsOnly("new words"), { job: third });
-        expect(await store.jobOf(at(id))).toBeUndefined();
-        expect(await store.beginJob(third)).toBe(0);
+        await store.updateResource(change, wordsOnly("new words"), { job: await lease(store, id) });
+        expect(await first(store, id)).toBeUndefined();
         expect(await store.resource(at(id))).toMatchObject({ status: "chunked", version: 2 });
         await put();
         await store.deleteResource({ ...at(id), nowIso: LATER });
-        expect(await store.queuedJobs(0, 10)).toEqual([]);
+        expect(await after(store, 0)).toEqual([]);
+      }));
+
+    it("writes nothing for a job whose lease was lost", () =>
+      alone(async (store) => {
+        const { id } = await create("old words");
+        await store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        const lost = await lease(store, id);
+        const held = await lease(store, id);
+        const change = { ...at(id), content: "new words", nowIso: LATER };
+        const write = (of: LeasedJob) => store.updateResource(change, wordsOnly("new words"), { job: of });
+        await expect(write(lost)).rejects.toMatchObject({ code: "lease_lost" });
+        await store.failJob(lost, { code: "damaged_pdf", message: "it is broken" }, LATER);
+        expect(await store.resource(at(id))).toMatchObject({ status: "queued", content: "old words" });
+        expect(await write(held)).toMatchObject({ status: "chunked", content: "new words" });
       }));
 
     it("takes no more than there is room for", () =>
       alone(async (store) => {
-        const put = (body: object, more: object) =>
-          store.enqueueCreate(resource(""), { ...job(body, more), kind: "create" });
+        const put = (body: object, more: object) => store.enqueueCreate(resource(""), job(body, more));
         await put({}, { charsMax: 1 });
         await expect(put({}, { charsMax: 3 })).rejects.toMatchObject({ code: "queue_full", retryable: true });
         await put({}, { jobsMax: 3 });
@@ -229,20 +234,20 @@ export function retentionContract(fixture: StoreFixture): void {
       alone(async (store) => {
         const other = await store.ensureAccount("another");
         const put = (accountId: string, more: object) =>
-          store.enqueueCreate(resource("", { accountId }), { ...job({}, more), kind: "create" });
+          store.enqueueCreate(resource("", { accountId }), job({}, more));
         const own = fixture.account.id;
         for (let number = 0; number < 2; number += 1) await put(own, {});
         for (const bounds of [{ jobsMax: 3 }, { charsMax: 6 }]) {
           await expect(put(own, bounds)).rejects.toMatchObject({ code: "queue_full", retryable: true });
         }
         // Updates count as creates do.
-        const first = await store.queuedJobs(0, 1);
-        const update = { ...at(first[0]?.id ?? ""), nowIso: LATER };
+        const [job1] = await after(store, 0, 1);
+        const update = { ...at(job1?.line.split("/")[1] ?? ""), nowIso: LATER };
         await expect(store.enqueueUpdate(update, job({}, { jobsMax: 3 }))).rejects.toMatchObject({
           code: "queue_full",
         });
         await put(other.id, { jobsMax: 3, charsMax: 6 });
-        expect((await store.jobFigures(other.id)).waiting).toBe(1);
+        expect((await store.queue.figures("ingest", other.id)).waiting).toBe(1);
       }));
   });
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Agent } from "undici";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openTurns } from "../../../src/lib/turns.ts";
+import { openLeases } from "../../../src/kb/queue/leases.ts";
 import { openCourier } from "../../../src/kb/webhooks/courier.ts";
 import { rotateSecret } from "../../../src/kb/webhooks/endpoints.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
@@ -398,9 +399,10 @@ describe("what is told of deliveries", () => {
   it("is the end of the store, which is asked again", async () => {
     const problems: unknown[] = [];
     const gone = new KbsyncError("the store ended", { code: "worker_gone" });
+    const leases = openLeases(running.store.queue, "test", Date.now, () => undefined);
     const courier = openCourier({
       store: { ...running.store, queue: { ...running.store.queue, due: () => Promise.reject(gone) } },
-      worker: "test",
+      leases,
       dispatcher: new Agent(),
       agent: "test",
       nowMs: () => nowMs,
@@ -412,6 +414,7 @@ describe("what is told of deliveries", () => {
     courier.wake();
     await vi.waitFor(() => expect(problems).toEqual([gone]), WAIT);
     await courier.close();
+    await leases.close();
   });
 });
 

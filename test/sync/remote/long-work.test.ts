@@ -18,7 +18,7 @@ let world: World;
 let running: Running;
 /** Work on documents waits for this before it begins. */
 let held: Promise<void> | undefined;
-/** Jobs that were begun. One that gave its slot up while it waited for a process is begun again. */
+/** Jobs that were leased. */
 let jobs: Set<number>;
 /** Each test has its own. */
 let owner = 0;
@@ -31,10 +31,13 @@ beforeAll(async () => {
         await held;
         return store.createResource(...given);
       },
-      beginJob: async (number) => {
-        jobs.add(number);
-        await held;
-        return store.beginJob(number);
+      queue: {
+        ...store.queue,
+        lease: async (request) => {
+          jobs.add(request.number);
+          await held;
+          return store.queue.lease(request);
+        },
       },
     }),
   });

@@ -8,8 +8,8 @@ import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareKeyLookups } from "./accounts/key-rows.ts";
-import { prepareJobReads } from "./queue/job-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
+import { prepareQueueReads } from "./queue/queue-reads.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
 import { prepareServingReads } from "./vectors/serving.ts";
 import { startStoreThread, type StoreThreadOptions } from "./thread.ts";
@@ -50,7 +50,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   }
   const db = openForReading(path);
   const lookups = prepareLookups(db);
-  const jobs = prepareJobReads(db);
+  const queueReads = prepareQueueReads(db);
   const webhooks = prepareWebhookReads(db);
   const keyLookups = prepareKeyLookups(db);
   const chat = prepareChatReads(db);
@@ -100,15 +100,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       return { ...queued, content: "" };
     },
     enqueueUpdate: (at, job, alongside) => writer.call("enqueueUpdate", { at, job, alongside }),
-    queuedJobs: (after, limit) => reader.call("queuedJobs", { after, limit }),
-    queuedJob: (at) => here(() => jobs.queuedJob(at)),
-    jobOf: (at) => here(() => jobs.jobOf(at)),
-    beginJob: (number) => writer.call("begin", number),
-    postponeJob: (number, dueMs) => writer.call("postponeJob", { number, dueMs }),
-    handBackJob: (number, begun) => writer.call("handBack", { number, begun }),
-    failJob: (number, { code, message }, nowIso) =>
-      writer.call("failResource", { number, code, message, nowIso }),
-    jobFigures: (accountId) => reader.call("jobFigures", accountId),
+    failJob: (job, { code, message }, nowIso) => writer.call("failJob", { job, code, message, nowIso }),
+    failedResources: (accountId) => reader.call("failedResources", accountId),
     addEndpoint: (endpoint, endpointsMax) => writer.call("addEndpoint", { endpoint, endpointsMax }),
     changeEndpoint: (change) => writer.call("changeEndpoint", change),
     removeEndpoint: (at) => writer.call("removeEndpoint", at),
@@ -129,6 +122,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     queue: {
       put: (job) => writer.call("put", job),
       due: (query) => reader.call("due", query),
+      after: (query) => reader.call("after", query),
+      first: (query) => here(() => queueReads.first(query)),
       lease: (request) => writer.call("lease", request),
       renew: (renewal) => writer.call("renew", renewal),
       complete: (lease) => writer.call("complete", lease),

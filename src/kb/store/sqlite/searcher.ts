@@ -28,7 +28,6 @@ import { openForReading } from "./database/connection.ts";
 import { prepareDocumentWords } from "./words/document-words.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareLexical } from "./words/lexical.ts";
-import { prepareJobReads, type JobReads } from "./queue/job-reads.ts";
 import { prepareQueueReads, type QueueReads } from "./queue/queue-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareOwners } from "./accounts/owner-reads.ts";
@@ -65,11 +64,11 @@ export type Searcher = {
   unusedFiles(argument: { beforeIso: string; limit: number }): string[];
   thread: ChatReads["thread"];
   due(query: DueQuery): Promise<readonly WaitingJob[]>;
+  after: QueueReads["after"];
   nextDueMs: QueueReads["nextDueMs"];
   queueFigures: QueueReads["queueFigures"];
   passage: ChatReads["passage"];
-  queuedJobs: JobReads["queuedJobs"];
-  jobFigures: JobReads["jobFigures"];
+  failedResources(accountId: string | undefined): number;
   deadDeliveries: WebhookReads["deadDeliveries"];
   endpoints: WebhookReads["endpoints"];
   close(): void;
@@ -93,7 +92,6 @@ export function openSearcher(path: string): Searcher {
   const lexical = prepareLexical(db, postings, queryTerms);
   const documentWords = prepareDocumentWords(db, queryTerms);
   const vectors = prepareVectors(db);
-  const jobs = prepareJobReads(db);
   const webhooks = prepareWebhookReads(db);
   const chat = prepareChatReads(db);
   const queue = prepareQueueReads(db);
@@ -253,11 +251,11 @@ export function openSearcher(path: string): Searcher {
       }
       return found;
     },
+    after: read(queue.after),
     nextDueMs: read(queue.nextDueMs),
     queueFigures: read(queue.queueFigures),
     passage: read(chat.passage),
-    queuedJobs: read(jobs.queuedJobs),
-    jobFigures: read(jobs.jobFigures),
+    failedResources: read(lookups.failedResources),
     deadDeliveries: read(webhooks.deadDeliveries),
     endpoints: read(webhooks.endpoints),
     close: () => {

@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { UpgradeListener } from "../../../lib/upgrade.ts";
-import type { NewJob } from "../jobs.ts";
-import type { NewJob as NewQueueJob } from "../../queue/queue.ts";
+import type { NewJob } from "../../queue/queue.ts";
+import type { ResourceJob } from "../store.ts";
 import type { Alongside } from "../request-note.ts";
 import type {
   Chunking,
@@ -24,7 +24,6 @@ import { openForWriting } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { collectIndexChanges } from "./words/index-changes.ts";
 import { prepareKeyWrites } from "./accounts/key-rows.ts";
-import { prepareJobWrites, type JobWrites } from "./queue/job-writes.ts";
 import { openReserve } from "./database/reserve.ts";
 import { prepareRetentionWrites, type RetentionWrites } from "./resources/retention.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
@@ -65,21 +64,18 @@ export type Writer = {
   }): Promise<Resource | undefined>;
   enqueueCreate(argument: {
     resource: NewResource;
-    job: NewJob;
+    job: ResourceJob;
     alongside: Alongside | undefined;
   }): Promise<Omit<Resource, "content">>;
   /** The answer comes without the content. */
   enqueueUpdate(argument: {
     at: ResourceKey & Expected & { readonly nowIso: string };
-    job: NewJob;
+    job: ResourceJob;
     alongside: Alongside | undefined;
   }): Promise<Resource | undefined>;
   deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
   addFile(argument: { file: StoredFile; alongside: Alongside | undefined }): Promise<void>;
-  addQuestion(argument: {
-    job: NewQueueJob;
-    alongside: Pick<Alongside, "request"> | undefined;
-  }): Promise<void>;
+  addQuestion(argument: { job: NewJob; alongside: Pick<Alongside, "request"> | undefined }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
   putSentences(argument: { fingerprint: string; chunks: readonly RowSentences[] }): Promise<void>;
   /** Commits what waits, copies the log into the database and closes the file. */
@@ -88,12 +84,7 @@ export type Writer = {
   Queued<ChatWrites> &
   Queued<QueueWrites> &
   Queued<RetentionWrites> &
-  Queued<{
-    begin: JobWrites["begin"];
-    postponeJob: JobWrites["postpone"];
-    handBack: JobWrites["handBack"];
-    failResource: ResourceWrites["fail"];
-  }> &
+  Queued<Pick<ResourceWrites, "failJob">> &
   Queued<Pick<AnswerNotes, "sweep">> &
   Queued<ServingWrites>;
 
@@ -123,11 +114,10 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const vectors = prepareVectorWrites(db);
   const small = prepareSmallWrites(db);
   const notes = prepareAnswerNotes(db);
-  const jobs = prepareJobWrites(db);
   const retention = prepareRetentionWrites(db);
   const keys = prepareKeyWrites(db);
-  const resources = prepareResourceWrites(db, index, vectors, { ...keys, ...notes });
   const queue = prepareQueueWrites(db);
+  const resources = prepareResourceWrites(db, index, vectors, queue, { ...keys, ...notes });
   const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, (file) => small.addFile(file));
   const begin = db.prepare("BEGIN IMMEDIATE");
@@ -310,8 +300,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
         if (alongside?.request !== undefined) notes.question(job.accountId, job.name, alongside.request);
       }),
     ...queued(retention, FREEING_TRIES),
-    ...queued({ begin: jobs.begin, postponeJob: jobs.postpone, handBack: jobs.handBack }),
-    ...queued({ failResource: resources.fail }),
+    ...queued({ failJob: resources.failJob }),
     ...queued({ sweep: notes.sweep }),
     ...queued(prepareServingWrites(db)),
     putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),

@@ -95,12 +95,14 @@ const RULES: readonly Rule[] = [
     words: "documents are said to be waiting, and no work for them is queued",
     sql: `SELECT 'document ' || id AS subject FROM resource
       WHERE status = 'queued' AND is_deleted = 0
-        AND NOT EXISTS (SELECT 1 FROM ingest_job WHERE ingest_job.resource = resource.number)`,
+        AND NOT EXISTS (
+          SELECT 1 FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = resource.account_id || '/' || id)`,
   },
   {
     check: "store-queue",
     words: "work is queued for documents that are deleted",
-    sql: `SELECT 'document ' || id AS subject FROM resource JOIN ingest_job ON ingest_job.resource = resource.number
+    sql: `SELECT 'document ' || id AS subject FROM resource
+      JOIN job ON queue = 'ingest' AND is_dead = 0 AND line = resource.account_id || '/' || id
       WHERE is_deleted = 1`,
   },
   {

@@ -2,7 +2,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
 
 /** Tables of the store. A release that changes them adds a script, which is never changed afterwards. */
 export const SCHEMA: Schema = {
-  baseline: 17,
+  baseline: 18,
   scripts: [
     `
   CREATE TABLE account (
@@ -199,25 +199,6 @@ export const SCHEMA: Schema = {
   CREATE INDEX kept_answer_of_text ON kept_answer (text_of) WHERE text_of IS NOT NULL;
   CREATE INDEX kept_answer_of_account ON kept_answer (account_id, sequence);
 
-  CREATE TABLE ingest_job (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    account_id TEXT NOT NULL REFERENCES account (id),
-    resource INTEGER NOT NULL REFERENCES resource (number),
-    kind TEXT NOT NULL CHECK (kind IN ('create', 'update')),
-    begun INTEGER NOT NULL DEFAULT 0,
-    postponed INTEGER NOT NULL DEFAULT 0,
-    due_ms INTEGER NOT NULL,
-    created_ms INTEGER NOT NULL,
-    file_token TEXT,
-    chars INTEGER NOT NULL,
-    -- Last, so that what comes before is read without it.
-    body TEXT NOT NULL CHECK (json_valid(body))
-  ) STRICT;
-  CREATE INDEX ingest_job_of_resource ON ingest_job (resource, number, due_ms);
-  CREATE INDEX ingest_job_of_account ON ingest_job (account_id, chars);
-  CREATE INDEX ingest_job_due ON ingest_job (due_ms);
-  CREATE INDEX ingest_job_of_file ON ingest_job (file_token) WHERE file_token IS NOT NULL;
-
   CREATE TABLE webhook_endpoint (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -282,6 +263,7 @@ export const SCHEMA: Schema = {
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     queue TEXT NOT NULL,
     account_id TEXT NOT NULL REFERENCES account (id),
+    owner_id TEXT NOT NULL DEFAULT '',
     line TEXT NOT NULL,
     name TEXT NOT NULL,
     -- A dead letter.
@@ -298,11 +280,15 @@ export const SCHEMA: Schema = {
     leased_until_ms INTEGER NOT NULL DEFAULT 0,
     is_working INTEGER NOT NULL DEFAULT 0 CHECK (is_working IN (0, 1)),
     problem TEXT,
+    file_token TEXT,
+    chars INTEGER NOT NULL DEFAULT 0,
     -- Last, so that what comes before is read without it.
     body TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT;
   CREATE INDEX job_of_line ON job (queue, is_dead, line, due_ms, number);
-  CREATE INDEX job_of_account ON job (queue, is_dead, account_id, created_ms);
+  CREATE INDEX job_of_account ON job (queue, is_dead, account_id, created_ms, chars);
+  CREATE INDEX job_in_order ON job (queue, is_dead, number);
+  CREATE INDEX job_of_file ON job (file_token) WHERE file_token IS NOT NULL;
   CREATE INDEX job_due ON job (queue, is_dead, due_ms);
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
   `,

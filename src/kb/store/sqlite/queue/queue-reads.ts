@@ -1,7 +1,10 @@
 import {
   IN_ORDER,
   LEASE_MS,
+  type AfterQuery,
   type DueQuery,
+  type FirstQuery,
+  type QueuedJob,
   type QueueFigures,
   type WaitingJob,
 } from "../../../queue/queue.ts";
@@ -15,6 +18,8 @@ export interface QueueReads {
     this: void,
     query: DueQuery & { readonly afterLine: string },
   ): { readonly jobs: readonly WaitingJob[]; readonly lastLine: string | undefined };
+  after(this: void, query: AfterQuery): readonly QueuedJob[];
+  first(this: void, query: FirstQuery): QueuedJob | undefined;
   nextDueMs(this: void, argument: { readonly queue: QueueName; readonly nowMs: number }): number | undefined;
   queueFigures(
     this: void,
@@ -48,6 +53,15 @@ export function prepareQueueReads(db: Connection): QueueReads {
   const selectFirst = db.prepare<object, WaitingJob & { readonly mayStart: number }>(`
     SELECT ${columns}, due_ms <= @nowMs AND ${IS_FREE} AS mayStart FROM job
     WHERE queue = @queue AND is_dead = 0 AND line = @line ORDER BY number LIMIT 1`);
+  const queued = `
+    SELECT number, account_id AS accountId, owner_id AS ownerId, line, octet_length(body) AS bodyBytes,
+      crashes + (worker IS NOT NULL AND is_working AND ${IS_FREE}) AS crashes,
+      CASE WHEN ${IS_FREE} THEN due_ms ELSE max(due_ms, leased_until_ms) END AS dueMs
+    FROM job WHERE queue = @queue AND is_dead = 0`;
+  const selectAfter = db.prepare<AfterQuery, QueuedJob>(
+    `${queued} AND number > @number ORDER BY number LIMIT @limit`,
+  );
+  const selectHead = db.prepare<FirstQuery, QueuedJob>(`${queued} AND line = @line ORDER BY number LIMIT 1`);
   const selectNext = db
     .prepare<[QueueName, number], number | null>(
       "SELECT min(due_ms) FROM job WHERE queue = ? AND is_dead = 0 AND due_ms > ?",
@@ -80,6 +94,8 @@ export function prepareQueueReads(db: Connection): QueueReads {
       }
       return { jobs, lastLine: line };
     },
+    after: (query) => selectAfter.all(query),
+    first: (query) => selectHead.get(query),
     nextDueMs: ({ queue, nowMs }) => selectNext.get(queue, nowMs) ?? undefined,
     queueFigures: ({ queue, accountId }) =>
       selectFigures.get({ queue, accountId: accountId ?? null }) ?? { waiting: 0, dead: 0, oldestMs: null },

@@ -30,13 +30,17 @@ const CLOCKS_APART_MS = 60_000;
 
 /** Prepares the statements on the writing connection. */
 export function prepareQueueWrites(db: Connection): QueueWrites {
-  const selectTotals = db.prepare<object, { jobs: number; own: number }>(`
-    SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS own FROM job
-    WHERE queue = @queue AND is_dead = 0`);
+  const selectTotals = db.prepare<
+    object,
+    { jobs: number; ownJobs: number; chars: number; ownChars: number }
+  >(`
+    SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS ownJobs,
+      total(chars) AS chars, total(chars) FILTER (WHERE account_id = @accountId) AS ownChars
+    FROM job WHERE queue = @queue AND is_dead = 0`);
   // Due whatever the clock says: it may be set back before the job is leased.
   const insert = db.prepare(`
-    INSERT INTO job (queue, account_id, line, name, due_ms, created_ms, body)
-    VALUES (@queue, @accountId, @line, @name, 0, @nowMs, @body)`);
+    INSERT INTO job (queue, account_id, owner_id, line, name, due_ms, created_ms, file_token, chars, body)
+    VALUES (@queue, @accountId, @ownerId, @line, @name, 0, @nowMs, @fileToken, @chars, @body)`);
   const selectOne = db.prepare<[number], { queue: NewJob["queue"]; line: string }>(
     "SELECT queue, line FROM job WHERE number = ? AND is_dead = 0",
   );
@@ -46,7 +50,7 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
   const lease = db.prepare<object, LeasedJob>(`
     UPDATE job SET crashes = crashes + (worker IS NOT NULL AND worker <> @worker AND is_working), worker = @worker,
       token = token + 1, leased_until_ms = @nowMs + ${LEASE_MS}, is_working = 1
-    WHERE number = @number AND (worker = @worker OR due_ms <= @nowMs AND ${IS_FREE})
+    WHERE number = @number AND (worker = @worker OR (due_ms <= @nowMs OR @isEarly) AND ${IS_FREE})
     RETURNING number, account_id AS accountId, line, crashes, token, name, body, created_ms AS createdMs, attempts`);
   const renew = db
     .prepare<object, number>(`
@@ -66,19 +70,22 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
   const endWaits = db.prepare("UPDATE job SET due_ms = 0 WHERE due_ms > 0 AND waits_from_ms > ?");
 
   return {
-    put: ({ jobsMax, ...job }) => {
-      const { jobs, own } = selectTotals.get(job) ?? { jobs: 0, own: 0 };
-      if (!fitsShare(jobsMax, jobs, own, 1)) {
+    put: ({ jobsMax, charsMax = Infinity, ownerId = "", fileToken = null, ...job }) => {
+      const held = selectTotals.get(job) ?? { jobs: 0, ownJobs: 0, chars: 0, ownChars: 0 };
+      const chars = job.body.length;
+      if (
+        !fitsShare(jobsMax, held.jobs, held.ownJobs, 1) ||
+        !fitsShare(charsMax, held.chars, held.ownChars, chars)
+      )
         throw new KbsyncError("too much work is waiting", { code: "queue_full", retryable: true });
-      }
-      insert.run(job);
+      insert.run({ ...job, ownerId, fileToken, chars });
     },
-    lease: (request) => {
+    lease: ({ isEarly = false, ...request }) => {
       const job = selectOne.get(request.number);
       if (job === undefined) return undefined;
       const { queue, line } = job;
       if (IN_ORDER[queue] && selectEarlier.get(queue, line, request.number) !== undefined) return undefined;
-      return lease.get(request);
+      return lease.get({ ...request, isEarly: Number(isEarly) });
     },
     renew: ({ leases, worker, nowMs, isWorking }) =>
       leases.flatMap(({ number, token }) =>

@@ -25,6 +25,7 @@ export interface Lookups {
   readonly keyByHash: (sha256: string) => KeyRecord | undefined;
   readonly collections: (accountId: string) => CollectionRecord[];
   readonly resource: (at: ResourceKey) => Resource | undefined;
+  readonly failedResources: (accountId: string | undefined) => number;
   readonly tierOf: (at: ResourceKey) => Tier | undefined;
   readonly deletedResource: (at: ResourceKey) => Resource | undefined;
   readonly listResources: (query: ListQuery) => ListPage;
@@ -96,6 +97,11 @@ export function prepareLookups(db: Connection): Lookups {
     FROM stored_file WHERE token = ?`);
   const selectAnswer = db.prepare<[string, string, number], StoredAnswer>(`
     SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);
+  const selectFailed = db
+    .prepare<object, number>(
+      "SELECT count(*) FROM resource WHERE status = 'error' AND is_deleted = 0 AND (@accountId IS NULL OR account_id = @accountId)",
+    )
+    .pluck();
   const content = readContent(db);
 
   return {
@@ -104,6 +110,7 @@ export function prepareLookups(db: Connection): Lookups {
       return row === undefined ? undefined : keyOf(row);
     },
     collections: (accountId) => selectCollections.all(accountId),
+    failedResources: (accountId) => selectFailed.get({ accountId: accountId ?? null }) ?? 0,
     resource(at) {
       const row = selectResource.get(at.id, at.accountId);
       return row === undefined ? undefined : resourceOf(row, content.of(row));

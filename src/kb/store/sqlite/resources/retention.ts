@@ -11,7 +11,7 @@ export type RetentionWrites = {
 const UNUSED = `
   max(created_at, ifnull(released_at, created_at)) < ?
   AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.file_token = stored_file.token AND is_deleted = 0)
-  AND NOT EXISTS (SELECT 1 FROM ingest_job WHERE ingest_job.file_token = stored_file.token)
+  AND NOT EXISTS (SELECT 1 FROM job WHERE job.file_token = stored_file.token)
   AND NOT EXISTS (SELECT 1 FROM chat_image WHERE chat_image.token = stored_file.token)
   AND NOT EXISTS (SELECT 1 FROM job WHERE queue = 'chat' AND instr(job.body, stored_file.token) > 0)`;
 

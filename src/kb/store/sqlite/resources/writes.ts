@@ -1,6 +1,7 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { indexEntry } from "../../../lexical/index-text.ts";
-import type { NewJob } from "../../jobs.ts";
+import type { Lease } from "../../../queue/queue.ts";
+import { jobKey } from "../../../queue/completions.ts";
 import { linkAddress } from "../../links.ts";
 import type {
   Chunking,
@@ -9,13 +10,15 @@ import type {
   Resource,
   ResourceChange,
   ResourceKey,
+  ResourceStatus,
 } from "../../records.ts";
+import type { ResourceJob } from "../../store.ts";
 import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
 import { readContent } from "./content.ts";
 import type { IndexChanges } from "../words/index-changes.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
-import { prepareJobWrites } from "../queue/job-writes.ts";
+import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { KeyWrites } from "../accounts/key-rows.ts";
 import { prepareKeptVectors } from "../vectors/kept-vectors.ts";
@@ -31,16 +34,16 @@ export interface ResourceWrites {
   /** The answer comes without the content, which the caller has. */
   create(resource: NewResource, chunking: Chunking): Omit<Resource, "content">;
   /** A resource without text, and the job that brings it. */
-  enqueueCreate(resource: NewResource, job: NewJob): Omit<Resource, "content">;
-  /** `job` is the one whose work this is. */
-  update(change: ResourceChange, chunking: Chunking | undefined, job?: number): Resource | undefined;
+  enqueueCreate(resource: NewResource, job: ResourceJob): Omit<Resource, "content">;
+  /** `job` is the lease of the one whose work this is. Throws `lease_lost`. */
+  update(change: ResourceChange, chunking: Chunking | undefined, job?: Lease): Resource | undefined;
   /** The answer comes without the content. */
-  enqueueUpdate(at: ChangeKey, job: NewJob): Resource | undefined;
-  /** Ends a job with its reason. Does nothing when the job or its resource is gone. */
-  fail(
+  enqueueUpdate(at: ChangeKey, job: ResourceJob): Resource | undefined;
+  /** Ends a job with its reason. Does nothing when its lease was lost. */
+  failJob(
     this: void,
     argument: {
-      readonly number: number;
+      readonly job: Lease;
       readonly code: string;
       readonly message: string;
       readonly nowIso: string;
@@ -57,6 +60,7 @@ export function prepareResourceWrites(
   db: Connection,
   index: IndexChanges,
   vectors: VectorWrites,
+  queue: QueueWrites,
   traces: Traces,
 ): ResourceWrites {
   const selectResource = db.prepare<[string, string], ResourceRow>(
@@ -89,7 +93,13 @@ export function prepareResourceWrites(
   const metadata = prepareMetadataWrites(db);
   const keptVectors = prepareKeptVectors(db, vectors);
   const deliveries = prepareDeliveryQueue(db);
-  const jobs = prepareJobWrites(db);
+  const removeJobs = db.prepare("DELETE FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = ?");
+  const selectJob = db.prepare<[string]>(
+    "SELECT 1 FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = ? LIMIT 1",
+  );
+  const selectResourceOf = db.prepare<[number], ResourceKey>(
+    "SELECT account_id AS accountId, name AS id FROM job WHERE number = ?",
+  );
   const insertChunk = db.prepare(
     "INSERT INTO chunk (row, resource, start, words, headings, text, gap) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
@@ -112,6 +122,21 @@ export function prepareResourceWrites(
       subject: at.id,
       hint: "read it again, and repeat the change with the ETag of that answer",
     });
+  };
+
+  const enqueue = (at: ResourceKey & { readonly ownerId: string }, job: ResourceJob): void =>
+    queue.put({
+      ...job,
+      queue: "ingest",
+      accountId: at.accountId,
+      ownerId: at.ownerId,
+      line: jobKey(at),
+      name: at.id,
+    });
+  /** The state of a resource, given why its last text failed: `queued` while jobs wait. */
+  const statusOf = (at: ResourceKey, message: string | null): ResourceStatus => {
+    if (selectJob.get(jobKey(at)) !== undefined) return "queued";
+    return message === null ? "chunked" : "error";
   };
 
   /** Writes the chunks of one version; returns where they begin and how many words they have. */
@@ -166,7 +191,7 @@ export function prepareResourceWrites(
   }
 
   /** Writes a resource and what it is found by; without a chunking it waits for its text. */
-  function insert(resource: NewResource, chunking: Chunking | undefined): InsertedResource {
+  function insert(resource: NewResource, chunking: Chunking | undefined): Omit<Resource, "content"> {
     const { head, chunks: parts } =
       chunking === undefined ? { head: "", chunks: [] } : takeApart(resource.content, chunking.spans);
     const { scope, collectionId } = scopes.open(resource);
@@ -197,43 +222,41 @@ export function prepareResourceWrites(
     metadata.noteChange(scope);
     const { content: _, fileToken: __, ...rest } = resource;
     return {
-      number,
-      resource: {
-        ...rest,
-        metadata: resource.metadata ?? {},
-        collectionId,
-        version,
-        revision: 1,
-        chunkCount: parts.length,
-        refreshedAt: null,
-        updatedAt: resource.createdAt,
-        isDeleted: false,
-        status,
-        statusMessage: null,
-        statusError: null,
-        strategyUsed: chunking === undefined ? null : (chunking.strategyUsed ?? resource.settings.strategy),
-        warning: chunking?.warning ?? null,
-      },
+      ...rest,
+      metadata: resource.metadata ?? {},
+      collectionId,
+      version,
+      revision: 1,
+      chunkCount: parts.length,
+      refreshedAt: null,
+      updatedAt: resource.createdAt,
+      isDeleted: false,
+      status,
+      statusMessage: null,
+      statusError: null,
+      strategyUsed: chunking === undefined ? null : (chunking.strategyUsed ?? resource.settings.strategy),
+      warning: chunking?.warning ?? null,
     };
   }
 
   return {
     create(resource, chunking) {
-      const created = insert(resource, chunking).resource;
+      const created = insert(resource, chunking);
       deliveries.publish("resource.chunked", created, resource.createdAt);
       return created;
     },
 
     enqueueCreate(resource, job) {
-      const { number, resource: queued } = insert(resource, undefined);
-      jobs.add({ number, accountId: resource.accountId }, job);
+      const queued = insert(resource, undefined);
+      enqueue(resource, job);
       return queued;
     },
 
     update(change, chunking, job) {
       const before = readExpected(change);
       if (before === undefined) return undefined;
-      if (job !== undefined) jobs.remove(job);
+      if (job !== undefined && !queue.complete(job))
+        throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
       const title = change.title ?? before.title;
       const text = change.content ?? content.of(before);
       const isRight = chunking !== undefined || change.clearsError === true;
@@ -246,7 +269,7 @@ export function prepareResourceWrites(
         url: change.url ?? before.url,
         settings: change.settings === undefined ? before.settings : JSON.stringify(change.settings),
         metadata: change.metadata === undefined ? before.metadata : JSON.stringify(change.metadata),
-        status: jobs.statusOf(before.number, statusMessage),
+        status: statusOf(change, statusMessage),
         statusMessage,
         statusError: isRight ? null : before.status_error,
         fileToken,
@@ -294,17 +317,16 @@ export function prepareResourceWrites(
     enqueueUpdate(at, job) {
       const before = readExpected(at);
       if (before === undefined) return undefined;
-      jobs.add({ number: before.number, accountId: at.accountId }, job);
+      enqueue({ ...at, ownerId: before.owner_id }, job);
       setQueued.run(at.nowIso, before.number);
       return resourceOf(existing(read(at)), "");
     },
 
-    fail({ number, code, message, nowIso }) {
-      const at = jobs.resourceOf(number);
+    failJob({ job, code, message, nowIso }) {
+      const at = selectResourceOf.get(job.number);
       const before = at === undefined ? undefined : read(at);
-      if (before === undefined) return;
-      jobs.remove(number);
-      setFailed.run(jobs.statusOf(before.number, message), message, code, nowIso, before.number);
+      if (at === undefined || before === undefined || !queue.complete(job)) return;
+      setFailed.run(statusOf(at, message), message, code, nowIso, before.number);
       // The event tells of this job, whatever waits behind it.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       deliveries.publish("resource.error", failed, nowIso);
@@ -315,7 +337,7 @@ export function prepareResourceWrites(
       if (before === undefined) return undefined;
       const text = content.of(before);
       scopes.count(before.scope, -1, -before.chunks, -dropChunks(before));
-      jobs.removeAll(before.number);
+      removeJobs.run(jobKey(at));
       metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
       metadata.noteChange(before.scope);
       if (before.file_token !== null) release.run(at.nowIso, before.file_token);
@@ -332,11 +354,6 @@ export function prepareResourceWrites(
       return deleted;
     },
   };
-}
-
-interface InsertedResource {
-  readonly number: number;
-  readonly resource: Omit<Resource, "content">;
 }
 
 function pick({ id, accountId, origin, title, description, url, createdAt }: NewResource): object {

@@ -1,0 +1,57 @@
+import { LEASE_MS, type Lease, type LeasedJob, type Queue } from "./queue.ts";
+
+/** The leases that this process holds. They are renewed until they are dropped. */
+export interface Leases {
+  /** As `Queue.lease`. */
+  take(number: number, isEarly?: boolean): Promise<LeasedJob | undefined>;
+  /** Notes whether a crash counts against the job from now on; the next renewal writes it. */
+  note(number: number, isWorking: boolean): void;
+  /** Does so, and writes it at once. */
+  setWorking(lease: Lease, isWorking: boolean): Promise<void>;
+  /** Renews the lease of a job no longer. */
+  drop(number: number): void;
+  /** Renews none any longer, and hands all jobs back. */
+  close(): Promise<void>;
+}
+
+/** Opens the leases of a worker. `nowMs` is never set back; `onProblem` is notified when a renewal fails. */
+export function openLeases(
+  queue: Queue,
+  worker: string,
+  nowMs: () => number,
+  onProblem: (error: unknown) => void,
+): Leases {
+  const held = new Map<number, { readonly lease: Lease; isWorking: boolean }>();
+  const renew = async (leases: readonly Lease[], isWorking: boolean): Promise<void> => {
+    if (leases.length > 0) await queue.renew({ worker, leases, isWorking, nowMs: nowMs() });
+  };
+  const renewAll = async (): Promise<void> => {
+    for (const isWorking of [true, false])
+      await renew(
+        [...held.values()].filter((each) => each.isWorking === isWorking).map(({ lease }) => lease),
+        isWorking,
+      );
+  };
+  const timer = setInterval(() => void renewAll().catch(onProblem), LEASE_MS / 3).unref();
+  const note = (number: number, isWorking: boolean): void => {
+    const one = held.get(number);
+    if (one !== undefined) one.isWorking = isWorking;
+  };
+  return {
+    take: async (number, isEarly = false) => {
+      const job = await queue.lease({ number, worker, nowMs: nowMs(), isEarly });
+      if (job !== undefined) held.set(number, { lease: { number, token: job.token }, isWorking: true });
+      return job;
+    },
+    note,
+    setWorking: async (lease, isWorking) => {
+      note(lease.number, isWorking);
+      await renew([lease], isWorking);
+    },
+    drop: (number) => void held.delete(number),
+    close: async () => {
+      clearInterval(timer);
+      await queue.release(worker);
+    },
+  };
+}

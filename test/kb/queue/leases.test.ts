@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { openLeases } from "../../../src/kb/queue/leases.ts";
+import { LEASE_MS, type LeasedJob, type Queue } from "../../../src/kb/queue/queue.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("renews held leases until they are dropped, each as worked on or not, and hands jobs back at the end", async () => {
+  const renewed: string[] = [];
+  const released: string[] = [];
+  const jobOf = (number: number): LeasedJob => ({
+    number,
+    token: 7,
+    accountId: "a",
+    line: "",
+    name: "",
+    body: "{}",
+    createdMs: 0,
+    attempts: 0,
+    crashes: 0,
+  });
+  const queue: Pick<Queue, "lease" | "renew" | "release"> = {
+    lease: async ({ number }) => (number === 4 ? undefined : jobOf(number)),
+    renew: async ({ leases, isWorking }) => {
+      renewed.push(...leases.map(({ number, token }) => `${number}/${token} ${isWorking}`));
+      return [];
+    },
+    release: async (worker) => void released.push(worker),
+  };
+  const failures: unknown[] = [];
+  const leases = openLeases({ ...queue } as Queue, "w", Date.now, (error) => failures.push(error)); // calls no more
+  for (const number of [1, 2, 3]) await leases.take(number);
+  expect(await leases.take(4)).toBeUndefined();
+  leases.note(2, false);
+  leases.drop(3);
+  await vi.advanceTimersByTimeAsync(LEASE_MS / 2);
+  expect(renewed.splice(0)).toEqual(["1/7 true", "2/7 false"]);
+  await leases.setWorking(jobOf(1), false);
+  expect(renewed.splice(0)).toEqual(["1/7 false"]);
+  await leases.close();
+  await vi.advanceTimersByTimeAsync(LEASE_MS);
+  expect([renewed, released, failures]).toEqual([[], ["w"], []]);
+});
