@@ -31,34 +31,34 @@ import { languageModelOf, rerankerOf } from "./models.ts";
 import { startMetrics } from "../output/monitoring.ts";
 import { programVersion } from "../output/version.ts";
 
-/** A service that can be asked, here or elsewhere. */
+/** A reachable service, in this process or another one. */
 export interface ReachedService {
   readonly apiUrl: string;
   readonly dbUrl: string;
-  /** Host of uploaded files, where it is another one. */
+  /** Address of uploaded files, if different. */
   readonly resourcesUrl?: string;
-  /** Where this program asks for them, if that is an address for others. */
+  /** Address at which this program reads them, if `resourcesUrl` is for other machines. */
   readonly filesAt?: string;
   readonly pauthkey: string;
   /** Names the service in the ledger: the embedded one is the same on every port. */
   readonly identity: string;
-  /** What this process measures, where the service runs in it; its `/metrics` tells that. */
+  /** Metrics that a service in this process serves. */
   readonly metrics?: Metrics;
-  /** Resolves when the service in this process has shown that all of it works; undefined: it runs elsewhere. */
+  /** Checks all parts of a service in this process; undefined for a remote one. */
   readonly probe?: () => Promise<void>;
-  /** Has the agent `default` of the service in this process read these from now on; undefined: it runs elsewhere. */
+  /** Sets the sources that the agent `default` of a service in this process reads; undefined for a remote one. */
   readonly readSources?: (sources: Config["sources"]) => void;
-  /** Closes it if this process started it; `withinMs`: what is under way may take so long, default ten seconds. */
+  /** Closes a service that this process started. Requests in flight may take `withinMs`, by default ten seconds. */
   close(withinMs?: number): Promise<void>;
 }
 
-/** A healthy service on loopback answers within milliseconds; after this many it is taken for not running. */
+/** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
 const HEALTH_TIMEOUT_MS = 2000;
 const EMBEDDED_IDENTITY = "embedded";
 
 /**
- * Starts the embedded service with the key of the state folder, and notes its address there. Throws
- * `state_locked` where another process serves from the folder, and what listening throws.
+ * Starts the embedded service with the key of the state folder, and writes its address there. Throws `state_locked` if
+ * another process serves from the folder, and the errors of listening.
  */
 export async function startEmbeddedService(
   config: Config,
@@ -80,7 +80,7 @@ export async function startEmbeddedService(
   let ownKeyHash: string | undefined;
   let { sources } = config;
   const open = async () => {
-    // Before the store is opened: a key file that is not as it should be ends the program here.
+    // Before the store opens, so that an invalid key file ends the program first.
     const models = {
       ...rememberedEmbedder(
         join(state.serviceDir, "embedding-models.json"),
@@ -91,7 +91,7 @@ export async function startEmbeddedService(
       ...languageModelOf(config.kb.languageModel, log),
       ...rerankerOf(config.kb.reranker, log),
     };
-    // Loading the service takes half of the program's start: a daemon that has its service elsewhere goes without.
+    // Loaded lazily: it takes half of the startup time, which a daemon with a remote service saves.
     const [{ openService }, { openSqliteStore }, measured] = await Promise.all([
       import("../../kb/service.ts"),
       import("../../kb/store/sqlite/open.ts"),
@@ -120,7 +120,7 @@ export async function startEmbeddedService(
         chat: chatOptions(config.kb, () => sources),
       });
     } catch (error) {
-      // Its threads would keep the process alive.
+      // The store's threads would keep the process alive.
       await store.close();
       throw error;
     }
@@ -156,7 +156,7 @@ export async function startEmbeddedService(
   }
 }
 
-/** What the configuration says of the service's rules. */
+/** Options of the service from the configuration. */
 function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Config["kb"]) {
   const { requestsPerMinute: perMinute, burst, ingests, connectionsPerAddress } = limits;
   return {
@@ -170,34 +170,34 @@ function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Co
   };
 }
 
-/** Sources that `default` reads: each is a search at every question. More are for agents of their own. */
-const DEFAULT_PLACES_MAX = 50;
+/** Sources that `default` reads; each costs a search per question. Further ones need agents of their own. */
+const DEFAULT_SOURCES_MAX = 50;
 
-/** What answers questions. `sources`: those that are in force at the moment of the question. */
+/** Options of chat from the configuration. `sources` returns the current sources at each question. */
 function chatOptions({ agents, chat }: Config["kb"], sources: () => Config["sources"]) {
   const { models, contextTokens, timeoutSeconds } = chat;
   return {
     agents,
-    defaultKnowledge: () => placesOf(sources()),
+    defaultKnowledge: () => knowledgeOf(sources()),
     models,
     contextTokens,
     timeoutMs: timeoutSeconds * 1000,
   };
 }
 
-/** What the agent `default` reads: all configured sources, and what has no owner of its own. */
-function placesOf(sources: Config["sources"]): KnowledgePart[] {
+/** Knowledge of the agent `default`: all configured sources, and resources without an owner. */
+function knowledgeOf(sources: Config["sources"]): KnowledgePart[] {
   const read = new Map<string, KnowledgePart>();
   for (const { collection: tier, ownerId: owner } of sources) {
     read.set(`${tier} ${owner}`, { tier, owner, top_k: TOP_K_DEFAULT });
   }
   const unowned = Tier.options.map((tier) => ({ tier, top_k: TOP_K_DEFAULT }));
-  return [...[...read.values()].slice(0, DEFAULT_PLACES_MAX), ...unowned];
+  return [...[...read.values()].slice(0, DEFAULT_SOURCES_MAX), ...unowned];
 }
 
 /**
- * The key of the state folder, known to the service with every scope. One that was revoked or rotated meanwhile is not
- * made valid again: the folder gets another.
+ * Returns the key of the state folder and registers it with every scope. Replaces a key that was revoked or rotated
+ * instead of making it valid again.
  */
 async function ownKey(
   service: Pick<Service, "knownKey" | "acceptKey">,
@@ -213,7 +213,7 @@ async function ownKey(
     return found;
   }
   const key = generateKey();
-  // Known first: a crash in between costs a key that nobody has, not a folder whose key is refused.
+  // Registered first: a crash in between leaves an unused key rather than a folder with an invalid one.
   await service.acceptKey(key, { ...grant, createdAt: now });
   writeKeyFile(state, key);
   log.warn(
@@ -224,8 +224,8 @@ async function ownKey(
 }
 
 /**
- * The service of the configuration: the hosted one by its addresses, the embedded one if it runs already. Undefined
- * when the embedded one does not run. Throws `key_missing` and `key_invalid`.
+ * Finds the configured service: the hosted one by its addresses, or the embedded one if it runs; else undefined. Throws
+ * `key_missing` and `key_invalid`.
  */
 export async function findService(
   config: Config,
@@ -257,7 +257,7 @@ export async function findService(
   };
 }
 
-/** The service of the configuration; the embedded one is started in this process where it does not run. */
+/** Finds the configured service. Starts an embedded one in this process unless it runs. */
 export async function reachService(
   config: Config,
   state: StateFolder,
@@ -279,9 +279,9 @@ export function openConfiguredDaemon(
   return openDaemon({ ...options, ...(onChange && { onChange }), ...(onUpgrade && { onUpgrade }) });
 }
 
-/** Who hears of a daemon, beside the log. */
+/** Listeners of a daemon, in addition to the log. */
 export interface DaemonListeners {
-  /** The level on which what went well is logged at that moment. */
+  /** Returns the current log level of successful activities. */
   readonly levelOfDone: () => "debug" | "info";
   readonly onChange?: () => void;
   readonly onUpgrade?: () => void;
@@ -289,8 +289,8 @@ export interface DaemonListeners {
 }
 
 /**
- * What the daemon over the configuration's sources is opened with. Its warnings go to the log, and so do its activities: those that
- * went well on the level that `levelOfDone` tells at that moment.
+ * Options of the daemon over the configuration's sources. Warnings and activities go to the log, successful activities at
+ * the level that `levelOfDone` returns.
  */
 export function daemonOptions(
   config: Config,
@@ -310,7 +310,7 @@ export function daemonOptions(
       ...(filesAt !== undefined && { filesAt }),
       pauthkey,
       identity,
-      // Our own service lists what it has acknowledged; of another one nobody knows.
+      // Our own service lists every acknowledged resource at once; another one may not.
       ...(identity === EMBEDDED_IDENTITY && { listLagMs: 0 }),
     },
     sources: config.sources,
@@ -325,7 +325,7 @@ export function daemonOptions(
   };
 }
 
-/** An expected failure by its code and hint; the stack is for what nobody expected. */
+/** Logs an expected failure with its code and hint, any other with its stack. */
 function logWarning(log: Logger, error: Error): void {
   if (error instanceof KbsyncError)
     log.warn({ code: error.code, subject: error.subject, hint: error.hint }, error.message);
@@ -334,11 +334,11 @@ function logWarning(log: Logger, error: Error): void {
 
 function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug" | "info"): void {
   const { atMs: _at, message, docId, ...rest } = activity;
-  // Named even where there is none yet: whoever reads the log by a program finds the same names in every line on a file.
+  // Present even without an id, so that programs find the same keys in every line on a file.
   const facts = { ...rest, docId: docId ?? null };
   const { action, path, from } = activity;
   const words = from === undefined ? `${action} ${path}` : `${action} ${from} to ${path}`;
-  // What made it necessary was reported when it happened.
+  // The cause of a discard was reported when it happened.
   if (activity.outcome === "done") log[action === "discard" ? "debug" : levelOfDone](facts, words);
   else {
     const level = activity.outcome === "skipped" ? "debug" : "warn";
@@ -353,7 +353,7 @@ function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
   const named = env["KBSYNC_PAUTHKEY"];
   if (named !== undefined && named.trim() !== "")
     return validKey(named, "KBSYNC_PAUTHKEY is no key", "KBSYNC_PAUTHKEY");
-  // The service manager reads the file as root and hands it to this process alone, which could not read it by itself.
+  // The service manager reads the file as root and passes it to this process, which may not read it itself.
   const given = credentialFile(env, HOSTED_KEY_CREDENTIAL) ?? file;
   const key = given === undefined ? undefined : readKeyFile(given);
   if (key !== undefined) return key;
@@ -378,6 +378,6 @@ async function isHealthy(url: string): Promise<boolean> {
     });
     return Health.safeParse(await answer.body.json()).success;
   } catch {
-    return false; // nobody listens there, or something else does
+    return false; // no server listens there, or another one
   }
 }

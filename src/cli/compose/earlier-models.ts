@@ -6,10 +6,10 @@ import type { ServiceOptions } from "../../kb/options.ts";
 import { embedderOf } from "./models.ts";
 import { writeStateFile } from "../state/state-folder.ts";
 
-/** Models remembered: those of the last few changes. */
+/** Remembered models. */
 const REMEMBERED_MAX = 8;
 
-/** How a model was opened; the key's file is named, its content is never kept. */
+/** How a model was opened. Holds the path of the key file, never the key. */
 const Recipe = z.object({
   embedding: z.object({
     baseUrl: z.string().optional(),
@@ -25,9 +25,8 @@ const Recipes = z.record(z.string(), Recipe);
 type Opened = Required<Pick<ServiceOptions, "openEmbedder" | "openEarlierEmbedder">>;
 
 /**
- * The embedding model of the configuration, and the ones before it: how each was opened is noted in `file` under its
- * fingerprint, so that after a change of the configuration the earlier one can serve until the new one has all vectors.
- * Throws `key_invalid`.
+ * Opens the configured embedding model and earlier ones. Records in `file`, by fingerprint, how each was opened, so that
+ * after a change of the configuration the earlier model serves until the new one has all vectors. Throws `key_invalid`.
  */
 export function rememberedEmbedder(
   file: string,
@@ -45,7 +44,7 @@ export function rememberedEmbedder(
     },
     openEarlierEmbedder: async (fingerprint) => {
       const known = readRecipes(file)[fingerprint];
-      // One from before notes were taken was the local model.
+      // A model without a record is the local one.
       return embedderOf(known?.embedding ?? {}, known?.modelDir, log)();
     },
   };
@@ -63,6 +62,6 @@ function readRecipes(file: string): z.infer<typeof Recipes> {
   try {
     return Recipes.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch {
-    return {}; // none were noted, or a crash left an unreadable file: then earlier models cannot be opened
+    return {}; // missing, or unreadable after a crash: earlier models cannot be opened
   }
 }

@@ -10,8 +10,8 @@ import { readKeyFile } from "../state/state-folder.ts";
 const OTHERS = 0o007;
 
 /**
- * What opens the embedding model of the configuration: the local one, or one behind an address. The key is read now, so that
- * a missing one is told at the start. Throws `key_invalid`.
+ * Returns a function that opens the configured embedding model, local or remote. Reads the key at once, so that a missing
+ * one is reported at startup. Throws `key_invalid`.
  */
 export function embedderOf(
   { baseUrl, model, apiKeyFile, dimensions }: Config["kb"]["embedding"],
@@ -31,7 +31,7 @@ export function embedderOf(
   };
 }
 
-/** What the configuration says of the reranking model. Throws `key_invalid`. */
+/** Options of the reranking model. Throws `key_invalid`. */
 export function rerankerOf(
   reranker: Config["kb"]["reranker"],
   log: Logger,
@@ -41,7 +41,7 @@ export function rerankerOf(
   return { reranker: { url, model, apiKey: serviceKey(apiKeyFile, "kb.reranker.apiKeyFile", log) } };
 }
 
-/** What the configuration says of the language model. Throws `key_invalid`. */
+/** Options of the language model. Throws `key_invalid`. */
 export function languageModelOf(
   language: Config["kb"]["languageModel"],
   log: Logger,
@@ -54,9 +54,9 @@ export function languageModelOf(
 }
 
 /**
- * The key of another service, from its file; undefined where none is configured. A credential of the service manager goes
- * before the file that the configuration names: `kb.reranker.apiKey` for `kb.reranker.apiKeyFile`. A file that everybody on
- * the machine can read is used, for containers mount secrets so, but told. Throws `key_invalid`.
+ * Reads the key of a remote service, or returns undefined if none is configured. Prefers a credential of the service
+ * manager to the configured file: `kb.reranker.apiKey` to `kb.reranker.apiKeyFile`. Warns about a world-readable file, but
+ * uses it, because containers mount secrets that way. Throws `key_invalid`.
  */
 export function serviceKey(
   named: string | undefined,
@@ -80,7 +80,7 @@ export function serviceKey(
   return key;
 }
 
-/** Name of the credential for a key file of the configuration. */
+/** Returns the credential's name for a key file of the configuration. */
 export function credentialOf(configured: string): string {
   return configured.replace(/File$/, "");
 }

@@ -2,24 +2,24 @@ import type { Config } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 
-/** What checks look at. */
+/** Input of the checks. */
 export interface DoctorGround {
   readonly config: Config;
   readonly state: StateFolder;
   readonly env: NodeJS.ProcessEnv;
-  /** Leaves out what reads everything there is. */
+  /** Skips checks that read all data. */
   readonly quick: boolean;
   readonly signal: AbortSignal;
 }
 
-/** What a check saw. */
+/** Result of a check. */
 export interface Checked {
-  /** In a few words, for a person: what there was to check. */
+  /** What was checked, in a few words for people. */
   readonly seen: string;
   readonly findings: readonly Finding[];
 }
 
-/** One thing that `kbsync doctor` looks at. It changes nothing, and works beside a running daemon and service. */
+/** A check of `kbsync doctor`. It changes nothing, and works while daemon and service run. */
 export interface Check {
   /** Stable, kebab-case, at most eight characters. */
   readonly name: string;

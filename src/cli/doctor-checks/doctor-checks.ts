@@ -8,7 +8,7 @@ import { watchesCheck } from "./watches.ts";
 
 export type { Check, Checked, DoctorGround } from "./check.ts";
 
-/** All checks, in the order in which they are told: the machine, the folders, what kbsync keeps, the service. */
+/** All checks in the order of the report: machine, folders, stored data, service. */
 export const CHECKS: readonly Check[] = [
   nodeCheck,
   diskCheck,

@@ -5,28 +5,28 @@ import type { ResolvedSource } from "../../config/load.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { openRules } from "../../sync/rules/rules.ts";
 
-/** What of a source this user can and cannot look at. */
+/** The parts of a source that this user can and cannot read. */
 export interface SeenFolders {
   /** Undefined: the folder can be listed. */
   readonly problem: { readonly code: string } | undefined;
-  /** Folders that are watched, the source's own among them. */
+  /** Watched folders, including the source's own. */
   readonly folders: number;
-  /** Files that are taken, as far as their names tell. */
+  /** Files that are wanted by name. */
   readonly files: number;
   readonly unreadable: number;
   /** The first of those, below the source. */
   readonly unreadablePaths: readonly string[];
-  /** There are more folders than were looked at. */
+  /** The walk stopped at `FOLDERS_MAX`. */
   readonly cut: boolean;
 }
 
-/** Folders looked at in one source: far more than inotify can watch. */
+/** Folders visited per source: far more than inotify can watch. */
 const FOLDERS_MAX = 2_000_000;
 const NAMED_MAX = 5;
-/** Folders between two looks at whether a person broke it off. */
+/** Folders between two checks of the signal. */
 const FOLDERS_A_TURN = 200;
 
-/** Walks through a source as the watcher does, and asks of each file whether it may be read. Throws the signal's reason. */
+/** Walks a source like the watcher and checks whether each file is readable. Throws the signal's reason. */
 export async function seeFolders(source: ResolvedSource, signal: AbortSignal): Promise<SeenFolders> {
   const root = source.absolutePath;
   const nothing = { folders: 0, files: 0, unreadable: 0, unreadablePaths: [], cut: false };
@@ -58,14 +58,14 @@ export async function seeFolders(source: ResolvedSource, signal: AbortSignal): P
         if (!isReadable(join(root, path))) cannot(path);
       }
     } catch (error) {
-      // One that went meanwhile is no trouble.
+      // A folder that vanished meanwhile is no problem.
       if (codeOf(error) !== "ENOENT") cannot(inside);
     }
   }
   return { problem: undefined, folders, files, unreadable, unreadablePaths, cut: folders >= FOLDERS_MAX };
 }
 
-/** Why the source's own folder cannot be looked at. */
+/** Returns why the source's folder cannot be read, or undefined. */
 export function problemOf(root: string): { readonly code: string } | undefined {
   try {
     if (!statSync(root).isDirectory()) return { code: "ENOTDIR" };

@@ -4,38 +4,38 @@ import type { Finding } from "../../lib/finding.ts";
 import { remoteFileSystem } from "../../sync/watch/network.ts";
 import type { Check, Checked } from "./check.ts";
 
-/** Below this a store and its journal cannot grow by much: the next large document may be the one that finds no room. */
+/** Free space below which the next large document may not fit. */
 const FREE_BYTES_LOW = 1024 ** 3;
-/** Below this hardly anything can be written. */
+/** Free space below which hardly anything can be written. */
 const FREE_BYTES_MIN = 64 * 1024 ** 2;
-/** Each upload is a file, and SQLite makes some for a moment. */
+/** Fewest free inodes: each upload is a file, and SQLite creates temporary ones. */
 const FREE_FILES_MIN = 1000;
 
-/** Room as statfs(2) tells it. */
+/** Free space as statfs(2) reports it. */
 export interface Room {
   readonly freeBytes: number;
   readonly totalBytes: number;
   readonly freeFiles: number;
-  /** 0 where a file system has no such limit. */
+  /** 0 on a file system without this limit. */
   readonly totalFiles: number;
 }
 
-/** The Node.js that runs, and where. */
+/** Reports the version of Node.js and the platform. */
 export const nodeCheck: Check = {
   name: "node",
   run: () => {
     const { node } = process.versions;
-    // What is too old was refused before any command ran.
+    // The program refuses too old a version before any command runs.
     return { seen: `Node.js ${node} on ${process.platform} ${process.arch}`, findings: [] };
   },
 };
 
-/** Room on the disk of the state folder, and whether that disk suits a database. */
+/** Checks the free space of the state folder's disk, and whether that disk suits a database. */
 export const diskCheck: Check = {
   name: "disk",
   run: ({ state }) => {
-    const place = nearestFolder(state.path);
-    const { bavail, blocks, bsize, ffree, files } = statfsSync(place);
+    const folder = nearestFolder(state.path);
+    const { bavail, blocks, bsize, ffree, files } = statfsSync(folder);
     const room = {
       freeBytes: bavail * bsize,
       totalBytes: blocks * bsize,
@@ -43,7 +43,7 @@ export const diskCheck: Check = {
       totalFiles: files,
     };
     const checked = judgeRoom(room, state.path);
-    const remote = remoteFileSystem(place);
+    const remote = remoteFileSystem(folder);
     if (remote === undefined) return checked;
     const finding: Finding = {
       check: "disk-network",
@@ -56,7 +56,7 @@ export const diskCheck: Check = {
   },
 };
 
-/** What is to be said of the room on a disk. */
+/** Judges the free space of a disk. Pure. */
 export function judgeRoom({ freeBytes, totalBytes, freeFiles, totalFiles }: Room, subject: string): Checked {
   const seen = `${sizeWords(freeBytes)} of ${sizeWords(totalBytes)} free`;
   const remedy =
@@ -83,7 +83,7 @@ export function judgeRoom({ freeBytes, totalBytes, freeFiles, totalFiles }: Room
   return { seen, findings };
 }
 
-/** `1.4 GB`, `930 MB`: enough to tell whether it is much. */
+/** Formats a size: `1.4 GB`, `930 MB`. */
 export function sizeWords(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let size = bytes;
@@ -95,7 +95,7 @@ export function sizeWords(bytes: number): string {
   return `${size < 10 && unit > 0 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
 }
 
-/** The folder itself, or the nearest above it that is there. */
+/** Returns the folder or its nearest existing ancestor. */
 function nearestFolder(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path));
 }

@@ -1,7 +1,7 @@
 import type { Finding } from "../../lib/finding.ts";
 import type { Check } from "./check.ts";
 
-/** Whether the tiers that compare meanings have a model to do it with. */
+/** Checks that an embedding model is available to `moderate` and `high_accuracy`. */
 export const modelCheck: Check = {
   name: "model",
   run: async ({ config }) => {

@@ -7,25 +7,25 @@ import { findService } from "../compose/compose.ts";
 import { openWithoutTls } from "../state/exposure.ts";
 import type { Check, Checked, DoctorGround } from "./check.ts";
 
-/** A service that is there answers a search for a document that it does not have at once. */
+/** Timeout of the probe, a search for a missing document, which a service answers at once. */
 const ANSWER_MS = 10_000;
-/** No document has this id: asking for it reads nothing, and tells whether the key is known. */
+/** Id without a document: a search for it reads nothing, and shows whether the key is valid. */
 const NO_DOCUMENT = "0".repeat(24);
-/** Certificates and signed messages stop working with a clock that is minutes wrong. */
+/** Clock error beyond which certificates and signatures may fail. */
 const CLOCK_OFF_SECONDS = 60;
 /** Permissions of others in a file's mode. */
 const OTHERS = 0o077;
 
-/** What came of asking the service. */
+/** Answer to the probe. */
 interface Asked {
   readonly status: number;
-  /** The service's clock, in milliseconds since 1970; undefined: it does not tell. */
+  /** The service's Unix time in milliseconds; undefined if unknown. */
   readonly dateMs: number | undefined;
-  /** This machine's clock in the middle of the exchange. */
+  /** This machine's time in the middle of the exchange. */
   readonly nowMs: number;
 }
 
-/** Whether the service of the configuration answers. An embedded one need not run. */
+/** Checks that the configured service answers. An embedded one need not run. */
 export const serviceCheck: Check = {
   name: "service",
   run: async (ground) => {
@@ -54,7 +54,7 @@ export const serviceCheck: Check = {
   },
 };
 
-/** An embedded service that others reach. */
+/** Reports an embedded service that other machines reach without TLS. */
 function exposed(service: DoctorGround["config"]["service"]): Finding[] {
   const message = openWithoutTls(service);
   if (message === undefined) return [];
@@ -63,7 +63,7 @@ function exposed(service: DoctorGround["config"]["service"]): Finding[] {
   return [{ check: "service-without-tls", level: "warning", subject: "service.host", message, remedy }];
 }
 
-/** Whether there is a key, others can read it, and the service takes it. */
+/** Checks that a key exists, that only its owner can read it, and that the service accepts it. */
 export const keyCheck: Check = {
   name: "key",
   run: async (ground) => {
@@ -93,7 +93,7 @@ export const keyCheck: Check = {
   },
 };
 
-/** This machine's clock against the service's. */
+/** Compares this machine's clock with the service's. */
 export const clockCheck: Check = {
   name: "clock",
   run: async (ground) => {
@@ -151,7 +151,7 @@ function openFile(file: string): Finding[] {
   ];
 }
 
-/** The service and its key; the failure to find a key as a value, for it is what a check is about. */
+/** Finds the service and its key. Returns a missing key as a value, because a check reports it. */
 async function reach({ config, state, env }: DoctorGround) {
   try {
     return await findService(config, state, env);

@@ -5,7 +5,7 @@ import { counted, thousands } from "../output/progress.ts";
 import type { Check } from "./check.ts";
 import { problemOf, seeFolders, type SeenFolders } from "./folders.ts";
 
-/** Whether each source is there and can be read by the user that runs this. */
+/** Checks that each source exists and that the current user can read it. */
 export const sourcesCheck: Check = {
   name: "sources",
   run: async ({ config, quick, signal }) => {
@@ -29,7 +29,7 @@ export const sourcesCheck: Check = {
   },
 };
 
-/** Whose eyes these are: a daemon that runs as another user may see less. */
+/** Names the user of the check: a daemon under another user may see less. */
 function userWords(): string {
   const uid = process.getuid?.();
   if (uid === 0) return "root (the daemon's user may see less)";
@@ -75,7 +75,7 @@ function remoteFinding({ absolutePath: path }: ResolvedSource, kind: string): Fi
     check: "source-network",
     level: "warning",
     subject: path,
-    message: `${path} is on ${kind}, which tells of no change that another machine makes: it is scanned every 15 s`,
+    message: `${path} is on ${kind}, which does not report changes of other machines: it is scanned every 15 s`,
     remedy: "Nothing has to be done. Run kbsync on the machine that has the disk to see changes at once.",
   };
 }

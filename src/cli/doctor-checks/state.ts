@@ -13,7 +13,7 @@ import type { Check, Checked } from "./check.ts";
 
 const NONE: Checked = { seen: "none yet", findings: [] };
 
-/** Whether other users of the machine can read the key, the ledger, the store, the uploads or the texts of deleted files. */
+/** Checks that other users of the machine cannot read key, ledger, store, uploads and the texts of deleted files. */
 export const accessCheck: Check = {
   name: "access",
   run: ({ state }) => {
@@ -42,7 +42,7 @@ export const accessCheck: Check = {
   },
 };
 
-/** The ledger's own consistency. */
+/** Checks the ledger's consistency. */
 export const ledgerCheck: Check = {
   name: "ledger",
   run: ({ state, quick }) => {
@@ -53,7 +53,7 @@ export const ledgerCheck: Check = {
   },
 };
 
-/** The store of the embedded service. */
+/** Checks the store of the embedded service. */
 export const storeCheck: Check = {
   name: "store",
   run: ({ state, quick }) => {
@@ -64,7 +64,7 @@ export const storeCheck: Check = {
   },
 };
 
-/** The uploaded files that the store knows. */
+/** Checks the uploaded files that the store refers to. */
 export const uploadsCheck: Check = {
   name: "uploads",
   run: async ({ state, quick, signal }) => {

@@ -6,23 +6,23 @@ import { thousands } from "../output/progress.ts";
 import type { Check, Checked } from "./check.ts";
 import { seeFolders } from "./folders.ts";
 
-/** inotify's limits for one user, and what that user has taken of them. */
+/** inotify limits of one user, and their use. */
 export interface Inotify {
   readonly watchesMax: number;
   readonly instancesMax: number;
-  /** Of all processes of this user that can be looked at. */
+  /** Sum over all readable processes of this user. */
   readonly watches: number;
   readonly instances: number;
 }
 
-/** Of its limit, a user's other programs (editors, desktops) come and go with this share. */
+/** Share of the limit above which other programs (editors, desktops) may find no watches left. */
 const SHARE_HIGH = 0.8;
-/** An instance for the watcher; some programs that start later want theirs. */
+/** Fewest free instances: one for the watcher, the others for programs that start later. */
 const INSTANCES_FREE_MIN = 8;
-/** Where the line goes that outlasts a restart of the machine. */
+/** File of the setting that survives a reboot. */
 const SYSCTL_FILE = "/etc/sysctl.d/90-kbsync.conf";
 
-/** Whether the system's limit of inotify watches is enough for the folders of all sources. */
+/** Checks that the limit of inotify watches suffices for the folders of all sources. */
 export const watchesCheck: Check = {
   name: "watches",
   run: async ({ config, state, quick, signal }) => {
@@ -31,16 +31,16 @@ export const watchesCheck: Check = {
     let folders = 0;
     for (const source of config.sources) folders += (await seeFolders(source, signal)).folders;
     const inotify = readInotify();
-    // A container may hide them: then nothing can be compared, and a limit that is reached is told by the daemon.
+    // A container may hide the limits. The daemon reports a limit that it reaches.
     if (inotify === undefined)
       return { seen: `${thousands(folders)} folders; the system does not tell its limit`, findings: [] };
     const running = await askDaemon(state.path, "status", {}, { signal }).catch(() => undefined);
-    // What a running daemon watches is among what is taken already.
+    // The watches of a running daemon are already in use.
     return judgeWatches(inotify, folders, running !== undefined);
   },
 };
 
-/** What is to be said of the limits, for so many folders that are to be watched. */
+/** Judges the limits for a number of folders to watch. Pure. */
 export function judgeWatches(inotify: Inotify, folders: number, isWatching: boolean): Checked {
   const { watchesMax, watches, instancesMax, instances } = inotify;
   const needed = isWatching ? Math.max(watches, folders) : watches + folders;
@@ -69,17 +69,17 @@ export function judgeWatches(inotify: Inotify, folders: number, isWatching: bool
   return { seen: `${thousands(folders)} folders, limit ${thousands(watchesMax)}`, findings };
 }
 
-/** The command that raises a limit, now and for good. */
+/** Returns the command that raises a limit permanently. */
 function sysctlLine(name: string, value: number): string {
   return `echo fs.inotify.${name}=${value} | sudo tee -a ${SYSCTL_FILE} && sudo sysctl -p ${SYSCTL_FILE}`;
 }
 
-/** Twice what is needed, as a power of two: each watch takes a kilobyte of the kernel's memory, and only when it is taken. */
+/** Returns twice the need as a power of two. A watch takes a kilobyte of kernel memory, and only while in use. */
 function roomyLimit(needed: number): number {
   return Math.max(524_288, 2 ** Math.ceil(Math.log2(2 * needed)));
 }
 
-/** Reads them from a `/proc`; undefined where that does not tell the limits. */
+/** Reads limits and use from `/proc`. Undefined if it lacks the limits. */
 export function readInotify(proc = "/proc"): Inotify | undefined {
   const limit = (name: string): number => Number(readFileSync(`${proc}/sys/fs/inotify/${name}`, "utf8"));
   let limits: Pick<Inotify, "watchesMax" | "instancesMax">;
@@ -101,7 +101,7 @@ export function readInotify(proc = "/proc"): Inotify | undefined {
   return { ...limits, watches, instances };
 }
 
-/** What the system tells of a process's descriptors, of this user's own. */
+/** Returns the descriptor information of a process of this user. */
 function descriptorsOf(folder: string): string[] {
   try {
     const status = readFileSync(`${folder}/status`, "utf8");
@@ -114,6 +114,6 @@ function descriptorsOf(folder: string): string[] {
       }
     });
   } catch {
-    return []; // ended meanwhile, or not ours to look at
+    return []; // ended meanwhile, or not readable
   }
 }

@@ -1,6 +1,6 @@
 import type { CommandTable, Place, TableCommand, TableOption } from "./command-table.ts";
 
-/** The completion of bash; it needs nothing but bash 4. */
+/** Generates the completion script for bash 4 and later. */
 export function bashCompletion(table: CommandTable): string {
   const { name, groups, commands } = table;
   const top = [
@@ -48,19 +48,19 @@ complete -o filenames -F _${name} ${name}
 `;
 }
 
-/** The names of the commands of a group. */
+/** Returns the names of the commands in a group. */
 export function belowGroup(table: CommandTable, group: string): string[] {
   return table.commands
     .filter(({ name }) => name.startsWith(`${group} `))
     .map(({ name }) => name.slice(group.length + 1));
 }
 
-/** What the words so far and the next one make, where the next one completes the name of the command. */
+/** Key of a command in the script: its group and the word that completes its name. */
 function commandKey(name: string): string {
   return name.includes(" ") ? name : ` ${name}`;
 }
 
-/** Skips the values of a command's options: the word after such a one is no command. */
+/** Skips the values of options, which are no commands. */
 function valueKeys({ name, options }: TableCommand): string[] {
   const keys = options
     .filter(({ value }) => value !== undefined)

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 
-/** What may stand in a place of the command line, as far as a shell can help with it. */
+/** Kind of a value on the command line, for completion. */
 export type Place = "file" | "folder" | "path" | "words" | readonly string[];
 
 /** An option of a command. */
@@ -23,20 +23,20 @@ export interface TableArgument {
   readonly description: string;
 }
 
-/** A command that can be typed. */
+/** A command. */
 export interface TableCommand {
-  /** With the command it belongs to: `key create`. */
+  /** Full name, with its group: `key create`. */
   readonly name: string;
   readonly description: string;
   readonly arguments: readonly TableArgument[];
   readonly options: readonly TableOption[];
 }
 
-/** Every command, with everything it takes, as the program itself has them. */
+/** All commands of the program, with their options and arguments. */
 export interface CommandTable {
   readonly name: string;
   readonly description: string;
-  /** Of the program without a command. */
+  /** Options of the program itself. */
   readonly options: readonly TableOption[];
   /** Commands that have commands of their own, by name. */
   readonly groups: readonly { readonly name: string; readonly description: string }[];
@@ -51,7 +51,7 @@ const HELP: TableOption = {
   description: "tell what the command does and takes",
 };
 
-/** Reads the table off the program. */
+/** Builds the table from the program's commands. */
 export function commandTable(program: Command): CommandTable {
   const groups = program.commands.filter(({ commands }) => commands.length > 0);
   return {
@@ -96,7 +96,7 @@ function argumentOf(argument: Argument): TableArgument {
   };
 }
 
-/** The names that stand for values say what these are. */
+/** Returns the kind of a value by its placeholder. */
 function placeOf(usage: string): Place {
   switch (usage.replaceAll(/[<>[\].]/g, "")) {
     case "file":

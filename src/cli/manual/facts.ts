@@ -1,6 +1,6 @@
 import { EXIT } from "../output/exit-code.ts";
 
-/** What each exit status means, in the order in which they are told. */
+/** Meaning of each exit status, in the order of the manual. */
 export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.done, "done"],
   [EXIT.filesFailed, "some files failed or wait"],
@@ -14,7 +14,7 @@ export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.stopped, "stopped"],
 ];
 
-/** Environment variables that the program heeds. */
+/** Environment variables that the program reads. */
 export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] = [
   ["KBSYNC_CONFIG", "the configuration file, where --config names none"],
   ["KBSYNC_PORT", "the port of the embedded service, where neither --port nor the configuration names one"],
@@ -30,7 +30,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
   ["CACHE_DIRECTORY", "where compiled code is kept, as systemd sets it; else $XDG_CACHE_HOME/kbsync"],
 ];
 
-/** Files of a person's and of the program. */
+/** Files and folders of the program. */
 export const FILES: readonly (readonly [path: string, meaning: string])[] = [
   ["./kbsync.config.json", "the configuration, where none is named; docs/CONFIG.md lists every key"],
   ["/etc/kbsync/kbsync.config.json", "the configuration of the systemd unit"],

@@ -1,18 +1,18 @@
 import { belowGroup } from "./bash.ts";
 import type { CommandTable, Place, TableCommand, TableOption } from "./command-table.ts";
 
-/** The completion of fish, for a file \`kbsync.fish\` in a folder of its completions, or to be sourced. */
+/** Generates the completion script for fish: a file \`kbsync.fish\` in a completions folder, or sourced. */
 export function fishCompletion(table: CommandTable): string {
   const { name, groups, commands } = table;
   const plain = commands.filter((command) => !command.name.includes(" "));
-  // A command of a group may have the name of one of the program's own.
+  // A group's command may have the same name as a top-level one.
   const plainly =
     groups.length === 0
       ? ""
       : `not __fish_seen_subcommand_from ${groups.map((group) => group.name).join(" ")}; and `;
   const lines = [
     `# fish completion for ${name}, made by \`${name} completion fish\``,
-    // Files are offered where a command takes them, and nowhere else.
+    // Offers files only to commands that take them.
     `complete -c ${name} -f`,
     ...table.options.map((option) => lineOf(name, "__fish_use_subcommand", option)),
     ...[...plain, ...groups].map((one) =>

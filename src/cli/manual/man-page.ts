@@ -1,6 +1,6 @@
 import type { CommandTable, TableCommand, TableOption } from "./command-table.ts";
 
-/** What a manual page says beside the commands. */
+/** Content of the manual page besides the commands. */
 export interface ManualFacts {
   readonly version: string;
   /** Exit statuses with their meaning. */
@@ -11,7 +11,7 @@ export interface ManualFacts {
   readonly files: readonly (readonly [path: string, meaning: string])[];
 }
 
-/** The manual page in man(7)'s language, without a date: the same program gives the same bytes. */
+/** Renders the manual page in man(7) format. It has no date, so that output is reproducible. */
 export function manPage(table: CommandTable, facts: ManualFacts): string {
   const { name } = table;
   const sections = [
@@ -73,7 +73,7 @@ function termLines(term: string, meaning: string): string[] {
   return [".TP", term, roff(sentence(meaning))];
 }
 
-/** Text as man(7) takes it: a hyphen that may be typed, and no line that begins with a request. */
+/** Escapes text for man(7): plain hyphens, and no line that starts with a request. */
 function roff(text: string): string {
   return text
     .replaceAll("\\", "\\(rs")

@@ -1,7 +1,7 @@
 import { belowGroup } from "./bash.ts";
 import type { CommandTable, Place, TableCommand, TableOption } from "./command-table.ts";
 
-/** The completion of zsh, for a file \`_kbsync\` in a folder of \`fpath\`, or to be sourced. */
+/** Generates the completion script for zsh: a file \`_kbsync\` in a folder of \`fpath\`, or sourced. */
 export function zshCompletion(table: CommandTable): string {
   const { name, groups, commands } = table;
   const plain = commands.filter((command) => !command.name.includes(" "));

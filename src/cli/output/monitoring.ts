@@ -3,15 +3,15 @@ import type { Metrics } from "../../metrics/metrics.ts";
 import type { Listener } from "../../metrics/listener.ts";
 import { programVersion } from "./version.ts";
 
-/** Starts measuring. Loaded when needed: a short command measures nothing. */
+/** Opens the metrics. Loads them lazily, because short commands need none. */
 export async function startMetrics(): Promise<Metrics> {
   const { openMetrics } = await import("../../metrics/metrics.ts");
   return openMetrics(programVersion());
 }
 
 /**
- * The metrics of a process that runs the daemon: those of the embedded service where it is in this process, else its own
- * where the configuration has a port for them. Undefined: nobody could read any.
+ * Returns the metrics of a daemon's process: those of an embedded service in this process, else new ones if the
+ * configuration has a port for them. Undefined if nothing serves them.
  */
 export async function daemonMetrics(
   config: Config,
@@ -20,7 +20,7 @@ export async function daemonMetrics(
   return service.metrics ?? (config.metrics.port === undefined ? undefined : startMetrics());
 }
 
-/** Listens on the port that the configuration has for metrics, if it has one. Throws what listening throws. */
+/** Serves the metrics on the configured port, if any. Throws the errors of listening. */
 export async function serveMetrics(
   config: Config,
   metrics: Metrics | undefined,
@@ -32,7 +32,7 @@ export async function serveMetrics(
   return listenForMonitoring({ host, port, metrics, notReady });
 }
 
-/** `  metrics    http://127.0.0.1:9464/metrics`, for what a command tells at its start; empty where there is no listener. */
+/** Line of a command's startup message: `  metrics    http://127.0.0.1:9464/metrics`; empty without a listener. */
 export function metricsLine(listener: Listener | undefined): string {
   return listener === undefined ? "" : `  metrics    ${listener.url}/metrics\n`;
 }

@@ -2,13 +2,13 @@ import { InvalidArgumentError } from "commander";
 import type { ConfigRequest } from "../../config/load.ts";
 import type { Context } from "./context.ts";
 
-/** The options that every command takes. */
+/** Options of every command. */
 export interface CommonOptions {
   readonly config?: string;
   readonly stateDir?: string;
 }
 
-/** What the configuration is looked up by. */
+/** Builds the request for the configuration. */
 export function configRequest(
   context: Context,
   options: CommonOptions & { readonly port?: number },
@@ -24,7 +24,7 @@ export function configRequest(
   };
 }
 
-/** Parser for an option that takes a whole number within bounds. */
+/** Returns a parser for an option with a whole number within bounds. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

@@ -3,30 +3,30 @@ import { outageWords } from "../../sync/remote/pacer.ts";
 import { localTime } from "./progress.ts";
 import type { Context } from "./context.ts";
 
-/** How often the service's state is looked at, in milliseconds. */
-const LOOK_EVERY_MS = 200;
-/** A service that asks to slow down for less than this is nothing a person need know. */
-const TELL_AFTER_MS = 1000;
+/** Poll interval of the service's state, in milliseconds. */
+const POLL_EVERY_MS = 200;
+/** Shortest outage that is reported, in milliseconds. */
+const REPORT_AFTER_MS = 1000;
 
 /**
- * Tells on standard error, once for each time, that the service does not answer and how long it is tried again; until
- * the function that it returns is called.
+ * Reports each outage of the service once on standard error, with the time until which the daemon retries. Returns a
+ * function that stops reporting.
  */
 export function reportOutages(context: Context, state: () => PaceState): () => void {
   let sinceMs: number | undefined;
-  let told = false;
+  let isReported = false;
   const timer = setInterval(() => {
     const now = state();
     if (now.kind !== "waiting") {
       sinceMs = undefined;
-      told = false;
+      isReported = false;
       return;
     }
     sinceMs ??= context.nowMs();
-    if (told || context.nowMs() - sinceMs < TELL_AFTER_MS) return;
-    told = true;
+    if (isReported || context.nowMs() - sinceMs < REPORT_AFTER_MS) return;
+    isReported = true;
     context.stderr.write(outageLine(now));
-  }, LOOK_EVERY_MS);
+  }, POLL_EVERY_MS);
   return () => clearInterval(timer);
 }
 

@@ -1,19 +1,19 @@
-/** Where a pass stands. Counts are of actions, `total` may grow while the pass goes on. */
+/** Progress of a pass, in actions. `total` may grow during the pass. */
 export interface ProgressState {
   readonly done: number;
   readonly total: number;
   readonly failed: number;
 }
 
-/** What progress is written to; a terminal gets a bar that redraws itself, anything else plain lines. */
+/** Output of the progress: a redrawn bar on a terminal, plain lines otherwise. */
 export interface ProgressOutput {
-  /** Writes text of any origin: what a terminal would obey is escaped. */
+  /** Writes text of any origin and escapes control characters. */
   write(text: string): void;
-  /** Writes the program's own control sequences; text of other origins must be escaped before (`visible`). */
+  /** Writes control sequences. The caller escapes text of other origins (`visible`). */
   draw(text: string): void;
   readonly isTTY: boolean;
   readonly columns: number;
-  /** Lines that a terminal has room for; undefined: it does not tell. */
+  /** Height of the terminal in lines; undefined if unknown. */
   readonly rows?: number | undefined;
 }
 
@@ -23,13 +23,13 @@ export interface Progress {
   finish(): void;
 }
 
-/** A bar is redrawn at most this often, in milliseconds: faster cannot be read and costs CPU. */
+/** Shortest interval between redraws of the bar, in milliseconds. */
 const BAR_EVERY_MS = 100;
-/** Plain lines come this often, in milliseconds: a log should tell that work goes on, not be full of it. */
+/** Interval between plain lines, in milliseconds: enough for a log to show progress. */
 const LINE_EVERY_MS = 5000;
 const BAR_CHARS = 24;
 
-/** Starts telling of a pass. Nothing is written before there is something to do. */
+/** Starts reporting a pass. Writes nothing while `total` is 0. */
 export function startProgress(output: ProgressOutput, startMs: number): Progress {
   let lastMs = output.isTTY ? Number.NEGATIVE_INFINITY : startMs;
   let drawn = false;
@@ -64,7 +64,7 @@ export function progressLine(state: ProgressState, elapsedMs: number, bar: boole
   return `  [${"#".repeat(filled)}${"-".repeat(BAR_CHARS - filled)}] ${text}`;
 }
 
-/** `20000` → `20,000`, whatever the locale: output is for scripts too. */
+/** `20000` → `20,000` in any locale, because scripts read the output too. */
 export function thousands(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -81,7 +81,7 @@ export function duration(seconds: number): string {
   return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Date and time where the person is, in an order that sorts. */
+/** Formats local date and time sortably. */
 export function localTime(ms: number): string {
   const date = new Date(ms);
   const two = (value: number): string => String(value).padStart(2, "0");

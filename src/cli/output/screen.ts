@@ -1,11 +1,11 @@
 import { visible } from "./visible.ts";
 import type { ProgressOutput } from "./progress.ts";
 
-/** A page of a terminal's own, beside what was on it, that is drawn over and over. */
+/** The terminal's alternate screen, redrawn repeatedly. */
 export interface Screen {
-  /** Draws a text in place of the one before, as much of it as there is room for. */
+  /** Replaces the text, cut to the size of the terminal. */
   show(text: string): void;
-  /** Gives the terminal back as it was. May be called again. */
+  /** Restores the terminal. Idempotent. */
   close(): void;
 }
 
@@ -15,7 +15,7 @@ const HOME = "\u001b[H";
 const CLEAR_LINE = "\u001b[K";
 const CLEAR_BELOW = "\u001b[J";
 
-/** Takes over a terminal; whatever ends the process gives it back. */
+/** Opens the alternate screen. Any exit of the process restores the terminal. */
 export function openScreen(output: ProgressOutput): Screen {
   let open = true;
   const close = (): void => {
@@ -32,7 +32,7 @@ export function openScreen(output: ProgressOutput): Screen {
       const lines = visible(text).replace(/\n$/, "").split("\n");
       const rows = Math.max(1, output.rows ?? lines.length);
       const fitting = lines.length <= rows ? lines : [...lines.slice(0, rows - 1), moreLine(lines, rows)];
-      // Line by line over what is there, which does not flicker as an emptied screen does.
+      // Overwrites line by line: clearing the screen first would flicker.
       const drawn = fitting.map((line) => `${line.slice(0, output.columns)}${CLEAR_LINE}`).join("\r\n");
       output.draw(`${HOME}${drawn}${CLEAR_BELOW}`);
     },

@@ -3,13 +3,13 @@ import { outageWords } from "../../sync/remote/pacer.ts";
 import { counted, thousands } from "./progress.ts";
 
 /**
- * How a daemon stands, in one line for a service manager: `1,204 files in agreement, 3 waiting`. What a person must see to
- * comes after it. Pure.
+ * Summarises a daemon in one line for a service manager: `1,204 files in agreement, 3 waiting`, followed by problems that
+ * need attention. Pure.
  */
 export function standingWords({ service, sources }: Pick<DaemonStatus, "service" | "sources">): string {
   const sum = (of: (source: DaemonStatus["sources"][number]) => number): number =>
     sources.reduce((total, source) => total + of(source), 0);
-  // What agreed with a folder that is not there now cannot be said to agree.
+  // The agreement of a halted source is unknown.
   const agreed = sum((source) => (source.halted ? 0 : source.inAgreement));
   const counts = [`${counted(agreed, "file")} in agreement`];
   const add = (count: number, what: string): void => {

@@ -1,8 +1,7 @@
 /**
- * Shows control characters instead of sending them to a terminal, which would obey them: it moves the cursor, clears the
- * screen, writes to the clipboard. Covers C0 and C1 (ECMA-48), and the bidirectional controls that make a name read
- * differently from what it is (https://trojansource.codes). Line feeds and tabs stay. Each becomes `\uXXXX`, which in a JSON
- * string is the same character, so JSON may pass through. Pure.
+ * Escapes control characters, which a terminal would execute: they move the cursor, clear the screen or write to the
+ * clipboard. Covers C0 and C1 (ECMA-48), and bidirectional controls that disguise names (https://trojansource.codes), but
+ * not line feeds and tabs. The form `\uXXXX` means the same character in a JSON string, so JSON may pass through. Pure.
  */
 export function visible(text: string): string {
   return text.replaceAll("\r\n", "\n").replaceAll(OBEYED, escaped);
@@ -13,7 +12,7 @@ export function visibleLine(text: string): string {
   return text.replaceAll(/[\n\r\t]/g, (char) => NAMED.get(char) ?? char).replaceAll(OBEYED, escaped);
 }
 
-// oxlint-disable-next-line no-control-regex -- they are what must not reach the terminal
+// oxlint-disable-next-line no-control-regex -- matches what must not reach the terminal
 const OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 const NAMED: ReadonlyMap<string, string> = new Map([

@@ -1,23 +1,23 @@
-/** The program's hang-ups (SIGHUP), which Node.js would end it for. */
+/** Hang-up signals (SIGHUP), which by default end a Node.js process. */
 export interface Hangups {
-  /** From here on none ends the program: what comes before somebody listens is kept for them. May be called again. */
+  /** Starts catching signals. One that arrives without a listener is stored for the next one. Idempotent. */
   readonly hold: () => void;
-  /** Calls the listener at each, and at once where one was kept. Returns what ends that; others are then kept again. */
+  /** Calls the listener at each signal, and at once for a stored one. Returns a function that removes the listener. */
   readonly listen: (listener: () => void) => () => void;
 }
 
-/** Where signals come from. */
+/** The source of signals, such as `process`. */
 export interface SignalSource {
   on(name: "SIGHUP", listener: () => void): unknown;
 }
 
-/** Nothing is held yet. */
+/** Opens the signals without catching them yet. */
 export function openHangups(source: SignalSource): Hangups {
   let listener: (() => void) | undefined;
   let isHeld = false;
-  let isKept = false;
+  let isStored = false;
   const onHangup = (): void => {
-    if (listener === undefined) isKept = true;
+    if (listener === undefined) isStored = true;
     else listener();
   };
   const hold = (): void => {
@@ -29,8 +29,8 @@ export function openHangups(source: SignalSource): Hangups {
     listen: (next) => {
       hold();
       listener = next;
-      if (isKept) next();
-      isKept = false;
+      if (isStored) next();
+      isStored = false;
       return () => (listener = undefined);
     },
   };

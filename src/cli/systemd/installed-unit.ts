@@ -3,13 +3,13 @@ import { dirname } from "node:path";
 import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 
-/** What a unit file of ours says of how it came to be. */
+/** The installation options that a unit file records. */
 const Origin = z.object({
   config: z.string().optional(),
   stateDir: z.string().optional(),
   runAs: z.string().optional(),
   group: z.array(z.string()).optional(),
-  /** Where the data lies. */
+  /** Path of the data. */
   data: z.string(),
 });
 export type Origin = z.infer<typeof Origin>;
@@ -20,29 +20,29 @@ export interface InstalledUnit {
   readonly origin: Origin;
 }
 
-/** Its first lines: what does not begin so is somebody else's. */
+/** First lines of a unit file of ours; any other file is foreign. */
 const WRITTEN_BY =
   "# Written by `kbsync service install`; the next one writes it anew. `systemctl edit` is for changes of your own.\n";
 const ORIGIN = "# install: ";
 
-/** A unit's text with the lines that tell it from somebody else's, and what the next install has to know. */
+/** Adds the lines that identify a unit file of ours, with the options for the next install. */
 export function withOrigin(text: string, origin: Origin): string {
   return `${WRITTEN_BY}${ORIGIN}${JSON.stringify(origin)}\n${text}`;
 }
 
-/** Writes a unit file: beside it and renamed, so that systemd never reads half of one. Throws `unit_unusable`. */
+/** Writes a unit file atomically, so that systemd never reads a part of one. Throws `unit_unusable`. */
 export function writeUnit(file: string, text: string): void {
-  const beside = `${file}.new`;
+  const temporary = `${file}.new`;
   try {
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(beside, text, { mode: 0o644 });
-    renameSync(beside, file);
+    writeFileSync(temporary, text, { mode: 0o644 });
+    renameSync(temporary, file);
   } catch (error) {
     throw unusable(file, error);
   }
 }
 
-/** The unit in a file; undefined: there is none. Throws `unit_foreign` for one that somebody else wrote, `unit_unusable`. */
+/** Reads a unit file, or returns undefined if it is missing. Throws `unit_foreign` for one not of ours, `unit_unusable`. */
 export function readUnit(file: string): InstalledUnit | undefined {
   let text: string;
   try {
@@ -56,7 +56,7 @@ export function readUnit(file: string): InstalledUnit | undefined {
   throw new KbsyncError(`${file} was not written by kbsync service install`, {
     code: "unit_foreign",
     subject: file,
-    hint: "Move it away first, or keep to it: nothing of it is changed.",
+    hint: "Move it away first. It was not changed.",
   });
 }
 
@@ -76,6 +76,6 @@ function originOf(text: string): Origin | undefined {
   try {
     return Origin.parse(JSON.parse(line.slice(ORIGIN.length)));
   } catch {
-    return undefined; // Somebody changed it, so it is theirs now.
+    return undefined; // Edited by hand, so it counts as foreign.
   }
 }

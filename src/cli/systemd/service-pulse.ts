@@ -2,8 +2,8 @@ import type { ProgressSample } from "../../system/progress.ts";
 import type { ReachedService } from "../compose/compose.ts";
 
 /**
- * Looks at the service in this process: each look that finds no question open asks one, so that a thread that hangs is a
- * question that stays open. A probe that rejects counts as none. None where the service runs elsewhere.
+ * Samples the service in this process. Each sample starts a probe unless one is in flight, so a thread that hangs shows as
+ * a probe without an answer. A failed probe counts as no progress. Empty for a remote service.
  */
 export function servicePulse({
   probe,

@@ -1,18 +1,18 @@
-/** How long ending may still take. */
+/** The time that a stop may still take. */
 export interface StopBudget {
-  /** Milliseconds from now; all of it where no signal has come, for then nobody waits. */
+  /** Milliseconds left; the full budget before a signal. */
   leftMs(): number;
 }
 
 /**
- * From a signal to the end, in milliseconds: what the service may take when the daemon's requests have ended. The rest of
- * the ten seconds that a stop may take is for closing databases and threads.
+ * Time from the signal, in milliseconds, that the daemon's requests and the service may take. The rest of the ten seconds
+ * of a stop is for closing databases and threads.
  */
 const BUDGET_MS = 8500;
-/** A service that is left nothing would cut off requests that end in the next moment. */
+/** Least time for the service, so that requests about to end are not cut off. */
 const LEFT_MS_MIN = 500;
 
-/** Starts counting at the signal. */
+/** Opens a budget that starts with the signal. */
 export function openStopBudget(signal: AbortSignal): StopBudget {
   let stoppedMs: number | undefined;
   signal.addEventListener("abort", () => (stoppedMs = performance.now()), { once: true });

@@ -3,78 +3,78 @@ import { openNotifier, type Notifier } from "../../system/notify.ts";
 import { addSample, type Progress, type ProgressSample, stalledMs } from "../../system/progress.ts";
 import { duration } from "../output/progress.ts";
 
-/** What a service manager is told about. */
+/** What a supervisor reports on. */
 export interface Supervised {
-  /** Whether a start is over: everything listens, and what is to be done is known. */
+  /** Whether startup is complete: everything listens, and the work is known. */
   isReady(): boolean;
-  /** How it stands, in one line. */
+  /** Status in one line. */
   words(): string;
-  /** The parts whose standing still means that the process hangs, by name. */
+  /** Samples, by name, of the parts whose stall means that the process hangs. */
   samples(): Readonly<Record<string, ProgressSample>>;
 }
 
-/** Keeps a service manager told. Without one everything here does nothing and costs nothing. */
+/** Reports to the service manager. Without one every call does nothing. */
 export interface Supervisor {
-  /** This is what runs now; READY is told when it is ready. */
+  /** Starts reporting on this, and sends READY once it is ready. */
   watch(supervised: Supervised): void;
-  /** Something that the words tell may have changed. May be called thousands of times a second. */
+  /** Marks the status as changed. Cheap enough for thousands of calls a second. */
   changed(): void;
-  /** The configuration is being read again: the manager waits until `reloaded`, or until what is watched next is ready. */
+  /** Reports a reload. The manager waits until `reloaded`, or until the next watched program is ready. */
   reloading(): void;
-  /** It was read. `words`: why it is not used, told in the status until the next time; undefined: all is well. */
+  /** Ends a reload. `words`: why the new configuration is not used, shown in the status until the next reload. */
   reloaded(words: string | undefined): void;
-  /** What comes now may hold the loop up for long, at a start: the manager is asked to wait for it. */
+  /** Requests more time for a startup step that may block the loop for long. */
   longStep(): void;
-  /** Tells nothing more. */
+  /** Stops reporting. */
   close(): void;
 }
 
 /**
- * A part that stands still for so long while there is work hangs, in milliseconds. Longer than anything that is waited
- * for by itself: a document's conversion ends after one minute, a request after `sync.requestTimeoutMs`.
+ * Time without progress, in milliseconds, after which a part with work counts as hung. Exceeds every other timeout: a
+ * document's conversion ends after one minute, a request after `sync.requestTimeoutMs`.
  */
 export const STALL_MS = 300_000;
-/** Signs of life where nobody asked for a rhythm, and at least this often, in milliseconds: the status is looked at too. */
+/** Longest interval of keep-alives and status updates, in milliseconds; also the default. */
 const TICK_MS_MAX = 20_000;
-/** Signs of life in the time in which one is expected: one that comes late does not end the process. */
+/** Keep-alives per watchdog period, so that a late one does not end the process. */
 const TICKS_A_PERIOD = 3;
-/** The status is told at most this often, in milliseconds: a first sync changes it a thousand times a second. */
+/** Shortest interval of status messages, in milliseconds: a first sync changes the status a thousand times a second. */
 const STATUS_EVERY_MS = 1000;
-/** How often it is looked whether a start is over, in milliseconds. */
+/** Poll interval of readiness, in milliseconds. */
 const READY_EVERY_MS = 100;
-/** A start that goes on asks for this much more time, in milliseconds, at each tick: a large tree takes long to look at. */
+/** Extension that a startup in progress requests at each tick, in milliseconds: scanning a large tree takes long. */
 const EXTEND_MS = 90_000;
 /**
- * Longest time before anything is watched, in milliseconds: until then nothing tells whether a start gets on. What takes
- * longest is a store of a hundred gigabytes that is copied and brought up to date.
+ * Longest time before `watch`, in milliseconds, during which no progress is visible. The longest step is the upgrade of a
+ * store of a hundred gigabytes.
  */
 export const START_MS_MAX = 3_600_000;
 
 export interface SupervisorOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly log: Logger;
-  /** Aborted when the program is to end: that is told at once, however far its start is, and READY not any more. */
+  /** Aborted when the program stops. Sends STOPPING at once, and READY no more. */
   readonly signal: AbortSignal;
-  /** Longest time that a request may take. */
+  /** Longest duration of a request. */
   readonly requestTimeoutMs: number;
-  /** A clock that stands while the machine sleeps. Default: `performance.now`. */
+  /** A clock that stops while the machine sleeps. Default: `performance.now`. */
   readonly nowMs?: () => number;
   /** Default: the service manager that the environment names. */
   readonly notifier?: Notifier;
 }
 
-/** Opens the way to whoever manages this process. */
+/** Opens a supervisor that reports to the service manager of this process. */
 export function openSupervisor(options: SupervisorOptions): Supervisor {
   const { log, signal, nowMs = () => performance.now() } = options;
   const notifier = options.notifier ?? notifierOfManager(options);
-  if (!notifier.hasListener) return NOBODY;
+  if (!notifier.hasListener) return SILENT;
   const stallMs = Math.max(STALL_MS, 2 * options.requestTimeoutMs);
   const progressOf = new Map<string, Progress>();
   const stalled = new Set<string>();
   let watched: Supervised | undefined;
   let isReady = false;
   const openedMs = nowMs();
-  /** Something was watched, or is not to be any more. */
+  /** Set once something is watched, or the program stops. */
   let hasBegun = false;
   let isStopping = false;
   let isTooLong = false;
@@ -103,7 +103,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const checkReady = (): void => {
     if (watched?.isReady() === true) becomeReady();
   };
-  /** Follows every part by one look, and says which hang. */
+  /** Takes a sample of every part and returns those that hang. */
   const hanging = (): readonly string[] => {
     const now = nowMs();
     const samples = Object.entries(watched?.samples() ?? {});
@@ -145,7 +145,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
   const tickMs = Math.min(TICK_MS_MAX, (notifier.watchdogMs ?? Infinity) / TICKS_A_PERIOD);
-  // Not unreferenced: neither keeps a process from ending that has called `close`.
+  // Not unreferenced: `close` clears both timers.
   const ticking = setInterval(tick, tickMs);
 
   return {
@@ -179,7 +179,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
 }
 
 const nothing = (): void => undefined;
-const NOBODY: Supervisor = {
+const SILENT: Supervisor = {
   watch: nothing,
   changed: nothing,
   reloading: nothing,
@@ -193,8 +193,9 @@ function notifierOfManager({ env, log }: SupervisorOptions): Notifier {
     env,
     pid: process.pid,
     monotonicUs: () => process.hrtime.bigint() / 1000n,
-    onSilent: (reason) => log.debug(`the service manager is told nothing: ${reason}`),
-    onProblem: (error) => log.warn({ err: error }, "the service manager cannot be told anything any more"),
+    onSilent: (reason) => log.debug(`no notifications to the service manager: ${reason}`),
+    onProblem: (error) =>
+      log.warn({ err: error }, "the service manager refuses notifications; none are sent any more"),
   });
 }
 

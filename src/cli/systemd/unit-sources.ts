@@ -5,26 +5,25 @@ import { lateMounts, movedMounts } from "../../system/moved-mounts.ts";
 import { isCovered } from "../../system/unit.ts";
 import { topFolders } from "./unit-checks.ts";
 
-/** Set in the units that `kbsync service install` writes: they show the program its sources alone, each mounted by itself. */
+/** Variable in the units of `kbsync service install`, which show the program only its sources, each as a mount. */
 export const UNIT_VARIABLE = "KBSYNC_UNIT";
 
 /** The sources as a unit shows them. */
 export interface UnitWatch {
-  /** Aborted when a source is not what its path says any more. */
+  /** Aborted when a source no longer is the folder at its path. */
   readonly signal: AbortSignal;
   problem(): KbsyncError | undefined;
   stop(): void;
 }
 
-/** How often it is looked, in milliseconds. */
-const LOOK_EVERY_MS = 10_000;
+/** Interval of the checks, in milliseconds. */
+const CHECK_EVERY_MS = 10_000;
 
 /**
- * A source that is mounted by itself is the folder that was at its path when the unit started. When that one is renamed or
- * removed outside, the mount follows it, and whatever takes its place is never seen: only another start shows it. So the
- * daemon ends then, with `source_replaced`, for the service manager to start it again. So it does when a disk is mounted at
- * a source or above it: where the folder was not there the unit does not show it, and where it was the mount comes into the
- * unit as it is outside, writable. Outside of such a unit nothing is looked at.
+ * Watches the mounts of a unit's sources. A unit mounts the folder that was at the source's path at its start. If that
+ * folder is renamed or removed outside, the mount follows it, and only a restart shows its successor: the daemon ends with
+ * `source_replaced` for the service manager to restart it. It also ends when a disk is mounted at or above a source: the
+ * unit does not show the mount of a folder that was missing, and shows any other one writable. Does nothing outside a unit.
  */
 export function watchUnit(
   sources: readonly { readonly absolutePath: string }[],
@@ -38,7 +37,7 @@ export function watchUnit(
     return { signal: moved.signal, problem: () => undefined, stop: () => undefined };
   const paths = sources.map(({ absolutePath }) => absolutePath);
   const missing = new Set(paths.filter((path) => !existsSync(path)));
-  const look = (): void => {
+  const check = (): void => {
     const mounts = ownMounts() ?? before;
     const [first] = movedMounts(before, mounts, paths);
     const [late] = lateMounts(before, mounts, paths, missing);
@@ -47,11 +46,11 @@ export function watchUnit(
     else return;
     moved.abort();
   };
-  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  const timer = setInterval(check, CHECK_EVERY_MS).unref();
   return { signal: moved.signal, problem: () => problem, stop: () => clearInterval(timer) };
 }
 
-/** The sources, those with the unit's name of which it shows only what was there when it started. */
+/** Marks the sources of which the unit shows only the state at its start with the unit's name. */
 export function sourcesInUnit<T extends { readonly absolutePath: string }>(
   sources: readonly T[],
   env: NodeJS.ProcessEnv,
@@ -63,12 +62,12 @@ export function sourcesInUnit<T extends { readonly absolutePath: string }>(
   return sources.map((source) => (isCovered(source.absolutePath, top, paths) ? { ...source, unit } : source));
 }
 
-/** Undefined where the system does not tell. */
+/** Returns the mounts of this process, or undefined if unknown. */
 function ownMounts(): readonly Mount[] | undefined {
   try {
     return parseMounts(readFileSync("/proc/self/mountinfo", "utf8"));
   } catch {
-    return undefined; // Without /proc nothing can be compared, and the sources are synced as they are seen.
+    return undefined; // Without /proc there is nothing to compare.
   }
 }
 
