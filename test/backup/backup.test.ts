@@ -25,7 +25,7 @@ beforeEach(() => {
 afterEach(() => ground.end());
 
 describe("a backup", () => {
-  it("holds both databases and the files that rows name, and says so with hashes", async () => {
+  it("a backup holds both databases and the files that rows refer to, with hashes in its manifest", async () => {
     ground.fill("first", ["a", "b"]);
     const report = await ground.backup(target);
     expect(report).toMatchObject({ path: target, files: 4, missing: [] });
@@ -44,7 +44,7 @@ describe("a backup", () => {
     expect(statSync(target).mode & 0o077).toBe(0);
   });
 
-  it("shares no bytes with what it was made of", async () => {
+  it("a backup shares no bytes with the original", async () => {
     ground.fill("first", ["a"]);
     await ground.backup(target);
     appendFileSync(join(ground.stateDir, "service", "uploads", "a"), " and more");
@@ -52,7 +52,7 @@ describe("a backup", () => {
     expect(statSync(join(target, "service", "uploads", "a")).mode & 0o777).toBe(0o600);
   });
 
-  it("is of one moment, while another connection writes", async () => {
+  it("a backup is a snapshot while another connection writes", async () => {
     ground.fill("first");
     const store = join(ground.stateDir, "service", "kb.sqlite");
     const writer = new Database(store);
@@ -76,7 +76,7 @@ describe("a backup", () => {
     expect(existsSync(join(target, "service", "kb.sqlite-wal"))).toBe(false);
   });
 
-  it("lists what the disk has no more, or not as it was received, and takes the rest", async () => {
+  it("a backup lists missing and altered files, and holds the rest", async () => {
     ground.fill("first", ["a", "b", "c", "d"]);
     const uploads = join(ground.stateDir, "service", "uploads");
     rmSync(join(uploads, "a"));
@@ -87,24 +87,24 @@ describe("a backup", () => {
     expect(readdirSync(join(target, "service", "uploads")).toSorted()).toEqual(["c", "d"]);
   });
 
-  it("gets a folder of its own where the target is a folder", async () => {
+  it("a backup gets a folder of its own inside an existing folder", async () => {
     ground.fill("first");
     mkdirSync(target);
     expect((await ground.backup(target)).path).toBe(join(target, "kbsync-20260102T030405Z"));
   });
 
-  it("does not take another backup's place", async () => {
+  it("a backup does not replace another one", async () => {
     ground.fill("first");
     await ground.backup(target);
     await expect(ground.backup(target)).rejects.toMatchObject({ code: "backup_exists" });
   });
 
-  it("of nothing is none", async () => {
+  it("refuses to back up an empty state folder", async () => {
     await expect(ground.backup(target)).rejects.toMatchObject({ code: "backup_nothing" });
     expect(existsSync(target)).toBe(false);
   });
 
-  it("that fails, is stopped or is of what is damaged leaves nothing behind", async () => {
+  it("a backup that fails, is stopped or finds damage leaves nothing behind", async () => {
     ground.fill("first", ["a"]);
     const finding = {
       check: "x",
@@ -122,9 +122,9 @@ describe("a backup", () => {
     expect(readdirSync(ground.base)).toEqual(["state"]);
   });
 
-  it("removes what a killed one left, and not what another one is writing", async () => {
+  it("removes the remains of a killed backup, but not those of a running one", async () => {
     ground.fill("first");
-    // No process has this number: it is above the greatest that Linux gives.
+    // No process has this pid: it exceeds the maximum of Linux.
     mkdirSync(join(ground.base, "old.partial-4194305"));
     mkdirSync(join(ground.base, `other.partial-${process.ppid}`));
     await ground.backup(target);
@@ -132,7 +132,7 @@ describe("a backup", () => {
   });
 });
 
-describe("what is no backup is refused", () => {
+describe("an invalid backup is refused", () => {
   it.each([
     ["without a manifest", undefined, "backup_invalid"],
     ["with half a manifest", '{"format": 1, "fi', "backup_invalid"],

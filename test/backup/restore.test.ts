@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(() => ground.end());
 
 describe("a restore", () => {
-  it("into an empty state folder brings back what was", () => {
+  it("a restore into an empty state folder restores its content", () => {
     rmSync(ground.stateDir, { recursive: true });
     const { aside, files } = ground.restore(target);
     expect([aside, files]).toEqual([null, 3]);
@@ -37,7 +37,7 @@ describe("a restore", () => {
     expect(existsSync(join(ground.stateDir, "restore"))).toBe(false);
   });
 
-  it("does not touch what is there unless it is told to, and then keeps it", () => {
+  it("a restore refuses existing files without --force, and moves them to a folder with it", () => {
     ground.fill("second", ["b"]);
     expect(() => ground.restore(target)).toThrow(expect.objectContaining({ code: "restore_occupied" }));
     expect(ground.words().store).toBe("second");
@@ -47,7 +47,7 @@ describe("a restore", () => {
     expect(readFileSync(join(aside ?? "", "service", "uploads", "b"), "utf8")).toBe("bytes of b");
   });
 
-  it("leaves keys and other files of the state folder alone", () => {
+  it("a restore leaves keys and other files of the state folder unchanged", () => {
     writeFileSync(join(ground.stateDir, "pauthkey"), "kb_key");
     ground.restore(target, { force: true });
     expect(readFileSync(join(ground.stateDir, "pauthkey"), "utf8")).toBe("kb_key");
@@ -98,7 +98,7 @@ describe("a restore", () => {
     }
   });
 
-  it("changes nothing when what is restored turns out damaged", () => {
+  it("a restore changes nothing when the restored files are damaged", () => {
     const before = contentsOf(ground.stateDir);
     const finding = { check: "x", level: "damage", subject: "s", message: "torn", remedy: "r" } as const;
     expect(() => ground.restore(target, { force: true, check: () => [finding] })).toThrow(/torn/);
@@ -108,7 +108,7 @@ describe("a restore", () => {
 
 describe("a crash within the exchange", () => {
   const ASIDE = "before-restore-20260103T030405Z";
-  /** Small files stand for databases: the exchange opens none. */
+  /** Small files replace databases, because the exchange opens none. */
   const OLD = [
     "ledger.db",
     "ledger.db-wal",
@@ -148,7 +148,7 @@ describe("a crash within the exchange", () => {
     return folder;
   }
 
-  it("at any step is brought to its end by the next start: all is new, and all that was old is kept", () => {
+  it("the next start completes an exchange interrupted at any step, and no old file is lost", () => {
     const steps: string[] = [];
     finishExchange(decided("whole"), (name) => steps.push(name));
     expect(steps.length).toBeGreaterThan(8);
@@ -170,7 +170,7 @@ describe("a crash within the exchange", () => {
     // Each move is flushed to the disk, some hundred in all.
   }, 60_000);
 
-  it("before it is decided leaves everything as it was, and the next restore begins anew", () => {
+  it("a crash before the decision leaves everything unchanged, and the next restore starts afresh", () => {
     clearStage(ground.stateDir);
     write(stageFolder(ground.stateDir), ["service/kb.sqlite"], "half");
     expect(isExchangePending(ground.stateDir)).toBe(false);

@@ -81,7 +81,7 @@ afterAll(async () => {
 });
 
 describe("a key, over HTTP", () => {
-  it("is needed", async () => {
+  it("MCP over HTTP requires a key", async () => {
     const answer = await post({});
     expect(answer.status).toBe(401);
     expect(answer.headers["www-authenticate"]).toContain("Bearer");
@@ -101,7 +101,7 @@ describe("a key, over HTTP", () => {
     expect(answer.text).toContain(code);
   });
 
-  it("that asks too often is told when to come again", async () => {
+  it("a key beyond its rate gets 429 with Retry-After", async () => {
     const key = await service.issueKey("busy", ["read"]);
     let answer = await post(bearer(key));
     for (let tries = 0; answer.status === 200 && tries < 100; tries++) {
@@ -112,7 +112,7 @@ describe("a key, over HTTP", () => {
     expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
   });
 
-  it("of another account finds nothing of the first's, its folders and paths included", async () => {
+  it("a key of another account finds nothing of the first account, including its folders and paths", async () => {
     const { call } = await mcp.connect(await service.issueKey("stranger", ["read"]));
     expect((await call("list_sources")).data).toEqual({ sources: [], more: false });
     expect((await call("search", { query: "moon" })).data).toEqual({ results: [] });
@@ -135,7 +135,7 @@ describe("a key, over HTTP", () => {
     expect(text).not.toContain("tides");
   });
 
-  it("that is revoked ends the calls of a client that is connected", async () => {
+  it("revoking a key ends the calls of a connected client", async () => {
     const made = await service.send("POST", "/v1/keys", {
       key: await service.issueKey("local", ["admin"]),
       body: { name: "brief", scopes: ["read"] },
@@ -161,13 +161,13 @@ describe("a request, over HTTP", () => {
     expect((await post({ ...bearer(key), ...headers })).status).toBe(status);
   });
 
-  it("with a body beyond the bound is refused, and the next one served", async () => {
+  it("a request with too large a body is refused, and the next one is served", async () => {
     const key = await service.issueKey("local", ["read"]);
     expect((await post(bearer(key), " ".repeat(1024 * 1024 + 1))).status).toBe(413);
     expect((await post(bearer(key))).status).toBe(200);
   });
 
-  it("with a large body, or one that never ends, is refused for its key before the body is read", async () => {
+  it("a request with an invalid key is refused before its body is read", async () => {
     expect((await post(bearer("kb_made_up"), " ".repeat(1024 * 1024 + 1))).status).toBe(401);
     const head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer kb_made_up\r\n";
     expect(await raw(`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`)).toMatch(/^HTTP\/1.1 401 /);
@@ -187,7 +187,7 @@ describe("a request, over HTTP", () => {
     expect(defects).toEqual([]);
   });
 
-  it("that fails unexpectedly behind its body is answered, and told as a defect", async () => {
+  it("a request that fails unexpectedly after its body gets an answer, and is reported as a defect", async () => {
     const broken = await openMcpHttp({
       port: 0,
       version: "0.0.0-test",
@@ -209,7 +209,7 @@ describe("a request, over HTTP", () => {
     await broken.close();
   });
 
-  it("elsewhere than the one path finds nothing", async () => {
+  it("a request to any other path gets 404", async () => {
     const answer = await request(new URL("/", mcp.url), { headers: bearer("kb_any") });
     await answer.body.dump();
     expect(answer.statusCode).toBe(404);
@@ -226,7 +226,7 @@ describe("a request, over HTTP", () => {
 });
 
 describe("a file's name, for a key that is not the ledger's", () => {
-  it("of the same account leads to its document, and to none where two have it", async () => {
+  it("a file's name finds its document for a key of the same account, unless two sources have it", async () => {
     const { call } = await mcp.connect(await service.issueKey("local", ["read"]));
     expect((await call("read_document", { document: "tides.md" })).data.document_id).toBe(documentId);
     const { data } = await call("search", { query: "moon", document: "tides.md" });

@@ -10,7 +10,7 @@ const FILES: KnownFiles = {
   sources: [{ folder: "/srv/sea", ownerId: "owner 5", collectionId: FASTEST }],
 };
 
-/** A service that tells of owners two at a time, and counts how often it is asked. */
+/** A service that lists two owners per page and counts the requests. */
 function tellingOf(fastest: number, moderate: number): { reached: Reached; asked: () => number } {
   const owners = [
     ...Array.from({ length: fastest }, (_, at) => [`owner ${at}`, FASTEST, "fastest"] as const),
@@ -59,18 +59,18 @@ describe("the sources that a search means", () => {
     expect(asked()).toBe(requests);
   });
 
-  it("are all where nothing is named", async () => {
+  it("a search without restriction covers all sources", async () => {
     expect(await find(tellingOf(3, 2).reached)).toHaveLength(5);
     expect(await find(tellingOf(0, 0).reached)).toEqual([]);
   });
 
-  it("are too many as soon as so many are found", async () => {
+  it("a search stops listing sources once it has found too many", async () => {
     const { reached, asked } = tellingOf(1000, 0);
     await expect(find(reached)).rejects.toMatchObject({ code: "too_many_sources" });
     expect(asked()).toBe(SOURCES_SEARCHED_MAX / 2 + 1);
   });
 
-  it("that are not there are told so, with some of those that are", async () => {
+  it("an unknown source is reported with some existing ones", async () => {
     const none = find(tellingOf(12, 0).reached, "attic");
     await expect(none).rejects.toMatchObject({
       code: "source_unknown",
@@ -79,7 +79,7 @@ describe("the sources that a search means", () => {
     });
   });
 
-  it("are not said to be missing where there are more than are looked through", async () => {
+  it("a source beyond the searched pages is not reported as missing", async () => {
     const { reached, asked } = tellingOf(1000, 0);
     await expect(find(reached, "attic")).rejects.toMatchObject({
       code: "source_unknown",

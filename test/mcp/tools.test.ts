@@ -47,7 +47,7 @@ afterAll(async () => {
 });
 
 describe.each(AGES)("tools for a client of the age %s", (age) => {
-  it("are three, which only read, with schemas of what goes in and comes out", async () => {
+  it("the server has three read-only tools with input and output schemas", async () => {
     const { client } = await mcp.connect(service.key, age);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["search", "read_document", "list_sources"]);
@@ -59,7 +59,7 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
     }
   });
 
-  it("find a passage, read its document and list the sources", async () => {
+  it("the tools find a passage, read its document and list the sources", async () => {
     const { call } = await mcp.connect(service.key, age);
     const { data, text } = await call("search", { query: "the moon pulls the sea", top_k: 1 });
     expect(data.results).toHaveLength(1);
@@ -114,7 +114,7 @@ describe("the tool search", () => {
     expect((await found(input)).toSorted()).toEqual(ids.toSorted());
   });
 
-  it("gives the best of all sources, no more than asked for", async () => {
+  it("search returns the best passages of all sources, up to top_k", async () => {
     const { call } = await mcp.connect(service.key);
     const { data } = await call("search", { query: "moon water", top_k: 1 });
     const { data: all } = await call("search", { query: "moon water", top_k: 10 });
@@ -134,7 +134,7 @@ describe("the tool search", () => {
   });
 });
 
-it("a source beyond those that are listed at once is found by its name", async () => {
+it("a source beyond the first page is found by its name", async () => {
   const key = await service.issueKey("crowd");
   const lines = Array.from({ length: 1001 }, (_, at) =>
     JSON.stringify(createBody({ owner_id: `owner ${String(at).padStart(4, "0")}`, content: `moon ${at}` })),
@@ -153,7 +153,7 @@ it("a source beyond those that are listed at once is found by its name", async (
 });
 
 describe("the tool read_document", () => {
-  it("gives a text a part at a time, whole characters only", async () => {
+  it("read_document returns a text in parts, without splitting characters", async () => {
     const { call } = await mcp.connect(service.key);
     const { data: found } = await call("search", { query: "Waves", source: "sea" });
     const document = found.results[0].document_id;
@@ -170,7 +170,7 @@ describe("the tool read_document", () => {
     }
   });
 
-  it("begins at a whole character, and beyond the end gives nothing", async () => {
+  it("read_document starts at a whole character, and returns nothing beyond the end", async () => {
     const { call } = await mcp.connect(service.key);
     const { data: found } = await call("search", { query: "Waves", source: "sea" });
     const document = found.results[0].document_id;
@@ -194,7 +194,7 @@ describe("the tool read_document", () => {
     expect(text).toMatch(words);
   });
 
-  it("says of a document that failed why, in place of its text", async () => {
+  it("read_document returns the reason instead of the text of a failed document", async () => {
     const record = {
       _id: "a".repeat(24),
       title: "Scan",
@@ -220,7 +220,7 @@ describe("the tool read_document", () => {
     expect(text).toContain("the PDF is damaged");
   });
 
-  it("does not give a deleted document", async () => {
+  it("read_document refuses a deleted document", async () => {
     const { _id } = await create({ title: "Short-lived", content: "Soon gone.", owner_id: "sea" });
     await service.send("DELETE", `/api/rag/resource/${_id}`);
     const { call } = await mcp.connect(service.key);
@@ -229,7 +229,7 @@ describe("the tool read_document", () => {
 });
 
 describe("a hosted service without our additions", () => {
-  it("is searched, read and listed by what the ledger knows, for its own key alone", async () => {
+  it("a service without our additions is used through the ledger, for the ledger's key only", async () => {
     const fake = await openFakeService();
     const made = await fetch(`${fake.url}/api/rag/resource`, {
       method: "POST",
