@@ -51,14 +51,14 @@ describe("backfill", () => {
   const through = (store: ReturnType<typeof memory>): Promise<void> =>
     vi.waitFor(() => expect(store.lacking.size).toBe(0), { timeout: 5000 });
 
-  it("gives every chunk its vector", async () => {
+  it("the backfill embeds every chunk without a vector", async () => {
     const store = memory(600);
     open(store, hashedEmbedder());
     await through(store);
     await vi.waitFor(() => expect(reports).toEqual([{ chunks: 600 }]));
   });
 
-  it("tries again after a failure", async () => {
+  it("the backfill retries after a failure", async () => {
     const store = memory(10);
     const real = hashedEmbedder();
     let failures = 3;
@@ -71,7 +71,7 @@ describe("backfill", () => {
     await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 0, 10]));
   });
 
-  it("tries again where there was no model", async () => {
+  it("the backfill retries while there is no model", async () => {
     const store = memory(10);
     let looks = 0;
     backfill = openBackfill({
@@ -85,7 +85,7 @@ describe("backfill", () => {
     expect(looks).toBe(3);
   });
 
-  it("puts aside a text that fails every time, and embeds the others", async () => {
+  it("the backfill gives up a text that always fails, and embeds the others", async () => {
     const store = memory(300);
     store.add(5, "poison");
     const real = hashedEmbedder();

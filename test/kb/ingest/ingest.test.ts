@@ -42,7 +42,7 @@ async function settlesAtOnce(work: Promise<unknown>): Promise<boolean> {
 }
 
 describe("ingest", () => {
-  it("chunks short texts in place and long ones elsewhere, alike", async () => {
+  it("ingest chunks short texts in place and long ones in the worker with the same result", async () => {
     const ingest = open();
     const short = ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest");
     expect(await settlesAtOnce(short)).toBe(true);
@@ -54,7 +54,7 @@ describe("ingest", () => {
     expect(spans.at(-1)?.end).toBe(LONG.trimEnd().length);
   });
 
-  it("gives a vector a chunk for moderate, none for fastest", async () => {
+  it("ingest embeds each chunk for moderate and none for fastest", async () => {
     const embedder = hashedEmbedder();
     const ingest = open(embedder);
     const { spans, vectors, fingerprint } = await ingest.chunk(SHORT, DEFAULT_SETTINGS, "moderate");
@@ -63,7 +63,7 @@ describe("ingest", () => {
     expect((await ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest")).vectors).toBeUndefined();
   });
 
-  it("gives no vectors to a text of many chunks", async () => {
+  it("ingest leaves a text of many chunks to the backfill", async () => {
     const ingest = open(hashedEmbedder());
     const settings = { strategy: "recursive", chunkSize: 10, chunkOverlap: 0 } as const;
     const chunk = (chunks: number) => ingest.chunk("x".repeat(10 * chunks), settings, "moderate");
@@ -73,7 +73,7 @@ describe("ingest", () => {
     expect(vectors).toBeUndefined();
   });
 
-  it("refuses what finds the line full, and does the rest", async () => {
+  it("ingest refuses work beyond its queue, and completes the rest", async () => {
     const ingest = open();
     const results = await Promise.allSettled(
       Array.from({ length: 70 }, () => ingest.chunk(LONG, DEFAULT_SETTINGS, "fastest")),
@@ -84,7 +84,7 @@ describe("ingest", () => {
     );
   });
 
-  it("reads the text of a file", async () => {
+  it("ingest extracts the text of a file", async () => {
     const folder = await mkdtemp(join(tmpdir(), "kbsync-ingest-"));
     await writeFile(join(folder, "a"), "\ufeffHello.");
     expect(await open().textOf(join(folder, "a"), "text/plain")).toEqual({ text: "Hello." });

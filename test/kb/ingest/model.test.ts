@@ -21,7 +21,7 @@ function open(find: () => Promise<FoundModel>): Model & { clock: { ms: number };
 }
 
 describe("the embedding model", () => {
-  it("that is long in coming is waited for once, by nobody beyond a bound, and taken when it comes", async () => {
+  it("callers wait a bounded time, once, for a model that opens slowly, and use it once it is open", async () => {
     const { promise, resolve } = Promise.withResolvers<FoundModel>();
     const find = vi.fn<() => Promise<FoundModel>>(() => promise);
     const model = open(find);
@@ -34,7 +34,7 @@ describe("the embedding model", () => {
     expect(find).toHaveBeenCalledTimes(1);
   });
 
-  it("that was not there is looked for again behind those who ask, one look at a time", async () => {
+  it("a missing model is retried in the background, one attempt at a time", async () => {
     let outcome: Promise<FoundModel> = Promise.reject(unreachable());
     const find = vi.fn<() => Promise<FoundModel>>(() => outcome);
     const model = open(find);
@@ -48,7 +48,7 @@ describe("the embedding model", () => {
     expect(model.state().state).toBe("unavailable");
   });
 
-  it("closes though the look for it never ends", async () => {
+  it("close does not hang if opening the model never ends", async () => {
     const model = open(() => NEVER);
     await model.get();
     await expect(model.close()).resolves.toBeUndefined();
@@ -77,24 +77,27 @@ describe("documents and an embedding model that does not answer", () => {
   it.each([
     ["hangs", aborted],
     ["is not reached", () => Promise.reject(unreachable())],
-  ])("are stored without vectors when it %s, and leave it alone for a while", async (_name, fails) => {
-    let works = false;
-    const { model, ingest, asked } = openHung((signal) => (works ? undefined : fails(signal)));
-    expect((await ingest.chunk("One.", settings, "moderate")).vectors).toBeUndefined();
-    expect((await ingest.chunk("Two.", settings, "moderate")).vectors).toBeUndefined();
-    const semantic = { ...settings, strategy: "semantic", chunkSize: 10, chunkOverlap: 0 } as const;
-    expect(await ingest.chunk("Some more words than fit.", semantic, "moderate")).toMatchObject({
-      strategyUsed: "recursive",
-      vectors: undefined,
-    });
-    expect(asked()).toBe(1);
-    works = true;
-    model.clock.ms += 30_000;
-    expect((await ingest.chunk("Three.", settings, "moderate")).vectors).toHaveLength(1);
-    await ingest.close();
-  });
+  ])(
+    "documents are stored without vectors if the model %s, which then has a cooldown",
+    async (_name, fails) => {
+      let works = false;
+      const { model, ingest, asked } = openHung((signal) => (works ? undefined : fails(signal)));
+      expect((await ingest.chunk("One.", settings, "moderate")).vectors).toBeUndefined();
+      expect((await ingest.chunk("Two.", settings, "moderate")).vectors).toBeUndefined();
+      const semantic = { ...settings, strategy: "semantic", chunkSize: 10, chunkOverlap: 0 } as const;
+      expect(await ingest.chunk("Some more words than fit.", semantic, "moderate")).toMatchObject({
+        strategyUsed: "recursive",
+        vectors: undefined,
+      });
+      expect(asked()).toBe(1);
+      works = true;
+      model.clock.ms += 30_000;
+      expect((await ingest.chunk("Three.", settings, "moderate")).vectors).toHaveLength(1);
+      await ingest.close();
+    },
+  );
 
-  it("go to it again as soon as somebody found that it works", async () => {
+  it("a successful call ends the cooldown of the model for documents", async () => {
     let works = false;
     const { model, ingest } = openHung(() => (works ? undefined : Promise.reject(unreachable())));
     await ingest.chunk("One.", settings, "moderate");

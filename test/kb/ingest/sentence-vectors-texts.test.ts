@@ -35,18 +35,18 @@ const CASES: readonly [name: string, text: string, expected: string[]][] = [
 ];
 
 describe("sentencesOf", () => {
-  it.each(CASES)("%s", (_name, text, expected) => {
+  it.each(CASES)("sentencesOf splits a chunk into sentences: %s", (_name, text, expected) => {
     expect(sentencesOf(text)).toEqual(expected);
   });
 
-  it("puts neighbours together where there are too many", () => {
+  it("sentencesOf groups neighbours beyond its bound", () => {
     const text = Array.from({ length: 100 }, (_, at) => `This is the sentence number ${at}.`).join(" ");
     const sentences = sentencesOf(text);
     expect(sentences.length).toBeLessThanOrEqual(SENTENCES_MAX);
     expect(sentences.join(" ")).toBe(text);
   });
 
-  it("loses no letter and no digit, and keeps its bound", () => {
+  it("sentencesOf keeps every letter and digit within its bound", () => {
     const letters = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, "");
     assert(
       property(string({ unit: "binary", maxLength: 600 }), (given) => {

@@ -26,7 +26,7 @@ function memory(chunks: number, gone: readonly number[] = []) {
 }
 
 describe("embedSentences", () => {
-  it("gives each text the vectors of its sentences, none where it has none", async () => {
+  it("embedSentences returns the sentence vectors of each text, none for a text without sentences", async () => {
     const vectors = await embedSentences(hashedEmbedder(), [TEXT, "", "Short."]);
     expect(vectors.map(({ length }) => length)).toEqual([2, 0, 1]);
     const [first] = await hashedEmbedder().embed(["The heron waits by the river."]);
@@ -37,21 +37,21 @@ describe("embedSentences", () => {
 describe("giveSentences", () => {
   const signal = new AbortController().signal;
 
-  it("gives every chunk its sentences, also one that has none", async () => {
+  it("giveSentences stores sentence vectors for every chunk, also for one without sentences", async () => {
     const store = memory(600);
     expect(await giveSentences(store, hashedEmbedder(), signal)).toBe(600);
     expect(store.given.size).toBe(600);
     expect([store.given.get(1), store.given.get(3)]).toEqual([2, 0]);
   });
 
-  it("ends although chunks were deleted under its hands", async () => {
+  it("giveSentences ends if chunks are deleted meanwhile", async () => {
     const store = memory(300, [5, 299, 300]);
     await giveSentences(store, hashedEmbedder(), signal);
     expect(store.given.size).toBe(297);
     expect(store.asked).toEqual([0, 256, 300]);
   });
 
-  it("stops for the signal between two calls of the model, and keeps what it wrote", async () => {
+  it("giveSentences stops at the signal between two calls of the model, and keeps completed writes", async () => {
     const stop = new AbortController();
     const store = memory(100);
     const real = hashedEmbedder();
@@ -87,7 +87,7 @@ describe("giveSentences", () => {
     return store;
   };
 
-  it("passes over a chunk that the model always fails on, and asks no more for it", async () => {
+  it("giveSentences skips a chunk that the model cannot embed, and does not retry it", async () => {
     const store = withBadChunk(7);
     const left = new Set<number>();
     expect(await giveSentences(store, failingOn("Cursed"), signal, left)).toBe(19);
@@ -96,7 +96,7 @@ describe("giveSentences", () => {
     expect(await giveSentences(store, failingOn("Cursed"), signal, left)).toBe(0);
   });
 
-  it("blames no chunk where the model itself stops in the middle", async () => {
+  it("giveSentences gives up no chunk if the model itself fails", async () => {
     const store = memory(64);
     const state = { isDown: false };
     const put = store.putSentences;

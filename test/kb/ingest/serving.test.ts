@@ -37,7 +37,7 @@ it.each([
   },
 );
 
-it("an earlier model that is long in coming is waited for by nobody beyond a bound, and closed if it comes", async () => {
+it("callers wait a bounded time for an earlier model that opens slowly, and it closes once it is open", async () => {
   const { promise, resolve } = Promise.withResolvers<ModelEmbedder>();
   const { served, serving } = open(() => promise);
   expect(await served()).toBe("new");
@@ -48,13 +48,13 @@ it("an earlier model that is long in coming is waited for by nobody beyond a bou
   expect(close).toHaveBeenCalledTimes(1);
 });
 
-it("closes though an earlier model never comes", async () => {
+it("close does not hang if an earlier model never opens", async () => {
   const { served, serving } = open(() => NEVER);
   await served();
   await expect(serving.close()).resolves.toBeUndefined();
 });
 
-it("reads again what serves after a read of the store failed, and fails that one request alone", async () => {
+it("a failed read of the serving models fails one request, and the next one reads again", async () => {
   let reads = 0;
   const store = {
     servingFingerprints: async () => {
@@ -72,7 +72,7 @@ it("reads again what serves after a read of the store failed, and fails that one
   expect(reads).toBe(2);
 });
 
-it("believes no read that a change of the serving model overtook", async () => {
+it("a stale read that a change of the serving model overtook is ignored", async () => {
   const { promise: late, resolve } = Promise.withResolvers<string[]>();
   const answers = [late, Promise.resolve(["new"])];
   const store = {

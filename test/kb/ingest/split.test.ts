@@ -81,7 +81,7 @@ describe("splitting", () => {
     { spans }: { readonly spans: readonly { start: number; end: number }[] },
   ): string[] => spans.map(({ start, end }) => text.slice(start, end));
 
-  it("by meaning cuts where the matter changes, by structure where the chunk is full", async () => {
+  it("semantic chunking cuts where the subject changes, and by structure where a chunk is full", async () => {
     const splitter = open(hashedEmbedder(), false);
     const asked = settings("semantic");
     const split = await splitter.split(TWO_MATTERS, asked);
@@ -93,7 +93,7 @@ describe("splitting", () => {
     expect(told).toEqual([]);
   });
 
-  it("has room for another account's long text, however many one account brings", async () => {
+  it("one account cannot fill the queue of long texts", async () => {
     const splitter = open(undefined, false);
     const text = SEA.repeat(Math.ceil(INLINE_CHARS_MAX / SEA.length) + 1);
     const split = (account: string) =>
@@ -105,7 +105,7 @@ describe("splitting", () => {
     expect(refused).toHaveLength(80 - 65);
   });
 
-  it("asks a language model where a passage begins, and keeps the text verbatim", async () => {
+  it("agentic chunking cuts at the boundaries of the language model, and keeps the text verbatim", async () => {
     const splitter = open(hashedEmbedder(), true);
     const asked = settings("agentic", 500, 50);
     const split = await splitter.split(CHAPTERS, asked);
@@ -120,7 +120,7 @@ describe("splitting", () => {
     expect(await splitter.split(CHAPTERS, asked)).toEqual(split);
   });
 
-  it("tells the model what is wrong with its answer, and takes the next one", async () => {
+  it("agentic chunking sends the flaw of an unusable answer to the model, and uses the next one", async () => {
     server.next({ says: "I would rather not." }, { says: '{"split_after": [99]}' });
     const split = await open(hashedEmbedder(), true).split(CHAPTERS, settings("agentic"));
     expect(split.strategyUsed).toBe("agentic");
@@ -169,7 +169,7 @@ describe("splitting", () => {
     },
   );
 
-  it("gives a language model a bounded time for one document, and says what it did instead", async () => {
+  it("agentic chunking times out per document, and reports the strategy used instead", async () => {
     server.next({ hangs: true });
     const splitter = open(hashedEmbedder(), true, { agenticMs: 100 });
     expect((await splitter.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("semantic");
@@ -179,7 +179,7 @@ describe("splitting", () => {
     expect((await patient.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("agentic");
   });
 
-  it("leaves a failing language model alone for a while", async () => {
+  it("a failing language model has a cooldown", async () => {
     const splitter = open(hashedEmbedder(), true);
     server.next({ status: 503 });
     await splitter.split(CHAPTERS, settings("agentic"));
@@ -189,7 +189,7 @@ describe("splitting", () => {
     expect((await splitter.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("agentic");
   });
 
-  it("shows a long text window by window, and divides all of it", async () => {
+  it("agentic chunking sends a long text in windows, and divides all of it", async () => {
     const text = Array.from(
       { length: 60 },
       (_, at) => `Chapter ${at}. ${at % 2 === 0 ? SEA.repeat(8) : BREAD.repeat(8)}`,
@@ -206,7 +206,7 @@ describe("splitting", () => {
   it.each<[name: string, embedder: Embedder | undefined, reason: RegExp]>([
     ["no embedding model", undefined, /no embedding model/],
     ["one that fails", { ...hashedEmbedder(), embed: () => Promise.reject(new Error("broken")) }, /failed/],
-  ])("semantic with %s is the best structural split, and says so", async (_name, embedder, reason) => {
+  ])("semantic chunking with %s falls back to structure, and reports it", async (_name, embedder, reason) => {
     const splitter = open(embedder, false);
     const split = await splitter.split(TWO_MATTERS, settings("semantic"));
     expect(split).toEqual({
@@ -216,7 +216,7 @@ describe("splitting", () => {
     expect(told).toEqual([expect.stringMatching(reason)]);
   });
 
-  it("looks at the meaning of a bounded number of parts, elsewhere for a long text", async () => {
+  it("semantic chunking embeds a bounded number of units, and uses the worker for a long text", async () => {
     let embedded = 0;
     const real = hashedEmbedder();
     const counting: Embedder = {

@@ -31,7 +31,7 @@ export function breaksAnywhere(code: number): boolean {
   return code <= 0x9fff || (code >= 0xf900 && code <= 0xfaff) || (code >= 0xff01 && code <= 0xffef);
 }
 
-/** Whether a unit closes what stands before it, and so may not begin a piece: closing quotes and brackets, stops. */
+/** Whether a unit closes the text before it and so must not start a piece: closing quotes and brackets, stops. */
 export function isCloser(code: number): boolean {
   switch (code) {
     case 0x21: // !
@@ -65,21 +65,21 @@ export function isCloser(code: number): boolean {
   }
 }
 
-/** First position at or after `from` and before `to` that is not white space; `to` when there is none. */
+/** Returns the first offset in [from, to) that is not white space; `to` if there is none. */
 export function skipSpace(text: string, from: number, to: number): number {
   let at = from;
   while (at < to && isSpace(text.charCodeAt(at))) at++;
   return at;
 }
 
-/** The position behind the last character before `to` that is not white space; `from` when there is none. */
+/** Returns the offset after the last character before `to` that is not white space; `from` if there is none. */
 export function trimSpace(text: string, from: number, to: number): number {
   let at = to;
   while (at > from && isSpace(text.charCodeAt(at - 1))) at--;
   return at;
 }
 
-/** End of the word that begins at `from`. In scripts without spaces a character with its closers is a word. */
+/** Returns the end of the word that starts at `from`. In scripts without spaces, a character with its closers is a word. */
 export function wordEnd(text: string, from: number, to: number): number {
   let at = from;
   let before = 0;
@@ -109,14 +109,14 @@ export function wholeCharacterBefore(text: string, from: number, at: number): nu
   return at - 1 > from ? at - 1 : at + 1;
 }
 
-/** As `wholeCharacterBefore`, but not before `at`, and at most `to`. */
+/** Like `wholeCharacterBefore`, but returns an offset from `at` up to `to`. */
 export function wholeCharacterAfter(text: string, at: number, to: number): number {
   const highest = Math.min(to, at + CLUSTER_UNITS);
   for (let cut = at; cut <= highest; cut++) if (!isInsideCluster(text, cut)) return cut;
   return isInsidePair(text, at) ? at + 1 : at;
 }
 
-/** How far a cut is moved to spare a cluster: the longest emoji sequences in use have about 20 units. */
+/** Largest shift of a cut to keep a cluster whole: the longest emoji sequences in use have about 20 units. */
 const CLUSTER_UNITS = 32;
 
 const ZERO_WIDTH_JOINER = 0x200d;

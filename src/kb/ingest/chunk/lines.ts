@@ -1,6 +1,6 @@
 import { isSpace, skipSpace } from "./characters.ts";
 
-/** What the first characters of a line say it is, before its surroundings are looked at. */
+/** Kind of a line by its first characters, without its context. */
 export type LineKind = "heading" | "fence" | "rule" | "item" | "row" | "quote" | "text";
 
 /** Indentation from which a line is code rather than the start of a block (CommonMark). */
@@ -41,7 +41,7 @@ export function headingLevel(text: string, begin: number, end: number): number {
   return level <= HEADING_LEVEL_MAX && isGap(text, begin + level, end) ? level : 0;
 }
 
-/** The number of fence characters that open a code block, 0 where none opens. */
+/** Returns the number of fence characters that open a code block; 0 if the line opens none. */
 export function fenceLength(text: string, begin: number, end: number): number {
   const code = text.charCodeAt(begin);
   const length = runLength(text, begin, end, code);
@@ -79,17 +79,17 @@ export function isDelimiterRow(text: string, begin: number, end: number): boolea
   return dashes > 0;
 }
 
-/** Longest title kept of a heading: a heading path is context, and a line of megabytes may begin with `#`. */
+/** Longest title of a heading: heading paths are context, and a line of megabytes may start with `#`. */
 const TITLE_UNITS_MAX = 200;
 
-/** A heading line's words, without its `#` marks. */
+/** Returns the text of a heading line without its `#` marks. */
 export function headingTitle(text: string, begin: number, end: number): string {
   let from = begin;
   while (from < end && text.charCodeAt(from) === 0x23) from++;
   from = skipSpace(text, from, end);
   let until = end;
   while (until > from && text.charCodeAt(until - 1) === 0x23) until--;
-  // `# C#` keeps its mark: closing marks stand apart.
+  // `# C#` keeps its mark: closing marks follow a space.
   if (until > from && !isSpace(text.charCodeAt(until - 1))) until = end;
   const title = text.slice(from, Math.min(until, from + TITLE_UNITS_MAX + 1)).trim();
   return title.length <= TITLE_UNITS_MAX ? title : title.slice(0, TITLE_UNITS_MAX).toWellFormed();

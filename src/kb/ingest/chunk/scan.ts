@@ -13,13 +13,13 @@ export interface Heading {
   readonly title: string;
 }
 
-/** A text taken apart: its pieces with the price of each cut, and its headings, ascending. */
+/** The structure of a text: its pieces with the cost of each cut, and its headings, ascending. */
 export interface Outline {
   readonly pieces: Pieces;
   readonly headings: readonly Heading[];
 }
 
-/** What the lines read so far leave open. Piece numbers are -1 where nothing is open. */
+/** State of reading a text line by line. Piece numbers are -1 if no such block is open. */
 export interface Scan extends Outline, Cutting {
   readonly headings: Heading[];
   /** Kind of the last line that was not blank, and whether blank lines followed it. */
@@ -38,7 +38,7 @@ export interface Scan extends Outline, Cutting {
   fencePiece: number;
   fenceCode: number;
   fenceLength: number;
-  /** Offset of the next `|` not before the current line, so that each is looked for once. */
+  /** Offset of the next `|` from the current line on, so that each is searched once. */
   nextBar: number;
 }
 
@@ -66,7 +66,7 @@ export function newScan(text: string, sizes: Sizes): Scan {
   };
 }
 
-/** What kind of line `[begin, end)` is where it stands, indented by `indent` columns. */
+/** Returns the kind of the line `[begin, end)` in its context, indented by `indent` columns. */
 export function kindOf(scan: Scan, begin: number, end: number, indent: number): LineKind {
   const isCode = indent >= lines.CODE_INDENT && scan.listPiece < 0;
   const kind = isCode ? "text" : lines.lineKind(scan.text, begin, end);
@@ -88,7 +88,7 @@ function hasBar(scan: Scan, begin: number, end: number): boolean {
 
 const SPACE = 0x20;
 
-/** Whether the `---` that begins a text opens front matter: a further one closes it, and no blank line follows. */
+/** Whether a `---` at the start of a text opens front matter: another one closes it, and no blank line follows. */
 function opensFrontMatter(text: string, begin: number, end: number): boolean {
   if (lines.underlineLevel(text, begin, end) !== 2) return false;
   const next = text.indexOf("\n", end) + 1;
@@ -99,7 +99,7 @@ function opensFrontMatter(text: string, begin: number, end: number): boolean {
 /** Front matter is some lines; a `---` far below is a rule. */
 const FRONT_MATTER_UNITS_MAX = 16_384;
 
-/** The last unit of the text read so far; 0 before the first piece. */
+/** Returns the last unit of the text read so far; 0 before the first piece. */
 export function lastCode(scan: Scan): number {
   const { ends } = scan.pieces;
   const end = ends[ends.length - 1] ?? 0;

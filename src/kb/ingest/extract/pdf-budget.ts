@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 
 /**
- * What reading a PDF may take, by its size: a small file that asks for more was made to. Measured on ordinary ones, a
- * megabyte takes 1 to 3 s of processor time, and a page takes 300 bytes and more.
+ * CPU time and pages allowed for a PDF by its size: a small file that needs more is hostile. Ordinary PDFs take 1 to 3 s of CPU
+ * time per megabyte and at least 300 bytes per page.
  */
 
 const CPU_MS = 10_000;
@@ -11,7 +11,7 @@ const CPU_MS_PER_MB = 10_000;
 const PAGES = 1000;
 const BYTES_PER_PAGE = 100;
 
-/** Bytes of a file; 0 of one that cannot be opened, which the child that reads it reports. */
+/** Returns the size of a file; 0 if it cannot be opened, which the child process reports. */
 export function bytesOfFile(path: string): Promise<number> {
   return stat(path).then(
     ({ size }) => size,

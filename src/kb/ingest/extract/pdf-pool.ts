@@ -9,15 +9,15 @@ import { bytesOfFile, pdfCpuMs } from "./pdf-budget.ts";
 import type { PdfFailure, PdfPart, PdfRequest } from "./pdf-child.ts";
 import { pdfError } from "./pdf-error.ts";
 
-/** Processes that read PDFs, started when needed. */
+/** Child processes that read PDFs, started on demand. */
 export interface PdfPool {
-  /** The text of each page. Rejects with what `pdfError` makes, `extractor_busy`, or the signal's reason. */
+  /** Returns the text of each page. Rejects with an error of `pdfError`, `extractor_busy`, or the signal's reason. */
   extract(request: Omit<PdfRequest, "bytes">, options: AskOptions): Promise<readonly string[]>;
-  /** Ends all processes; what is under way fails. */
+  /** Terminates all processes. Documents in flight fail. */
   close(): void;
 }
 
-/** Starts nothing until the first document. */
+/** Opens the pool. The first document starts a process. */
 export function openPdfPool(options: CappedPoolOptions): PdfPool {
   const pool: CappedPool<PdfRequest, PdfPart> = openCappedPool<PdfRequest, PdfPart, PdfFailure>(
     {

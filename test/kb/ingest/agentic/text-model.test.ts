@@ -30,7 +30,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     await server.close();
   });
 
-  it("asks for the same answer each time, and gives it", async () => {
+  it("the text model requests a repeatable answer and returns it", async () => {
     server.next({ says: "Here." });
     expect(await model.complete(QUESTION, STAYS)).toBe("Here.");
     expect(server.asked).toEqual([
@@ -46,7 +46,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     ]);
   });
 
-  it("leaves out what the model does not take, from then on", async () => {
+  it("the text model omits refused parameters in later requests", async () => {
     server.next(
       { status: 400, error: "Unsupported value: 'temperature' does not support 0 with this model." },
       { status: 400, error: "Unknown parameter: 'seed'." },
@@ -63,7 +63,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     ]);
   });
 
-  it("takes no other refusal for one of these, whatever the model's name says", async () => {
+  it("the text model treats only refusals of its parameters as such, for any model name", async () => {
     const named = openTextModel(chat, "seed-oss-36b");
     server.next({ status: 401, error: "Who asks?" });
     await expect(named.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
@@ -71,7 +71,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     await expect(named.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
   });
 
-  it("tries again where the service is busy", async () => {
+  it("the text model retries a busy service", async () => {
     server.next({ status: 429, retryAfter: "0" }, { status: 503 }, { says: "now" });
     expect(await model.complete(QUESTION, STAYS)).toBe("now");
   });
@@ -105,7 +105,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     expect(server.asked).toHaveLength(requests);
   });
 
-  it("asks one that hangs again, and gives up on it", async () => {
+  it("the text model retries a hanging service, and then fails", async () => {
     const hasty = openTextModel(chat, "divider-1", { attemptMs: 300, totalMs: 2_000 });
     server.next({ hangs: true }, { hangs: true }, { hangs: true });
     await expect(hasty.complete(QUESTION, STAYS)).rejects.toMatchObject({
@@ -114,7 +114,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     expect(server.asked.length).toBeGreaterThan(1);
   });
 
-  it("never tells the key that a refusal repeats, nor has it in a cause", async () => {
+  it("the text model redacts a key that a refusal echoes, also in causes", async () => {
     server.next({ status: 401, error: `Incorrect API key provided: ${server.apiKey}` });
     const failure: unknown = await model.complete(QUESTION, STAYS).catch((error: unknown) => error);
     const words: string[] = [];
@@ -124,13 +124,13 @@ describe("a language model behind an OpenAI-compatible server", () => {
     expect(words.join()).not.toContain(server.apiKey);
   });
 
-  it("does not follow a redirect, which may lead anywhere", async () => {
+  it("the text model follows no redirects", async () => {
     server.next({ status: 307, location: `${server.baseUrl}/chat/completions` });
     await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({ code: "language_model_refused" });
     expect(server.asked).toHaveLength(1);
   });
 
-  it("reads no answer without end", async () => {
+  it("the text model limits the size of a response", async () => {
     server.next({ body: `{"choices": "${"a".repeat(9 * 1024 * 1024)}"}` });
     await expect(model.complete(QUESTION, STAYS)).rejects.toMatchObject({
       code: "language_model_answer",
@@ -139,7 +139,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  it("ends a question whose signal fires", async () => {
+  it("the text model aborts a request by its signal", async () => {
     server.next({ hangs: true });
     const stop = new AbortController();
     const answer = model.complete(QUESTION, stop.signal);
