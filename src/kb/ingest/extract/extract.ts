@@ -10,59 +10,59 @@ import { decodeTextFile, readHead } from "./text-file.ts";
 import type { TextForm } from "./text-form.ts";
 import { scrapsWords, unreadWords } from "./unread-words.ts";
 
-/** A file on disk and what `detectMediaType` found it to be. */
+/** A file on disk with its detected media type. */
 export interface ExtractableFile {
   readonly path: string;
   readonly mediaType: MediaType;
-  /** How text is read, by what is declared of it. Default: nothing is declared. */
+  /** Declared form of a text file. Default: undeclared. */
   readonly form?: TextForm;
   readonly behalf?: Behalf | undefined;
 }
 
-/** For whom a document is read. */
+/** The tenant of a document. */
 export interface Behalf {
-  /** Account and owner, among whom the time of processes is shared equally. Default: nobody's. */
+  /** Account and owner. The time of child processes is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
-  /** Runs what the document waits in. Default: as part of the rest. */
+  /** Wraps the waits of the document. Default: plain wait. */
   readonly whileWaiting?: WhileWaiting | undefined;
 }
 
 /**
- * Runs `work`, in which a document waits for a process that reads documents or is read by it, mostly the former and perhaps
- * for hours: its caller may do others meanwhile. `heldChars`: those of the document's text that are in memory until then.
+ * Runs `work`, in which a document waits for a child process and is read by it, possibly for hours; the caller may process other
+ * documents meanwhile. `heldChars` is the number of the document's characters in memory until then.
  */
 export type WhileWaiting = <T>(work: () => Promise<T>, heldChars: number) => Promise<T>;
 
 /** The text of a file, well-formed UTF-16 without NUL characters. */
 export interface Extraction {
   /**
-   * Pages are joined by a blank line. Text is as it stands in the file, without the byte-order mark; of a page of HTML
-   * the readable part as Markdown, of a declared table or JSON what `structuredText` makes of it.
+   * Pages are joined by a blank line. A text file is verbatim without its byte-order mark, an HTML page the readable part as
+   * Markdown, a declared table or JSON the output of `structuredText`.
    */
   readonly text: string;
-  /** Number of pages; of a PDF or image only. */
+  /** Number of pages of a PDF or image. */
   readonly pages?: number;
-  /** What of the document the text does not hold though it may be there, and why, in a sentence for a person. */
+  /** Says which parts of the document may be missing from the text, and why. */
   readonly warning?: string;
 }
 
 /** Bounds of the extraction; each has a default. */
 export interface ExtractorOptions {
-  /** Most characters of a document's text. Default 33 million, some 10,000 pages. */
+  /** Maximum characters of a document's text. Default 33 million, about 10,000 pages. */
   readonly charsMax?: number;
-  /** Most PDFs read at once. Default 2. */
+  /** Maximum concurrent PDFs. Default 2. */
   readonly processes?: number;
-  /** Memory for reading one PDF, beyond what Node takes. Default 512 MB. */
+  /** Memory for one PDF in addition to Node's own. Default 512 MB. */
   readonly memoryMb?: number;
-  /** Time for reading one PDF, of which it has processor time by its size (`pdfCpuMs`). Default 60 s. */
+  /** Timeout of one PDF. Its CPU time is limited by its size (`pdfCpuMs`). Default 60 s. */
   readonly timeoutMs?: number;
-  /** How long a process waits for a next PDF before it ends. Default 10 s. */
+  /** How long an idle process waits for the next PDF. Default 10 s. */
   readonly idleMs?: number;
-  /** How text in pictures is recognised. */
+  /** Options of text recognition. */
   readonly ocr?: OcrOptions;
 }
 
-/** Turns files into text. PDFs, pictures and pages of HTML are read in child processes with capped memory and time. */
+/** Turns files into text. Reads PDFs, images and HTML pages in child processes with capped memory and time. */
 export interface Extractor {
   /**
    * Rejects with `unsupported_media_type` (text that is none), `text_too_large`; for PDFs `encrypted_pdf`, `damaged_pdf`,
@@ -72,33 +72,33 @@ export interface Extractor {
    * retryable, where the file cannot be opened or no child process started, and with the signal's reason.
    */
   extractText(file: ExtractableFile, signal?: AbortSignal): Promise<Extraction>;
-  /** What is recognised in an image, with its places; see `Ocr`. */
+  /** Recognises text in images, with its position; see `Ocr`. */
   readonly ocr: Pick<Ocr, "pagesMax" | "readImage">;
-  /** Ends the child processes; PDFs under way fail. */
+  /** Terminates the child processes. PDFs in flight fail. */
   close(): void;
 }
 
-/** No smaller than the largest text file that can be uploaded. */
+/** At least the size of the largest text file that can be uploaded. */
 const CHARS_MAX = 32 * 1024 * 1024;
 
-/** As much of a text as tells whether it is a page of HTML. */
+/** Bytes that suffice to recognise an HTML page. */
 const PAGE_HEAD_BYTES = 1024;
 
-/** What stands between two pages: the boundary at which every chunker likes best to cut. */
+/** Separator of pages: the boundary that every chunker prefers. */
 const PAGE_BREAK = "\n\n";
 
 const justWait: WhileWaiting = (work) => work();
 
 /**
- * Makes an extractor. It starts no process before the first file that needs one, and never keeps this process alive by
- * itself. Throws `ocr_data_missing` as `openOcr` does.
+ * Opens an extractor. The first file that needs a child process starts it; child processes never keep this process alive. Throws
+ * `ocr_data_missing` like `openOcr`.
  */
 export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const charsMax = options.charsMax ?? CHARS_MAX;
   const pool = openPdfPool({
     processes: options.processes ?? 2,
     memoryMb: options.memoryMb ?? 512,
-    // So that nobody waits for the end of another account's documents.
+    // No account waits for the documents of another to finish.
     guests: 1,
     timeoutMs: options.timeoutMs ?? 60_000,
     idleMs: options.idleMs ?? 10_000,
@@ -195,7 +195,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     });
   };
 
-  /** The same upload asked for twice at once, as after an answer that came too late, is read once. */
+  /** Reads in flight by path: concurrent requests for the same upload, as after a client timeout, share one read. */
   const underWay = new Map<string, Promise<Extraction>>();
   const once = async (path: string, extract: () => Promise<Extraction>): Promise<Extraction> => {
     const running = underWay.get(path);
@@ -208,7 +208,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   return {
     extractText: async ({ path, mediaType, form = "undeclared", behalf = {} }, signal) => {
       signal?.throwIfAborted();
-      // Work that one caller may break off is shared with nobody.
+      // Work that its caller may abort is not shared.
       const share =
         signal === undefined ? once : (_path: string, extract: () => Promise<Extraction>) => extract();
       switch (mediaType) {
@@ -238,7 +238,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   };
 }
 
-/** Numbers of the pages of which only scraps were recognised. */
+/** Returns the numbers of pages of which only scraps were recognised. */
 function scrapPages(pages: readonly OcrPage[]): readonly number[] {
   return pages.filter(({ lines }) => holdsScraps(lines)).map(({ page }) => page);
 }
@@ -248,7 +248,7 @@ function warningOf(scraps: readonly number[], unread: string | undefined): { rea
   return sentences.length === 0 ? {} : { warning: sentences.join(" ") };
 }
 
-/** A page is declared as one, or nothing is declared; and its bytes agree, for much that is named so is a template. */
+/** Whether a text file is an HTML page: declared or undeclared, and its bytes agree, because many `.html` files are templates. */
 async function isPage(path: string, form: TextForm): Promise<boolean> {
   if (form !== "page" && form !== "undeclared") return false;
   return looksLikePage(await readHead(path, PAGE_HEAD_BYTES));

@@ -3,7 +3,7 @@ import { fileTypeFromFile } from "file-type";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
 
-/** Media types the service takes. All text is `text/plain`, whatever language it is written in. */
+/** Accepted media types. All text is `text/plain`, including markup and source code. */
 export const MEDIA_TYPES = [
   "text/plain",
   "application/pdf",
@@ -16,16 +16,16 @@ export const MEDIA_TYPES = [
 ] as const;
 export type MediaType = (typeof MEDIA_TYPES)[number];
 
-/** file-type's own names for what we call otherwise. */
+/** Media types that file-type names differently. */
 const OTHER_NAMES: ReadonlyMap<string, MediaType> = new Map([["image/apng", "image/png"]]);
 
 const PDF_MARK = "%PDF-";
-/** How far from the beginning readers accept the PDF mark (Adobe's implementation notes; PDF.js does too). */
+/** Bytes within which readers accept the PDF mark (Adobe's implementation notes; PDF.js does too). */
 const PDF_HEAD_BYTES = 1024;
 
 /**
- * Finds the media type of a file from its bytes alone: no name and no declared type is asked. Text is checked to its
- * end, in slices. Throws `empty_file`, and `unsupported_media_type` naming what was found.
+ * Detects the media type of a file from its bytes alone, ignoring its name and declared type. Validates text to its end, in slices.
+ * Throws `empty_file`, and `unsupported_media_type` with the detected type.
  */
 export async function detectMediaType(path: string, signal?: AbortSignal): Promise<MediaType> {
   const { size: sizeBytes } = await stat(path);
@@ -33,7 +33,7 @@ export async function detectMediaType(path: string, signal?: AbortSignal): Promi
 
   const head = Buffer.from(await readHead(path, PDF_HEAD_BYTES)).toString("latin1");
   if (head.startsWith(PDF_MARK)) return "application/pdf"; // before text: a PDF can be pure ASCII
-  // Before images: some of their marks are plain letters ("BM", "GIF89a"), and a script that begins so is still text.
+  // Before images: some of their marks are plain letters ("BM", "GIF89a"), and a script that starts so is still text.
   if (await isText(path, signal)) return "text/plain";
 
   const found = await fileTypeFromFile(path, signal === undefined ? undefined : { signal });

@@ -14,9 +14,9 @@ interface Line {
   readonly height: number;
 }
 
-/** A gap this much wider than the page's usual one begins a paragraph: between single (1) and double (2) spacing. */
+/** A gap this much wider than the page's median starts a paragraph: between single (1) and double (2) spacing. */
 const PARAGRAPH_GAP = 1.35;
-/** Distance of double-spaced lines, in heights of the type. */
+/** Distance of double-spaced lines, in multiples of the type height. */
 const DOUBLE_SPACING = 2.4;
 
 /** Control characters other than tab and line feed: no text, and some stores refuse them. */
@@ -24,8 +24,8 @@ const DOUBLE_SPACING = 2.4;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /**
- * Text of a page: one line of text a line, a blank line between paragraphs (told by the gap between the lines). White
- * space within a line becomes single spaces. Words broken at a line's end stay as they are printed.
+ * Returns the text of a page, line by line, with a blank line between paragraphs, which it recognises by the gap between lines.
+ * Collapses white space within a line. Keeps words hyphenated at a line's end as printed.
  */
 export function pageText(items: readonly TextItem[]): string {
   const lines = toLines(items);
@@ -40,7 +40,7 @@ export function pageText(items: readonly TextItem[]): string {
   return text.toWellFormed();
 }
 
-/** The lines that hold something, in reading order. */
+/** Returns the non-empty lines in reading order. */
 function toLines(items: readonly TextItem[]): readonly Line[] {
   const lines: Line[] = [];
   let text = "";
@@ -67,13 +67,13 @@ function toLines(items: readonly TextItem[]): readonly Line[] {
 
 function beginsParagraph(above: Line, line: Line, usualGap: number): boolean {
   const height = Math.max(above.height, line.height);
-  // A page of a few lines far apart has no usual gap: no text is set wider than with double spacing.
+  // Caps the median gap at double spacing: a page of a few distant lines has no usual gap.
   const spacing = Math.max(height, Math.min(usualGap, height * DOUBLE_SPACING));
-  // Lines of a new column stand higher than the last one (a negative gap): the sentence mostly goes on there.
+  // A new column starts higher than the last line (a negative gap): the sentence usually continues there.
   return above.y - line.y > spacing * PARAGRAPH_GAP;
 }
 
-/** Median distance of a line from the one above it on the page, the lower one of two; 0 where there are none. */
+/** Returns the median distance between consecutive lines, the lower one of two; 0 if there are none. */
 function medianGap(lines: readonly Line[]): number {
   const gaps: number[] = [];
   for (const [i, line] of lines.entries()) {
