@@ -2,7 +2,7 @@ import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import { FormData, request } from "undici";
+import { Agent, FormData, request } from "undici";
 import type { Dispatcher } from "undici";
 import { loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
@@ -139,6 +139,12 @@ async function upload(
   return UploadAnswer.parse(await answer.body.json()).file_url;
 }
 
+/**
+ * A dispatcher of this package. The global one becomes that of the undici inside Node.js as soon as anything loads
+ * `node:http`, and that one never sends a form of this package.
+ */
+const dispatcher = new Agent();
+
 /** Sends a request. Throws `service_unreachable`, and `service_refused` in the service's own words. */
 async function call(
   context: Context,
@@ -149,6 +155,7 @@ async function call(
   let answer: Dispatcher.ResponseData;
   try {
     answer = await request(apiUrl + path, {
+      dispatcher,
       method: "POST",
       headers: { ...sent.headers, [KEY_HEADER]: pauthkey },
       body: sent.body,
