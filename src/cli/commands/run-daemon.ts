@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { messageOf } from "../../lib/failure.ts";
 import { operationsOf } from "../../sync/control/operations.ts";
-import { openControl, type Control } from "../../sync/control/server.ts";
+import type { Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/compose.ts";
@@ -157,6 +157,8 @@ async function serveControl(
 ): Promise<Control | undefined> {
   const version = programVersion();
   try {
+    // Only a daemon loads Node's HTTP server: it costs every other command 9 ms.
+    const { openControl } = await import("../../sync/control/server.ts");
     return await openControl({
       stateDir: state.path,
       version,
