@@ -104,7 +104,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
     onEnded: (messageId, code) => {
       parts.onEnded?.(code === undefined ? "answered" : "failed");
       if (code !== undefined)
-        log.warn({ messageId, code }, "a question could not be answered; its webhook is told");
+        log.warn({ messageId, code }, "a question could not be answered; its webhook is notified");
     },
     onFull: (error) =>
       log.error({ err: error }, "questions wait for room on the disk; each for a day at most"),

@@ -141,14 +141,14 @@ async function printProof(context: Context, folder: string | undefined, config: 
   try {
     const at = new Date(context.nowMs()).toISOString();
     const head = { at, version: programVersion(), service: service.dbUrl };
-    let begun = false;
+    const opening = `${JSON.stringify(head).slice(0, -1)},"sources":[`;
+    let hasSource = false;
     const agrees = await proveAgreement(
       { ...daemonOptions(config, state, service, log, () => "debug"), sources, signal },
       {
         begin: (source) => {
-          if (begun) stdout.write(",\n");
-          else stdout.write(`${JSON.stringify(head).slice(0, -1)},"sources":[\n`);
-          begun = true;
+          stdout.write(hasSource ? ",\n" : `${opening}\n`);
+          hasSource = true;
           separator = "\n";
           stdout.write(`{"path":${JSON.stringify(source)},"files":[`);
         },
@@ -160,7 +160,7 @@ async function printProof(context: Context, folder: string | undefined, config: 
       },
     );
     if (agrees === undefined) throw nothingSynced(state.path);
-    if (!begun) stdout.write(`${JSON.stringify(head).slice(0, -1)},"sources":[`);
+    if (!hasSource) stdout.write(opening);
     stdout.write(`\n],"verdict":${JSON.stringify(agrees ? "agrees" : "differs")}}\n`);
     return agrees;
   } finally {

@@ -104,12 +104,12 @@ export function whyText(found: Explanation, live: Live): string {
   if (found.state.paused) lines.push(["paused", "the source is paused: `kbsync resume` goes on"]);
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
   lines.push(["daemon", liveWords(live)]);
-  const told = lines.map(([name, words]) => `${name.padEnd(9)} ${visibleLine(words)}\n`).join("");
+  const facts = lines.map(([name, words]) => `${name.padEnd(9)} ${visibleLine(words)}\n`).join("");
   const lately = found.activity
     .map((activity) => activityLine({ ...activity, source }))
     .map((line) => `  ${line}`)
     .join("");
-  return lately === "" ? told : `${told}lately\n${lately}`;
+  return lately === "" ? facts : `${facts}lately\n${lately}`;
 }
 
 function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: OnDisk): string {

@@ -205,7 +205,7 @@ export function openThreadLines(lineMax: number, full: () => Error): ThreadLines
           hasBegun = true;
           return work();
         });
-        // Work that has begun ends by itself, so that the next of the thread never runs beside it.
+        // Started work always runs to its end: the thread's next question must not run beside it.
         return await Promise.race([inTurn, left.promise]);
       } finally {
         signal.removeEventListener("abort", leave);
