@@ -58,11 +58,11 @@ export function timeWrites(store: Store, onStored: (seconds: number) => void): S
   };
   return {
     ...store,
-    createResource: (resource, chunking, alongside) =>
-      timed(() => store.createResource(resource, chunking, alongside)),
-    updateResource: (change, chunking, alongside) => {
+    createResource: (resource, chunking, sameTransaction) =>
+      timed(() => store.createResource(resource, chunking, sameTransaction)),
+    updateResource: (change, chunking, sameTransaction) => {
       const write = (): ReturnType<Store["updateResource"]> =>
-        store.updateResource(change, chunking, alongside);
+        store.updateResource(change, chunking, sameTransaction);
       return chunking === undefined ? write() : timed(write);
     },
   };

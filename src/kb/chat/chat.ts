@@ -2,7 +2,7 @@ import { openGate } from "../../lib/gate.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
 import { isRemovable, readAgent, type Agents } from "../agents/agents.ts";
-import { noteOf, type Asked } from "../resources/asked.ts";
+import { noteOf, type RequestContext } from "../resources/request-context.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { ThreadLink } from "../store/records.ts";
@@ -49,7 +49,7 @@ export interface Chat {
   accept(
     accountId: string,
     body: ChatBody,
-    asked: Pick<Asked, "request">,
+    context: Pick<RequestContext, "request">,
   ): Promise<{ readonly messageId: string }>;
   /** Works on a kept request; `asking` as `recall` gives it. */
   run(asking: Asking, waiting: Waiting): Promise<ChatResponse>;
@@ -113,7 +113,7 @@ export function openChat(parts: ChatParts): Chat {
       count(asking);
       return run(asking, waiting);
     },
-    accept: async (accountId, body, asked) => {
+    accept: async (accountId, body, context) => {
       if (body.stream) throw invalidField("stream", "expected false where the answer goes to a webhook");
       const messageId = newHexId(kb.nowMs());
       count(await check(accountId, messageId, body));
@@ -126,7 +126,7 @@ export function openChat(parts: ChatParts): Chat {
         nowMs: kb.nowMs(),
         jobsMax: JOBS_MAX,
       } as const;
-      await kb.store.addQuestion(job, noteOf(asked, 202, kb.nowMs()));
+      await kb.store.addQuestion(job, noteOf(context, 202, kb.nowMs()));
       return { messageId };
     },
     threadOf: async (accountId, { agent_id: agentId, thread_id: threadId }) => {

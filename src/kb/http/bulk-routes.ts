@@ -7,7 +7,7 @@ import { inOrder } from "../../lib/in-order.ts";
 import { openTurnSlice, type TurnSlice } from "../../lib/turn-slice.ts";
 import { BulkLine, BulkOutcome, BulkSummary } from "../../wire/bulk.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import type { Asked } from "../resources/asked.ts";
+import type { RequestContext } from "../resources/request-context.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import { asyncPreference } from "./conditions.ts";
@@ -264,10 +264,10 @@ async function createLine(
   }
   const { value, sha256 } = await json.parseHashed(bytes);
   const { idempotency_key: key, ...body } = readBody(BulkLine, value);
-  const create = async (asked: Asked): Promise<Made> =>
+  const create = async (context: RequestContext): Promise<Made> =>
     isAsync
-      ? { ...(await queueCreate(parts.kb, accountId, body, asked)), status: 202 }
-      : { ...(await createResource(parts.kb, accountId, body, asked)), status: 201 };
+      ? { ...(await queueCreate(parts.kb, accountId, body, context)), status: 202 }
+      : { ...(await createResource(parts.kb, accountId, body, context)), status: 201 };
   return key === undefined ? create({}) : once(parts, accountId, key, sha256, create);
 }
 
@@ -285,7 +285,7 @@ async function once(
   accountId: string,
   key: string,
   lineSha256: string,
-  create: (asked: Asked) => Promise<Made>,
+  create: (context: RequestContext) => Promise<Made>,
 ): Promise<Made> {
   if (!isIdempotencyKey(key)) {
     throw invalidField("idempotency_key", "expected 1 to 255 printable ASCII characters");

@@ -72,8 +72,8 @@ async function accept(
   if (key === undefined) return answerOf((await chat.accept(accountId, body, {})).messageId);
   const sha256 = requestSha256(request);
   const work = async (): Promise<SentAnswer> => {
-    const asked = { request: { key, bodySha256: sha256 } };
-    return answerOf((await chat.accept(accountId, body, asked)).messageId);
+    const context = { request: { key, bodySha256: sha256 } };
+    return answerOf((await chat.accept(accountId, body, context)).messageId);
   };
   const again = async (noted: StoredAnswer): Promise<SentAnswer> => {
     const kept = readStoredAnswer(noted);

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Precondition } from "../resources/asked.ts";
+import type { Precondition } from "../resources/request-context.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Resource } from "../store/records.ts";
 

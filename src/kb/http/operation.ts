@@ -10,7 +10,7 @@ import type {
 import type { Logger } from "pino";
 import type { z } from "zod";
 import { IDEMPOTENCY_HEADER, KEY_HEADER } from "../../wire/routes.ts";
-import type { Asked } from "../resources/asked.ts";
+import type { RequestContext } from "../resources/request-context.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
 import type { KeyRecord, KeyScope } from "../store/records.ts";
@@ -110,7 +110,7 @@ export interface Operation<A extends RouteDoc["answers"] = RouteDoc["answers"]> 
   handle(
     request: FastifyRequest,
     accountId: string,
-    asked: Asked,
+    context: RequestContext,
     share: ResponseShare,
   ): Promise<DeclaredAnswer<A>>;
 }
@@ -133,8 +133,8 @@ export function addOperation<const A extends RouteDoc["answers"]>(
     handler: async (request, reply) => {
       const accountId = callerOf(request).accountId;
       const share = openShare(parts, accountId, reply);
-      const handle = async (asked: Asked): Promise<SentAnswer> => {
-        const sent = sentAnswer(request, await operation.handle(request, accountId, asked, share));
+      const handle = async (context: RequestContext): Promise<SentAnswer> => {
+        const sent = sentAnswer(request, await operation.handle(request, accountId, context, share));
         // Nothing was changed by a read: it can be asked again.
         const isRead = operation.scope === "read" || operation.method === "GET";
         if (isRead && typeof sent.body === "string") {

@@ -7,7 +7,7 @@ import { OwnersQuery } from "../../wire/owners.ts";
 import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { MAIL_TYPE } from "../../wire/upload.ts";
-import type { Asked } from "../resources/asked.ts";
+import type { RequestContext } from "../resources/request-context.ts";
 import { queueUpdate, updateResource } from "../jobs/change.ts";
 import { afterJobs } from "../jobs/after-jobs.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
@@ -89,12 +89,12 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     doc: RESOURCE_DOCS.create,
     bodyBytesMax,
     again: again(created),
-    handle: async (request, accountId, asked) => {
+    handle: async (request, accountId, context) => {
       const body = readBody(CreateBody, request.body);
       const preference = asyncPreference(request.headers);
       const isNow = preference === undefined || (preference.waitMs > 0 && isQuickCreate(body));
-      if (isNow) return created(await createResource(kb, accountId, body, asked));
-      const made = await queueCreate(kb, accountId, body, asked);
+      if (isNow) return created(await createResource(kb, accountId, body, context));
+      const made = await queueCreate(kb, accountId, body, context);
       return later(await afterJobs(kb, made, preference.waitMs), created);
     },
   });
@@ -106,10 +106,10 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     doc: RESOURCE_DOCS.update,
     bodyBytesMax,
     again: again(updated),
-    handle: async (request, accountId, asked, share) => {
+    handle: async (request, accountId, context, share) => {
       const body = readBody(UpdateBody, request.body);
       const id = idOf(request);
-      const expected = { ...asked, ...preconditioned(request.headers), ...roomFor(share) };
+      const expected = { ...context, ...preconditioned(request.headers), ...roomFor(share) };
       const preference = asyncPreference(request.headers);
       const isNow =
         preference === undefined || (preference.waitMs > 0 && (await isQuick(accountId, id, body)));
@@ -191,13 +191,13 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
   });
 }
 
-function preconditioned(headers: IncomingHttpHeaders): Asked {
+function preconditioned(headers: IncomingHttpHeaders): RequestContext {
   const precondition = preconditionOf(headers);
   return precondition === undefined ? {} : { precondition };
 }
 
 /** A change is refused before it is made where its answer has no room. */
-function roomFor(share: ResponseShare): Asked {
+function roomFor(share: ResponseShare): RequestContext {
   return { makeRoom: (before) => share.take(textBytes(before)) };
 }
 

@@ -8,7 +8,7 @@ import { codeOf } from "../../lib/failure.ts";
 import { noAgent } from "../agents/agents.ts";
 import type { Chat } from "../chat/chat.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
-import type { Asked } from "../resources/asked.ts";
+import type { RequestContext } from "../resources/request-context.ts";
 import type { Received } from "../uploads/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, keepUpload, placeUpload, receiveUpload } from "../resources/upload.ts";
@@ -76,7 +76,7 @@ interface Upload {
   /** Text fields that are read; others are ignored. */
   readonly fields: readonly string[];
   /** Looks at what came before it is kept; answers what goes with it. */
-  check(accountId: string, form: ReceivedForm): Promise<Pick<Asked, "thread">>;
+  check(accountId: string, form: ReceivedForm): Promise<Pick<RequestContext, "thread">>;
 }
 
 /** A form, its file on the disk. */
@@ -108,10 +108,10 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
     };
     let isFirst = false;
     try {
-      const keep = async (asked: Asked): Promise<SentAnswer> => {
+      const keep = async (context: RequestContext): Promise<SentAnswer> => {
         const thread = await upload.check(accountId, form);
         isFirst = true;
-        const kept = keepUpload(kb, accountId, received, { name, type }, { ...asked, ...thread });
+        const kept = keepUpload(kb, accountId, received, { name, type }, { ...context, ...thread });
         return answer(
           await kept.catch((error: unknown) => {
             // Deleted behind the check: the store kept neither file nor link.

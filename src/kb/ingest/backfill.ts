@@ -174,13 +174,13 @@ export function noticeMissingVectors(
     lacksVectors(chunking, tier) || (isChanging() && TIERS.includes(tier));
   return {
     ...store,
-    createResource: async (resource, chunking, alongside) => {
-      const created = await store.createResource(resource, chunking, alongside);
+    createResource: async (resource, chunking, sameTransaction) => {
+      const created = await store.createResource(resource, chunking, sameTransaction);
       if (isLacking(chunking, created.tier)) wake();
       return created;
     },
-    updateResource: async (change, chunking, alongside) => {
-      const updated = await store.updateResource(change, chunking, alongside);
+    updateResource: async (change, chunking, sameTransaction) => {
+      const updated = await store.updateResource(change, chunking, sameTransaction);
       if (updated === undefined) return updated;
       // The title is part of the embedded text: a new title makes all vectors stale.
       const isRetitled = chunking === undefined && change.title !== undefined && TIERS.includes(updated.tier);

@@ -1,6 +1,6 @@
 import type { UpdateBody } from "../../wire/resource.ts";
 import type { Resource } from "../store/records.ts";
-import { noteOf, refuseUnexpected, type Asked } from "../resources/asked.ts";
+import { noteOf, refuseUnexpected, type RequestContext } from "../resources/request-context.ts";
 import { fileTokenOf, usingFile } from "../resources/file-token.ts";
 import { finishJobs } from "./job.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
@@ -18,11 +18,11 @@ export function updateResource(
   accountId: string,
   id: string,
   body: UpdateBody,
-  asked: Asked = {},
+  context: RequestContext = {},
 ): Promise<Resource> {
   const change = async (): Promise<Resource> => {
     await finishJobs(kb, { accountId, id });
-    return applyUpdate(kb, { accountId, id }, body, noteOf(asked, 200, kb.nowMs()), asked);
+    return applyUpdate(kb, { accountId, id }, body, noteOf(context, 200, kb.nowMs()), context);
   };
   return usingFile(kb, body.url, () => kb.turns.run(`${accountId}/${id}`, change));
 }
@@ -36,19 +36,19 @@ export async function queueUpdate(
   accountId: string,
   id: string,
   body: UpdateBody,
-  asked: Asked = {},
+  context: RequestContext = {},
 ): Promise<Resource> {
   // Not in the resource's turn, which a job may have for minutes: the write itself finds a state that is not expected.
   const before = await kb.store.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
-  const expected = refuseUnexpected(asked, before);
-  asked.makeRoom?.(before);
+  const expected = refuseUnexpected(context, before);
+  context.makeRoom?.(before);
   const queued = await usingFile(kb, body.url, async () => {
     await refuseUpdate(kb, before, body);
     return kb.store.enqueueUpdate(
       { accountId, id, nowIso: nowIso(kb), ...expected },
       newJob(kb, { update: body }, fileTokenOf(kb, body.url)),
-      noteOf(asked, 202, kb.nowMs()),
+      noteOf(context, 202, kb.nowMs()),
     );
   });
   if (queued === undefined) throw noResource(id);

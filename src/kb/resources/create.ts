@@ -2,7 +2,7 @@ import { newHexId } from "../../lib/ids.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/records.ts";
-import { noteOf, type Asked } from "./asked.ts";
+import { noteOf, type RequestContext } from "./request-context.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
 import { behalfOf, nowIso, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
@@ -17,7 +17,7 @@ export function createResource(
   kb: KnowledgeBase,
   accountId: string,
   body: CreateBody,
-  asked: Asked = {},
+  context: RequestContext = {},
 ): Promise<Resource> {
   const create = async (): Promise<Resource> => {
     const record = recordOf(kb, accountId, body);
@@ -33,7 +33,7 @@ export function createResource(
     return kb.store.createResource(
       { ...record, ...kept, fileToken: fileTokenOf(kb, source.url) },
       chunking,
-      noteOf(asked, 201, kb.nowMs()),
+      noteOf(context, 201, kb.nowMs()),
     );
   };
   return usingFile(kb, body.url, create);
@@ -47,7 +47,7 @@ export function queueCreate(
   kb: KnowledgeBase,
   accountId: string,
   body: CreateBody,
-  asked: Asked = {},
+  context: RequestContext = {},
 ): Promise<Resource> {
   const { url, content } = body;
   const queue = async (): Promise<Resource> => {
@@ -64,7 +64,7 @@ export function queueCreate(
         fileToken,
       },
       newJob(kb, { create: url === undefined ? { content } : { url } }, fileToken),
-      noteOf(asked, 202, kb.nowMs()),
+      noteOf(context, 202, kb.nowMs()),
     );
   };
   return usingFile(kb, url, queue);

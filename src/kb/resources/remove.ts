@@ -1,5 +1,5 @@
 import type { Expected, Resource } from "../store/records.ts";
-import { refuseUnexpected, type Asked } from "./asked.ts";
+import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
@@ -13,14 +13,14 @@ export async function removeResource(
   kb: KnowledgeBase,
   accountId: string,
   id: string,
-  asked: Asked = {},
+  context: RequestContext = {},
 ): Promise<Resource> {
   let expected: Expected = {};
-  if (asked.precondition !== undefined || asked.makeRoom !== undefined) {
+  if (context.precondition !== undefined || context.makeRoom !== undefined) {
     const before = await kb.store.resource({ accountId, id });
     if (before === undefined) throw noResource(id);
-    expected = refuseUnexpected(asked, before);
-    asked.makeRoom?.(before);
+    expected = refuseUnexpected(context, before);
+    context.makeRoom?.(before);
   }
   const deleted = await kb.store.deleteResource({ accountId, id, nowIso: nowIso(kb), ...expected });
   if (deleted === undefined) throw noResource(id);

@@ -1,8 +1,8 @@
 import type { Settings } from "../../wire/primitives.ts";
 import type { SettingsChange, UpdateBody } from "../../wire/resource.ts";
-import type { Alongside } from "../store/request-note.ts";
+import type { SameTransaction } from "../store/request-note.ts";
 import type { Chunking, Resource, ResourceChange, ResourceKey } from "../store/records.ts";
-import { refuseUnexpected, type Asked } from "./asked.ts";
+import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { fileTokenOf } from "./file-token.ts";
 import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
@@ -18,14 +18,14 @@ export async function applyUpdate(
   kb: KnowledgeBase,
   { accountId, id }: ResourceKey,
   body: UpdateBody,
-  alongside: Alongside,
-  asked: Asked = {},
+  sameTransaction: SameTransaction,
+  context: RequestContext = {},
 ): Promise<Resource> {
   const before = await kb.store.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
-  const expected = refuseUnexpected(asked, before);
+  const expected = refuseUnexpected(context, before);
   refuseNothing(body);
-  asked.makeRoom?.(before);
+  context.makeRoom?.(before);
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
   const source = await newSource(kb, before, body);
@@ -37,7 +37,7 @@ export async function applyUpdate(
   const after = await kb.store.updateResource(
     { ...change, ...fileToken, ...expected, clearsError },
     chunking,
-    alongside,
+    sameTransaction,
   );
   if (after === undefined) throw noResource(id);
   return after;

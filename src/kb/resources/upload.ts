@@ -1,7 +1,7 @@
 import { codeOf } from "../../lib/failure.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { StoredFile } from "../store/records.ts";
-import { noteOf, type Asked } from "./asked.ts";
+import { noteOf, type RequestContext } from "./request-context.ts";
 import { newFileToken, safeFileName } from "../uploads/file-address.ts";
 import type { Received } from "../uploads/file-area.ts";
 import { nowIso } from "./knowledge-base.ts";
@@ -44,9 +44,9 @@ export async function keepUpload(
   accountId: string,
   received: Received,
   declared: DeclaredFile,
-  asked: Asked = {},
+  context: RequestContext = {},
 ): Promise<StoredFile> {
-  const file = await noteUpload(kb, accountId, received, declared, asked);
+  const file = await noteUpload(kb, accountId, received, declared, context);
   await kb.files.keep(file.token);
   return file;
 }
@@ -72,7 +72,7 @@ async function noteUpload(
   accountId: string,
   received: Received,
   { name, type }: DeclaredFile,
-  asked: Asked,
+  context: RequestContext,
 ): Promise<StoredFile> {
   try {
     const file: StoredFile = {
@@ -86,8 +86,8 @@ async function noteUpload(
       createdAt: nowIso(kb),
     };
     // Row before place: a crash between the two leaves the file in `incoming/`, where the next start finds its row.
-    const thread = asked.thread === undefined ? {} : { thread: asked.thread };
-    await kb.store.addFile(file, { ...noteOf(asked, 200, kb.nowMs()), ...thread });
+    const thread = context.thread === undefined ? {} : { thread: context.thread };
+    await kb.store.addFile(file, { ...noteOf(context, 200, kb.nowMs()), ...thread });
     return file;
   } catch (error) {
     await kb.files.discard(received.token);

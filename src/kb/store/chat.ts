@@ -1,5 +1,5 @@
 import type { Lease, NewJob } from "../queue/queue.ts";
-import type { Alongside } from "./request-note.ts";
+import type { SameTransaction } from "./request-note.ts";
 import type { StoredFile, ThreadKey } from "./records.ts";
 import type { NewDelivery } from "./webhooks.ts";
 
@@ -26,7 +26,7 @@ export interface ChatStore {
   addTurn(turn: NewTurn): Promise<boolean>;
 
   /** Puts a question into the queue `chat` and notes its request, whose answer names the job's name. Throws `queue_full`. */
-  addQuestion(job: NewJob, alongside?: Pick<Alongside, "request">): Promise<void>;
+  addQuestion(job: NewJob, sameTransaction?: Pick<SameTransaction, "request">): Promise<void>;
 
   /** Where a chunk that a search found stands. Undefined: it was replaced meanwhile. */
   passage(at: PassageKey): Promise<PassagePlace | undefined>;

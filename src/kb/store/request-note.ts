@@ -2,36 +2,37 @@ import type { Lease } from "../queue/queue.ts";
 import type { ThreadLink } from "./records.ts";
 
 /**
- * The request a write was made for. It is noted in the transaction of that write, so that a repeated request finds both
- * or neither: no crash lets a retry make a second resource.
+ * The request that a write carries out. The write and its note share a transaction, so a repeated request finds both or
+ * neither: no crash lets a retry create a second resource.
  */
 export interface RequestNote {
-  /** The `Idempotency-Key`; an account's own. */
+  /** The `Idempotency-Key`. Each account has its own keys. */
   readonly key: string;
-  /** SHA-256 of what was asked for. */
+  /** SHA-256 of the request. */
   readonly bodySha256: string;
-  /** Status of the answer. */
+  /** HTTP status of the answer. */
   readonly status: number;
   readonly nowMs: number;
 }
 
-/** What goes into the transaction of a write besides the write itself. */
-export interface Alongside {
+/** What else is written in the transaction of a write. */
+export interface SameTransaction {
   readonly request?: RequestNote;
-  /** The lease of the job whose work this write is: the job ends with it. Throws `lease_lost`. */
+  /** The lease of the job that makes this write: the write ends the job. Throws `lease_lost`. */
   readonly job?: Lease;
-  /** The thread a file belongs to. */
+  /** The thread that a file belongs to. */
   readonly thread?: ThreadLink;
 }
 
-/** What a request did, for as long as it may be repeated: 24 hours. */
+/** What a request did. Available for 24 hours, as long as the request may be repeated. */
 export interface StoredAnswer {
-  /** SHA-256 of the request the answer belongs to. */
+  /** SHA-256 of the request. */
   readonly bodySha256: string;
   readonly status: number;
   /**
-   * JSON text of what was written: `{"resource": …}` as it was then, `{"resourceId": …}` where that is long, `{"file": …}`, or
-   * `{"messageId": …}` of a question. A store of an earlier version may hold whole answers, and ids behind the word `resource`.
+   * JSON text of what was written: `{"resource": …}` as it was then, `{"resourceId": …}` if the resource is long,
+   * `{"file": …}`, or `{"messageId": …}` for a question. A store of an earlier version may hold whole answers, and ids
+   * under `resource`.
    */
   readonly body: string;
 }

@@ -6,7 +6,7 @@ import type { DocumentStore } from "./documents.ts";
 import type { KeyStore } from "./keys.ts";
 import type { LinkStore } from "./links.ts";
 import type { OwnerStore } from "./owners.ts";
-import type { Alongside, StoredAnswer } from "./request-note.ts";
+import type { SameTransaction, StoredAnswer } from "./request-note.ts";
 import type {
   Account,
   KeyRecord,
@@ -71,9 +71,17 @@ export interface Store
   /** The account's three collections with their counts; ids are stable, the collections exist from the first call. */
   collections(accountId: string): Promise<readonly CollectionRecord[]>;
 
-  createResource(resource: NewResource, chunking: Chunking, alongside?: Alongside): Promise<Resource>;
+  createResource(
+    resource: NewResource,
+    chunking: Chunking,
+    sameTransaction?: SameTransaction,
+  ): Promise<Resource>;
   /** Makes a resource without text, in the state `queued`, and the job that brings the text. Throws `queue_full`. */
-  enqueueCreate(resource: NewResource, job: ResourceJob, alongside?: Alongside): Promise<Resource>;
+  enqueueCreate(
+    resource: NewResource,
+    job: ResourceJob,
+    sameTransaction?: SameTransaction,
+  ): Promise<Resource>;
   /**
    * Changes fields, and the chunks when `chunking` is given (then `version` grows by 1). Undefined: no such resource.
    * This, a delete and a queued update throw `precondition_failed` where the resource is not as expected.
@@ -81,13 +89,13 @@ export interface Store
   updateResource(
     change: ResourceChange,
     chunking: Chunking | undefined,
-    alongside?: Alongside,
+    sameTransaction?: SameTransaction,
   ): Promise<Resource | undefined>;
   /** Puts a job behind the others of its resource. Undefined: no such resource. Throws `queue_full`. */
   enqueueUpdate(
     at: ResourceKey & Expected & { readonly nowIso: string },
     job: ResourceJob,
-    alongside?: Alongside,
+    sameTransaction?: SameTransaction,
   ): Promise<Resource | undefined>;
   /**
    * Ends a job of the queue `ingest` that cannot be done: its resource has the state `error`, and what it was before stays
@@ -135,7 +143,7 @@ export interface Store
   chunksByRow(scope: Scope, rows: readonly number[]): Promise<readonly FoundChunk[]>;
 
   /** Notes an uploaded file whose bytes lie in the file area under `token`. */
-  addFile(file: StoredFile, alongside?: Alongside): Promise<void>;
+  addFile(file: StoredFile, sameTransaction?: SameTransaction): Promise<void>;
   file(token: string): Promise<StoredFile | undefined>;
 
   /** What the request noted under an idempotency key did; undefined after 24 h. The first note under a key stays. */

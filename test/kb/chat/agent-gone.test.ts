@@ -23,9 +23,9 @@ beforeAll(async () => {
   receiver = await openReceiver();
   const wrapStore = (store: Store): Store => ({
     ...store,
-    addFile: async (file, alongside) => {
+    addFile: async (file, sameTransaction) => {
       await beforeFile();
-      return store.addFile(file, alongside);
+      return store.addFile(file, sameTransaction);
     },
   });
   running = await openAsking(endpoint, {}, { wrapStore });

@@ -190,11 +190,11 @@ describe("Idempotency-Key of an upload", () => {
     const own = await openRunning({
       wrapStore: (store) => ({
         ...store,
-        addFile: async (file, alongside) => {
+        addFile: async (file, sameTransaction) => {
           block = join(own.stateDir, "uploads", file.token);
           // A folder in its place, that is not empty: a rename does not go there.
           await mkdir(join(block, "in the way"), { recursive: true });
-          return store.addFile(file, alongside);
+          return store.addFile(file, sameTransaction);
         },
       }),
     });

@@ -77,12 +77,12 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     keyByHash: (sha256) => here(() => lookups.keyByHash(sha256)),
     collections: (accountId) => reader.call("collections", accountId),
     owners: (query) => reader.call("owners", query),
-    createResource: async (resource, chunking, alongside) => {
-      const created = await writer.call("createResource", { resource, chunking, alongside });
+    createResource: async (resource, chunking, sameTransaction) => {
+      const created = await writer.call("createResource", { resource, chunking, sameTransaction });
       return { ...created, content: resource.content };
     },
-    updateResource: (change, chunking, alongside) =>
-      writer.call("updateResource", { change, chunking, alongside }),
+    updateResource: (change, chunking, sameTransaction) =>
+      writer.call("updateResource", { change, chunking, sameTransaction }),
     deleteResource: (at) => writer.call("deleteResource", at),
     resource: (at) => reader.call("resource", at),
     tierOf: (at) => here(() => lookups.tierOf(at)),
@@ -92,14 +92,14 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     nearest: (query) => reader.call("nearest", query),
     evidence: (query) => reader.call("evidence", query),
     chunksByRow: (scope, rows) => reader.call("chunksByRow", { scope, rows }),
-    addFile: (file, alongside) => writer.call("addFile", { file, alongside }),
+    addFile: (file, sameTransaction) => writer.call("addFile", { file, sameTransaction }),
     file: (token) => here(() => lookups.file(token)),
     recall: (accountId, key, nowMs) => here(() => lookups.recall(accountId, key, nowMs)),
-    enqueueCreate: async (resource, job, alongside) => {
-      const queued = await writer.call("enqueueCreate", { resource, job, alongside });
+    enqueueCreate: async (resource, job, sameTransaction) => {
+      const queued = await writer.call("enqueueCreate", { resource, job, sameTransaction });
       return { ...queued, content: "" };
     },
-    enqueueUpdate: (at, job, alongside) => writer.call("enqueueUpdate", { at, job, alongside }),
+    enqueueUpdate: (at, job, sameTransaction) => writer.call("enqueueUpdate", { at, job, sameTransaction }),
     failJob: (job, { code, message }, nowIso) => writer.call("failJob", { job, code, message, nowIso }),
     failedResources: (accountId) => reader.call("failedResources", accountId),
     addEndpoint: (endpoint, endpointsMax) => writer.call("addEndpoint", { endpoint, endpointsMax }),
@@ -118,7 +118,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     agents: (accountId) => here(() => chat.agents(accountId)),
     thread: (query) => reader.call("thread", query),
     addTurn: (turn) => writer.call("addTurn", turn),
-    addQuestion: (job, alongside) => writer.call("addQuestion", { job, alongside }),
+    addQuestion: (job, sameTransaction) => writer.call("addQuestion", { job, sameTransaction }),
     queue: {
       put: (job) => writer.call("put", job),
       due: (query) => reader.call("due", query),

@@ -2,7 +2,7 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import type { UpgradeListener } from "../../../lib/upgrade.ts";
 import type { NewJob } from "../../queue/queue.ts";
 import type { ResourceJob } from "../store.ts";
-import type { Alongside } from "../request-note.ts";
+import type { SameTransaction } from "../request-note.ts";
 import type {
   Chunking,
   Expected,
@@ -55,27 +55,30 @@ export type Writer = {
   createResource(argument: {
     resource: NewResource;
     chunking: Chunking;
-    alongside: Alongside | undefined;
+    sameTransaction: SameTransaction | undefined;
   }): Promise<Omit<Resource, "content">>;
   updateResource(argument: {
     change: ResourceChange;
     chunking: Chunking | undefined;
-    alongside: Alongside | undefined;
+    sameTransaction: SameTransaction | undefined;
   }): Promise<Resource | undefined>;
   enqueueCreate(argument: {
     resource: NewResource;
     job: ResourceJob;
-    alongside: Alongside | undefined;
+    sameTransaction: SameTransaction | undefined;
   }): Promise<Omit<Resource, "content">>;
   /** The answer comes without the content. */
   enqueueUpdate(argument: {
     at: ResourceKey & Expected & { readonly nowIso: string };
     job: ResourceJob;
-    alongside: Alongside | undefined;
+    sameTransaction: SameTransaction | undefined;
   }): Promise<Resource | undefined>;
   deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
-  addFile(argument: { file: StoredFile; alongside: Alongside | undefined }): Promise<void>;
-  addQuestion(argument: { job: NewJob; alongside: Pick<Alongside, "request"> | undefined }): Promise<void>;
+  addFile(argument: { file: StoredFile; sameTransaction: SameTransaction | undefined }): Promise<void>;
+  addQuestion(argument: {
+    job: NewJob;
+    sameTransaction: Pick<SameTransaction, "request"> | undefined;
+  }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
   putSentences(argument: { fingerprint: string; chunks: readonly RowSentences[] }): Promise<void>;
   /** Commits what waits, copies the log into the database and closes the file. */
@@ -154,9 +157,10 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   /** Notes a request together with the resource it made or changed. */
   function noted<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
     written: R,
-    alongside: Alongside | undefined,
+    sameTransaction: SameTransaction | undefined,
   ): R {
-    if (written !== undefined && alongside?.request !== undefined) notes.resource(written, alongside.request);
+    if (written !== undefined && sameTransaction?.request !== undefined)
+      notes.resource(written, sameTransaction.request);
     return written;
   }
 
@@ -276,28 +280,30 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     putKey: (key) => enqueue(() => keys.putKey(key)),
     changeKey: (change) => enqueue(() => keys.changeKey(change)),
     noteLinkFetch: (fetch) => enqueue(() => keys.noteLinkFetch(fetch)),
-    createResource: ({ resource, chunking, alongside }) =>
-      enqueue(() => noted(resources.create(resource, chunking), alongside)),
-    updateResource: ({ change, chunking, alongside }) =>
-      enqueue(() => noted(resources.update(change, chunking, alongside?.job), alongside)),
-    enqueueCreate: ({ resource, job, alongside }) =>
-      enqueue(() => noted(resources.enqueueCreate(resource, job), alongside)),
-    enqueueUpdate: ({ at, job, alongside }) =>
-      enqueue(() => noted(resources.enqueueUpdate(at, job), alongside)),
+    createResource: ({ resource, chunking, sameTransaction }) =>
+      enqueue(() => noted(resources.create(resource, chunking), sameTransaction)),
+    updateResource: ({ change, chunking, sameTransaction }) =>
+      enqueue(() => noted(resources.update(change, chunking, sameTransaction?.job), sameTransaction)),
+    enqueueCreate: ({ resource, job, sameTransaction }) =>
+      enqueue(() => noted(resources.enqueueCreate(resource, job), sameTransaction)),
+    enqueueUpdate: ({ at, job, sameTransaction }) =>
+      enqueue(() => noted(resources.enqueueUpdate(at, job), sameTransaction)),
     deleteResource: (at) => enqueue(() => resources.remove(at), FREEING_TRIES),
-    addFile: ({ file, alongside }) =>
+    addFile: ({ file, sameTransaction }) =>
       enqueue(() => {
         small.addFile(file);
-        if (alongside?.thread !== undefined) chat.linkImage({ link: alongside.thread, token: file.token });
-        if (alongside?.request !== undefined) notes.file(file, alongside.request);
+        if (sameTransaction?.thread !== undefined)
+          chat.linkImage({ link: sameTransaction.thread, token: file.token });
+        if (sameTransaction?.request !== undefined) notes.file(file, sameTransaction.request);
       }),
     ...queued(webhooks),
     ...queued(chat),
     ...queued(queue),
-    addQuestion: ({ job, alongside }) =>
+    addQuestion: ({ job, sameTransaction }) =>
       enqueue(() => {
         queue.put(job);
-        if (alongside?.request !== undefined) notes.question(job.accountId, job.name, alongside.request);
+        if (sameTransaction?.request !== undefined)
+          notes.question(job.accountId, job.name, sameTransaction.request);
       }),
     ...queued(retention, FREEING_TRIES),
     ...queued({ failJob: resources.failJob }),

@@ -61,7 +61,7 @@ it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT"])(
 /** Creates a document of one chunk for each paragraph. */
 async function create(writer: Writer, id: string, content: string): Promise<"done" | "failed"> {
   const resource = { ...TEXTS, accountId: "f".repeat(24), id: id.repeat(24), content };
-  return writer.createResource({ resource, chunking: wordsOnly(content), alongside: undefined }).then(
+  return writer.createResource({ resource, chunking: wordsOnly(content), sameTransaction: undefined }).then(
     () => "done" as const,
     () => "failed" as const,
   );
