@@ -49,10 +49,10 @@ const WAIT_MS = 1000;
 /** A file that the service refuses since may never be sent again: each question costs a list. */
 const ANSWER_MS_MAX = 3_600_000;
 /**
- * A create makes no resource this long after it was given up any more; it is then looked for a last time. A service may work
- * on documents one after another, on each for minutes, and on one whose client has left as on any other. Counted by the
- * timers' clock from when this process first saw the doubt: an intent may be a day older than its last attempt, and the
- * time of day may be set. One pass ends before that: passes count from the intent.
+ * A doubt ends when it is this old and no doubt of its source made a resource for as long. A service may work on documents
+ * one after another, on each for minutes, and on one whose client has left as on any other: while resources turn up, it may
+ * have more to do. Counted by the timers' clock from when this process first saw the doubt: an intent may be a day older
+ * than its last attempt, and the time of day may be set. One pass ends before that: passes count from the intent.
  */
 const DOUBT_MS = 3_600_000;
 /** First wait before a list is read again for a doubt; then as long as the youngest doubt is old. */
@@ -67,6 +67,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   let adoptingMs = ADOPTING_MS;
   /** When doubts were first looked at, by their keys: the ledger gives ids again. */
   let doubtedSinceMs = new Map<string, number>();
+  /** When a resource last turned up that no list had shown before. */
+  let turnedUpMs = -Infinity;
   /** The newest entry of the activity when a resource was first seen that may be one too many. */
   let seenAt = new Map<string, number>();
 
@@ -214,8 +216,11 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     const undecided = new Set<string>();
     for (const found of [...settlement.adopted, ...settlement.extra]) {
       const doubt = safe.get(found.id);
-      if (doubt !== undefined && !(await decide(doubt, found))) undecided.add(doubt.key);
+      if (doubt === undefined) continue;
+      if (!seenAt.has(found.docId)) turnedUpMs = nowMs;
+      if (!(await decide(doubt, found))) undecided.add(doubt.key);
     }
+    const quietMs = once ? Infinity : nowMs - turnedUpMs;
     const ageMs = ({ key, atMs }: CreateIntent): number =>
       once ? startedMs - atMs : nowMs - (doubtedSinceMs.get(key) ?? nowMs);
     // Its text tells whether it is a second one, once the service shows it.
@@ -223,7 +228,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     const isUnclear = ({ id, key }: CreateIntent): boolean => queued.has(id) || undecided.has(key);
     const over = new Set(
       [...safe.values()]
-        .filter((doubt) => ageMs(doubt) >= DOUBT_MS && !isUnclear(doubt))
+        .filter((doubt) => Math.min(ageMs(doubt), quietMs) >= DOUBT_MS && !isUnclear(doubt))
         .map(({ key }) => key),
     );
     await ledger.write(() => {
@@ -238,7 +243,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     // A document may be worked on for hours.
     if (isLong || undecided.size > 0) wait(ANSWER_MS_MAX);
     else if (over.size < doubts.length)
-      checkIn(Math.max(LOOK_MS, Math.min(youngestMs, DOUBT_MS - youngestMs)));
+      checkIn(Math.max(LOOK_MS, Math.min(youngestMs, DOUBT_MS - Math.min(youngestMs, quietMs))));
     return undecided.size > 0;
   };
   const checkIn = (ms: number): void => {
