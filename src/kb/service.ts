@@ -143,7 +143,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     report: (report) => logBackfill(log, report),
   });
   const wake = (topic: QueueName): void =>
-    ({ ingest: jobs, chat: answering.jobs, webhook: webhooks.courier })[topic].wake();
+    ({ ingest: jobs, chat: answering.jobs, webhook: webhooks.deliveries })[topic].wake();
   const noticed = onCommit(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), wake);
   const store =
     observer === undefined ? noticed : timeWrites(noticed, (seconds) => observer.stage("store", seconds));
@@ -320,7 +320,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       // What an earlier run began and did not end.
       jobs.wake();
       answering.jobs.wake();
-      webhooks.courier.wake();
+      webhooks.deliveries.wake();
       housekeeping.start();
       // Vectors that an earlier run was making go on. Where nothing has any, no model is looked for.
       if ((await store.servingFingerprints()).length > 0) backfill.wake();

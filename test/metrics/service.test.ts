@@ -91,7 +91,7 @@ it("the service's metrics count questions answered by webhook, and dead letters"
     expect([await messages("waiting"), await messages("dead")]).toEqual([1, 0]);
     await vi.waitFor(async () => {
       nowMs += 7 * 60 * 60 * 1000;
-      // Any write wakes the courier.
+      // Any write wakes the delivery runner.
       await asked.send("POST", "/api/rag/resource", { body: createBody({ title: `At ${nowMs++}` }) });
       expect([await messages("waiting"), await messages("dead")]).toEqual([0, 1]);
     }, 20_000);

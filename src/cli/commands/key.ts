@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
-import type { KeyDesk } from "../../kb/keys/keys.ts";
+import type { KeyParts } from "../../kb/keys/keys.ts";
 import type { Account, KeyRecord } from "../../kb/store/records.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope } from "../../wire/key.ts";
@@ -82,10 +82,10 @@ export function addKey(program: Command, context: Context): void {
 }
 
 async function create(context: Context, name: string, options: CreateOptions): Promise<void> {
-  await atDesk(context, options, async ({ desk, keys }) => {
-    const { id: accountId } = await desk.store.ensureAccount(options.account);
+  await withKeys(context, options, async ({ parts, keys }) => {
+    const { id: accountId } = await parts.store.ensureAccount(options.account);
     const body = { name, scopes: [...options.scopes], expiresAt: options.expires };
-    const { key, record } = await keys.createKey(desk, accountId, body);
+    const { key, record } = await keys.createKey(parts, accountId, body);
     const shown = { account: options.account, ...keys.shownKey(record, context.nowMs()) };
     print(context, options, { key, ...shown }, `${key}\n`);
     note(context, options, `It is shown this once. Account ${options.account}, id ${record.id}.\n`);
@@ -93,18 +93,18 @@ async function create(context: Context, name: string, options: CreateOptions): P
 }
 
 async function list(context: Context, options: KeyOptions): Promise<void> {
-  await atDesk(context, options, async ({ desk, keys }) => {
-    const { id: accountId } = await existing(desk, options.account);
-    const records = await keys.listKeys(desk, accountId);
+  await withKeys(context, options, async ({ parts, keys }) => {
+    const { id: accountId } = await existing(parts, options.account);
+    const records = await keys.listKeys(parts, accountId);
     const shown = records.map((record) => keys.shownKey(record, context.nowMs()));
     print(context, options, { account: options.account, keys: shown }, keyLines(shown));
   });
 }
 
 async function revoke(context: Context, id: string, options: KeyOptions): Promise<void> {
-  await atDesk(context, options, async ({ desk, keys, state }) => {
-    const { id: accountId } = await existing(desk, options.account);
-    const record = (await keys.listKeys(desk, accountId)).find((key) => key.id === id);
+  await withKeys(context, options, async ({ parts, keys, state }) => {
+    const { id: accountId } = await existing(parts, options.account);
+    const record = (await keys.listKeys(parts, accountId)).find((key) => key.id === id);
     if (record !== undefined && isOwn(state, record, keys.hashKey)) {
       throw new KbsyncError("this is the key of the state folder, by which kbsync reaches its own service", {
         code: "usage",
@@ -112,17 +112,17 @@ async function revoke(context: Context, id: string, options: KeyOptions): Promis
         hint: `\`kbsync key rotate ${id} --overlap 0\` puts another in its place.`,
       });
     }
-    const revoked = await keys.revokeKey(desk, accountId, id);
+    const revoked = await keys.revokeKey(parts, accountId, id);
     const shown = keys.shownKey(revoked, context.nowMs());
     print(context, options, shown, `revoked ${revoked.name} (${revoked.hint}…)\n`);
   });
 }
 
 async function rotate(context: Context, id: string, options: RotateOptions): Promise<void> {
-  await atDesk(context, options, async ({ desk, keys, state }) => {
-    const { id: accountId } = await existing(desk, options.account);
+  await withKeys(context, options, async ({ parts, keys, state }) => {
+    const { id: accountId } = await existing(parts, options.account);
     const body = { overlapSeconds: options.overlap, expiresAt: options.expires };
-    const { key, record, previous } = await keys.rotateKey(desk, accountId, id, body);
+    const { key, record, previous } = await keys.rotateKey(parts, accountId, id, body);
     const own = isOwn(state, previous, keys.hashKey);
     if (own) writeKeyFile(state, key);
     const now = context.nowMs();
@@ -134,17 +134,17 @@ async function rotate(context: Context, id: string, options: RotateOptions): Pro
   });
 }
 
-interface Desk {
-  readonly desk: KeyDesk;
+interface OpenKeys {
+  readonly parts: KeyParts;
   readonly state: StateFolder;
   readonly keys: typeof import("../../kb/keys/keys.ts");
 }
 
 /** Opens the store of the embedded service for the time of one command. */
-async function atDesk(
+async function withKeys(
   context: Context,
   options: KeyOptions,
-  work: (desk: Desk) => Promise<void>,
+  work: (parts: OpenKeys) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig(configRequest(context, options));
   if (!("embedded" in config.service)) {
@@ -161,13 +161,13 @@ async function atDesk(
   ]);
   const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
   try {
-    await work({ desk: { store, nowMs: context.nowMs }, state, keys });
+    await work({ parts: { store, nowMs: context.nowMs }, state, keys });
   } finally {
     await store.close();
   }
 }
 
-async function existing({ store }: KeyDesk, name: string): Promise<Account> {
+async function existing({ store }: KeyParts, name: string): Promise<Account> {
   const accounts = await store.accounts();
   const found = accounts.find((one) => one.name === name);
   if (found !== undefined) return found;

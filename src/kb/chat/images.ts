@@ -76,9 +76,9 @@ async function findSource(
     throw invalidField(field, `expected an http or https address, got ${shown(given)}`);
   }
   const url = readLink(given);
-  const place = kb.addresses.place(url);
-  if (place.kind === "elsewhere") return { kind: "link", url: given, field };
-  const file = await issuedFile(kb, accountId, given, place.kind === "token" ? place.token : "");
+  const address = kb.addresses.classify(url);
+  if (address.kind === "elsewhere") return { kind: "link", url: given, field };
+  const file = await issuedFile(kb, accountId, given, address.kind === "token" ? address.token : "");
   if (!file.mediaType.startsWith("image/")) throw noImage(field, file.mediaType);
   return { kind: "file", file, field };
 }

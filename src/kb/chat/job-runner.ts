@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { saysFull } from "../../lib/full-disk.ts";
 import { ChatBody, type ChatDelivery, type ChatResponse } from "../../wire/chat.ts";
-import { admit, isSpent } from "../queue/admission.ts";
+import { admit, isExhausted } from "../queue/admission.ts";
 import type { LeasedJob, QueueFigures, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
@@ -87,7 +87,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   /** Throws what the store and a full disk throw. */
   const attempt = async (job: LeasedJob, signal: AbortSignal): Promise<void> => {
     try {
-      if (isSpent(job.crashes))
+      if (isExhausted(job.crashes))
         throw new Refusal("internal", "The request was started several times and never ended.");
       const body = ChatBody.parse(JSON.parse(job.body));
       const asking = await chat.recall(job.accountId, job.name, body);

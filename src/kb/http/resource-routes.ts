@@ -9,7 +9,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { MAIL_TYPE } from "../../wire/upload.ts";
 import type { RequestContext } from "../resources/request-context.ts";
 import { queueUpdate, updateResource } from "../jobs/change.ts";
-import { afterJobs } from "../jobs/after-jobs.ts";
+import { waitForJobs } from "../jobs/wait-for-jobs.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { listResources, textBytes } from "../resources/list.ts";
@@ -95,7 +95,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
       const isNow = preference === undefined || (preference.waitMs > 0 && isQuickCreate(body));
       if (isNow) return created(await createResource(kb, accountId, body, context));
       const made = await queueCreate(kb, accountId, body, context);
-      return later(await afterJobs(kb, made, preference.waitMs), created);
+      return later(await waitForJobs(kb, made, preference.waitMs), created);
     },
   });
 
@@ -115,7 +115,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
         preference === undefined || (preference.waitMs > 0 && (await isQuick(accountId, id, body)));
       if (isNow) return updated(await updateResource(kb, accountId, id, body, expected), share);
       const changed = await queueUpdate(kb, accountId, id, body, expected);
-      return later(await afterJobs(kb, changed, preference.waitMs), (resource) => updated(resource, share));
+      return later(await waitForJobs(kb, changed, preference.waitMs), (resource) => updated(resource, share));
     },
   });
 

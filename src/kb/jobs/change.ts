@@ -10,8 +10,8 @@ import { noResource } from "../resources/refusal.ts";
 import { applyUpdate, refuseUpdate } from "../resources/update.ts";
 
 /**
- * Operation 4. Resolves when the new state is searchable and durable; readers see the old version until then. Updates of
- * one resource run one after another, those that were answered before among them.
+ * Operation 4. Resolves when the new state is searchable and durable; readers see the old version until then. Updates of one
+ * resource run one after another, including queued ones that were answered before.
  */
 export function updateResource(
   kb: KnowledgeBase,
@@ -28,8 +28,8 @@ export function updateResource(
 }
 
 /**
- * Operation 4 with the work after the answer: what can be told without reading the document is checked, then the change
- * waits, and the version before it is found until it is made; a change that fails leaves that one. Throws `queue_full`.
+ * Operation 4 as a background job. Checks what it can without reading the document, then queues the change. Readers see the
+ * old version until the job completes, and keep it if the job fails. Throws `queue_full`.
  */
 export async function queueUpdate(
   kb: KnowledgeBase,
@@ -38,7 +38,7 @@ export async function queueUpdate(
   body: UpdateBody,
   context: RequestContext = {},
 ): Promise<Resource> {
-  // Not in the resource's turn, which a job may have for minutes: the write itself finds a state that is not expected.
+  // Does not take the resource's turn, which a job may hold for minutes. The write itself detects an unexpected state.
   const before = await kb.store.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
   const expected = refuseUnexpected(context, before);

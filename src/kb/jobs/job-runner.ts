@@ -2,12 +2,12 @@ import { openShares } from "../../lib/shares.ts";
 import { admit } from "../queue/admission.ts";
 import { openLoop, type Loop } from "../queue/loop.ts";
 import type { QueuedJob } from "../queue/queue.ts";
-import { openJobLine } from "./job-line.ts";
-import { NoPlaceToWait, openJobSlots, type JobSlot, type WaitNeed } from "./job-slots.ts";
+import { openJobSchedule } from "./job-schedule.ts";
+import { WaitLimitReached, openJobSlots, type JobSlot, type WaitReservation } from "./job-slots.ts";
 import { firstJob, runJob } from "./job.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 
-/** Bytes of the requests' bodies at once, which are in memory then. A longer one goes alone. */
+/** Most bytes of request bodies in memory at once. A job with a longer body runs alone. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 /** Jobs read from the store at a time. */
 const READ_MAX = 1000;
@@ -18,61 +18,61 @@ interface Running {
 }
 
 /**
- * Opens what takes in, in the background, the documents whose requests were answered before; it does nothing before `wake`.
- * Accounts and the owners of each take turns by the time that their documents took. `onProblem` is called with failures
- * that are not a document's own.
+ * Opens the runner that ingests, in the background, documents whose requests were already answered. It does nothing before
+ * `wake`. Accounts, and the owners of each, take turns by the time that their documents took. `onProblem` reports failures that
+ * are not a document's own.
  */
 export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): Loop {
   const running = new Set<Running>();
-  const line = openJobLine();
+  const schedule = openJobSchedule();
   const slots = openJobSlots(() => loop.wake());
   const bodies = openShares(BODY_BYTES_MAX);
-  /** What parked jobs need, by number. */
-  const needs = new Map<number, WaitNeed>();
-  /** Number of the last job that was read: later ones have higher numbers. */
+  /** What parked jobs reserve before they restart, by number. */
+  const reservations = new Map<number, WaitReservation>();
+  /** Number of the last job that was read. Later ones have higher numbers. */
   let lastRead = 0;
 
   const run = async (started: Running, signal: AbortSignal): Promise<void> => {
     const { job, slot } = started;
-    const work = async (): Promise<QueuedJob | NoPlaceToWait | undefined> => {
-      // A close may have come first.
+    const work = async (): Promise<QueuedJob | WaitLimitReached | undefined> => {
+      // The runner may have closed in the meantime.
       if (signal.aborted) return undefined;
-      const end = await runJob(kb, job, slot);
-      if (end instanceof NoPlaceToWait) return end;
-      return end === "again" || line.hasMore(job) ? await firstJob(kb, job.line) : undefined;
+      const outcome = await runJob(kb, job, slot);
+      if (outcome instanceof WaitLimitReached) return outcome;
+      return outcome === "again" || schedule.hasMore(job) ? await firstJob(kb, job.line) : undefined;
     };
-    let next: QueuedJob | NoPlaceToWait | undefined = job;
+    let next: QueuedJob | WaitLimitReached | undefined = job;
     try {
       next = await kb.turns.run(job.line, work);
     } finally {
       running.delete(started);
       slot.leave();
       bodies.give(job.accountId, job.bodyBytes);
-      if (next instanceof NoPlaceToWait) {
-        needs.set(job.number, next.need);
-        line.park(job, slot.heldMs(), next.need.kind);
+      if (next instanceof WaitLimitReached) {
+        reservations.set(job.number, next.reservation);
+        schedule.park(job, slot.heldMs(), next.reservation.kind);
       } else {
-        needs.delete(job.number);
-        line.end(job, slot.heldMs(), next);
+        reservations.delete(job.number);
+        schedule.end(job, slot.heldMs(), next);
       }
       kb.jobCompletions.notify(job.line);
     }
   };
-  /** Why a job may not begin: nothing of its account may in this part of the line, nothing of its account, or nothing at all. */
-  const begin = (job: QueuedJob): Running | "part" | "account" | "all" => {
+  /** Starts a job, or returns what must wait with it: its account's jobs of this class, all of its account, or all jobs. */
+  const start = (job: QueuedJob): Running | "class" | "account" | "all" => {
     const { accountId, bodyBytes } = job;
-    const beside = [...running].filter(({ slot }) => !slot.isWaiting());
+    const active = [...running].filter(({ slot }) => !slot.isWaiting());
     const admission = admit(
       job,
-      beside.map((each) => each.job),
+      active.map((each) => each.job),
     );
-    if (admission === "later") return "part";
+    if (admission === "later") return "class";
     if (admission === "next") return "account";
-    // Not one behind it in its stead: those that bring much would wait for as long as small ones come.
+    // No later job overtakes it: otherwise large bodies would wait for as long as small ones arrive.
     if (bodies.held() > 0 && bodies.held() + bodyBytes > BODY_BYTES_MAX) return "all";
-    const need = needs.get(job.number);
-    const slot = slots.take(accountId, need);
-    if (slot === undefined) return need === undefined ? "account" : "part";
+    const reservation = reservations.get(job.number);
+    const slot = slots.take(accountId, reservation);
+    if (slot === undefined) return reservation === undefined ? "account" : "class";
     if (!bodies.take(accountId, bodyBytes)) {
       slot.leave();
       return "account";
@@ -81,38 +81,38 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     running.add(started);
     return started;
   };
-  const beginAll = (): Running[] => {
-    const begun: Running[] = [];
-    /** Accounts of which none may begin now. */
-    const held = new Set<string>();
-    for (const part of ["suspect", "text", "file", "other"] as const) {
-      const passed = new Set<string>();
-      const accept = (accountId: string): boolean => !held.has(accountId) && !passed.has(accountId);
+  const startAll = (): Running[] => {
+    const started: Running[] = [];
+    /** Accounts whose jobs may not start now. */
+    const blocked = new Set<string>();
+    for (const jobClass of ["suspect", "text", "file", "other"] as const) {
+      const skipped = new Set<string>();
+      const accept = (accountId: string): boolean => !blocked.has(accountId) && !skipped.has(accountId);
       for (;;) {
-        if (slots.isFull()) return begun;
-        const job = line.next(part, accept);
+        if (slots.isFull()) return started;
+        const job = schedule.next(jobClass, accept);
         if (job === undefined) break;
-        const outcome = begin(job);
-        if (outcome === "all") return begun;
+        const outcome = start(job);
+        if (outcome === "all") return started;
         if (typeof outcome === "object") {
-          line.take(part, accept);
-          begun.push(outcome);
-        } else (outcome === "account" ? held : passed).add(job.accountId);
+          schedule.take(jobClass, accept);
+          started.push(outcome);
+        } else (outcome === "account" ? blocked : skipped).add(job.accountId);
       }
     }
-    return begun;
+    return started;
   };
   const find = async (): Promise<{ jobs: Running[]; nextMs: number }> => {
     const { queue } = kb.store;
     for (;;) {
       const nowMs = kb.steadyMs();
       const read = await queue.after({ queue: "ingest", number: lastRead, limit: READ_MAX, nowMs });
-      for (const job of read) line.add(job);
+      for (const job of read) schedule.add(job);
       lastRead = read.at(-1)?.number ?? lastRead;
       if (read.length < READ_MAX) break;
     }
-    line.ripen(kb.steadyMs());
-    return { jobs: beginAll(), nextMs: (line.dueMs() ?? Infinity) - kb.steadyMs() };
+    schedule.ripen(kb.steadyMs());
+    return { jobs: startAll(), nextMs: (schedule.dueMs() ?? Infinity) - kb.steadyMs() };
   };
   const loop = openLoop<Running>({ find, run, onProblem });
   return loop;

@@ -2,80 +2,80 @@ import { codeOf } from "../../lib/failure.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { ResourceKey } from "../store/records.ts";
-import { CRASHES_MAX, isSpent } from "../queue/admission.ts";
+import { CRASHES_MAX, isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/completions.ts";
 import type { Lease, LeasedJob, QueuedJob, WaitingJob } from "../queue/queue.ts";
-import { NoPlaceToWait } from "./job-slots.ts";
+import { WaitLimitReached } from "./job-slots.ts";
 import { behalfOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
 import type { JobBody } from "../resources/new-job.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { contentSource, urlSource } from "../resources/source.ts";
 import { applyUpdate } from "../resources/update.ts";
 
-/** Times a job waits for what goes by itself: with the growing delays, some two hours. */
+/** How often a job is retried after a temporary failure: some two hours, with growing delays. */
 const POSTPONED_MAX = 15;
 const POSTPONED_MS = 2000;
 const POSTPONED_MS_MAX = 10 * 60 * 1000;
 
 /**
- * Does a job of a resource, in the resource's turn. What it failed of stands in the resource's state then. `again`: it
- * waits, or is not for this process to do; its line says what is. `whileWaiting` runs what it waits in; a crash meanwhile
- * does not count against it, and where it finds no place to wait nothing was done. Throws where the store fails.
+ * Runs a job of a resource; the caller holds the resource's turn. The resource's state records a failure. `again`: the job
+ * waits, or belongs to another process; read the first job of its line. `whileWaiting` wraps the job's waits: a crash during one
+ * does not count against the job. After `WaitLimitReached` the job has done nothing. Throws when the store fails.
  */
 export async function runJob(
   kb: KnowledgeBase,
   { number, crashes }: WaitingJob,
   { whileWaiting, isEarly = false }: { readonly whileWaiting?: WhileWaiting; readonly isEarly?: boolean },
-): Promise<"over" | "again" | NoPlaceToWait> {
+): Promise<"over" | "again" | WaitLimitReached> {
   const job = await kb.leases.take(number, isEarly);
   if (job === undefined) return "again";
   const outcome =
-    // Another process crashed since: beside what the job may run is to be decided anew.
+    // Another process crashed since: which jobs this one may run with must be decided again.
     job.crashes === crashes
-      ? await attempt(whileWaiting === undefined ? kb : blameless(kb, job, whileWaiting), job)
+      ? await attempt(whileWaiting === undefined ? kb : withUncountedWaits(kb, job, whileWaiting), job)
       : await handBack(kb, job);
   kb.leases.drop(number);
   return outcome;
 }
 
-/** Lets a job of which nothing was done wait for its next turn. */
+/** Puts a job back that has done nothing. */
 async function handBack(kb: KnowledgeBase, job: LeasedJob): Promise<"again"> {
   await kb.store.queue.postpone(job, { dueMs: 0, nowMs: kb.steadyMs(), counts: false });
   return "again";
 }
 
-/** Counts no crash against a job for as long as it waits. */
-function blameless(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting): KnowledgeBase {
-  const rest = (): Promise<void> => kb.leases.setWorking(job, false);
-  const begin = async (): Promise<void> => {
+/** Counts no crash against a job while it waits. */
+function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting): KnowledgeBase {
+  const pause = (): Promise<void> => kb.leases.setWorking(job, false);
+  const resume = async (): Promise<void> => {
     if (!kb.isEnding()) await kb.leases.setWorking(job, true);
   };
   const whileWaiting: WhileWaiting = (work, heldChars) =>
     run(async () => {
-      await rest();
+      await pause();
       try {
         return await work();
       } finally {
-        await begin();
+        await resume();
       }
     }, heldChars);
   const whileFetching: WhileFetching = (fetch) =>
-    // One that may have ended the process keeps its slot, so that no other such document is under way beside it.
+    // A suspect keeps its slot, so that no other suspect runs at the same time.
     job.crashes > 0
       ? fetch()
       : whileWaiting(async () => {
           try {
-            return await fetch(begin);
+            return await fetch(resume);
           } finally {
-            await rest();
+            await pause();
           }
         }, 0);
   return { ...kb, whileWaiting, whileFetching };
 }
 
-async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "again" | NoPlaceToWait> {
-  if (isSpent(job.crashes)) {
-    const message = `The service ended ${CRASHES_MAX} times while it took this in, and tries no more.`;
+async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "again" | WaitLimitReached> {
+  if (isExhausted(job.crashes)) {
+    const message = `The service crashed ${CRASHES_MAX} times while it processed this document, and does not try again.`;
     await kb.store.failJob(job, { code: "internal", message }, nowIso(kb));
     return "over";
   }
@@ -83,9 +83,9 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
     await complete(kb, job);
     return "over";
   } catch (error) {
-    // A stop ends what reads documents: the failure is not this document's, and the next start begins its job anew.
+    // A stop ends the processes that read documents: the failure is not the document's, and the next start repeats its job.
     if (kb.isEnding() || codeOf(error) === "lease_lost") return "again";
-    if (error instanceof NoPlaceToWait) {
+    if (error instanceof WaitLimitReached) {
       await handBack(kb, job);
       return error;
     }
@@ -100,24 +100,23 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
       });
       return "again";
     }
-    const words = hint === undefined ? message : `${message} ${hint}`;
-    await kb.store.failJob(job, { code, message: words }, nowIso(kb));
+    const shownMessage = hint === undefined ? message : `${message} ${hint}`;
+    await kb.store.failJob(job, { code, message: shownMessage }, nowIso(kb));
     return "over";
   }
 }
 
 /**
- * Does all jobs of a resource before a change that was asked for later, so that the last to arrive wins. To be called in
- * the resource's turn.
+ * Runs all jobs of a resource before a later change, so that the last request wins. The caller holds the resource's turn.
  */
 export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<void> {
   let last: number | undefined;
   for (;;) {
     const job = await firstJob(kb, jobKey(at));
     if (job === undefined) return;
-    // One that crashed a process is begun again by the runner alone, which knows beside what.
+    // Only the runner restarts a job that crashed a process: it knows which jobs may run with it.
     if (job.crashes > 0 || job.number === last) {
-      throw new Refusal("ingest_busy", "An earlier change of this resource waits to be taken in.", {
+      throw new Refusal("ingest_busy", "An earlier change of this resource is still queued.", {
         retryAfterSeconds: 5,
       });
     }
@@ -126,7 +125,7 @@ export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<vo
   }
 }
 
-/** The first job of a resource. */
+/** Reads the first job of a resource. */
 export function firstJob(kb: KnowledgeBase, line: string): Promise<QueuedJob | undefined> {
   return kb.store.queue.first({ queue: "ingest", line, nowMs: kb.steadyMs() });
 }

@@ -5,85 +5,85 @@ import type { Store } from "../store/store.ts";
 import type { KeyRecord, KeyScope } from "../store/records.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 
-/** Every key begins so; secret scanners and people recognise it. */
+/** Prefix of every key, by which secret scanners and people recognise it. */
 export const KEY_PREFIX = "kb_";
 /** The account of the embedded service. */
 export const LOCAL_ACCOUNT = "local";
-/** Name of the key in the state folder, by which the embedded service and the commands reach each other. */
+/** Name of the key in the state folder, with which the commands authenticate to the embedded service. */
 export const OWN_KEY_NAME = "state folder";
 export const ALL_SCOPES: readonly KeyScope[] = ["read", "write", "chat", "admin"];
-/** Keys of an account that are neither revoked nor expired. One for each program and person that needs its own. */
+/** Most valid keys of an account, neither revoked nor expired: one for each program and person. */
 export const KEYS_MAX = 1000;
-/** Keys of an account with those that are over, which stay on record: a rotation a day fills it in 27 years. */
+/** Most keys of an account, including revoked and expired ones, which stay on record: daily rotation takes 27 years. */
 export const KEY_RECORDS_MAX = 10_000;
-/** The prefix and 30 of the 256 bits: enough to tell keys apart, far too few to guess the rest by. */
+/** The prefix and 30 of the 256 bits: enough to distinguish keys, far too few to guess one. */
 const HINT_CHARS = KEY_PREFIX.length + 5;
 
-/** A new key: the prefix and 256 random bits in base64url, 46 characters. */
+/** Returns a new key: the prefix and 256 random bits in base64url, 46 characters. */
 export function generateKey(): string {
   return KEY_PREFIX + randomBytes(32).toString("base64url");
 }
 
-/** SHA-256 in 64 hex digits: the only form in which a key is stored. Its 256 random bits make salt and stretching needless. */
+/** SHA-256 in 64 hex digits, the only stored form of a key. A key's 256 random bits make salt and stretching unnecessary. */
 export function hashKey(key: string): string {
   return hash("sha256", key, "hex");
 }
 
-/** What a key may do and for whom. */
+/** What a key may do, and for which account. */
 export interface KeyGrant {
-  /** Made when it is new. */
+  /** Name of the account; created if missing. */
   readonly account: string;
-  /** For people, in lists. */
+  /** Shown to people in lists. */
   readonly name: string;
   readonly scopes: readonly KeyScope[];
   readonly createdAt: string;
   readonly expiresAt: string | null;
 }
 
-/** Makes the account and stores the hash of `key` for it. Doing so again with the same key replaces the grant. */
+/** Creates the account if missing and stores the hash of `key` for it. Registering the same key again replaces the grant. */
 export async function registerKey(store: Store, key: string, grant: KeyGrant): Promise<KeyRecord> {
   const account = await store.ensureAccount(grant.account);
   const record = recordOf(key, account.id, grant);
   await store.putKey(record);
-  // A key put before keeps its id, and stays revoked when it was.
+  // A key that was registered before keeps its id, and stays revoked if it was.
   return (await store.keyByHash(record.sha256)) ?? record;
 }
 
-/** Where keys are kept, and the clock they expire by. */
-export interface KeyDesk {
+/** What the operations on keys work with: the store, and the clock by which keys expire. */
+export interface KeyParts {
   readonly store: Store;
   readonly nowMs: () => number;
 }
 
-/** A key just made, the only time it is seen. */
+/** A new key. The service never shows it again. */
 export interface NewKey {
   readonly key: string;
   readonly record: KeyRecord;
 }
 
-/** Makes a key for the account. Throws `key_limit`, and `invalid_field` for a time that is over. */
-export async function createKey(desk: KeyDesk, accountId: string, body: KeyBody): Promise<NewKey> {
-  const { store, nowMs } = desk;
+/** Creates a key for the account. Throws `key_limit`, and `invalid_field` for an expiry in the past. */
+export async function createKey(parts: KeyParts, accountId: string, body: KeyBody): Promise<NewKey> {
+  const { store, nowMs } = parts;
   const now = nowMs();
   refusePast(body.expiresAt, now);
   const keys = await store.keys(accountId);
   refuseRecords(keys);
-  refuseValid(keys, now, "Revoke those that nobody uses.");
-  return putNew(desk, accountId, {
+  refuseValid(keys, now, "Revoke keys that nobody uses.");
+  return putNew(parts, accountId, {
     name: body.name.toWellFormed(),
     scopes: body.scopes,
     expiresAt: body.expiresAt ?? null,
   });
 }
 
-/** All keys of the account, oldest first. */
-export function listKeys({ store }: KeyDesk, accountId: string): Promise<readonly KeyRecord[]> {
+/** Lists all keys of the account, oldest first. */
+export function listKeys({ store }: KeyParts, accountId: string): Promise<readonly KeyRecord[]> {
   return store.keys(accountId);
 }
 
-/** Changes name, scopes or expiry. Throws `key_not_found`; a revoked key is changed no more. */
+/** Changes name, scopes or expiry. Throws `key_not_found`, also for a revoked key. */
 export async function changeKey(
-  desk: KeyDesk,
+  parts: KeyParts,
   accountId: string,
   id: string,
   body: KeyChangeBody,
@@ -93,10 +93,10 @@ export async function changeKey(
       hint: "Send at least one of name, scopes and expiresAt.",
     });
   }
-  refusePast(body.expiresAt, desk.nowMs());
-  await liveKey(desk, accountId, id);
+  refusePast(body.expiresAt, parts.nowMs());
+  await unrevokedKey(parts, accountId, id);
   const { name, scopes, expiresAt } = body;
-  const changed = await desk.store.changeKey({
+  const changed = await parts.store.changeKey({
     accountId,
     id,
     ...(name === undefined ? {} : { name: name.toWellFormed() }),
@@ -107,46 +107,46 @@ export async function changeKey(
   return changed;
 }
 
-/** Ends a key for good; its record stays. Throws `key_not_found`, also for one that is revoked already. */
-export async function revokeKey(desk: KeyDesk, accountId: string, id: string): Promise<KeyRecord> {
-  await liveKey(desk, accountId, id);
-  const revokedAt = new Date(desk.nowMs()).toISOString();
-  const revoked = await desk.store.changeKey({ accountId, id, revokedAt });
+/** Revokes a key permanently; its record stays. Throws `key_not_found`, also for a revoked key. */
+export async function revokeKey(parts: KeyParts, accountId: string, id: string): Promise<KeyRecord> {
+  await unrevokedKey(parts, accountId, id);
+  const revokedAt = new Date(parts.nowMs()).toISOString();
+  const revoked = await parts.store.changeKey({ accountId, id, revokedAt });
   if (revoked === undefined) throw noKey(id);
   return revoked;
 }
 
 /**
- * Makes a key in place of another one, which works on for the overlap and no longer than it would have. Throws
- * `key_not_found`, also for a revoked one, and `key_limit`. A crash in between leaves both, the new one unknown to everybody.
+ * Replaces a key. The old key remains valid for the overlap, but no longer than it would have. Throws `key_not_found`, also for
+ * a revoked key, and `key_limit`. A crash in between leaves both keys, and nobody knows the new one.
  */
 export async function rotateKey(
-  desk: KeyDesk,
+  parts: KeyParts,
   accountId: string,
   id: string,
   body: RotateBody,
 ): Promise<NewKey & { readonly previous: KeyRecord }> {
-  const now = desk.nowMs();
+  const now = parts.nowMs();
   refusePast(body.expiresAt, now);
-  const old = await liveKey(desk, accountId, id);
-  const keys = await desk.store.keys(accountId);
+  const old = await unrevokedKey(parts, accountId, id);
+  const keys = await parts.store.keys(accountId);
   refuseRecords(keys);
-  // A key that ends at once makes room for the one in its place: whoever has too many can replace one that leaked.
+  // A key that ends at once frees its place: an account at the limit can replace a leaked key.
   const staying = body.overlapSeconds === 0 ? keys.filter((key) => key.id !== id) : keys;
   refuseValid(
     staying,
     now,
-    "Send overlapSeconds 0 to end the old key at once, or revoke those that nobody uses.",
+    "Send overlapSeconds 0 to end the old key at once, or revoke keys that nobody uses.",
   );
   const expiresAt = body.expiresAt === undefined ? sameLifetime(old, now) : body.expiresAt;
-  const made = await putNew(desk, accountId, { name: old.name, scopes: old.scopes, expiresAt });
+  const made = await putNew(parts, accountId, { name: old.name, scopes: old.scopes, expiresAt });
   const endMs = Math.min(now + body.overlapSeconds * 1000, expiryMs(old));
-  const previous = await desk.store.changeKey({ accountId, id, expiresAt: new Date(endMs).toISOString() });
+  const previous = await parts.store.changeKey({ accountId, id, expiresAt: new Date(endMs).toISOString() });
   if (previous === undefined) throw noKey(id);
   return { ...made, previous };
 }
 
-/** A key as the wire writes it. */
+/** Returns a key in its wire format. */
 export function shownKey(record: KeyRecord, nowMs: number): KeyRecordAnswer {
   const { id, name, hint, scopes, createdAt, expiresAt, revokedAt } = record;
   return {
@@ -161,14 +161,14 @@ export function shownKey(record: KeyRecord, nowMs: number): KeyRecordAnswer {
   };
 }
 
-/** What a key is good for at this moment. */
+/** Reports whether a key is valid, expired or revoked. */
 export function keyState(record: KeyRecord, nowMs: number): KeyRecordAnswer["state"] {
   if (record.revokedAt !== null) return "revoked";
   return expiryMs(record) <= nowMs ? "expired" : "valid";
 }
 
 async function putNew(
-  { store, nowMs }: KeyDesk,
+  { store, nowMs }: KeyParts,
   accountId: string,
   grant: Pick<KeyGrant, "name" | "scopes" | "expiresAt">,
 ): Promise<NewKey> {
@@ -194,7 +194,7 @@ function recordOf(key: string, accountId: string, grant: Omit<KeyGrant, "account
   };
 }
 
-async function liveKey({ store }: KeyDesk, accountId: string, id: string): Promise<KeyRecord> {
+async function unrevokedKey({ store }: KeyParts, accountId: string, id: string): Promise<KeyRecord> {
   const found = (await store.keys(accountId)).find((key) => key.id === id);
   if (found === undefined || found.revokedAt !== null) throw noKey(id);
   return found;
@@ -202,27 +202,27 @@ async function liveKey({ store }: KeyDesk, accountId: string, id: string): Promi
 
 function refuseRecords(keys: readonly KeyRecord[]): void {
   if (keys.length < KEY_RECORDS_MAX) return;
-  const words = `The account has had ${KEY_RECORDS_MAX} keys, and can have no more.`;
-  throw new Refusal("key_limit", words, {
-    hint: "Give a key that is there a later end, or use another account.",
+  const message = `The account has had ${KEY_RECORDS_MAX} keys and cannot have more.`;
+  throw new Refusal("key_limit", message, {
+    hint: "Extend the expiry of an existing key, or use another account.",
   });
 }
 
 function refuseValid(keys: readonly KeyRecord[], nowMs: number, hint: string): void {
   if (keys.filter((key) => keyState(key, nowMs) === "valid").length < KEYS_MAX) return;
-  const words = `The account has ${KEYS_MAX} valid keys, and may have no more.`;
-  throw new Refusal("key_limit", words, { hint });
+  const message = `The account has ${KEYS_MAX} valid keys and cannot have more.`;
+  throw new Refusal("key_limit", message, { hint });
 }
 
 function noKey(id: string): Refusal {
-  return new Refusal("key_not_found", `There is no key ${shown(id)} in this account, or it is revoked.`);
+  return new Refusal("key_not_found", `This account has no key ${shown(id)}, or the key is revoked.`);
 }
 
 function refusePast(expiresAt: string | null | undefined, nowMs: number): void {
   if (expiresAt === undefined || expiresAt === null || Date.parse(expiresAt) > nowMs) return;
   throw invalidField(
     "expiresAt",
-    `expected a time to come, got ${shown(expiresAt)}`,
+    `expected a time in the future, got ${shown(expiresAt)}`,
     "Revoke a key to end it now.",
   );
 }
@@ -236,7 +236,7 @@ function expiryMs({ expiresAt }: KeyRecord): number {
   return expiresAt === null ? Infinity : Date.parse(expiresAt);
 }
 
-/** In UTC with milliseconds, however it was written. */
+/** Converts a time to UTC with milliseconds. */
 function isoOf(time: string | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }

@@ -1,34 +1,34 @@
 /**
- * Decides beside which others a job may start. When a process crashes, all jobs that it worked on are suspects, and one of them at
- * most is to blame. So suspects start again one at a time, and only a crash of such a run counts against a job. Jobs that were not
- * being worked on at the crash run beside them. The last run of a job has none of its own account beside it, so that no
- * account's job is given up for another one of its own; other accounts do not wait for it.
+ * Decides which jobs may run at the same time. When a process crashes, every job that it worked on is a suspect, and at most one
+ * of them caused the crash. Suspects therefore restart one at a time, and only a crash of such a run counts against a job. Jobs
+ * that the process did not work on run concurrently with them. During the last run of a job no other job of its account runs, so
+ * that no job is given up because of another one of its account; other accounts do not wait for it.
  */
 
-/** Crashes, after the first, that a job is started again after. */
+/** Crashes after which a job still restarts; one more, and it is given up. The first crash may be another job's doing. */
 export const CRASHES_MAX = 3;
 
-/** When a job may start: now, when another one has ended, or then and before all others of its account. */
+/** When a job may start: now; after another job ends; or after another job ends and before all others of its account. */
 export type Admission = "now" | "later" | "next";
 
-/** A job as far as that goes. */
+/** What admission needs to know of a job. */
 export interface Suspect {
   readonly accountId: string;
   /** How often a process ended while it worked on the job, before this run. */
   readonly crashes: number;
 }
 
-/** Decides when a job may start beside the running ones. To be asked of the oldest first. Pure. */
+/** Decides when a job may start while others run. Callers ask for the oldest job first. Pure. */
 export function admit({ accountId, crashes }: Suspect, running: readonly Suspect[]): Admission {
   const own = running.filter((each) => each.accountId === accountId);
   if (own.some(isLast)) return "next";
-  const isBesideAnother = crashes > 0 && running.some((each) => each.crashes > 0);
-  if (isLast({ crashes })) return isBesideAnother || own.length > 0 ? "next" : "now";
-  return isBesideAnother ? "later" : "now";
+  const anotherSuspectRuns = crashes > 0 && running.some((each) => each.crashes > 0);
+  if (isLast({ crashes })) return anotherSuspectRuns || own.length > 0 ? "next" : "now";
+  return anotherSuspectRuns ? "later" : "now";
 }
 
-/** Whether a job has crashed its process in each of its runs. */
-export function isSpent(crashes: number): boolean {
+/** Reports whether a job has used up its restarts: its process crashed in each of its runs. */
+export function isExhausted(crashes: number): boolean {
   return crashes > CRASHES_MAX;
 }
 

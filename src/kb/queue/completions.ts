@@ -1,21 +1,21 @@
-/** Requests that wait a while for the end of work that goes on without them. */
+/** Lets requests wait, for a limited time, until a background job ends. */
 export interface JobCompletions {
   /**
-   * Waits for the next job of a resource that ends or is postponed; which of the two the resource's state says, to be read
-   * after this. `ended` resolves then, after `timeoutMs`, and at once after `release`. `stop` must be called in any case.
+   * Waits until the next job of a resource ends or is postponed; read the resource's state afterwards to learn which. `ended`
+   * resolves then, after `timeoutMs`, and at once after `release`. The caller must always call `stop`.
    */
   listen(key: string, timeoutMs: number): { readonly ended: Promise<void>; stop(): void };
   notify(this: void, key: string): void;
-  /** Ends all waits, those to come too: the service is closing, and the next start does what is queued. */
+  /** Ends all current and future waits: the service is closing, and the next start runs the queued jobs. */
   release(): void;
 }
 
-/** Each listener is a request in flight, of which the server takes no more than it can hold. */
+/** Each listener is a request in flight; the server bounds their number. */
 export function openJobCompletions(): JobCompletions {
   const waiting = new Map<string, Set<() => void>>();
   let released = false;
   const notify = (key: string): void => {
-    for (const go of waiting.get(key) ?? []) go();
+    for (const resolve of waiting.get(key) ?? []) resolve();
   };
   return {
     listen: (key, timeoutMs) => {
@@ -41,7 +41,7 @@ export function openJobCompletions(): JobCompletions {
   };
 }
 
-/** Names a resource among those of all accounts. */
+/** Identifies a resource across all accounts. */
 export function jobKey({ accountId, id }: { readonly accountId: string; readonly id: string }): string {
   return `${accountId}/${id}`;
 }

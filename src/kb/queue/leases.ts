@@ -1,20 +1,20 @@
 import { LEASE_MS, type Lease, type LeasedJob, type Queue } from "./queue.ts";
 
-/** The leases that this process holds. They are renewed until they are dropped. */
+/** The leases that this process holds. They are renewed until dropped. */
 export interface Leases {
   /** As `Queue.lease`. */
   take(number: number, isEarly?: boolean): Promise<LeasedJob | undefined>;
-  /** Notes whether a crash counts against the job from now on; the next renewal writes it. */
+  /** Records whether a crash counts against the job from now on; the next renewal writes it. */
   note(number: number, isWorking: boolean): void;
-  /** Does so, and writes it at once. */
+  /** Like `note`, but writes it at once. */
   setWorking(lease: Lease, isWorking: boolean): Promise<void>;
-  /** Renews the lease of a job no longer. */
+  /** Stops renewing the lease of a job. */
   drop(number: number): void;
-  /** Renews none any longer, and hands all jobs back. */
+  /** Stops renewing all leases and hands all jobs back. */
   close(): Promise<void>;
 }
 
-/** Opens the leases of a worker. `nowMs` is never set back; `onProblem` is notified when a renewal fails. */
+/** Opens the leases of a worker. `nowMs` is a clock that is never set back. `onProblem` reports failed renewals. */
 export function openLeases(
   queue: Queue,
   worker: string,
@@ -34,8 +34,8 @@ export function openLeases(
   };
   const timer = setInterval(() => void renewAll().catch(onProblem), LEASE_MS / 3).unref();
   const note = (number: number, isWorking: boolean): void => {
-    const one = held.get(number);
-    if (one !== undefined) one.isWorking = isWorking;
+    const entry = held.get(number);
+    if (entry !== undefined) entry.isWorking = isWorking;
   };
   return {
     take: async (number, isEarly = false) => {

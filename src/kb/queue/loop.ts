@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openQueueWatch } from "../../lib/queue-watch.ts";
 
-/** Runs the jobs of a queue beside each other. */
+/** Runs the jobs of a queue concurrently. */
 export interface Loop {
-  /** Checks for work; to be called at the start, and whenever a job was put. */
+  /** Checks for work. Call it at the start and whenever a job is put. */
   wake(this: void): void;
   running(): number;
   /**
-   * Starts no more, aborts what runs, and waits for that, at most `timeoutMs`. Jobs that were not done keep their leases until
-   * the leases are closed.
+   * Starts no more jobs, aborts the running ones, and waits for them, at most `timeoutMs`. Unfinished jobs keep their leases
+   * until the leases are closed.
    */
   close(timeoutMs?: number): Promise<void>;
 }
 
-/** What a loop is opened with. */
+/** The dependencies of a loop. */
 export interface LoopParts<T> {
-  /** Finds the jobs that start now beside the running ones, and after how long to check again. */
+  /** Finds the jobs that may start now, given the running ones, and the time until the next check. */
   readonly find: (running: readonly T[]) => Promise<{ readonly jobs: readonly T[]; readonly nextMs: number }>;
-  /** Runs a job; rejects where the store failed, after which the queue rests. */
+  /** Runs a job. Rejects when the store fails; the queue then pauses. */
   readonly run: (job: T, signal: AbortSignal) => Promise<void>;
-  /** Is notified of failures of the store. */
+  /** Reports failures of the store. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** Opens a loop; it does nothing before `wake`. The end of each job makes it check again. */
+/** Opens a loop. It does nothing before `wake`, and checks again whenever a job ends. */
 export function openLoop<T>({ find, run, onProblem }: LoopParts<T>): Loop {
   const stop = new AbortController();
   const { signal } = stop;
@@ -51,11 +51,11 @@ export function openLoop<T>({ find, run, onProblem }: LoopParts<T>): Loop {
       stop.abort();
       const limit = new AbortController();
       const ended = Promise.all([watch.close(), ...running.values()]);
-      const patience =
+      const timedOut =
         timeoutMs === undefined
           ? ended
           : sleep(timeoutMs, undefined, { signal: limit.signal }).catch(() => undefined);
-      await Promise.race([ended, patience]);
+      await Promise.race([ended, timedOut]);
       limit.abort();
     },
   };

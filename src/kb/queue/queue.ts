@@ -1,101 +1,101 @@
 /**
- * The durable queue of work that goes on after its request was answered. Promises:
+ * The durable queue of work that continues after its request was answered. Promises:
  *
- * - A crash loses no job. A job that was being worked on when its worker ended is leased again, and its crash count grows;
- *   a job that was leased but not worked on, and one that a stop handed back, keeps its count.
- * - A job has one lease at a time, whatever the number of processes. Each lease has a higher fencing token than the one
- *   before, and only the last one can end or postpone the job.
- * - Jobs of one line of a queue in `IN_ORDER` are leased one after another, in the order in which they were put.
- * - An account has a share of the room for waiting jobs (`fitsShare`), so that another one always finds some.
+ * - A crash loses no job. If a worker crashes while it works on a job, the job is leased again and its crash count grows. A job
+ *   that was leased but not worked on, or that a stop handed back, keeps its count.
+ * - A job has one lease at a time, whatever the number of processes. Each lease has a higher fencing token than its
+ *   predecessor, and only the latest can end or postpone the job.
+ * - In a queue that is `IN_ORDER`, the jobs of one line are leased one after another, in the order in which they were put.
+ * - An account has a share of the capacity for waiting jobs (`fitsShare`), so that other accounts always find some.
  *
- * Times are those of the worker's clock for waits, which is never set back while it runs.
+ * All times come from the worker's monotonic clock, which is never set back while the worker runs.
  */
 export interface Queue {
   /** Throws `queue_full`. */
   put(job: NewJob): Promise<void>;
   /**
-   * The jobs of each line that may be leased now: those that were postponed and are due, then new ones, both oldest first.
-   * Of a queue in order that is the first of the line or none.
+   * The jobs of each line that may be leased now: postponed jobs that are due, then new ones, both oldest first. In a queue
+   * that is in order this is the first job of the line or none.
    */
   due(query: DueQuery): Promise<readonly WaitingJob[]>;
-  /** Jobs with higher numbers than that, by number: every job that is put later has a higher one. */
+  /** Jobs with higher numbers, sorted by number. A job that is put later has a higher number. */
   after(query: AfterQuery): Promise<readonly QueuedJob[]>;
   /** The first job of a line, due or not. */
   first(query: FirstQuery): Promise<QueuedJob | undefined>;
-  /** Undefined: the job is gone, another worker has it, or it is not its turn. A worker may lease its own job once more. */
+  /** Undefined: the job is gone, another worker has it, or it is not due. A worker may lease its own job again. */
   lease(request: LeaseRequest): Promise<LeasedJob | undefined>;
   /**
-   * Keeps leases for another `LEASE_MS`. `isWorking` false: what ends the worker from now on is not the jobs' doing. Answers
-   * the numbers of the jobs that are still leased.
+   * Renews leases for another `LEASE_MS`. `isWorking` false: a crash of the worker from now on does not count against the
+   * jobs. Returns the numbers of the jobs that are still leased.
    */
   renew(renewal: Renewal): Promise<readonly number[]>;
-  /** Removes a job that is done. False: the lease was lost. */
+  /** Removes a finished job. False: the lease was lost. */
   complete(lease: Lease): Promise<boolean>;
-  /** Ends a lease and lets the job wait. False: the lease was lost. */
+  /** Ends a lease and makes the job wait. False: the lease was lost. */
   postpone(lease: Lease, wait: Wait): Promise<boolean>;
   /** Ends a lease and keeps the job as a dead letter. False: the lease was lost. */
   fail(lease: Lease, problem: string): Promise<boolean>;
-  /** Ends the leases of a worker that stops. Nothing counts as a crash. */
+  /** Ends the leases of a worker that stops. No job's crash count grows. */
   release(worker: string): Promise<void>;
   /**
-   * For the start of a worker. Ends waits that begin in the future: the clock was set back since. `isAlone`: ends the leases of
-   * all other workers too, which are gone.
+   * Prepares the queue when a worker starts. Ends waits that began in the future: the clock was set back since. `isAlone`: also
+   * ends the leases of all other workers, which are gone.
    */
   resume(worker: string, nowMs: number, isAlone: boolean): Promise<void>;
-  /** When the next postponed job is due; undefined where none waits. */
+  /** When the next postponed job is due; undefined when none waits. */
   nextDueMs(queue: QueueName, nowMs: number): Promise<number | undefined>;
-  /** Of one account, or of all. */
+  /** Counts the jobs of one account, or of all. */
   figures(queue: QueueName, accountId: string | undefined): Promise<QueueFigures>;
 }
 
 export type QueueName = "ingest" | "chat" | "webhook";
 
-/** Queues whose lines run in order: of the others several jobs of a line are leased at once. */
+/** Queues whose lines run in order. In the others several jobs of a line may be leased at once. */
 export const IN_ORDER: Readonly<Record<QueueName, boolean>> = {
   ingest: true,
   chat: true,
   webhook: false,
 };
 
-/** A lease that is not renewed ends after so long; a worker renews its leases three times as often. */
+/** Duration of a lease that is not renewed. A worker renews three times in this time. */
 export const LEASE_MS = 60_000;
 
 export interface NewJob {
   readonly queue: QueueName;
-  /** The account whose turn it uses. */
+  /** The fairness key: accounts take turns. */
   readonly accountId: string;
-  /** The order key: what its jobs belong to, as a thread. One of its own where nothing orders it. */
+  /** The order key, for example a thread. Unique to the job when nothing orders it. */
   readonly line: string;
-  /** What others know the job by, as the id of a message. */
+  /** The job's external name, for example the id of a message. */
   readonly name: string;
-  /** JSON text, which the queue does not read. */
+  /** JSON text; the queue does not interpret it. */
   readonly body: string;
   readonly nowMs: number;
-  /** Waiting jobs of all accounts above which no more are taken. */
+  /** Most waiting jobs of all accounts. */
   readonly jobsMax: number;
-  /** Characters of the bodies of waiting jobs above which no more are taken. Default: no bound. */
+  /** Most characters in the bodies of waiting jobs. Default: no bound. */
   readonly charsMax?: number;
-  /** Whose work it is within the account. Default: nobody's. */
+  /** The owner within the account. Default: none. */
   readonly ownerId?: string;
-  /** The uploaded file it needs, which is not collected meanwhile. */
+  /** The uploaded file that the job needs; it is not removed while the job waits. */
   readonly fileToken?: string | null;
 }
 
-/** A job without what it brings. */
+/** A job without its body. */
 export interface WaitingJob {
   readonly number: number;
   readonly accountId: string;
   readonly line: string;
-  /** How often a worker ended while it worked on the job. */
+  /** How often a worker crashed while it worked on the job. */
   readonly crashes: number;
 }
 
-/** A waiting job as `after` and `first` give it. */
+/** A waiting job as `after` and `first` return it. */
 export interface QueuedJob extends WaitingJob {
   readonly ownerId: string;
-  /** When it may be leased, by the end of a wait or of another lease. */
+  /** When it may be leased: the end of a wait or of another lease. */
   readonly dueMs: number;
-  /** Bytes of its body, as the store keeps it. */
+  /** Bytes of its body as stored. */
   readonly bodyBytes: number;
 }
 
@@ -122,11 +122,11 @@ export interface LeaseRequest {
   readonly number: number;
   readonly worker: string;
   readonly nowMs: number;
-  /** Ends a wait before its time. */
+  /** Ends a wait early. */
   readonly isEarly?: boolean;
 }
 
-/** Names one lease of one job. */
+/** Identifies one lease of one job. */
 export interface Lease {
   readonly number: number;
   /** Grows with each lease of the job. */
@@ -137,7 +137,7 @@ export interface LeasedJob extends WaitingJob, Lease {
   readonly name: string;
   readonly body: string;
   readonly createdMs: number;
-  /** Times postponed by `counts`. */
+  /** How often it was postponed with `counts`. */
   readonly attempts: number;
 }
 
@@ -152,7 +152,7 @@ export interface Wait {
   /** 0: due at once, whatever the clock says. */
   readonly dueMs: number;
   readonly nowMs: number;
-  /** Whether this was an attempt that failed. */
+  /** Whether the wait follows a failed attempt. */
   readonly counts: boolean;
 }
 

@@ -2,29 +2,29 @@ import type { Leases } from "./leases.ts";
 import { openLoop, type Loop } from "./loop.ts";
 import type { LeasedJob, Queue, QueueName, WaitingJob } from "./queue.ts";
 
-/** What a runner of the jobs of one queue is opened with. */
+/** The dependencies of a runner for one queue. */
 export interface RunnerParts {
   readonly store: { readonly queue: Queue };
   readonly queue: QueueName;
   readonly leases: Leases;
   /** A clock that is never set back. */
   readonly nowMs: () => number;
-  /** Jobs of one line that `due` gives at once. */
+  /** Most jobs of one line that `due` returns at once. */
   readonly perLine: number;
-  /** Chooses those of the due jobs that start now, beside the running ones. Pure. */
+  /** Chooses the due jobs that start now, given the running ones. Pure. */
   readonly choose: (due: readonly WaitingJob[], running: readonly WaitingJob[]) => readonly WaitingJob[];
   /**
-   * Works on a job, and ends or postpones it. A number: not even that could be written; the job keeps its lease and is
-   * worked on again after so many milliseconds.
+   * Works on a job, and ends or postpones it. A number: neither could be written; the job keeps its lease and runs again
+   * after this many milliseconds.
    */
   readonly work: (job: LeasedJob, signal: AbortSignal) => Promise<number | undefined>;
-  /** Is notified of failures that are not a job's own. After one the queue rests. */
+  /** Reports failures that are not a job's own. The queue pauses after one. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** Opens a runner; it does nothing before `wake`. */
+/** Opens a runner. It does nothing before `wake`. */
 export function openRunner({ store, queue, leases, nowMs, choose, work, ...parts }: RunnerParts): Loop {
-  /** Jobs that wait in memory, with when they are due. */
+  /** Jobs that wait in memory, and when they are due. */
   const parked = new Map<number, { readonly job: WaitingJob; readonly dueMs: number }>();
   const park = (job: WaitingJob, ms: number): void => {
     parked.set(job.number, { job, dueMs: nowMs() + ms });
@@ -33,9 +33,9 @@ export function openRunner({ store, queue, leases, nowMs, choose, work, ...parts
     find: async (running) => {
       const found = await store.queue.due({ queue, nowMs: nowMs(), perLine: parts.perLine });
       const numbers = new Set(running.map(({ number }) => number));
-      const ripe = [...parked.values()].filter(({ dueMs }) => dueMs <= nowMs());
+      const ready = [...parked.values()].filter(({ dueMs }) => dueMs <= nowMs());
       const free = found.filter(({ number }) => !numbers.has(number) && !parked.has(number));
-      const jobs = choose([...ripe.map(({ job }) => job), ...free], running);
+      const jobs = choose([...ready.map(({ job }) => job), ...free], running);
       const parkedMs = [...parked.values()].map(({ dueMs }) => dueMs).filter((dueMs) => dueMs > nowMs());
       const nextMs = Math.min((await store.queue.nextDueMs(queue, nowMs())) ?? Infinity, ...parkedMs);
       return { jobs, nextMs: nextMs - nowMs() };
@@ -52,7 +52,7 @@ export function openRunner({ store, queue, leases, nowMs, choose, work, ...parts
           park(leased, againInMs);
         }
       } catch (error) {
-        // The store failed: the job comes first afterwards.
+        // The store failed. The job runs first once the store works again.
         leases.note(job.number, false);
         park(job, 0);
         throw error;
@@ -62,7 +62,7 @@ export function openRunner({ store, queue, leases, nowMs, choose, work, ...parts
   });
 }
 
-/** Orders jobs so that keys take turns: those with fewer jobs running go first, then by number. Pure. */
+/** Orders jobs so that keys take turns: keys with fewer running jobs go first, then by number. Pure. */
 export function inTurns<T extends WaitingJob>(
   due: readonly T[],
   running: readonly WaitingJob[],

@@ -14,6 +14,6 @@ export function usingFile<T>(
 export function fileTokenOf(kb: KnowledgeBase, given: string | null | undefined): string | null {
   const url = given === null || given === undefined ? null : URL.parse(given);
   if (url === null) return null;
-  const place = kb.addresses.place(url);
-  return place.kind === "token" ? place.token : null;
+  const address = kb.addresses.classify(url);
+  return address.kind === "token" ? address.token : null;
 }

@@ -44,8 +44,8 @@ export async function changedSource(
   before: Resource | undefined,
 ): Promise<Source | undefined> {
   const url = parseUrl(given);
-  const place = kb.addresses.place(url);
-  switch (place.kind) {
+  const address = kb.addresses.classify(url);
+  switch (address.kind) {
     case "elsewhere": {
       const found = await linkText(kb, whose, given, before);
       if (found === "unchanged") return undefined;
@@ -56,7 +56,7 @@ export async function changedSource(
     case "inside":
       throw notIssued(given);
     case "token": {
-      const file = await issuedFile(kb, whose.accountId, given, place.token);
+      const file = await issuedFile(kb, whose.accountId, given, address.token);
       const fileUrl = kb.addresses.urlOf(file);
       const { text: content, warning } = await readFileText(kb, whose, file);
       refuseTooLong(kb, content, "url");
@@ -67,10 +67,10 @@ export async function changedSource(
 
 /** Throws, with field `url`, for an address that can be told to be refused without asking anybody for it. */
 export async function refuseAddress(kb: KnowledgeBase, accountId: string, given: string): Promise<void> {
-  const place = kb.addresses.place(parseUrl(given));
-  if (place.kind === "elsewhere") refuseLink(kb, given);
-  if (place.kind === "inside") throw notIssued(given);
-  if (place.kind === "token") await issuedFile(kb, accountId, given, place.token);
+  const address = kb.addresses.classify(parseUrl(given));
+  if (address.kind === "elsewhere") refuseLink(kb, given);
+  if (address.kind === "inside") throw notIssued(given);
+  if (address.kind === "token") await issuedFile(kb, accountId, given, address.token);
 }
 
 /** The uploaded file at exactly this address. Throws `invalid_field` where it was not issued to this account. */

@@ -111,7 +111,7 @@ function refuseForeignSource(kb: KnowledgeBase, before: Resource, { content, url
 
 function isOurs(kb: KnowledgeBase, url: string): boolean {
   const parsed = URL.parse(url);
-  return parsed !== null && kb.addresses.place(parsed).kind !== "elsewhere";
+  return parsed !== null && kb.addresses.classify(parsed).kind !== "elsewhere";
 }
 
 async function chunkAgain(

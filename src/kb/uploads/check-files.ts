@@ -4,21 +4,21 @@ import { join } from "node:path";
 import type { KnownUpload } from "../store/sqlite/resources/known-uploads.ts";
 import type { Finding } from "../../lib/finding.ts";
 
-/** How uploads are checked. */
+/** Options of a check of the uploads. */
 export interface FileCheckOptions {
-  /** Compares sizes alone and reads no file. */
+  /** Compares only sizes; reads no file. */
   readonly quick?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Files named of one kind of trouble. */
-const NAMED = 20;
+/** Most damaged files that the findings name. */
+const NAMED_MAX = 20;
 
 const SEND_AGAIN =
-  "The documents made of it are searchable all the same; only the file itself cannot be fetched. Upload it again, or " +
-  "restore a backup that has it.";
+  "The documents made from it stay searchable, but the file itself cannot be downloaded. Upload it again, or restore a " +
+  "backup that contains it.";
 
-/** Compares the folder of uploads with what the store knows: each file is there, as long as it was, with the same bytes. */
+/** Compares the folder of uploads with the store: each file must exist, with the recorded size and hash. */
 export async function checkUploads(
   folder: string,
   known: Iterable<KnownUpload>,
@@ -28,36 +28,39 @@ export async function checkUploads(
   const tokens = new Set<string>();
   for (const upload of known) {
     tokens.add(upload.token);
-    const message = await wrongWith(folder, upload, options);
-    if (message !== undefined && findings.length < NAMED) {
+    const message = await problemOf(folder, upload, options);
+    if (message !== undefined && findings.length < NAMED_MAX) {
       findings.push({ check: "uploads", level: "damage", subject: upload.name, message, remedy: SEND_AGAIN });
     }
   }
-  const strays = existsSync(folder)
+  const unknown = existsSync(folder)
     ? readdirSync(folder).filter((name) => name !== "incoming" && !tokens.has(name))
     : [];
-  if (strays.length > 0) {
+  if (unknown.length > 0) {
     findings.push({
       check: "uploads",
       level: "warning",
       subject: folder,
-      message: `${strays.length} files lie in the folder of uploads that the store does not know, ${strays[0] ?? ""} for one`,
-      remedy: "They are never served and can be removed.",
+      message: `the folder of uploads has ${unknown.length} files that the store does not know, for example ${unknown[0] ?? ""}`,
+      remedy: "They are never served. You can remove them.",
     });
   }
   return findings;
 }
 
-async function wrongWith(
+async function problemOf(
   folder: string,
   { token, name, sizeBytes, sha256 }: KnownUpload,
   { quick = false, signal }: FileCheckOptions,
 ): Promise<string | undefined> {
-  // A crash may have left it where it arrived; the next start puts that right.
-  const path = [join(folder, token), join(folder, "incoming", token)].find((place) => existsSync(place));
+  // A crash may have left the file in `incoming`; the next start moves it.
+  const path = [join(folder, token), join(folder, "incoming", token)].find((candidate) =>
+    existsSync(candidate),
+  );
   if (path === undefined) return `the uploaded file ${name} is missing`;
-  const found = statSync(path).size;
-  if (found !== sizeBytes) return `the uploaded file ${name} has ${found} bytes, expected ${sizeBytes}`;
+  const actualBytes = statSync(path).size;
+  if (actualBytes !== sizeBytes)
+    return `the uploaded file ${name} has ${actualBytes} bytes, expected ${sizeBytes}`;
   if (quick) return undefined;
   const digest = createHash("sha256");
   for await (const piece of createReadStream(path, {
@@ -67,5 +70,5 @@ async function wrongWith(
     digest.update(piece);
   return digest.digest("hex") === sha256
     ? undefined
-    : `the uploaded file ${name} has other bytes than were received`;
+    : `the content of the uploaded file ${name} differs from what was received`;
 }

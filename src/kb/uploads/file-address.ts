@@ -2,35 +2,35 @@ import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../lib/loopback.ts";
 import { ROUTES } from "../../wire/routes.ts";
 
-/** Longest name of an uploaded file in characters; what is longer keeps its beginning and its extension. */
+/** Longest name of an uploaded file in characters. A longer name keeps its start and its extension. */
 export const FILE_NAME_CHARS_MAX = 120;
 
-/** Says where uploaded files are, and which addresses are ours. */
+/** Builds the addresses of uploaded files, and recognises them. */
 export interface FileAddresses {
   /** The `file_url` of a file. */
   urlOf(file: { readonly token: string; readonly name: string }): string;
   /**
-   * What an address means here: `token` is a file's address (whether it was issued is for the store to say), `inside`
-   * is below the resources address and no file's, `elsewhere` is none of ours. A file keeps its addresses under every
-   * port that a service on this machine alone ever had.
+   * Classifies an address: `token` is a file's address (the store knows whether it was issued), `inside` is below the resources
+   * address but no file's, `elsewhere` is foreign. A service that listens only on this machine recognises a file's address
+   * under any port that it ever had.
    */
-  place(url: URL): Place;
-  /** A file's address as it is reachable now; any other address as it is. */
+  classify(url: URL): AddressKind;
+  /** Returns a file's address under the current host and port; any other address unchanged. */
   reachable(url: string): string;
 }
 
-export type Place =
+export type AddressKind =
   | { readonly kind: "elsewhere" }
   | { readonly kind: "inside" }
   | { readonly kind: "token"; readonly token: string };
 
 /**
- * `resourcesUrl` is asked each time: with port 0 it is known only after listening. It ends without a slash. `loopback`:
- * the service listens for this machine alone, or did once, so its files had addresses under whatever loopback address and
- * port.
+ * Opens the addresses of a service. Calls `resourcesUrl` each time, because with port 0 it is known only after listening; its
+ * result has no trailing slash. `loopback`: the service listens only on this machine, or once did, so its files may have
+ * addresses under any loopback address and port.
  */
 export function fileAddresses(resourcesUrl: () => string, loopback = false): FileAddresses {
-  const place = (url: URL): Place => {
+  const classify = (url: URL): AddressKind => {
     const base = new URL(resourcesUrl());
     const folder = base.pathname.replace(/\/$/, "");
     if (url.origin === base.origin && `${url.pathname}/`.startsWith(`${folder}/`)) {
@@ -42,24 +42,24 @@ export function fileAddresses(resourcesUrl: () => string, loopback = false): Fil
   };
   return {
     urlOf: ({ token, name }) => `${resourcesUrl()}${ROUTES.files}/${token}/${encodeURIComponent(name)}`,
-    place,
+    classify,
     reachable: (given) => {
       const url = URL.parse(given);
-      const found = url === null ? undefined : place(url);
-      if (url === null || found?.kind !== "token") return given;
-      return `${resourcesUrl()}${ROUTES.files}/${found.token}/${lastSegment(url)}`;
+      const kind = url === null ? undefined : classify(url);
+      if (url === null || kind?.kind !== "token") return given;
+      return `${resourcesUrl()}${ROUTES.files}/${kind.token}/${lastSegment(url)}`;
     },
   };
 }
 
-/** The part of an address behind its last slash, escapes and all. */
+/** Returns the part of an address after its last slash, still escaped. */
 export function lastSegment(url: URL): string {
   return url.pathname.slice(url.pathname.lastIndexOf("/") + 1);
 }
 
 const FILE_PATH = new RegExp(`^${ROUTES.files}/([A-Za-z0-9_-]{43})/[^/]+$`);
 
-/** 256 random bits in base64url, 43 characters: nobody guesses a file's address. */
+/** Returns 256 random bits in base64url, 43 characters: nobody can guess a file's address. */
 export function newFileToken(): string {
   return randomBytes(32).toString("base64url");
 }

@@ -4,7 +4,7 @@ import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
 
-/** Bytes on the disk, whole and synced, still in `incoming/`. */
+/** A complete and synced file in `incoming/`. */
 export interface Received {
   readonly token: string;
   readonly path: string;
@@ -14,11 +14,11 @@ export interface Received {
 }
 
 /**
- * The folder of uploaded files: each lies under its token, arriving ones in `incoming/` until the store has noted
- * them. A crash leaves at most files in `incoming/`, which the next start puts right.
+ * The folder of uploaded files. Each file is named by its token; new files stay in `incoming/` until the store has recorded
+ * them. A crash leaves at most files in `incoming/`, which the next start recovers.
  */
 export interface FileArea {
-  /** Writes a stream to the disk. Throws `tooLarge()` once it is longer than `bytesMax`; then nothing stays. */
+  /** Writes a stream to `incoming/`. Throws `tooLarge()` once it exceeds `bytesMax`, and then leaves no file. */
   receive(
     token: string,
     bytes: AsyncIterable<Uint8Array>,
@@ -26,38 +26,38 @@ export interface FileArea {
     tooLarge: () => Error,
   ): Promise<Received>;
   /**
-   * Moves received bytes to their place. When it resolves the file outlives a power cut; when it throws they are where
-   * they were.
+   * Moves a received file out of `incoming/`. After it resolves, the file survives a power failure. If it throws, the file
+   * has not moved.
    */
   keep(token: string): Promise<void>;
-  /** Does work that needs a file to stay: it is not removed meanwhile. */
+  /** Runs work that needs a file, which is not removed meanwhile. */
   use<T>(token: string, work: () => Promise<T>): Promise<T>;
   /**
-   * Removes a kept file that is not in use, where `forget` takes its row away; answers whether it did. The bytes go aside
-   * before the row goes, and for good after it: a crash in between leaves them where the next start looks.
+   * Removes a file that is not in use, if `forget` removes its row; reports whether it did. The file moves to `incoming/` before
+   * the row is removed, and is deleted after it: a crash in between leaves it where the next start recovers it.
    */
   remove(token: string, forget: () => Promise<boolean>): Promise<boolean>;
-  /** Removes received bytes that are not wanted. Does nothing when they are kept or gone. */
+  /** Removes a received file that is not wanted. Does nothing if it has moved or is gone. */
   discard(token: string): Promise<void>;
-  /** Whether the bytes of a kept file are there. */
+  /** Reports whether a file exists outside `incoming/`. */
   holds(token: string): Promise<boolean>;
-  /** Where the bytes of a kept file lie. */
+  /** The path of a file outside `incoming/`. */
   path(token: string): string;
   /**
-   * Puts right what a crash left in `incoming/`: files that the store has noted are kept, the others removed.
-   * Returns how many there were. Only before the first `receive`.
+   * Recovers what a crash left in `incoming/`: moves files that the store has recorded, and removes the others. Returns how many
+   * there were. Call it only before the first `receive`.
    */
-  recover(isNoted: (token: string) => Promise<boolean>): Promise<number>;
+  recover(isRecorded: (token: string) => Promise<boolean>): Promise<number>;
 }
 
-/** Opens the area in `folder`, which is made when missing, readable for the owner alone. */
+/** Opens the area in `folder`, which is created if missing and readable only by its owner. */
 export async function openFileArea(folder: string): Promise<FileArea> {
   const incoming = join(folder, "incoming");
   await mkdir(incoming, { recursive: true, mode: 0o700 });
 
   const keep = async (token: string): Promise<void> => {
     await rename(join(incoming, token), join(folder, token));
-    // Without this the name may be lost in a power cut, though the bytes are there.
+    // Without this sync a power failure may lose the name although the content is on disk.
     const directory = await open(folder, "r");
     try {
       await directory.sync();
@@ -68,19 +68,19 @@ export async function openFileArea(folder: string): Promise<FileArea> {
   const discard = (token: string): Promise<void> =>
     rm(join(incoming, token), { force: true, recursive: true });
 
-  /** How much work needs a file. */
-  const used = new Map<string, number>();
-  /** Files that are being removed. */
-  const going = new Map<string, Promise<boolean>>();
-  const release = async (token: string): Promise<void> => {
+  /** How many uses each file has. */
+  const uses = new Map<string, number>();
+  /** Removals in progress. */
+  const removals = new Map<string, Promise<boolean>>();
+  const moveToIncoming = async (token: string): Promise<void> => {
     try {
       await rename(join(folder, token), join(incoming, token));
     } catch (error) {
       if (codeOf(error) !== "ENOENT") throw error;
     }
   };
-  const takeAway = async (token: string, forget: () => Promise<boolean>): Promise<boolean> => {
-    await release(token);
+  const removeFile = async (token: string, forget: () => Promise<boolean>): Promise<boolean> => {
+    await moveToIncoming(token);
     const isForgotten = await forget();
     await (isForgotten ? discard(token) : keep(token));
     return isForgotten;
@@ -88,26 +88,26 @@ export async function openFileArea(folder: string): Promise<FileArea> {
 
   return {
     use: async (token, work) => {
-      // Counted first: what begins to be removed later sees it.
-      used.set(token, (used.get(token) ?? 0) + 1);
+      // Counts first, so that a later removal sees the use.
+      uses.set(token, (uses.get(token) ?? 0) + 1);
       try {
-        // Whether it went is for the work to find out.
-        await going.get(token)?.catch(() => undefined);
+        // The work itself checks whether the file is gone.
+        await removals.get(token)?.catch(() => undefined);
         return await work();
       } finally {
-        const left = (used.get(token) ?? 1) - 1;
-        if (left === 0) used.delete(token);
-        else used.set(token, left);
+        const left = (uses.get(token) ?? 1) - 1;
+        if (left === 0) uses.delete(token);
+        else uses.set(token, left);
       }
     },
     remove: async (token, forget) => {
-      if (used.has(token) || going.has(token)) return false;
-      const removal = takeAway(token, forget);
-      going.set(token, removal);
+      if (uses.has(token) || removals.has(token)) return false;
+      const removal = removeFile(token, forget);
+      removals.set(token, removal);
       try {
         return await removal;
       } finally {
-        going.delete(token);
+        removals.delete(token);
       }
     },
     path: (token) => join(folder, token),
@@ -143,10 +143,10 @@ export async function openFileArea(folder: string): Promise<FileArea> {
       }
     },
 
-    recover: async (isNoted) => {
+    recover: async (isRecorded) => {
       const tokens = await readdir(incoming);
       for (const token of tokens) {
-        if (await isNoted(token)) await keep(token);
+        if (await isRecorded(token)) await keep(token);
         else await discard(token);
       }
       return tokens.length;
@@ -154,7 +154,7 @@ export async function openFileArea(folder: string): Promise<FileArea> {
   };
 }
 
-/** A write may take less than it was given. */
+/** Repeats the write, because one call may write only a part. */
 async function writeAll(file: FileHandle, part: Uint8Array): Promise<void> {
   let written = 0;
   while (written < part.length) {

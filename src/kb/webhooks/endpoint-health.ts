@@ -1,39 +1,38 @@
 import type { DeliveryOutcome } from "../store/webhooks.ts";
 
 /**
- * A change of how an endpoint fares that is worth a line: it begins to fail, messages for it come to be given up, it works
- * again. What comes between is more of the same.
+ * A change of an endpoint's health that is worth a log line: it starts to fail, its messages are given up, or it works again.
  */
-export type Turn = "failing" | "given up" | "back";
+export type Transition = "failing" | "given up" | "recovered";
 
-/** How the endpoints fare that do not work. */
+/** Tracks the endpoints that do not work. */
 export interface EndpointHealth {
-  /** Notes what came of a message; undefined where that changes nothing. */
-  note(endpoint: string, outcome: DeliveryOutcome["kind"]): Turn | undefined;
+  /** Records the outcome of a message; returns the transition that it causes, if any. */
+  note(endpoint: string, outcome: DeliveryOutcome["kind"]): Transition | undefined;
 }
 
-/** Failing endpoints that are remembered; beyond that the oldest is forgotten, and told once more. */
-const REMEMBERED_MAX = 1000;
+/** Most failing endpoints in memory. Beyond that the oldest is evicted, and its next failure is reported again. */
+const TRACKED_MAX = 1000;
 
-/** All endpoints work until something else is noted. */
+/** Opens the health of all endpoints. Each works until a failure is recorded. */
 export function openEndpointHealth(): EndpointHealth {
-  const bad = new Map<string, "failing" | "given up">();
-  const remember = (endpoint: string, state: "failing" | "given up"): Turn => {
-    bad.set(endpoint, state);
-    const [oldest] = bad.keys();
-    if (bad.size > REMEMBERED_MAX && oldest !== undefined) bad.delete(oldest);
+  const failing = new Map<string, "failing" | "given up">();
+  const track = (endpoint: string, state: "failing" | "given up"): Transition => {
+    failing.set(endpoint, state);
+    const [oldest] = failing.keys();
+    if (failing.size > TRACKED_MAX && oldest !== undefined) failing.delete(oldest);
     return state;
   };
   return {
     note: (endpoint, outcome) => {
-      const before = bad.get(endpoint);
+      const before = failing.get(endpoint);
       switch (outcome) {
         case "delivered":
-          return bad.delete(endpoint) ? "back" : undefined;
+          return failing.delete(endpoint) ? "recovered" : undefined;
         case "retry":
-          return before === undefined ? remember(endpoint, "failing") : undefined;
+          return before === undefined ? track(endpoint, "failing") : undefined;
         case "dead":
-          return before === "given up" ? undefined : remember(endpoint, "given up");
+          return before === "given up" ? undefined : track(endpoint, "given up");
       }
     },
   };

@@ -6,9 +6,9 @@ import type { Store } from "../store/store.ts";
 import type { Endpoint, EndpointKey, SigningSecret } from "../store/webhooks.ts";
 import { isSecret, newSecret, secretsInForce, SECRET_BYTES_MAX, SECRET_BYTES_MIN } from "./sign.ts";
 
-/** Endpoints of an account: every event is written once for each. */
+/** Most endpoints of an account: every event is written once for each. */
 const ENDPOINTS_MAX = 20;
-/** Secrets that sign at once: each makes the header longer. */
+/** Most secrets that sign at the same time: each makes the header longer. */
 const SECRETS_MAX = 3;
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -16,19 +16,19 @@ const HOUR_MS = 60 * 60 * 1000;
 export interface EndpointParts {
   readonly store: Store;
   readonly nowMs: () => number;
-  /** Whether a host may be sent to, as far as its name or literal address tells; the dial asks again. */
+  /** Reports whether messages may go to a host, judged by its name or literal address. The dial checks the resolved address. */
   readonly allowsHost: (host: string) => boolean;
-  /** A rotation reads the secrets and writes them: each sees those that the ones before it made. */
+  /** Serialises rotations: each reads the secrets that the one before wrote. */
   readonly turns: Turns;
 }
 
-/** An endpoint with the secret that was just made or given. */
+/** An endpoint with its new secret, generated or given. */
 export interface NewSecret {
   readonly endpoint: Endpoint;
   readonly secret: string;
 }
 
-/** Registers an endpoint. Throws `invalid_field` for an address nothing may be sent to, `too_many_endpoints`. */
+/** Registers an endpoint. Throws `invalid_field` for an address that is not allowed, and `too_many_endpoints`. */
 export async function createEndpoint(
   parts: EndpointParts,
   accountId: string,
@@ -52,7 +52,7 @@ export async function createEndpoint(
   return { endpoint, secret };
 }
 
-/** Changes an endpoint. Enabling one again lets its dead letters lie; they are replayed on request. */
+/** Changes an endpoint. Enabling one does not replay its dead letters; that takes a request of its own. */
 export async function changeEndpoint(
   parts: EndpointParts,
   at: EndpointKey,
@@ -73,7 +73,7 @@ export async function changeEndpoint(
   return found(await parts.store.changeEndpoint({ ...at, ...change, nowIso: nowIso(parts) }), at.id);
 }
 
-/** Makes another secret the one in force; the one before signs beside it for the overlap. */
+/** Adds a new signing secret. The previous ones keep signing for the overlap. */
 export async function rotateSecret(
   parts: EndpointParts,
   at: EndpointKey,
@@ -81,11 +81,11 @@ export async function rotateSecret(
 ): Promise<NewSecret> {
   const secret = givenSecret(body.secret) ?? newSecret();
   const key = JSON.stringify(["endpoint", at.accountId, at.id]);
-  const endpoint = await parts.turns.run(key, () => putInForce(parts, at, secret, body.overlapHours));
+  const endpoint = await parts.turns.run(key, () => addSecret(parts, at, secret, body.overlapHours));
   return { endpoint, secret };
 }
 
-async function putInForce(
+async function addSecret(
   parts: EndpointParts,
   at: EndpointKey,
   secret: string,
@@ -103,19 +103,19 @@ async function putInForce(
   return found(changed, at.id);
 }
 
-/** Throws `endpoint_not_found`. */
+/** Reads an endpoint. Throws `endpoint_not_found`. */
 export async function readEndpoint(parts: EndpointParts, at: EndpointKey): Promise<Endpoint> {
   return found(await parts.store.endpoint(at), at.id);
 }
 
-/** Removes an endpoint with all that waits for it. Throws `endpoint_not_found`. */
+/** Removes an endpoint and its waiting messages. Throws `endpoint_not_found`. */
 export async function removeEndpoint(parts: EndpointParts, at: EndpointKey): Promise<Endpoint> {
   const before = await readEndpoint(parts, at);
   if (!(await parts.store.removeEndpoint(at))) throw notFound(at.id);
   return before;
 }
 
-/** An address that messages may be sent to, as far as it tells by itself. Throws `invalid_field`. */
+/** Validates and normalises an address for messages without resolving its host. Throws `invalid_field`. */
 export function checkedUrl(parts: Pick<EndpointParts, "allowsHost">, given: string): string {
   const url = URL.parse(given);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -128,20 +128,20 @@ export function checkedUrl(parts: Pick<EndpointParts, "allowsHost">, given: stri
     throw invalidField(
       "url",
       `expected a public address, got ${shown(url.hostname)}`,
-      "Whoever runs the service can open others with kb.webhooks.allow.",
+      "The operator of the service can allow other addresses with kb.webhooks.allow.",
     );
   }
   url.hash = "";
   return url.href;
 }
 
-/** A secret that was given, if one was. Throws `invalid_field`. */
+/** Validates a given secret, if any. Throws `invalid_field`. */
 export function givenSecret(given: string | undefined): string | undefined {
   if (given === undefined || isSecret(given)) return given;
   throw invalidField(
     "secret",
     `expected whsec_ and ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} bytes in base64`,
-    "Leave it out to have one made.",
+    "Leave it out to have one generated.",
   );
 }
 
@@ -151,7 +151,7 @@ function found(endpoint: Endpoint | undefined, id: string): Endpoint {
 }
 
 function notFound(id: string): Refusal {
-  return new Refusal("endpoint_not_found", `There is no endpoint ${shown(id)} for this key.`);
+  return new Refusal("endpoint_not_found", `This key has no endpoint ${shown(id)}.`);
 }
 
 function nowIso({ nowMs }: EndpointParts): string {

@@ -1,21 +1,24 @@
 import type { Logger } from "pino";
-import type { CourierReport } from "./courier.ts";
+import type { DeliveryReport } from "./delivery-runner.ts";
 
 /**
- * Writes what came of an attempt into the log: a warning when an endpoint begins to fail and when messages for it come to
- * be given up, a line when it works again; every failed attempt at level debug. Addresses are not told, they may be
- * secrets: the endpoint's id is, or the host.
+ * Logs the result of an attempt: a warning when an endpoint starts to fail and when its messages are given up, a line when it
+ * works again, and every failed attempt at level debug. Logs the endpoint's id or the host, never the address, which may
+ * contain a secret.
  */
-export function logDelivery(log: Logger, { eventId, attempts, line, problem, turn }: CourierReport): void {
+export function logDelivery(
+  log: Logger,
+  { eventId, attempts, line, problem, transition }: DeliveryReport,
+): void {
   const facts = { endpoint: line, eventId, attempts, problem };
-  switch (turn) {
+  switch (transition) {
     case "failing":
-      log.warn(facts, "a webhook endpoint fails, its messages are tried again");
+      log.warn(facts, "a webhook endpoint fails; its messages are retried");
       return;
     case "given up":
-      log.warn(facts, "messages to a webhook endpoint are given up; `kbsync webhooks list` shows them");
+      log.warn(facts, "messages to a webhook endpoint were given up; `kbsync webhooks list` shows them");
       return;
-    case "back":
+    case "recovered":
       log.info({ endpoint: line }, "a webhook endpoint works again");
       return;
     case undefined:

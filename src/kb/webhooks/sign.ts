@@ -1,19 +1,19 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { SigningSecret } from "../store/webhooks.ts";
 
-/** Every signing secret begins so (Standard Webhooks). */
+/** Prefix of every signing secret (Standard Webhooks). */
 export const SECRET_PREFIX = "whsec_";
-/** Bytes of a new secret; the standard asks for 24 to 64. */
+/** Bytes of a new secret; the standard requires 24 to 64. */
 const SECRET_BYTES = 32;
 export const SECRET_BYTES_MIN = 24;
 export const SECRET_BYTES_MAX = 64;
 
-/** A new secret: the prefix and 256 random bits in base64. */
+/** Returns a new secret: the prefix and 256 random bits in base64. */
 export function newSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString("base64");
 }
 
-/** Whether a text can be a secret: the prefix and 24 to 64 bytes in base64. */
+/** Reports whether a text is a valid secret: the prefix and 24 to 64 bytes in base64. */
 export function isSecret(text: string): boolean {
   const encoded = text.startsWith(SECRET_PREFIX) ? text.slice(SECRET_PREFIX.length) : "";
   const bytes = Buffer.from(encoded, "base64");
@@ -22,8 +22,8 @@ export function isSecret(text: string): boolean {
 }
 
 /**
- * The three headers of a message (https://www.standardwebhooks.com): its id, the time of the attempt, and a signature of
- * both and the body for each secret that is in force then, so that a receiver may know the old or the new one.
+ * Returns the three headers of a message (https://www.standardwebhooks.com): its id, the time of the attempt, and a signature of
+ * both and the body with each secret in force, so that a receiver may know the old secret or the new one.
  */
 export function signedHeaders(
   message: { readonly id: string; readonly body: string },
@@ -43,7 +43,7 @@ export function signedHeaders(
   };
 }
 
-/** Those that sign at that moment, newest first. */
+/** Returns the secrets that sign at `nowMs`, newest first. */
 export function secretsInForce(secrets: readonly SigningSecret[], nowMs: number): SigningSecret[] {
   return secrets.filter(({ untilMs }) => untilMs === null || untilMs > nowMs);
 }

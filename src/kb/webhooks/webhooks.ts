@@ -5,42 +5,42 @@ import type { ReplayBody } from "../../wire/webhook.ts";
 import type { Leases } from "../queue/leases.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 import type { Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
-import { openCourier } from "./courier.ts";
-import type { Courier, CourierReport } from "./courier.ts";
+import { openDeliveryRunner } from "./delivery-runner.ts";
+import type { DeliveryRunner, DeliveryReport } from "./delivery-runner.ts";
 import { readEndpoint } from "./endpoints.ts";
 import type { EndpointParts } from "./endpoints.ts";
 import { ATTEMPT_TIMEOUT_MS, sendDelivery } from "./send.ts";
 import type { Attempt, Message, SendParts } from "./send.ts";
 
-/** Idle connections are kept so long: messages of one change come in a row. */
+/** Idle connections stay open this long, because messages of one change follow each other. */
 const KEEP_ALIVE_MS = 10_000;
-/** Largest head of an answer. */
+/** Most bytes of an answer's headers. */
 const HEADER_BYTES_MAX = 16 * 1024;
 
-/** Endpoints, and the courier that carries messages to them and to addresses given with a message. */
+/** Endpoints, and the runner that delivers messages to them and to addresses given with a message. */
 export interface Webhooks extends EndpointParts {
-  readonly courier: Courier;
-  /** Sends a message of type `webhook.test` at once, outside of the queue, and says what came of it. */
+  readonly deliveries: DeliveryRunner;
+  /** Sends a message of type `webhook.test` at once, without the queue, and returns the result. */
   test(at: EndpointKey): Promise<Attempt>;
   close(): Promise<void>;
 }
 
-/** What webhooks are opened with. */
+/** The dependencies of webhooks. */
 export interface WebhookOptions extends EndpointParts {
-  /** Dials only what may be sent to. */
+  /** Dials only allowed addresses. */
   readonly connect: buildConnector.connector;
-  /** Sent as `user-agent`. */
+  /** The `user-agent` header. */
   readonly agent: string;
   readonly leases: Leases;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly chance: () => number;
-  readonly report: (report: CourierReport) => void;
+  readonly report: (report: DeliveryReport) => void;
   readonly onProblem: (error: unknown) => void;
 }
 
-/** Opens them; nothing is sent before the courier is woken. */
+/** Opens the webhooks. Sends nothing before the delivery runner is woken. */
 export function openWebhooks(options: WebhookOptions): Webhooks {
   const { store, nowMs, allowsHost, turns } = options;
   const dispatcher = new Agent({
@@ -51,7 +51,7 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
     maxHeaderSize: HEADER_BYTES_MAX,
   });
   const send: SendParts = { dispatcher, agent: options.agent, nowMs };
-  const courier = openCourier({ ...options, ...send });
+  const deliveries = openDeliveryRunner({ ...options, ...send });
   const stop = new AbortController();
 
   return {
@@ -59,22 +59,22 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
     nowMs,
     allowsHost,
     turns,
-    courier,
+    deliveries,
     test: async (at) => {
       const endpoint = await readEndpoint(options, at);
       return sendDelivery(send, testOf(endpoint, nowMs()), stop.signal);
     },
     close: async () => {
       stop.abort();
-      await courier.close();
+      await deliveries.close();
       await dispatcher.destroy();
     },
   };
 }
 
 /**
- * Lets dead letters be tried anew, but not those of disabled endpoints, which would be given up again at once. Throws
- * `delivery_not_found` where one was named and is not there, `endpoint_disabled` where only such were named.
+ * Queues dead letters again, except those of disabled endpoints, which would fail again at once. Throws `delivery_not_found` if
+ * a named message does not exist, and `endpoint_disabled` if all named messages belong to disabled endpoints.
  */
 export async function replayDead(webhooks: Webhooks, accountId: string, body: ReplayBody): Promise<Replayed> {
   const { webhookId, endpointId } = body;
@@ -86,7 +86,7 @@ export async function replayDead(webhooks: Webhooks, accountId: string, body: Re
   const replayed = await webhooks.store.replayDeliveries(query);
   if (webhookId !== undefined && replayed.replayed === 0) {
     if (replayed.disabled > 0) throw disabled(webhookId);
-    throw new Refusal("delivery_not_found", `There is no dead letter ${shown(webhookId)} for this key.`);
+    throw new Refusal("delivery_not_found", `This key has no dead letter ${shown(webhookId)}.`);
   }
   return replayed;
 }
@@ -94,7 +94,7 @@ export async function replayDead(webhooks: Webhooks, accountId: string, body: Re
 function disabled(named: string): Refusal {
   return new Refusal(
     "endpoint_disabled",
-    `The endpoint of ${shown(named)} is disabled, nothing is sent to it.`,
+    `The endpoint of ${shown(named)} is disabled and receives no messages.`,
     {
       hint: "Enable it first: PUT /v1/webhooks/<id> with enabled true.",
     },

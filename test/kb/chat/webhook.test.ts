@@ -140,7 +140,7 @@ describe("an answer by webhook", () => {
       }, WAIT);
       const dead = await vi.waitFor(async () => {
         nowMs += 7 * 60 * 60 * 1000;
-        // Any write wakes the courier.
+        // Any write wakes the delivery runner.
         await remember(running, "Something else.");
         const { data } = (await send("GET", "/v1/webhooks/dead")).json;
         expect(data.dead).toHaveLength(1);

@@ -3,7 +3,7 @@ import { openWeb } from "../fetch/web.ts";
 import { createBody, openRunning, type Running, type RunningOptions } from "../service/running.ts";
 
 const WAIT = { timeout: 20_000, interval: 20 };
-/** More than the slots of documents that are taken in. */
+/** More than the slots of documents in ingestion. */
 const MANY = 40;
 
 let running: Running | undefined;
@@ -14,7 +14,7 @@ async function open(options: RunningOptions): Promise<Running> {
   return running;
 }
 
-/** Takes a text in after the answer; the id of its resource. */
+/** Queues a text as a background job; returns the id of its resource. */
 async function queue(service: Running, key: string, change: object): Promise<string> {
   const made = await service.send("POST", "/api/rag/resource", {
     key,
@@ -28,7 +28,7 @@ async function queue(service: Running, key: string, change: object): Promise<str
 const statusOf = async (service: Running, key: string, id: string): Promise<string> =>
   (await service.send("GET", `/api/rag/resource/${id}`, { key })).json.data.metadata.status;
 
-it("documents that wait for the embedder hold up no other, of their account neither", async () => {
+it("documents that wait for the embedder delay no other documents, not even of their account", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const embed = async (texts: readonly string[]): Promise<Float32Array[]> => {
     await released;
@@ -58,7 +58,7 @@ it("documents that wait for the embedder hold up no other, of their account neit
   );
 });
 
-it("links whose servers are slow hold up no other document, of their account neither", async () => {
+it("links to slow servers delay no other documents, not even of their account", async () => {
   const web = await openWeb({
     "/slow": () => undefined,
     "/quick": (_request, response) => response.end("Quick words."),
@@ -75,14 +75,14 @@ it("links whose servers are slow hold up no other document, of their account nei
   await web.close();
 });
 
-it("an account with more documents than there are slots leaves some to another one", async () => {
+it("an account with more documents than slots leaves slots to other accounts", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const begun: string[] = [];
+  const started: string[] = [];
   const service = await open({
     wrapStore: (store) => ({
       ...store,
       updateResource: async (...given) => {
-        begun.push(given[0].accountId);
+        started.push(given[0].accountId);
         await released;
         return store.updateResource(...given);
       },
@@ -91,8 +91,8 @@ it("an account with more documents than there are slots leaves some to another o
   const other = await service.issueKey("other");
   for (let at = 0; at < MANY; at += 1) await queue(service, service.key, { title: `${at}` });
   const { id: busy } = await service.store.ensureAccount("local");
-  await vi.waitFor(() => expect(begun.length).toBeGreaterThan(20), WAIT);
+  await vi.waitFor(() => expect(started.length).toBeGreaterThan(20), WAIT);
   await queue(service, other, {});
-  await vi.waitFor(() => expect(begun.some((accountId) => accountId !== busy)).toBe(true), WAIT);
+  await vi.waitFor(() => expect(started.some((accountId) => accountId !== busy)).toBe(true), WAIT);
   release();
 });

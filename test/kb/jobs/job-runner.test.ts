@@ -3,15 +3,15 @@ import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
 import { createBody, fileForm, openRunning, type Running } from "../service/running.ts";
 
 const WAIT = { timeout: 60_000, interval: 50 };
-/** More than may wait of one account without a slot, by more than it has slots. */
+/** More than one account's documents may wait without a slot, by more than the account has slots. */
 const SCANS = 720;
 const WAITING = 675;
 
-/** The recogniser: it has begun with so many documents, and is done with none before `released`. */
-const recogniser = vi.hoisted(() => ({ begun: 0, ...Promise.withResolvers<void>() }));
+/** The OCR engine: it has started on this many documents, and completes none before `resolve`. */
+const recogniser = vi.hoisted(() => ({ started: 0, ...Promise.withResolvers<void>() }));
 vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
   const read = async (): Promise<object> => {
-    recogniser.begun += 1;
+    recogniser.started += 1;
     await recogniser.promise;
     return { pages: [], unread: [] };
   };
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-/** Takes in a file after its answer; the id of its resource. */
+/** Queues a file as a background job; returns the id of its resource. */
 async function queue(bytes: string | Uint8Array, name: string): Promise<string> {
   const upload = await running.send("POST", "/image/processing/upload", { body: fileForm(bytes, name) });
   const made = await running.send("POST", "/api/rag/resource", {
@@ -40,7 +40,7 @@ async function statusOf(id: string): Promise<string> {
   return (await running.send("GET", `/api/rag/resource/${id}`)).json.data.metadata.status;
 }
 
-/** One after another: one address may not have so many connections. */
+/** Asks one after another: one address may not have so many connections. */
 async function statesOf(ids: readonly string[]): Promise<ReadonlySet<string>> {
   const states = new Set<string>();
   for (const id of ids) states.add(await statusOf(id));
@@ -48,19 +48,19 @@ async function statesOf(ids: readonly string[]): Promise<ReadonlySet<string>> {
 }
 
 it(
-  "documents that wait for the recogniser hold up no other, however many they are",
+  "documents that wait for text recognition delay no other documents, however many wait",
   { timeout: 120_000 },
   async () => {
     const image = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
     const scans = [await queue(buildPdf([textPage(["typed"]), textPage([])]), "scan.pdf")];
     for (let at = 1; at < SCANS; at++) scans.push(await queue(image, `${at}.png`));
-    await vi.waitFor(() => expect(recogniser.begun).toBe(WAITING), WAIT);
+    await vi.waitFor(() => expect(recogniser.started).toBe(WAITING), WAIT);
     const note = await queue("Typed words.", "note.txt");
     await vi.waitFor(async () => expect(await statusOf(note)).toBe("chunked"), WAIT);
     expect(await statesOf(scans)).toEqual(new Set(["queued"]));
     recogniser.resolve();
     await vi.waitFor(async () => expect(await statusOf(scans[0] ?? "")).toBe("chunked"), WAIT);
-    // Nothing was recognised in these.
+    // These pictures contain no text.
     await vi.waitFor(async () => expect(await statesOf(scans.slice(1))).toEqual(new Set(["error"])), WAIT);
   },
 );

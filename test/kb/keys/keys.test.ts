@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { generateKey, hashKey, KEY_PREFIX, registerKey } from "../../../src/kb/keys/keys.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 
-describe("keys", () => {
-  it("hold 256 random bits behind a readable prefix", () => {
+describe("API keys", () => {
+  it("generates keys of 256 random bits behind a readable prefix", () => {
     const keys = Array.from({ length: 100 }, generateKey);
     for (const key of keys) {
       expect(key).toMatch(/^kb_[A-Za-z0-9_-]{43}$/);
@@ -12,7 +12,7 @@ describe("keys", () => {
     expect(new Set(keys).size).toBe(100);
   });
 
-  it("are stored as their hash alone, and registering again replaces the grant", async () => {
+  it("stores only the hash of a key, and registering it again replaces the grant", async () => {
     const store = await openSqliteStore();
     const key = generateKey();
     const grant = { account: "local", name: "first", createdAt: new Date().toISOString(), expiresAt: null };

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("renews held leases until they are dropped, each as worked on or not, and hands jobs back at the end", async () => {
+it("renews held leases until they are dropped, with their working state, and hands jobs back at the close", async () => {
   const renewed: string[] = [];
   const released: string[] = [];
   const jobOf = (number: number): LeasedJob => ({
@@ -32,7 +32,7 @@ it("renews held leases until they are dropped, each as worked on or not, and han
     release: async (worker) => void released.push(worker),
   };
   const failures: unknown[] = [];
-  const leases = openLeases({ ...queue } as Queue, "w", Date.now, (error) => failures.push(error)); // calls no more
+  const leases = openLeases({ ...queue } as Queue, "w", Date.now, (error) => failures.push(error)); // the leases call only these
   for (const number of [1, 2, 3]) await leases.take(number);
   expect(await leases.take(4)).toBeUndefined();
   leases.note(2, false);

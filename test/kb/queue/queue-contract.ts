@@ -6,7 +6,7 @@ const NOW = 1_000_000_000;
 const HOUR_MS = 60 * 60 * 1000;
 
 /**
- * The promises of the Queue port, for any implementation. `open` gives two handles on one store, as two processes have, and a
+ * The promises of the Queue port, for any implementation. `open` returns two handles on one store, as two processes have, and a
  * way to empty its queue between tests.
  */
 export function queueContract(
@@ -46,7 +46,7 @@ export function queueContract(
     };
     const wait = (dueMs: number, counts = false) => ({ dueMs, nowMs: NOW, counts });
 
-    it("gives a job to one of two workers that ask at once", async () => {
+    it("leases a job to one of two workers that ask at the same time", async () => {
       for (const line of ["a", "b", "c", "d"]) await put(line);
       const numbers = (await due()).map(({ number }) => number);
       const ask = (queue: Queue, worker: string) =>
@@ -58,7 +58,7 @@ export function queueContract(
       expect(await due()).toEqual([]);
     });
 
-    it("gives what was put, and ends with its completion", async () => {
+    it("leases a job as it was put, and removes it on completion", async () => {
       await put("a", { name: "n", body: '{"a":1}' });
       const job = await leased();
       expect(job).toEqual({
@@ -76,7 +76,7 @@ export function queueContract(
       expect(await one.figures("chat", undefined)).toEqual({ waiting: 0, dead: 0, oldestMs: null });
     });
 
-    it("refuses what a worker writes whose lease ended, and takes it from the next one", async () => {
+    it("refuses writes under an expired lease, and accepts them under the next one", async () => {
       await put("a");
       const late = await leased();
       const after = NOW + LEASE_MS;
@@ -90,7 +90,7 @@ export function queueContract(
       expect(await other.complete(next)).toBe(true);
     });
 
-    it("keeps a lease that is renewed in time", async () => {
+    it("extends a lease that is renewed in time", async () => {
       await put("a");
       const job = await leased();
       const later = NOW + LEASE_MS - 1;
@@ -100,13 +100,13 @@ export function queueContract(
       expect(await names("chat", later + LEASE_MS)).toEqual(["a"]);
     });
 
-    it("ends a lease of before a clock was set back, which would last too long", async () => {
+    it("ends a lease that lasts too long because the clock was set back", async () => {
       await put("a");
       await leased(one, "one", NOW + 2 * HOUR_MS);
       expect(await names()).toEqual(["a"]);
     });
 
-    it("counts a crash for the job that was worked on alone", async () => {
+    it("counts a crash only for a job that was worked on", async () => {
       for (const line of ["idle", "waiting", "working"]) await put(line);
       for (const line of ["waiting", "working"]) {
         const job = (await due()).find((each) => each.line === line);
@@ -128,7 +128,7 @@ export function queueContract(
       expect(await crashes()).toEqual(counted);
     });
 
-    it("ends the leases of workers that are gone at the start of one that is alone", async () => {
+    it("ends all other leases when a worker starts alone", async () => {
       await put("a");
       await leased();
       await other.resume("other", NOW, false);
@@ -137,7 +137,7 @@ export function queueContract(
       expect(await due()).toMatchObject([{ line: "a", crashes: 1 }]);
     });
 
-    it("takes jobs back without blame from a worker that stops", async () => {
+    it("takes jobs back from a worker that stops, without counting a crash", async () => {
       await put("a");
       const job = await leased();
       await one.release("one");
@@ -145,7 +145,7 @@ export function queueContract(
       expect(await one.complete(job)).toBe(false);
     });
 
-    it("lets a worker lease its own job again, without blame and with a new token", async () => {
+    it("lets a worker lease its own job again, with a new token and without counting a crash", async () => {
       await put("a");
       const job = await leased();
       const again = await one.lease({ number: job.number, worker: "one", nowMs: NOW });
@@ -153,7 +153,7 @@ export function queueContract(
       expect(await one.complete(job)).toBe(false);
     });
 
-    it("gives the jobs of a line in their order, one at a time", async () => {
+    it("leases the jobs of a line in order, one at a time", async () => {
       for (const name of ["first", "second"]) await put("line", { name });
       await put("apart");
       const numbers = (await due()).map(({ number }) => number);
@@ -161,14 +161,14 @@ export function queueContract(
       for (const number of numbers.slice(0, 1)) await one.lease({ number, worker: "one", nowMs: NOW });
       const first = await leased();
       expect(first.name).toBe("first");
-      // Nor while the first waits.
+      // The second job waits while the first one is postponed.
       await one.postpone(first, wait(NOW + 1000));
       expect(await names()).toEqual([]);
       expect(await one.lease({ number: first.number + 1, worker: "one", nowMs: NOW })).toBeUndefined();
       expect((await leased(one, "one", NOW + 1000)).name).toBe("first");
     });
 
-    it("gives several jobs of a line that has no order, those postponed before new ones", async () => {
+    it("leases several jobs of a line without order, postponed ones before new ones", async () => {
       for (const name of ["1", "2", "3", "4"]) await put("line", { queue: "webhook", name });
       const first = await leased(one, "one", NOW, "webhook");
       await one.postpone(first, wait(NOW + 1, true));
@@ -178,7 +178,7 @@ export function queueContract(
       expect(again).toMatchObject({ name: "1", attempts: 1 });
     });
 
-    it("leases a job before its wait ends where that is asked for", async () => {
+    it("leases a waiting job early on request", async () => {
       await put("a");
       const job = await leased();
       await one.postpone(job, wait(NOW + 1000));
@@ -188,7 +188,7 @@ export function queueContract(
       expect(await other.lease({ ...request, worker: "other", isEarly: true })).toBeUndefined();
     });
 
-    it("gives the jobs behind a number and the first of a line, with when they may be leased", async () => {
+    it("returns the jobs after a number and the first of a line, with the time when they may be leased", async () => {
       await put("a", { name: "1", ownerId: "owner", body: '{"é":1}' });
       await put("a", { name: "2" });
       await put("b", { queue: "webhook" });
@@ -219,7 +219,7 @@ export function queueContract(
       expect(await first("a")).toMatchObject({ number: head.number, crashes: 0, dueMs: NOW + 1000 });
     });
 
-    it("says when the next postponed job is due, and ends waits that begin in the future", async () => {
+    it("reports when the next postponed job is due, and ends waits that began in the future", async () => {
       await put("a");
       expect(await one.nextDueMs("chat", NOW)).toBeUndefined();
       await one.postpone(await leased(), wait(NOW + HOUR_MS));
@@ -230,7 +230,7 @@ export function queueContract(
       expect(await names("chat", NOW - 2 * HOUR_MS)).toEqual(["a"]);
     });
 
-    it("keeps a job that failed as a dead letter, which is not due", async () => {
+    it("stores a failed job as a dead letter, which is never due", async () => {
       await put("a", { queue: "webhook" });
       const job = await leased(one, "one", NOW, "webhook");
       expect(await one.fail(job, "no answer")).toBe(true);
@@ -238,7 +238,7 @@ export function queueContract(
       expect(await one.figures("webhook", accountId)).toEqual({ waiting: 0, dead: 1, oldestMs: null });
     });
 
-    it("refuses an account its last quarter, and counts each queue and each account by itself", async () => {
+    it("refuses an account more than three quarters of a queue, and counts each queue and account separately", async () => {
       const full = { jobsMax: 3 };
       for (const line of ["a", "b"]) await put(line, full);
       await expect(put("c", full)).rejects.toMatchObject({ code: "queue_full", retryable: true });
@@ -248,13 +248,13 @@ export function queueContract(
       expect(await one.figures("chat", otherAccountId)).toMatchObject({ waiting: 1, oldestMs: NOW + 1 });
     });
 
-    it("refuses what has more characters than there is room for", async () => {
+    it("refuses a job whose body exceeds the bound on characters", async () => {
       await put("a", { charsMax: 1 });
       await expect(put("b", { charsMax: 3 })).rejects.toMatchObject({ code: "queue_full" });
       await put("b", { charsMax: 8 });
     });
 
-    it("finds what is due behind thousands of lines", async () => {
+    it("finds all due jobs of a thousand lines", async () => {
       const lines = Array.from({ length: 1200 }, (_, at) => `line ${String(at).padStart(4, "0")}`);
       await Promise.all(lines.map((line) => put(line, { jobsMax: 2000 })));
       expect(await names()).toEqual(lines);

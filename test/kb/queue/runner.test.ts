@@ -65,7 +65,7 @@ async function put(count: number): Promise<void> {
   }
 }
 
-it("runs each job once, by one of two processes", async () => {
+it("runs each job in one of two processes only", async () => {
   const worked: string[] = [];
   const runnerAt = (at: number): Loop =>
     open(at, async (job) => {
@@ -83,7 +83,7 @@ it("runs each job once, by one of two processes", async () => {
   expect(new Set(worked).size).toBe(worked.length);
 });
 
-it("keeps the lease of a job that waits in memory, and works on it again", async () => {
+it("renews the lease of a job that waits in memory, and runs it again", async () => {
   let runs = 0;
   const work = async (job: Parameters<RunnerParts["work"]>[0]): Promise<number | undefined> => {
     runs += 1;
@@ -99,7 +99,7 @@ it("keeps the lease of a job that waits in memory, and works on it again", async
   await vi.waitFor(() => expect(runs).toBe(2), WAIT);
 });
 
-it("leaves a job that it aborts to the next process, which does not blame it", async () => {
+it("hands an aborted job to the next process without counting a crash", async () => {
   const started = Promise.withResolvers<void>();
   await put(1);
   const runner = open(0, async (_job, signal) => {

@@ -20,33 +20,33 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** What is found of the files that the store knows, `options` beside. */
+/** Checks the files that the store knows; returns the findings as lines. */
 async function found(known: Parameters<typeof checkUploads>[1], quick = false): Promise<string[]> {
   const findings = await checkUploads(folder, known, { quick, signal });
   return findings.map(({ level, message }) => `${level}: ${message}`);
 }
 
-it("nothing is found of files that are as they were received, one that a crash left where it arrived among them", async () => {
-  await writeFile(join(folder, "kept"), "tide");
+it("finds nothing wrong with intact files, nor with one that a crash left in the incoming folder", async () => {
+  await writeFile(join(folder, "stored"), "tide");
   await writeFile(join(folder, "incoming", "late"), "moon");
-  expect(await found([upload("kept", "tide"), upload("late", "moon")])).toEqual([]);
+  expect(await found([upload("stored", "tide"), upload("late", "moon")])).toEqual([]);
 });
 
-it("what is missing, of another length, of other bytes or unknown is told, other bytes not where sizes alone are compared", async () => {
+it("reports files that are missing, of another size, changed or unknown; a quick check reports no changed bytes", async () => {
   await writeFile(join(folder, "short"), "tid");
   await writeFile(join(folder, "other"), "tyde");
   await writeFile(join(folder, "stray"), "?");
   const known = ["gone", "short", "other"].map((token) => upload(token, "tide"));
-  const bytes = "damage: the uploaded file other.txt has other bytes than were received";
+  const bytes = "damage: the content of the uploaded file other.txt differs from what was received";
   const rest = [
     "damage: the uploaded file gone.txt is missing",
     "damage: the uploaded file short.txt has 3 bytes, expected 4",
   ];
-  const stray = "warning: 1 files lie in the folder of uploads that the store does not know, stray for one";
+  const stray = "warning: the folder of uploads has 1 files that the store does not know, for example stray";
   expect(await found(known)).toEqual([...rest, bytes, stray]);
   expect(await found(known, true)).toEqual([...rest, stray]);
 });
 
-it("no more than twenty files are named", async () => {
+it("names at most twenty damaged files", async () => {
   expect(await found(Array.from({ length: 25 }, (_, at) => upload(`${at}`, "tide")))).toHaveLength(20);
 });

@@ -20,11 +20,11 @@ describe("safeFileName", () => {
     { given: 'say "hi"\r\nset-cookie: x.txt', name: "say _hi___set-cookie_ x.txt" },
     { given: "right‮to left.txt", name: "right_to left.txt" },
     { given: `${"x".repeat(500)}.markdown`, name: `${"x".repeat(FILE_NAME_CHARS_MAX - 9)}.markdown` },
-  ])("makes $name of $given", ({ given, name }) => {
+  ])("safeFileName makes $name of $given", ({ given, name }) => {
     expect(safeFileName(given)).toBe(name);
   });
 
-  it("is never empty, long, a path or more than one line, and safe names stay as they are", () => {
+  it("safeFileName never returns an empty or long name, a path or several lines, and leaves safe names unchanged", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (given) => {
         const name = safeFileName(given);
@@ -45,13 +45,13 @@ describe("addresses", () => {
     "https://example.org/kb/files-of-mine",
   ];
 
-  it.each(bases)("of files under %s are recognised whatever the name", (base) => {
+  it.each(bases)("recognises the address of any file under %s", (base) => {
     const addresses = fileAddresses(() => base);
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 150 }), (given) => {
         const file = { token: newFileToken(), name: safeFileName(given) };
         const url = new URL(addresses.urlOf(file));
-        expect(addresses.place(url)).toEqual({ kind: "token", token: file.token });
+        expect(addresses.classify(url)).toEqual({ kind: "token", token: file.token });
         expect(url.href.startsWith(`${base}/files/`)).toBe(true);
       }),
     );
@@ -67,8 +67,8 @@ describe("addresses", () => {
     { url: "http://example.org/kb/files", kind: "elsewhere" },
     { url: "https://example.org:444/kb/files", kind: "elsewhere" },
     { url: "https://example.org.evil.test/kb", kind: "elsewhere" },
-  ])("$url lies $kind", ({ url, kind }) => {
-    expect(fileAddresses(() => "https://example.org/kb").place(new URL(url))).toEqual({ kind });
+  ])("classifies $url as $kind", ({ url, kind }) => {
+    expect(fileAddresses(() => "https://example.org/kb").classify(new URL(url))).toEqual({ kind });
   });
 
   describe("of a service on this machine alone", () => {
@@ -76,24 +76,24 @@ describe("addresses", () => {
     const addresses = fileAddresses(() => "http://127.0.0.1:7411", true);
 
     it.each(["http://127.0.0.1:7411", "http://127.0.0.1:9", "http://localhost", "http://[::1]:7411"])(
-      "are recognised under %s",
+      "recognises a local service's file under %s",
       (base) => {
         const url = `${base}/files/${token}/x.txt`;
-        expect(addresses.place(new URL(url))).toEqual({ kind: "token", token });
+        expect(addresses.classify(new URL(url))).toEqual({ kind: "token", token });
         expect(addresses.reachable(url)).toBe(`http://127.0.0.1:7411/files/${token}/x.txt`);
       },
     );
 
-    it("are elsewhere under other hosts, and other paths of other ports are links", () => {
+    it("classifies other hosts, and other paths under other ports, as foreign", () => {
       for (const url of [`http://127.0.0.1.evil.test/files/${token}/x`, "http://localhost:3000/page"]) {
-        expect(addresses.place(new URL(url))).toEqual({ kind: "elsewhere" });
+        expect(addresses.classify(new URL(url))).toEqual({ kind: "elsewhere" });
         expect(addresses.reachable(url)).toBe(url);
       }
     });
 
-    it("are not recognised by one that other machines reach", () => {
+    it("recognises no loopback address when other machines reach the service", () => {
       const url = new URL(`http://localhost:9/files/${token}/x`);
-      expect(fileAddresses(() => "http://10.0.0.1:7411").place(url)).toEqual({ kind: "elsewhere" });
+      expect(fileAddresses(() => "http://10.0.0.1:7411").classify(url)).toEqual({ kind: "elsewhere" });
     });
   });
 });

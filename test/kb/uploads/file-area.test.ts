@@ -15,19 +15,19 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const receive = (token: string, text: string, bytesMax = 100): Promise<unknown> =>
   area.receive(token, Readable.from([Buffer.from(text)]), bytesMax, () => new Error("too large"));
-const kept = async (token: string): Promise<void> => {
+const store = async (token: string): Promise<void> => {
   await receive(token, "words");
   await area.keep(token);
 };
 
-it("takes a file of exactly the longest length, and leaves nothing of a longer one", async () => {
+it("accepts a file of exactly the largest size, and leaves nothing of a larger one", async () => {
   await receive("fits", "x".repeat(100));
   await expect(receive("longer", "x".repeat(101))).rejects.toThrow("too large");
   expect(await readdir(join(folder, "incoming"))).toEqual(["fits"]);
 });
 
-it("removes a file that two ask to be removed once, and answers the second one that it did not", async () => {
-  await kept("one");
+it("removes a file once when two callers ask, and reports false to the second", async () => {
+  await store("one");
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const first = area.remove("one", () => promise);
   expect(await area.remove("one", async () => true)).toBe(false);
@@ -37,16 +37,16 @@ it("removes a file that two ask to be removed once, and answers the second one t
   expect(await readdir(join(folder, "incoming"))).toEqual([]);
 });
 
-it("puts a file back whose row stays", async () => {
-  await kept("one");
+it("restores a file whose row stays", async () => {
+  await store("one");
   expect(await area.remove("one", async () => false)).toBe(false);
   expect(await readFile(area.path("one"), "utf8")).toBe("words");
-  // It may be removed later.
+  // A later removal succeeds.
   expect(await area.remove("one", async () => true)).toBe(true);
 });
 
-it("keeps a file until the last work that uses it is over", async () => {
-  await kept("one");
+it("does not remove a file before the last work that uses it ends", async () => {
+  await store("one");
   const [a, b] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const uses = [a, b].map(({ promise }) => area.use("one", () => promise));
   a.resolve();
@@ -57,8 +57,8 @@ it("keeps a file until the last work that uses it is over", async () => {
   expect(await area.remove("one", async () => true)).toBe(true);
 });
 
-it("lets work wait for a removal, and see what came of it", async () => {
-  await kept("one");
+it("makes work wait for a removal, and then see its result", async () => {
+  await store("one");
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const removal = area.remove("one", () => promise);
   const seen = area.use("one", () => area.holds("one"));
@@ -67,11 +67,11 @@ it("lets work wait for a removal, and see what came of it", async () => {
   expect(await seen).toBe(false);
 });
 
-it("finds after a crash what was noted, and removes the rest", async () => {
-  await receive("noted", "words");
+it("recovers recorded files after a crash, and removes the rest", async () => {
+  await receive("recorded", "words");
   await receive("other", "words");
   const again = await openFileArea(folder);
-  expect(await again.recover(async (token) => token === "noted")).toBe(2);
-  expect([await again.holds("noted"), await again.holds("other")]).toEqual([true, false]);
+  expect(await again.recover(async (token) => token === "recorded")).toBe(2);
+  expect([await again.holds("recorded"), await again.holds("other")]).toEqual([true, false]);
   expect(await readdir(join(folder, "incoming"))).toEqual([]);
 });

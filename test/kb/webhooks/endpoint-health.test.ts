@@ -1,26 +1,40 @@
 import { describe, expect, it } from "vitest";
 import { openEndpointHealth } from "../../../src/kb/webhooks/endpoint-health.ts";
 
-describe("how endpoints fare", () => {
+describe("endpoint health", () => {
   it.each([
-    ["all well", ["delivered", "delivered"], []],
-    ["fails and comes back", ["retry", "retry", "delivered", "delivered"], ["failing", "back"]],
+    ["reports nothing while all messages arrive", ["delivered", "delivered"], []],
     [
-      "fails until messages are given up",
-      ["retry", "dead", "dead", "delivered"],
-      ["failing", "given up", "back"],
+      "reports the start and the end of failures",
+      ["retry", "retry", "delivered", "delivered"],
+      ["failing", "recovered"],
     ],
-    ["is gone at once", ["dead", "dead"], ["given up"]],
-    ["goes on failing after messages were given up", ["dead", "retry", "retry"], ["given up"]],
-    ["fails a second time", ["retry", "delivered", "retry"], ["failing", "back", "failing"]],
-  ] as const)("%s", (_name, outcomes, turns) => {
+    [
+      "reports when messages are given up",
+      ["retry", "dead", "dead", "delivered"],
+      ["failing", "given up", "recovered"],
+    ],
+    ["reports an endpoint once whose messages are given up at once", ["dead", "dead"], ["given up"]],
+    [
+      "reports nothing new while failures continue after messages were given up",
+      ["dead", "retry", "retry"],
+      ["given up"],
+    ],
+    [
+      "reports a second series of failures",
+      ["retry", "delivered", "retry"],
+      ["failing", "recovered", "failing"],
+    ],
+  ] as const)("%s", (_name, outcomes, transitions) => {
     const health = openEndpointHealth();
-    const told = outcomes.map((outcome) => health.note("one", outcome)).filter((turn) => turn !== undefined);
-    expect(told).toEqual(turns);
+    const reported = outcomes
+      .map((outcome) => health.note("one", outcome))
+      .filter((transition) => transition !== undefined);
+    expect(reported).toEqual(transitions);
     expect(health.note("another", "delivered")).toBeUndefined();
   });
 
-  it("forgets the oldest of very many", () => {
+  it("evicts the oldest of more than a thousand endpoints", () => {
     const health = openEndpointHealth();
     for (let at = 0; at <= 1000; at += 1) health.note(`e${at}`, "retry");
     expect(health.note("e0", "retry")).toBe("failing");

@@ -2,11 +2,11 @@ import { createHmac } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A message as a receiver got it. */
+/** A received message. */
 export interface Received {
   readonly id: string;
   readonly body: string;
-  // Tests look at it field by field; what is not there shows as undefined.
+  // Tests read single fields; a missing one is undefined.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly json: any;
   readonly headers: Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly messages: readonly Received[];
-  /** What the next messages are answered with; default 204. Headers by name. */
+  /** Answers the next messages; default 204. Headers by name. */
   answer: (message: Received) => { status: number; headers?: Record<string, string> } | Promise<never>;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function openReceiver(): Promise<Receiver> {
   return receiver;
 }
 
-/** Which of the secrets signed a message; by the words of the standard, not by our code. */
+/** Returns the secrets that signed a message, computed from the standard's text and not by our code. */
 export function signedBy(message: Received, secrets: readonly string[]): string[] {
   const signatures = (message.headers["webhook-signature"] ?? "").split(" ");
   return secrets.filter((secret) => {

@@ -6,7 +6,7 @@ const HOUR_MS = 60 * 60 * 1000;
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 describe("signedHeaders", () => {
-  it("signs as the standard's own libraries do", () => {
+  it("signedHeaders signs as the standard's own libraries do", () => {
     // The example that the standard's reference libraries test against.
     const message = { id: "msg_p5jXN8AQM9LWM0D4loKWxJek", body: '{"test": 2432232314}' };
     const headers = signedHeaders(message, [{ secret: SECRET, untilMs: null }], 1_614_265_330_000);
@@ -17,7 +17,7 @@ describe("signedHeaders", () => {
     });
   });
 
-  it("signs with every secret in force, newest first, and with none past its time", () => {
+  it("signedHeaders signs with every secret in force, newest first, and with no expired one", () => {
     const secrets = [
       { secret: newSecret(), untilMs: null },
       { secret: newSecret(), untilMs: 2000 },
@@ -35,17 +35,17 @@ describe("signedHeaders", () => {
     ["whsec_####", false],
     [`whsec_${Buffer.alloc(65).toString("base64")}`, false],
     [SECRET.slice(6), false],
-  ])("%s can be a secret: %s", (text, can) => {
-    expect(isSecret(text)).toBe(can);
+  ])("isSecret(%s) is %s", (text, isValid) => {
+    expect(isSecret(text)).toBe(isValid);
   });
 });
 
 describe("the schedule", () => {
-  it("waits ever longer and spreads, for 24 hours in all", () => {
+  it("delays grow with jitter to 24 hours in total", () => {
     const waitsAt = (chance: number): number[] => {
       const waits: number[] = [];
       for (;;) {
-        const wait = nextWaitMs({ attempts: waits.length + 1, askedMs: undefined, chance });
+        const wait = nextWaitMs({ attempts: waits.length + 1, requestedMs: undefined, chance });
         if (wait === undefined) return waits;
         waits.push(wait);
       }
@@ -58,10 +58,10 @@ describe("the schedule", () => {
     expect(waitsAt(0.999)[0]).toBe(5499);
   });
 
-  it("waits as long as the receiver asks for, up to six hours", () => {
-    const asked = { attempts: 1, chance: 0.5 };
-    expect(nextWaitMs({ ...asked, askedMs: HOUR_MS })).toBe(HOUR_MS);
-    expect(nextWaitMs({ ...asked, askedMs: 1 })).toBe(5000);
-    expect(nextWaitMs({ ...asked, askedMs: 100 * HOUR_MS })).toBe(6 * HOUR_MS);
+  it("the wait follows Retry-After up to six hours", () => {
+    const failed = { attempts: 1, chance: 0.5 };
+    expect(nextWaitMs({ ...failed, requestedMs: HOUR_MS })).toBe(HOUR_MS);
+    expect(nextWaitMs({ ...failed, requestedMs: 1 })).toBe(5000);
+    expect(nextWaitMs({ ...failed, requestedMs: 100 * HOUR_MS })).toBe(6 * HOUR_MS);
   });
 });

@@ -6,7 +6,7 @@ import { Agent } from "undici";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openTurns } from "../../../src/lib/turns.ts";
 import { openLeases } from "../../../src/kb/queue/leases.ts";
-import { openCourier } from "../../../src/kb/webhooks/courier.ts";
+import { openDeliveryRunner } from "../../../src/kb/webhooks/delivery-runner.ts";
 import { rotateSecret } from "../../../src/kb/webhooks/endpoints.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
@@ -44,11 +44,11 @@ const messages = (count: number): Promise<readonly Received[]> =>
   }, WAIT);
 const endpoint = async (): Promise<Record<string, unknown>> =>
   (await send("GET", "/v1/webhooks")).json.data.endpoints[0];
-/** Wakes the courier, as any write does. */
+/** Wakes the delivery runner, as any write does. */
 const wake = (): Promise<Answered> => create({ owner_id: "wake" });
 
 describe("events", () => {
-  it("tell of chunked, changed and deleted resources, signed after Standard Webhooks", async () => {
+  it("sends signed events for chunked, changed and deleted resources", async () => {
     const { json } = await register({ secret: SECRET });
     expect(json.data).toMatchObject({ events: [], enabled: true, secret: SECRET });
     const made = await create({ title: "Tides" });
@@ -70,7 +70,7 @@ describe("events", () => {
     for (const each of got) expect(signedBy(each, [SECRET])).toEqual([SECRET]);
   });
 
-  it("tell why a document could not be taken in", async () => {
+  it("sends the reason why a document failed", async () => {
     await register({ events: ["resource.error"] });
     const form = fileForm("%PDF-1.4 broken", "broken.pdf");
     const { file_url: url } = (await send("POST", "/image/processing/upload", { body: form })).json;
@@ -83,7 +83,7 @@ describe("events", () => {
     });
   });
 
-  it("reach only the endpoints that want them, of the account alone", async () => {
+  it("sends events only to subscribed endpoints of the account", async () => {
     await register({ events: ["resource.deleted"] });
     const { json } = await create();
     await running.send("POST", "/api/rag/resource", { body: createBody() });
@@ -94,14 +94,14 @@ describe("events", () => {
 });
 
 describe("deliveries", () => {
-  it("that fail come again under the same id, ever later, and are signed anew", async () => {
+  it("retries failed messages under the same id, ever later and with a new signature", async () => {
     receiver.answer = () => ({ status: 500 });
     const { json } = await register();
     await create();
     await messages(1);
     await vi.waitFor(async () => expect((await endpoint())["problem"]).toContain("500"), WAIT);
     expect(await endpoint()).toMatchObject({ waiting: 1, dead: 0 });
-    // So that what wakes the courier is no message. Now, as a change during an attempt has it sent once more.
+    // Otherwise waking the runner would create a message. Done now, because a change during an attempt repeats it.
     await send("PUT", `/v1/webhooks/${json.data._id}`, { body: { events: ["resource.error"] } });
     for (const waitMs of [6_000, 40_000, 150_000]) {
       nowMs += waitMs;
@@ -116,7 +116,7 @@ describe("deliveries", () => {
     for (const each of got) expect(signedBy(each, [json.data.secret])).toHaveLength(1);
   });
 
-  it("that fail are not late for a clock that is set back", async () => {
+  it("retries on time after the clock is set back", async () => {
     receiver.answer = () => ({ status: 500 });
     const { json } = await register();
     await create();
@@ -134,7 +134,7 @@ describe("deliveries", () => {
     }
   });
 
-  it("that fail are not late for a clock that was set back while the service was stopped", async () => {
+  it("retries on time after the clock was set back while the service was stopped", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-webhooks-"));
     const open = (): Promise<Running> =>
       openRunning({ stateDir, nowMs: () => nowMs, webhookAllow: ["127.0.0.1", "localhost"] });
@@ -159,7 +159,7 @@ describe("deliveries", () => {
     }
   });
 
-  /** A message that failed once, and the endpoint it is for, which nothing else is sent to. */
+  /** Creates a message that failed once, and its endpoint, which receives no other messages. */
   const failOnce = async (): Promise<{ first: Received | undefined; json: Answered["json"] }> => {
     receiver.answer = () => ({ status: 503 });
     const { json } = await register();
@@ -170,13 +170,13 @@ describe("deliveries", () => {
     return { first, json };
   };
 
-  it("that fail are no dead letters for a clock that is set ahead by a day", async () => {
+  it("a clock that is set ahead by a day makes no message a dead letter", async () => {
     await failOnce();
     nowMs += 25 * HOUR_MS;
     await wake();
     await messages(2);
     receiver.answer = () => ({ status: 204 });
-    // Again and again: the second failure may be noted after the first look.
+    // Repeats, because the second failure may be recorded after the first check.
     await vi.waitFor(async () => {
       nowMs += HOUR_MS;
       await wake();
@@ -185,7 +185,7 @@ describe("deliveries", () => {
     await vi.waitFor(async () => expect(await endpoint()).toMatchObject({ waiting: 0, dead: 0 }), WAIT);
   });
 
-  it("that fail for a day are dead letters, listed and replayed", async () => {
+  it("messages that fail for a day become dead letters, which are listed and replayed", async () => {
     const { first, json } = await failOnce();
     await vi.waitFor(async () => {
       nowMs += 7 * HOUR_MS;
@@ -221,7 +221,7 @@ describe("deliveries", () => {
     );
   });
 
-  it("honour Retry-After, follow no redirect, and stop for good at 410", async () => {
+  it("deliveries honour Retry-After, follow no redirect, and stop permanently at 410", async () => {
     const answers = [
       { status: 429, headers: { "retry-after": "3600" } },
       { status: 302, headers: { location: `${receiver.url}/elsewhere` } },
@@ -246,7 +246,7 @@ describe("deliveries", () => {
     expect(receiver.messages.map(({ path }) => path)).toEqual(["/hook", "/hook", "/hook"]);
   });
 
-  it("go to no private address, however it is named", async () => {
+  it("deliveries go to no private address, however it is written", async () => {
     const closed = await openRunning({
       resolveHost: (_host, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]),
     });
@@ -277,7 +277,7 @@ describe("deliveries", () => {
 });
 
 describe("addresses of their own", () => {
-  it("hold up only themselves: one that never answers leaves the others their turn", async () => {
+  it("a message's own address that never answers delays no other address", async () => {
     const { id: accountId } = await running.store.ensureAccount(`webhooks ${accounts}`);
     const stalled = await openReceiver();
     try {
@@ -314,46 +314,52 @@ describe("endpoints that never answer", () => {
   afterEach(() => held.close());
 
   it.each([
-    ["as many as an account may have beside a sound one", 19],
-    ["few, with more messages than there are attempts at once", 8],
-  ])("leave the sound ones of their account, and other accounts, their turn: %s", async (_name, silent) => {
-    const arrived = (path: string) => receiver.messages.filter((each) => each.path === path).length;
-    const hostile = await held.issueKey("hostile", ["admin"]);
-    const other = await held.issueKey("other", ["admin"]);
-    const listen = async (key: string, path: string): Promise<void> => {
-      const { status } = await held.send("POST", "/v1/webhooks", { key, body: { url: receiver.url + path } });
-      expect(status).toBe(201);
-    };
-    const createFor = (key: string) => held.send("POST", "/api/rag/resource", { key, body: createBody() });
-    for (let at = 0; at < silent; at += 1) await listen(hostile, "/never");
-    await listen(other, "/other");
-    for (let at = 0; at < EVENTS; at += 1) await createFor(hostile);
-    // As many as an account has endpoints; of its 24 attempts, 4 stay for those that have none under way.
-    await vi.waitFor(() => expect(arrived("/never")).toBe(20), WAIT);
-    await listen(hostile, "/sound");
-    for (let at = 0; at < EVENTS; at += 1) await createFor(hostile);
-    await createFor(other);
-    await vi.waitFor(() => expect(arrived("/other")).toBe(1), WAIT);
-    await vi.waitFor(() => expect(arrived("/sound")).toBe(EVENTS), WAIT);
-    expect(arrived("/never")).toBe(20);
-    // Nor do those that wait behind one of their own host keep another account's from being found.
-    const toHost = async (account: string, host: string, path: string): Promise<void> => {
-      const { id: accountId } = await held.store.ensureAccount(account);
-      const url = receiver.url.replace("127.0.0.1", host) + path;
-      const to = { target: { url, secrets: [], headers: {} } };
-      await held.store.addDelivery({ accountId, eventId: path, type: "chat", body: "{}", to, nowMs });
-    };
-    for (let at = 0; at < 5; at += 1) await toHost("hostile", "localhost", "/never");
-    await toHost("other", "127.0.0.1", "/own");
-    await createFor(other);
-    await vi.waitFor(() => expect(arrived("/own")).toBe(1), WAIT);
-    await vi.waitFor(() => expect(arrived("/never")).toBe(21), WAIT);
-  });
+    ["as many silent endpoints as an account may have next to a working one", 19],
+    ["few silent endpoints with more messages than attempts in flight", 8],
+  ])(
+    "endpoints that never answer delay neither other endpoints nor other accounts: %s",
+    async (_name, silent) => {
+      const arrived = (path: string) => receiver.messages.filter((each) => each.path === path).length;
+      const hostile = await held.issueKey("hostile", ["admin"]);
+      const other = await held.issueKey("other", ["admin"]);
+      const listen = async (key: string, path: string): Promise<void> => {
+        const { status } = await held.send("POST", "/v1/webhooks", {
+          key,
+          body: { url: receiver.url + path },
+        });
+        expect(status).toBe(201);
+      };
+      const createFor = (key: string) => held.send("POST", "/api/rag/resource", { key, body: createBody() });
+      for (let at = 0; at < silent; at += 1) await listen(hostile, "/never");
+      await listen(other, "/other");
+      for (let at = 0; at < EVENTS; at += 1) await createFor(hostile);
+      // As many as an account has endpoints; of its 24 attempts, 4 stay for endpoints that have none in flight.
+      await vi.waitFor(() => expect(arrived("/never")).toBe(20), WAIT);
+      await listen(hostile, "/working");
+      for (let at = 0; at < EVENTS; at += 1) await createFor(hostile);
+      await createFor(other);
+      await vi.waitFor(() => expect(arrived("/other")).toBe(1), WAIT);
+      await vi.waitFor(() => expect(arrived("/working")).toBe(EVENTS), WAIT);
+      expect(arrived("/never")).toBe(20);
+      // Messages that wait for another of the same host do not hide another account's messages either.
+      const toHost = async (account: string, host: string, path: string): Promise<void> => {
+        const { id: accountId } = await held.store.ensureAccount(account);
+        const url = receiver.url.replace("127.0.0.1", host) + path;
+        const to = { target: { url, secrets: [], headers: {} } };
+        await held.store.addDelivery({ accountId, eventId: path, type: "chat", body: "{}", to, nowMs });
+      };
+      for (let at = 0; at < 5; at += 1) await toHost("hostile", "localhost", "/never");
+      await toHost("other", "127.0.0.1", "/own");
+      await createFor(other);
+      await vi.waitFor(() => expect(arrived("/own")).toBe(1), WAIT);
+      await vi.waitFor(() => expect(arrived("/never")).toBe(21), WAIT);
+    },
+  );
 });
 
-describe("what is told of deliveries", () => {
-  /** Lines of the log above debug that name the endpoint. */
-  const told = (id: string): { level: number; msg: string }[] =>
+describe("reports of deliveries", () => {
+  /** Returns the lines of the log above debug that name the endpoint. */
+  const logged = (id: string): { level: number; msg: string }[] =>
     running
       .log()
       .split("\n")
@@ -361,7 +367,7 @@ describe("what is told of deliveries", () => {
       .map((line) => JSON.parse(line))
       .filter(({ level }) => level >= 30);
 
-  it("is one line when an endpoint begins to fail, and one when it is back", async () => {
+  it("logs one line when an endpoint starts to fail, and one when it works again", async () => {
     receiver.answer = () => ({ status: 500 });
     const { json } = await register();
     const id = String(json.data._id);
@@ -370,20 +376,20 @@ describe("what is told of deliveries", () => {
     await messages(5);
     receiver.answer = () => ({ status: 204 });
     await send("PUT", `/v1/webhooks/${id}`, { body: { events: ["resource.error"] } });
-    // Again and again: the last of the failures may be noted after the first look.
+    // Repeats, because the last of the failures may be recorded after the first check.
     await vi.waitFor(async () => {
       nowMs += 10_000;
       await wake();
       expect((await endpoint())["waiting"]).toBe(0);
     }, WAIT);
-    await vi.waitFor(() => expect(told(id)).toHaveLength(2), WAIT);
-    expect(told(id)).toMatchObject([
+    await vi.waitFor(() => expect(logged(id)).toHaveLength(2), WAIT);
+    expect(logged(id)).toMatchObject([
       { level: 40, msg: expect.stringContaining("fails"), problem: "the receiver answered 500" },
       { level: 30, msg: expect.stringContaining("works again") },
     ]);
   });
 
-  it("is one line when messages come to be given up", async () => {
+  it("logs one line when messages are given up", async () => {
     receiver.answer = () => ({ status: 410 });
     const { json } = await register();
     for (let at = 1; at <= 3; at += 1) await create();
@@ -391,16 +397,16 @@ describe("what is told of deliveries", () => {
       async () => expect(await endpoint()).toMatchObject({ waiting: 0, enabled: false }),
       WAIT,
     );
-    expect(told(String(json.data._id))).toMatchObject([
+    expect(logged(String(json.data._id))).toMatchObject([
       { level: 40, msg: expect.stringContaining("given up") },
     ]);
   });
 
-  it("is the end of the store, which is asked again", async () => {
+  it("reports a failure of the store", async () => {
     const problems: unknown[] = [];
     const gone = new KbsyncError("the store ended", { code: "worker_gone" });
     const leases = openLeases(running.store.queue, "test", Date.now, () => undefined);
-    const courier = openCourier({
+    const deliveries = openDeliveryRunner({
       store: { ...running.store, queue: { ...running.store.queue, due: () => Promise.reject(gone) } },
       leases,
       dispatcher: new Agent(),
@@ -411,15 +417,15 @@ describe("what is told of deliveries", () => {
       report: () => undefined,
       onProblem: (error) => problems.push(error),
     });
-    courier.wake();
+    deliveries.wake();
     await vi.waitFor(() => expect(problems).toEqual([gone]), WAIT);
-    await courier.close();
+    await deliveries.close();
     await leases.close();
   });
 });
 
 describe("endpoints", () => {
-  it("that are disabled get no dead letters again, and the answer says so", async () => {
+  it("a replay skips disabled endpoints, and the answer says so", async () => {
     receiver.answer = () => ({ status: 410 });
     const { json } = await register();
     await create();
@@ -439,7 +445,7 @@ describe("endpoints", () => {
     await vi.waitFor(async () => expect(await endpoint()).toMatchObject({ dead: 0, waiting: 0 }), WAIT);
   });
 
-  it("are listed, read, changed and removed, never with their secret", async () => {
+  it("endpoints are listed, read, changed and removed without their secret", async () => {
     const made = await register({ description: "ours", events: ["resource.chunked"] });
     const id = made.json.data._id;
     const { secret, ...record } = made.json.data;
@@ -455,7 +461,7 @@ describe("endpoints", () => {
     expect(receiver.messages).toEqual([]);
   });
 
-  it("are another account's business, and ask for the scope admin", async () => {
+  it("endpoints are invisible to other accounts and require the scope admin", async () => {
     const { json } = await register();
     const path = `/v1/webhooks/${json.data._id}`;
     const foreign = await running.issueKey("foreign", ["admin"]);
@@ -473,7 +479,7 @@ describe("endpoints", () => {
     expect((await send("GET", "/v1/queues", { key: writer })).status).toBe(200);
   });
 
-  it("are tested at once", async () => {
+  it("a test message is sent at once", async () => {
     const { json } = await register({ secret: SECRET });
     const test = (): Promise<Answered> => send("POST", `/v1/webhooks/${json.data._id}/test`);
     expect((await test()).json.data).toEqual({ arrived: true, problem: null });
@@ -484,9 +490,9 @@ describe("endpoints", () => {
     receiver = await openReceiver();
   });
 
-  it("rotate their secret twice at the same instant: both new ones sign, and the one before", async () => {
+  it("two rotations at the same instant leave both new secrets and the previous one signing", async () => {
     const { json } = await register();
-    // Without requests between, each would read the secrets before the first has written its own.
+    // Called without a request in between, so that each could read the secrets before the other writes its own.
     const { store } = running;
     const parts = { store, nowMs: () => nowMs, allowsHost: () => true, turns: openTurns() };
     const account = await store.ensureAccount(`webhooks ${accounts}`);
@@ -499,7 +505,7 @@ describe("endpoints", () => {
     expect(message && signedBy(message, secrets)).toHaveLength(3);
   });
 
-  it("rotate their secret again without letting the first one sign for longer", async () => {
+  it("a second rotation does not extend the overlap of the first secret", async () => {
     const { json } = await register({ secret: SECRET });
     const rotate = async (overlapHours: number): Promise<string> => {
       const path = `/v1/webhooks/${json.data._id}/rotate`;
@@ -512,7 +518,7 @@ describe("endpoints", () => {
     expect(signedBy(message as Received, secrets).toSorted()).toEqual(secrets.slice(1).toSorted());
   });
 
-  it("rotate their secret: both sign for the overlap, then the new one alone", async () => {
+  it("after a rotation both secrets sign for the overlap, then only the new one", async () => {
     const { json } = await register({ secret: SECRET });
     const rotated = await send("POST", `/v1/webhooks/${json.data._id}/rotate`, { body: { overlapHours: 2 } });
     const { secret } = rotated.json.data;
@@ -532,17 +538,17 @@ describe("endpoints", () => {
     ["no address", { url: "nonsense" }, "url"],
     ["an unknown event", { url: "http://example.com/", events: ["chat"] }, "events[0]"],
     ["a short secret", { url: "http://example.com/", secret: "whsec_AAAA" }, "secret"],
-  ])("are refused with %s", async (_name, body, field) => {
+  ])("refuses an endpoint with %s", async (_name, body, field) => {
     const answer = await send("POST", "/v1/webhooks", { body });
     expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });
   });
 
-  it("are sent to without the part of an address that no server gets", async () => {
+  it("removes the fragment of an endpoint's address", async () => {
     const { json } = await register({ url: `${receiver.url}/hook?a=1#part` });
     expect(json.data.url).toBe(`${receiver.url}/hook?a=1`);
   });
 
-  it("are at most twenty of an account", async () => {
+  it("accepts at most twenty endpoints of an account", async () => {
     const answers = [];
     for (let at = 0; at < 21; at++) answers.push((await register()).status);
     expect(answers).toEqual([...Array.from({ length: 20 }, () => 201), 409]);

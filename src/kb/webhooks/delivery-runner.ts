@@ -4,84 +4,84 @@ import type { LeasedJob, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
 import type { Store } from "../store/store.ts";
 import { receiverOf, stateOf, type DeliveryBody, type DeliveryOutcome } from "../store/webhooks.ts";
-import { openEndpointHealth, type Turn } from "./endpoint-health.ts";
+import { openEndpointHealth, type Transition } from "./endpoint-health.ts";
 import { nextWaitMs } from "./schedule.ts";
 import { sendDelivery } from "./send.ts";
 import type { Attempt, SendParts } from "./send.ts";
 
-/** Attempts at once; each holds a socket for up to the timeout. No account has all of them (`openShares`). */
+/** Most attempts in flight; each holds a socket for up to the timeout. No account gets all of them (`openShares`). */
 const ATTEMPTS_MAX = 32;
-/** Of them those of one endpoint, or of one host of addresses given with messages: a slow one takes not all. */
+/** Most attempts in flight to one endpoint, or to one host of addresses given with messages: a slow one must not take all. */
 const PER_ENDPOINT_MAX = 4;
 /**
- * Attempts that an account must have room for, beside the next one, to begin another of an endpoint that has one under way:
- * endpoints that never answer leave them to those that have none. Of an account's 24 this keeps 20 for the rest, as many as it
- * may have endpoints.
+ * Attempts that an account must have spare before it starts another one to an endpoint that already has one in flight.
+ * Endpoints that never answer thereby leave attempts to endpoints without one. Of an account's 24 attempts, this reserves 20 for
+ * first attempts, as many as the account may have endpoints.
  */
 const SPARE_ATTEMPTS = 4;
 
 /**
- * Carries the messages of the queue to their receivers: at least once each, under an id that stays. Whatever writes to the
- * queue wakes it; it knows nothing of what the messages say.
+ * Delivers the queue's messages to their receivers: each at least once, under a stable id. Every write to the queue wakes it. It
+ * does not interpret the messages.
  */
-export interface Courier {
-  /** Looks for what is due; to be called at the start, and whenever a message was written. */
+export interface DeliveryRunner {
+  /** Checks for due messages. Call it at the start and whenever a message is written. */
   wake(this: void): void;
-  underWay(): number;
-  /** Breaks off what is under way; it is sent again after the next start. */
+  inFlight(): number;
+  /** Aborts attempts in flight; the next start repeats them. */
   close(): Promise<void>;
 }
 
-/** What a courier is opened with. */
-export interface CourierParts extends SendParts {
+/** The dependencies of a delivery runner. */
+export interface DeliveryRunnerParts extends SendParts {
   readonly store: Pick<Store, "queue" | "endpoint" | "settleDelivery">;
   readonly leases: Leases;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
-  /** In [0, 1), for the spread of waits. */
+  /** Returns a random number in [0, 1), for jitter. */
   readonly chance: () => number;
-  readonly report: (report: CourierReport) => void;
-  /** Notified of failures of the store. */
+  readonly report: (report: DeliveryReport) => void;
+  /** Reports failures of the store. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** What came of an attempt, with what is to be told of it. */
-export interface CourierReport {
+/** The result of an attempt, for the log and the metrics. */
+export interface DeliveryReport {
   readonly eventId: string;
   /** Attempts so far. */
   readonly attempts: number;
-  /** The endpoint, or the host of an address of the message's own. */
+  /** The endpoint, or the host if the address was given with the message. */
   readonly line: string;
-  /** Undefined: it arrived. */
+  /** Undefined: the message arrived. */
   readonly problem: string | undefined;
-  /** Undefined where the line fares as it did. */
-  readonly turn: Turn | undefined;
+  /** Undefined when the health of the endpoint did not change. */
+  readonly transition: Transition | undefined;
 }
 
-/** Opens the courier; it does nothing before `wake`. The dispatcher belongs to the caller. */
-export function openCourier(parts: CourierParts): Courier {
+/** Opens the runner. It does nothing before `wake`. The caller owns the dispatcher. */
+export function openDeliveryRunner(parts: DeliveryRunnerParts): DeliveryRunner {
   const { store, nowMs, steadyMs } = parts;
   const health = openEndpointHealth();
 
-  const carry = async (job: LeasedJob, signal: AbortSignal): Promise<void> => {
+  const deliver = async (job: LeasedJob, signal: AbortSignal): Promise<void> => {
     const { accountId, line, name: eventId, attempts } = job;
     const { target, body } = JSON.parse(job.body) as DeliveryBody; // written by the store
     const endpoint = target === undefined ? await store.endpoint({ accountId, id: line }) : undefined;
-    // An endpoint that was removed took its messages with it.
+    // The messages of a removed endpoint are removed too.
     if (target === undefined && endpoint === undefined) return;
     const to = target ?? { url: endpoint?.url ?? "", secrets: endpoint?.secrets ?? [], headers: {} };
     const attempt: Attempt =
       endpoint?.enabled === false
         ? { kind: "gone", problem: "the endpoint is disabled" }
         : await sendDelivery(parts, { eventId, body, target: to }, signal);
-    // Aborted by the close: nobody knows whether it arrived, so it is sent again.
+    // The close aborted it. Whether the message arrived is unknown, so it is sent again.
     if (signal.aborted) return;
     const clock = { nowMs: nowMs(), steadyMs: steadyMs() };
     const outcome = outcomeOf(attempts + 1, attempt, clock, parts.chance());
     const problem = outcome.kind === "delivered" ? undefined : outcome.problem;
     const receiver = receiverOf(line);
-    const turn = health.note(receiver, outcome.kind);
-    parts.report({ eventId, attempts: attempts + 1, line: receiver, problem, turn });
+    const transition = health.note(receiver, outcome.kind);
+    parts.report({ eventId, attempts: attempts + 1, line: receiver, problem, transition });
     await store.settleDelivery(job, { ...outcome, ...(endpoint && { endpointState: stateOf(endpoint) }) });
   };
   const runner = openRunner({
@@ -92,35 +92,35 @@ export function openCourier(parts: CourierParts): Courier {
     perLine: PER_ENDPOINT_MAX,
     choose,
     work: async (job, signal) => {
-      await carry(job, signal);
+      await deliver(job, signal);
       return undefined;
     },
     onProblem: parts.onProblem,
   });
-  return { wake: runner.wake, underWay: () => runner.running(), close: () => runner.close() };
+  return { wake: runner.wake, inFlight: () => runner.running(), close: () => runner.close() };
 }
 
 /**
- * Chooses the messages that are sent now. Receivers with fewer attempts in flight go first, so that some that never answer
- * leave the others their turn. Pure.
+ * Chooses the messages to send now. Receivers with fewer attempts in flight go first, so that receivers that never answer do not
+ * delay the others. Pure.
  */
 function choose(due: readonly WaitingJob[], running: readonly WaitingJob[]): readonly WaitingJob[] {
   const receiver = ({ line }: WaitingJob): string => receiverOf(line);
-  const beside = [...running];
+  const inFlight = [...running];
   const mayStart = (job: WaitingJob): boolean => {
-    const toReceiver = beside.filter((each) => receiver(each) === receiver(job)).length;
-    const own = beside.filter(({ accountId }) => accountId === job.accountId).length;
-    const room = toReceiver === 0 ? 1 : 1 + SPARE_ATTEMPTS;
-    return toReceiver < PER_ENDPOINT_MAX && fitsShare(ATTEMPTS_MAX, beside.length, own, room);
+    const toReceiver = inFlight.filter((each) => receiver(each) === receiver(job)).length;
+    const own = inFlight.filter(({ accountId }) => accountId === job.accountId).length;
+    const needed = toReceiver === 0 ? 1 : 1 + SPARE_ATTEMPTS;
+    return toReceiver < PER_ENDPOINT_MAX && fitsShare(ATTEMPTS_MAX, inFlight.length, own, needed);
   };
   for (const job of inTurns(due, running, receiver)) {
-    if (beside.length >= ATTEMPTS_MAX) break;
-    if (mayStart(job)) beside.push(job);
+    if (inFlight.length >= ATTEMPTS_MAX) break;
+    if (mayStart(job)) inFlight.push(job);
   }
-  return beside.slice(running.length);
+  return inFlight.slice(running.length);
 }
 
-/** What is to become of a delivery after so many attempts, the last of which ended so. Pure. */
+/** Decides what happens to a delivery after its `attempts`-th attempt. Pure. */
 export function outcomeOf(
   attempts: number,
   attempt: Attempt,
@@ -134,8 +134,8 @@ export function outcomeOf(
     case "gone":
       return { nowIso, kind: "dead", problem: attempt.problem, disable: true };
     case "failed": {
-      const { problem, retryAfterMs: askedMs } = attempt;
-      const waitMs = nextWaitMs({ attempts, askedMs, chance });
+      const { problem, retryAfterMs: requestedMs } = attempt;
+      const waitMs = nextWaitMs({ attempts, requestedMs, chance });
       return waitMs === undefined
         ? { nowIso, kind: "dead", problem, disable: false }
         : { nowIso, kind: "retry", dueMs: steadyMs + waitMs, nowMs: steadyMs, problem };
