@@ -1,5 +1,5 @@
 import type { DaemonStatus } from "../../../src/sync/daemon.ts";
-import type { Happening, History } from "../history.ts";
+import { SECOND, type Happening, type History } from "../history.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -7,19 +7,19 @@ import type { World } from "./world.ts";
  * daemon could know about have a resource with what they hold.
  */
 export function askForStatus(world: World, { conditions, happenings }: History, untilMs: number): void {
-  const { clock, runner, judge, disk } = world;
+  const { clock, runner, judge } = world;
   const { statusEveryMs } = conditions;
   if (statusEveryMs === undefined) return;
   const isKnowable = !happenings.some(isUnknowable);
   const spoilt = happenings.flatMap((each) => (each.kind === "spoil" ? [each.path] : []));
   const isSpoilt = (path: string): boolean =>
     spoilt.some((each) => path === each || path.startsWith(`${each}/`));
-  const mounts = happenings.filter((each) => each.kind === "mount");
-  /** Nobody can see a file whose disk is away, or hidden by another one; it is found when that has ended. */
+  const absences = happenings.filter((each) => each.kind === "mount" || each.kind === "root");
+  /** Nobody can see a file whose folder is away, or hidden by another one; it is found when that has ended. */
   const isAway = (path: string): boolean =>
-    mounts.some(
+    absences.some(
       (each) =>
-        (each.folder === "" || path.startsWith(`${each.folder}/`)) &&
+        isBelow(path, each.kind === "root" ? "" : each.folder) &&
         each.atMs <= clock.nowMs() &&
         clock.nowMs() <= each.atMs + each.forMs + UNNOTICED_MS,
     );
@@ -38,7 +38,7 @@ export function askForStatus(world: World, { conditions, happenings }: History, 
       }),
     );
     const daemon = runner.running();
-    if (daemon !== undefined && isKnowable && disk.root() === "here" && saysAgreement(daemon.status())) {
+    if (daemon !== undefined && isKnowable && saysAgreement(daemon.status())) {
       const wrong = behind.filter(
         ({ file }) => nowMs - (behindSince.get(file.path)?.sinceMs ?? nowMs) > UNNOTICED_MS,
       );
@@ -52,6 +52,11 @@ export function askForStatus(world: World, { conditions, happenings }: History, 
 
 /** A change is noticed so soon at the latest, and counted as waiting from then on. */
 const UNNOTICED_MS = 10_000;
+
+/** Whether a file lies in a folder of the first source; "" is the source's own. */
+function isBelow(path: string, folder: string): boolean {
+  return folder === "" ? !path.startsWith(SECOND) : path.startsWith(`${folder}/`);
+}
 
 function saysAgreement({ idle, sources }: DaemonStatus): boolean {
   return (
