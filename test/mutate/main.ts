@@ -32,7 +32,7 @@ const { values, positionals: folders } = parseArgs({
     sample: { type: "string", default: "20" },
     seed: { type: "string", default: "1" },
     /** Most test files for a mutation. */
-    tests: { type: "string", default: "10" },
+    tests: { type: "string", default: "20" },
     /** Longest run of the tests of one mutation, in seconds. */
     timeout: { type: "string", default: "180" },
     /** Mutations that run side by side, each in a copy of its own. */
@@ -161,10 +161,11 @@ async function judge(copy: string, mutant: Mutant): Promise<Verdict> {
   return { kind: "SURVIVED", by: [] };
 }
 
-/** The nearest tests, then the others. Long ones, which mirror the mutation's file, run with a configuration of their own. */
+/** The nearest tests, then the others, then the long ones, each with the whole time limit to itself. */
 function partsOf(tests: readonly string[]): readonly string[][] {
   const short = tests.filter((test) => !isLong(test));
-  return [tests.filter(isLong), short.slice(0, FIRST_TESTS), short.slice(FIRST_TESTS)];
+  const long = tests.filter(isLong).map((test) => [test]);
+  return [short.slice(0, FIRST_TESTS), short.slice(FIRST_TESTS), ...long];
 }
 
 async function checkSound(copy: string, test: string): Promise<void> {

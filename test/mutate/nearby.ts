@@ -17,7 +17,7 @@ export interface Nearby {
   /**
    * Test files of a source file, both relative to the repository: those that mirror it (its name, then its folder's), then
    * those that import it, of the same part of the tree first, the fewer steps the sooner, and those that name it most before
-   * others. Long tests only where they mirror it. At most `limit`.
+   * others. Long tests only where they mirror it or its folder. At most `limit`.
    */
   testsOf(source: string, limit: number): readonly string[];
 }
@@ -64,14 +64,16 @@ export function openNearby(root: string): Nearby {
         if (test === `${mirror}.test.ts`) return 0;
         // `builtin-images.test.ts` is about a side of `builtin.ts`.
         const isPart = test.startsWith(`${mirror}/`) || test.startsWith(`${mirror}-`);
-        if (isPart || basename(test, ".test.ts") === basename(mirror)) return 1;
-        return test === `${dirname(mirror)}.test.ts` ? MIRROR_RANK : MIRROR_RANK + steps;
+        // `http/mails.test.ts` sends the requests that `resources/mail.ts` answers.
+        if (isPart || isNamesake(test, mirror)) return 1;
+        return isNamesake(test, dirname(mirror)) ? MIRROR_RANK : MIRROR_RANK + steps;
       };
       const ranked = tests.flatMap((test) => {
         const steps = reach.get(test)?.get(source);
         if (steps === undefined) return [];
         const each = { test, rank: rank(test, steps), shared: sharedFolders(test, mirror) };
-        return isLong(test) && each.rank > MIRROR_RANK ? [] : [{ ...each, mentions: mentions(test, source) }];
+        const isFar = each.rank > MIRROR_RANK && dirname(test) !== dirname(mirror);
+        return isLong(test) && isFar ? [] : [{ ...each, mentions: mentions(test, source) }];
       });
       const isMirror = (each: { readonly rank: number }): number => (each.rank <= MIRROR_RANK ? 0 : 1);
       return ranked
@@ -87,6 +89,11 @@ export function openNearby(root: string): Nearby {
         .map(({ test }) => test);
     },
   };
+}
+
+/** Whether a test is named like a module or a folder, in the singular or the plural. */
+function isNamesake(test: string, mirror: string): boolean {
+  return basename(test, ".test.ts").replace(/s$/, "") === basename(mirror).replace(/s$/, "");
 }
 
 /** How many folders two paths begin with in common. */

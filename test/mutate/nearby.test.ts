@@ -1,0 +1,31 @@
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { openNearby } from "./nearby.ts";
+
+const nearby = openNearby(fileURLToPath(new URL("../..", import.meta.url)));
+
+describe("the tests near a module", () => {
+  it.each([
+    ["begin with the one of its name", "src/kb/search/fuse.ts", "test/kb/search/fuse.test.ts"],
+    [
+      "begin with the one of its plural, in another folder and a long one",
+      "src/kb/resources/mail.ts",
+      "test/kb/http/mails.test.ts",
+    ],
+    ["begin with the one named like its folder", "src/kb/models/openai.ts", "test/kb/chat/models.test.ts"],
+  ])("%s", (_name, source, expected) => {
+    expect(nearby.testsOf(source, 1)).toEqual([expected]);
+  });
+
+  it("include the long ones of the folder that mirrors its own, and no others", () => {
+    const near = nearby.testsOf("src/kb/chat/image-reader.ts", 100);
+    expect(near).toContain("test/kb/chat/images.test.ts");
+    expect(near).not.toContain("test/kb/http/mails.test.ts");
+  });
+
+  it("leave out programs that run as a whole, and tests that do not import it", () => {
+    const near = nearby.testsOf("src/kb/search/fuse.ts", 1000);
+    expect(near).not.toContain("test/kb/lexical/porter.test.ts");
+    expect(near.filter((test) => /^test\/(?:e2e|crash|simulate)\//.test(test))).toEqual([]);
+  });
+});
