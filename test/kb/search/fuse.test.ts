@@ -95,6 +95,19 @@ describe("fuse", () => {
     expect(fused[0]).toEqual({ row: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined });
   });
 
+  it("fuse gives equal cosines of a full list 1, and orders ties by row", () => {
+    const equal = vectors([
+      [3, 0.5],
+      [1, 0.5],
+      [2, 0.5],
+    ]);
+    expect(fuse([], equal, [], equal.length).map(({ row, mix }) => [row, mix])).toEqual([
+      [1, 1],
+      [2, 1],
+      [3, 1],
+    ]);
+  });
+
   it("fuse returns an empty list for empty lists", () => {
     expect(fuse([], [])).toEqual([]);
   });
