@@ -8,7 +8,7 @@ import type { Fetcher } from "./fetch/fetcher.ts";
 import { openRateLimiter, type RateRule } from "./http/rate.ts";
 import type { ModelFacts } from "./models/price.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
-import { saysDamaged } from "./store/damage.ts";
+import { isDamage } from "./store/damage.ts";
 
 /** How questions are answered. */
 export interface ChatOptions {
@@ -110,7 +110,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
       log.error({ err: error }, "questions wait for room on the disk; each for a day at most"),
     onProblem: (error) => {
       // Of a damaged store the service tells when it is first met.
-      if (!saysDamaged(error)) log.error({ err: error }, "the queue of questions stands still, tries again");
+      if (!isDamage(error)) log.error({ err: error }, "the queue of questions stands still, tries again");
     },
   });
   return {

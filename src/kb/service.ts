@@ -50,7 +50,7 @@ import { Refusal } from "./resources/refusal.ts";
 import { timeWrites } from "./observer.ts";
 import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openReranker } from "./search/reranker.ts";
-import { noticeDamage, saysDamaged } from "./store/damage.ts";
+import { onDamage, isDamage } from "./store/damage.ts";
 import { onCommit } from "./store/on-commit.ts";
 import type { KeyRecord } from "./store/records.ts";
 import { logDelivery } from "./webhooks/report.ts";
@@ -89,14 +89,14 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   let isDamaged = false;
   const options = {
     ...given,
-    store: noticeDamage(given.store, ({ message, hint }) => {
+    store: onDamage(given.store, ({ message, hint }) => {
       isDamaged = true;
       log.error({ hint }, message);
     }),
   };
   /** Tells of a failure that no caller hears of; of a damaged store that was done when it was first met. */
   const fail = (words: string) => (error: unknown) => {
-    if (!saysDamaged(error)) log.error({ err: error }, words);
+    if (!isDamage(error)) log.error({ err: error }, words);
   };
   const host = options.host ?? "127.0.0.1";
   const nowMs = options.nowMs ?? Date.now;
@@ -401,6 +401,6 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
 
 function logBackfill(log: Logger, { chunks, error }: BackfillReport): void {
   if (error === undefined) log.info({ chunks }, "gave vectors to chunks stored without");
-  else if (!saysDamaged(error))
+  else if (!isDamage(error))
     log.warn({ chunks, err: error }, "stopped giving vectors to chunks stored without; tries again later");
 }

@@ -3,7 +3,7 @@ import { saysFull } from "../../lib/full-disk.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { RefusalCode } from "../resources/refusal.ts";
-import { DAMAGE_HINT, saysDamaged } from "../store/damage.ts";
+import { DAMAGE_HINT, isDamage } from "../store/damage.ts";
 
 /** The HTTP status of every refusal: the one place where the two meet. */
 export const STATUS: Readonly<Record<RefusalCode, number>> = {
@@ -130,7 +130,7 @@ function refusalOf(error: unknown): Refusal {
     // The store's own words name a path on this machine: that is for the log.
     return new Refusal("disk_full", "No space is left to store this.", { cause: error });
   }
-  if (saysDamaged(error)) return storeDamaged(error);
+  if (isDamage(error)) return storeDamaged(error);
   if (code === "store_busy") return new Refusal("store_busy", "The store is busy.", { cause: error });
   if (error instanceof KbsyncError && code !== undefined && FOR_THE_CALLER.has(code)) {
     const hint = error.hint === undefined ? {} : { hint: sentence(error.hint) };

@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { openGate } from "../../lib/gate.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { embeddingText } from "../embed/embedding-text.ts";
-import type { EmbeddedChunk, ModelPlace, ModelStore } from "../store/models.ts";
+import type { EmbeddedChunk, ModelScope, ModelStore } from "../store/models.ts";
 import type { Chunking, ResourceKey } from "../store/records.ts";
 import { chunkText } from "./chunk/span.ts";
 import type { Span } from "./chunk/span.ts";
@@ -75,7 +75,7 @@ export type ReadText = Pick<Extraction, "text" | "warning">;
 export interface About {
   readonly title: string;
   /** The scope that the document belongs to. */
-  readonly place?: ModelPlace;
+  readonly place?: ModelScope;
   /** The resource whose chunks are replaced, if it keeps its title: unchanged chunks keep their vectors. */
   readonly before?: ResourceKey | undefined;
   /** Describes the part of the document that the text lacks. */
@@ -95,7 +95,7 @@ export interface IngestParts {
   /** Called for each text that is split by another strategy than requested. */
   readonly onOtherStrategy?: SplitterParts["onOtherStrategy"];
   /** Returns the embedder that serves a scope. Default: the model. */
-  readonly embedderFor?: (place: ModelPlace) => Promise<ModelEmbedder | undefined>;
+  readonly embedderFor?: (place: ModelScope) => Promise<ModelEmbedder | undefined>;
   /** Returns the chunks that have a vector already. Default: none. */
   readonly embeddedChunks?: ModelStore["embeddedChunks"];
   /** Timeout of embedding one resource before it is left to the backfill. Default 30 s. */

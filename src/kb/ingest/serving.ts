@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { modelFingerprint } from "../embed/embedding-text.ts";
-import type { ModelPlace, ModelStore } from "../store/models.ts";
+import type { ModelScope, ModelStore } from "../store/models.ts";
 import { CLOSE_WAIT_MS, RETRY_AFTER_MS, WAITS } from "./model.ts";
 import type { FoundModel, Model, ModelEmbedder } from "./model.ts";
 
@@ -13,7 +13,7 @@ const EARLIER_MAX = 2;
  */
 export interface Serving {
   /** Returns the embedder that serves `place`; undefined without a model, in which case searches use words alone. */
-  embedderFor(this: void, place: ModelPlace): Promise<ModelEmbedder | undefined>;
+  embedderFor(this: void, place: ModelScope): Promise<ModelEmbedder | undefined>;
   /** Call it after the model takes over a scope from an earlier one. */
   changedOver(this: void): void;
   /** Whether an earlier model still serves some scope. False before the first use. */

@@ -4,36 +4,36 @@ import type { StoredFile, ThreadKey } from "./records.ts";
 import type { NewDelivery } from "./webhooks.ts";
 
 /**
- * Agents, and what is remembered of the threads they talk in. Promises:
+ * Agents and the memory of their threads. Promises:
  *
- * - A turn is written whole: question, answer, its images, the end of its job and the message that tells of it, or none.
- * - With an agent go its threads; a turn of an agent that is gone is not written.
+ * - A turn is written whole or not at all: question, answer, images, the end of its job and the webhook message about it.
+ * - Removing an agent removes its threads. A turn of a removed agent is not written.
  */
 export interface ChatStore {
   /** Throws `agent_exists`, and `too_many_agents` at `agentsMax`. */
   addAgent(agent: StoredAgent, agentsMax: number): Promise<void>;
-  /** False: no such agent. */
+  /** Returns false if the agent does not exist. */
   changeAgent(agent: Omit<StoredAgent, "createdAt">): Promise<boolean>;
-  /** Its threads go with it, unless `keepsThreads`. False: no such agent. */
+  /** Removes its threads too, unless `keepsThreads`. Returns false if the agent does not exist. */
   removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): Promise<boolean>;
   agent(at: AgentKey): Promise<StoredAgent | undefined>;
-  /** By age. */
+  /** Oldest first. */
   agents(accountId: string): Promise<readonly StoredAgent[]>;
 
-  /** What is remembered of a thread; nothing of one that is not there. */
+  /** Returns the memory of a thread; empty if the thread does not exist. */
   thread(query: ThreadQuery): Promise<ThreadMemory>;
-  /** False: its job had ended before or its lease was lost, and nothing was written. Throws `agent_gone`. */
+  /** Returns false, and writes nothing, if its job has ended or the lease was lost. Throws `agent_gone`. */
   addTurn(turn: NewTurn): Promise<boolean>;
 
-  /** Puts a question into the queue `chat` and notes its request, whose answer names the job's name. Throws `queue_full`. */
+  /** Puts a question into the queue `chat` and notes its request; the answer is the job's name. Throws `queue_full`. */
   addQuestion(job: NewJob, sameTransaction?: Pick<SameTransaction, "request">): Promise<void>;
 
-  /** Where a chunk that a search found stands. Undefined: it was replaced meanwhile. */
-  passage(at: PassageKey): Promise<PassagePlace | undefined>;
+  /** Locates a chunk that a search found. Undefined: the chunk was replaced since. */
+  passage(at: PassageKey): Promise<PassagePosition | undefined>;
 
-  /** Removes turns and threads not used since then, a bounded part of them; answers how many rows. */
+  /** Removes up to `limit` turns and threads not used since `beforeIso`. Returns the number of rows. */
   purgeThreads(beforeIso: string, limit: number): Promise<number>;
-  /** Lets go of images of threads linked before then; answers how many. Their files become unused ones. */
+  /** Unlinks up to `limit` images linked to threads before `beforeIso`, so that their files are unused. Returns how many. */
   purgeThreadImages(beforeIso: string, limit: number): Promise<number>;
 }
 
@@ -43,34 +43,34 @@ export interface AgentKey {
 }
 
 export interface StoredAgent extends AgentKey {
-  /** JSON text of its fields, which the store does not look at. */
+  /** JSON text of its fields. The store does not read it. */
   readonly body: string;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
 export interface ThreadQuery extends ThreadKey {
-  /** The newest so many turns at most. */
+  /** Maximum number of turns; the newest are returned. */
   readonly turnsMax: number;
-  /** No more turns once they hold so many characters. */
+  /** No turn is added once the turns have this many characters. */
   readonly charsMax: number;
   readonly imagesMax: number;
-  /** Images linked before then are not given. */
+  /** Leaves out images linked before this time. */
   readonly imagesSinceIso: string;
 }
 
 export interface ThreadMemory {
   /** Oldest first. */
   readonly turns: readonly Turn[];
-  /** Whether there are older ones. */
+  /** Whether there are older turns. */
   readonly more: boolean;
-  /** The newest first. */
+  /** Newest first. */
   readonly images: readonly ThreadImage[];
 }
 
 /** An image that is linked to a thread. */
 export interface ThreadImage extends StoredFile {
-  /** Where in `turns` the question stands that it came with, 0 where that is older than all; undefined: none followed it. */
+  /** Index in `turns` of the question it came with, 0 if that turn is older than all; undefined: no turn followed it. */
   readonly turnAt: number | undefined;
 }
 
@@ -84,20 +84,20 @@ export interface NewTurn {
   readonly accountId: string;
   readonly agentId: string;
   readonly isStoredAgent: boolean;
-  /** As of a link. */
+  /** As in a `ThreadLink`. */
   readonly agentCreatedAt?: string | undefined;
-  /** Undefined: nothing is remembered. */
+  /** Undefined: the turn is not stored. */
   readonly threadId: string | undefined;
-  /** Of the answer. */
+  /** Id of the answer. */
   readonly messageId: string;
-  /** Undefined: the turn failed, and only its job ends. */
+  /** Undefined: the turn failed; only its job ends. */
   readonly turn: Turn | undefined;
   /** Files that the store does not know yet. */
   readonly files: readonly StoredFile[];
   /** Tokens of the turn's images. */
   readonly images: readonly string[];
   readonly nowIso: string;
-  /** The lease of the job whose work this is. */
+  /** The lease of the job that makes this write. */
   readonly job?: Lease;
   readonly delivery?: NewDelivery;
 }
@@ -106,11 +106,11 @@ export interface PassageKey {
   readonly accountId: string;
   readonly resourceId: string;
   readonly chunkId: string;
-  /** Where the search found it. */
+  /** The row that the search returned. */
   readonly row: number;
 }
 
-export interface PassagePlace {
+export interface PassagePosition {
   readonly title: string;
   /** UTF-16 offset of the chunk in the resource's content. */
   readonly start: number;

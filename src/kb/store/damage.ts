@@ -1,36 +1,35 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import type { Store } from "./store.ts";
 
-/** What a person can do about a damaged store, as answers, logs and a start that fails say it. */
+/** What a person can do about a damaged store; part of answers, logs and the error of a failed start. */
 export const DAMAGE_HINT =
-  "`kbsync doctor` tells what is damaged, `kbsync restore` puts a backup in its place; the store was left as it is.";
+  "`kbsync doctor` reports what is damaged, `kbsync restore` replaces the store by a backup; the store was left as it is.";
 
-/** Whether a failure says that the store file is damaged: our words for it, or SQLite's from where nothing put it in ours. */
-export function saysDamaged(error: unknown): boolean {
+/** Reports whether an error means that the store file is damaged: a KbsyncError, or an error of SQLite itself. */
+export function isDamage(error: unknown): boolean {
   const code = codeOf(error) ?? "";
   return code === "store_damaged" || code === "SQLITE_NOTADB" || code.startsWith("SQLITE_CORRUPT");
 }
 
-/** Any operation of a store, whatever it takes. */
+/** Any operation of a store, whatever its arguments. */
 type Operation = (...given: never[]) => Promise<unknown>;
 
 /**
- * The same store, which tells of the first of its operations that found it damaged, with that failure: a file that is
- * damaged stays so until a person acts, and each operation that meets it would tell the same.
+ * Returns the same store, which calls `listener` with the first failure that means damage, and only with that one: a
+ * damaged file stays damaged until a person acts, so every further report would say the same.
  */
-export function noticeDamage(store: Store, onDamaged: (failure: KbsyncError) => void): Store {
-  let isTold = false;
-  const notice = (error: unknown): void => {
-    if (isTold || !saysDamaged(error)) return;
-    isTold = true;
-    onDamaged(
+export function onDamage(store: Store, listener: (failure: KbsyncError) => void): Store {
+  let isReported = false;
+  const report = (error: unknown): void => {
+    if (isReported || !isDamage(error)) return;
+    isReported = true;
+    listener(
       error instanceof KbsyncError
         ? error
         : new KbsyncError("the store file is damaged", { code: "store_damaged", cause: error }),
     );
   };
-  /** The same operations, each by its own name. */
-  const noticed = <T extends Record<keyof T, Operation>>(operations: T): T =>
+  const reporting = <T extends Record<keyof T, Operation>>(operations: T): T =>
     Object.fromEntries(
       Object.entries<Operation>(operations).map(([name, operation]) => [
         name,
@@ -38,12 +37,12 @@ export function noticeDamage(store: Store, onDamaged: (failure: KbsyncError) => 
           try {
             return await operation(...given);
           } catch (error) {
-            notice(error);
+            report(error);
             throw error;
           }
         },
       ]),
-    ) as T;
+    ) as T; // the same names and signatures
   const { problem, queue, ...operations } = store;
-  return { ...noticed(operations), queue: noticed(queue), problem };
+  return { ...reporting(operations), queue: reporting(queue), problem };
 }

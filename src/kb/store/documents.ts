@@ -1,10 +1,10 @@
 import type { Scope } from "./records.ts";
 
-/** What the store tells of whole documents, by which the tier `high_accuracy` judges their chunks too. */
+/** Scores of whole documents. The tier `high_accuracy` uses them to rank their chunks. */
 export interface DocumentStore {
   /**
-   * How well the whole text of each chunk's document fits the query. A chunk of a long document is left out: that is about
-   * many things.
+   * Scores the whole text of each chunk's document against the query. Leaves out chunks of long documents, which have many
+   * subjects.
    */
   documentMatches(query: DocumentQuery): Promise<readonly DocumentMatch[]>;
 }
@@ -18,8 +18,8 @@ export interface DocumentQuery {
 
 export interface DocumentMatch {
   readonly row: number;
-  /** Of the document, from 0; to be compared among the answers to one query only. */
+  /** Score of the document, from 0. Comparable only among the matches of one query. */
   readonly bm25: number;
-  /** Of the document, from 1. */
+  /** Number of chunks of the document, from 1. */
   readonly chunks: number;
 }

@@ -1,20 +1,20 @@
 import type { Account, KeyRecord, ResourceKey } from "./records.ts";
 
-/** What may be changed of a key; a missing field stays. */
+/** The fields of a key that can change; a missing field stays as it is. */
 export interface KeyChange extends ResourceKey {
   readonly name?: string;
   readonly scopes?: KeyRecord["scopes"];
   readonly expiresAt?: string | null;
-  /** Once set it stays. */
+  /** Cannot be cleared once set. */
   readonly revokedAt?: string;
 }
 
-/** Keys of an account, for those who manage them. */
+/** Management of an account's keys. */
 export interface KeyStore {
-  /** All keys of the account, revoked ones too, oldest first. */
+  /** All keys of the account, including revoked ones, oldest first. */
   keys(accountId: string): Promise<readonly KeyRecord[]>;
-  /** Undefined: the account has no such key. */
+  /** Returns undefined if the account has no such key. */
   changeKey(change: KeyChange): Promise<KeyRecord | undefined>;
-  /** All accounts by name. */
+  /** All accounts, ordered by name. */
   accounts(): Promise<readonly Account[]>;
 }

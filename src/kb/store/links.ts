@@ -1,25 +1,25 @@
-/** What the server of a link said of a text it sent: a fact by itself, whatever became of the resource. */
+/** The validators that a link's server sent with a text. They hold whatever happened to the resource afterwards. */
 export interface LinkFetch {
   readonly accountId: string;
   readonly url: string;
-  /** SHA-256 of the text that was made of the answer, 64 hex digits. */
+  /** SHA-256 of the text extracted from the response, 64 hex digits. */
   readonly textSha256: string;
   readonly etag: string | null;
   readonly lastModified: string | null;
 }
 
-/** What is known of links fetched before, to ask whether they changed. */
+/** Validators of links fetched earlier, for conditional requests. */
 export interface LinkStore {
   /**
-   * The latest fetch of that address for the account, given and noted as `linkAddress` spells it. The oldest of very many
-   * may be forgotten, and it is when a resource of that address is deleted or leads elsewhere: another resource of it
-   * costs a full answer at its next update.
+   * Returns the latest fetch of an address for the account; addresses are spelled as by `linkAddress`. The oldest entries
+   * are evicted above a bound, and an entry is removed when a resource of its address is deleted or gets another address.
+   * A missing entry costs a full response at the next update of a resource of that address.
    */
   linkFetch(accountId: string, url: string): Promise<LinkFetch | undefined>;
   noteLinkFetch(fetch: LinkFetch): Promise<void>;
 }
 
-/** One spelling of a link's address: the fragment is never sent. */
+/** Normalises a link's address: removes the fragment, which is never sent. */
 export function linkAddress(given: string): string {
   const url = new URL(given);
   url.hash = "";

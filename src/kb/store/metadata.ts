@@ -1,13 +1,13 @@
 import type { MetadataScalar } from "../../wire/filter.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 
-/** A value as it can be looked up: where it stands, and what it is. Values of a list stand at the list's path, each. */
+/** A value of metadata with its path. Each item of a list has the list's path. */
 export interface MetadataEntry {
   readonly path: string;
   readonly value: MetadataScalar;
 }
 
-/** All values of an object by path; keys of nested objects are joined by a dot. Each pair once. */
+/** Returns all values of an object with their paths, each pair once. Keys of nested objects are joined by a dot. */
 export function metadataEntries(metadata: UserMetadata): MetadataEntry[] {
   const found = new Map<string, MetadataEntry>();
   const walk = (path: string, value: unknown): void => {

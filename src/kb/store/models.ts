@@ -1,33 +1,34 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { ResourceKey, Scope } from "./records.ts";
 
-/** One owner's part of a collection, by the collection's tier, or where a search looks. */
-export type ModelPlace =
+/** A scope, or one owner's part of a collection named by the collection's tier. */
+export type ModelScope =
   | Scope
   | { readonly accountId: string; readonly tier: Tier; readonly ownerId: string };
 
-/** A chunk that has its vector: what it was made of. */
+/** The input of a chunk's vector. */
 export interface EmbeddedChunk {
   readonly headings: readonly string[];
   readonly text: string;
 }
 
 /**
- * Which embedding model's vectors answer where. Each owner's part of a collection is served by one model: the first that
- * gave it vectors, until all its chunks have those of another one.
+ * The embedding model that serves each owner's part of a collection: the first model that gave it vectors, until all its
+ * chunks have vectors of another one.
  */
 export interface ModelStore {
-  /** Fingerprint of the model that serves; undefined where nothing has a vector yet. */
-  servingFingerprint(place: ModelPlace): Promise<string | undefined>;
-  /** Fingerprints that serve anywhere. */
+  /** Fingerprint of the serving model; undefined if there is no vector yet. */
+  servingFingerprint(scope: ModelScope): Promise<string | undefined>;
+  /** Fingerprints of all models that serve somewhere. */
   servingFingerprints(): Promise<readonly string[]>;
   /**
-   * Lets the model of this fingerprint serve wherever no chunk of these tiers lacks a vector of it, all at once for each
-   * owner's part. Chunks of `exceptRows` may lack theirs for good. Answers how many parts changed over.
+   * Switches owners' parts of these tiers to the model of this fingerprint if no chunk of the part lacks a vector of it.
+   * Each part switches atomically. Chunks in `exceptRows` may lack their vectors for good. Returns the number of parts
+   * switched.
    */
   serveComplete(fingerprint: string, tiers: readonly Tier[], exceptRows: readonly number[]): Promise<number>;
-  /** Takes away up to `limit` vectors of models that serve nowhere, but not of this fingerprint; answers how many. */
+  /** Removes up to `limit` vectors of models that serve nowhere, except this fingerprint. Returns how many. */
   dropRetired(fingerprint: string, limit: number): Promise<number>;
-  /** Chunks of the resource's present version that have a vector of this fingerprint which is still right. */
+  /** Chunks of the resource's current version that have a vector of this fingerprint that is not stale. */
   embeddedChunks(at: ResourceKey, fingerprint: string): Promise<readonly EmbeddedChunk[]>;
 }

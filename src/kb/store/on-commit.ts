@@ -18,7 +18,7 @@ const WRITES = {
 
 type Write = (...given: never[]) => Promise<unknown>;
 
-/** The same store; `listener` is notified of every write that may have put a job into the queue `topic`. */
+/** Returns the same store, which notifies `listener` of every write that may have put a job into the queue `topic`. */
 export function onCommit(store: Store, listener: (topic: QueueName) => void): Store {
   const notifying = (topic: QueueName): [string, Write][] =>
     WRITES[topic].map((name) => {

@@ -1,6 +1,6 @@
 import type { Tier } from "../../wire/primitives.ts";
 
-/** One owner's part of a collection, with what is live in it. */
+/** One owner's part of a collection, with the counts of what is live in it. */
 export interface OwnerCounts {
   readonly ownerId: string;
   readonly collectionId: string;
@@ -9,16 +9,16 @@ export interface OwnerCounts {
   readonly chunks: number;
 }
 
-/** What of an account's owners is asked for. */
+/** A page of an account's owners. */
 export interface OwnersQuery {
   readonly accountId: string;
-  /** Those behind this one. Undefined: from the first. */
+  /** The page starts after this one; undefined: at the first. */
   readonly after: Pick<OwnerCounts, "collectionId" | "ownerId"> | undefined;
   readonly limit: number;
 }
 
-/** The part of the store that tells who has resources. */
+/** The owners that have resources. */
 export interface OwnerStore {
-  /** Owners with at least one live resource, by collection and then by owner. */
+  /** Owners with at least one live resource, ordered by collection, then by owner. */
   owners(query: OwnersQuery): Promise<readonly OwnerCounts[]>;
 }

@@ -12,11 +12,11 @@ export interface Account {
 export type KeyScope = "read" | "write" | "chat" | "admin";
 
 export interface KeyRecord {
-  /** SHA-256 of the key, 64 hex digits. The key itself is stored nowhere. */
+  /** SHA-256 of the key, 64 hex digits. The key itself is not stored. */
   readonly sha256: string;
-  /** 24 hex digits; stays the same however often the key is put. */
+  /** 24 hex digits; does not change when the key is put again. */
   readonly id: string;
-  /** The first characters of the key, by which people know it again; empty where they were not kept. */
+  /** The first characters of the key, for people to recognise it; empty if unknown. */
   readonly hint: string;
   readonly accountId: string;
   readonly name: string;
@@ -24,14 +24,14 @@ export interface KeyRecord {
   readonly createdAt: string;
   /** ISO time from which the key is refused; null: never. */
   readonly expiresAt: string | null;
-  /** ISO time since which the key is refused for good; null: it is not revoked. */
+  /** ISO time of the revocation, which is permanent; null: not revoked. */
   readonly revokedAt: string | null;
 }
 
 export interface CollectionRecord {
   readonly id: string;
   readonly tier: Tier;
-  /** Live resources and their chunks. */
+  /** Number of live resources and of their chunks. */
   readonly resources: number;
   readonly chunks: number;
 }
@@ -41,13 +41,13 @@ export interface ResourceKey {
   readonly id: string;
 }
 
-/** The state that a change is made for: looked at in the transaction that makes it. */
+/** The state that a change expects. Checked in the transaction of the change. */
 export interface Expected {
   /** The `revision` that the resource must have; undefined: any. */
   readonly expectedRevision?: number;
 }
 
-/** Where the text came from: sent as content, an uploaded file, or a link. */
+/** The origin of the text: sent as content, an uploaded file, or a link. */
 export type Origin = "content" | "file" | "link";
 
 export interface NewResource extends ResourceKey {
@@ -57,18 +57,18 @@ export interface NewResource extends ResourceKey {
   readonly title: string;
   readonly description: string;
   readonly url: string | null;
-  /** The whole text: sent, or extracted from the file. */
+  /** The whole text: as sent, or extracted from the file. */
   readonly content: string;
   readonly settings: Settings;
   readonly createdAt: string;
   /** Default: none. */
   readonly metadata?: Metadata;
-  /** The uploaded file the url names, which is kept as long as a resource uses it. */
+  /** The uploaded file that the url names. It stays as long as a resource uses it. */
   readonly fileToken?: string | null;
 }
 
 /**
- * A chunk as a place in its text: UTF-16 offsets, end exclusive, `text.slice(start, end)` is the chunk.
+ * A chunk as a range of its text: UTF-16 offsets, end exclusive, `text.slice(start, end)` is the chunk.
  * `headings` is the path of Markdown headings above the chunk's first own character, outermost first.
  */
 export interface Span extends Repeats {
@@ -78,8 +78,8 @@ export interface Span extends Repeats {
 }
 
 /**
- * What a chunk repeats of the text around it, so that it can be read alone: `before` it the head of the table or the fence
- * of the code that it begins in, `after` it the fence that closes code. Neither is part of the offsets. Missing: nothing.
+ * Text around a chunk that the chunk repeats, so that it can be read alone: `before` is the head of the table, or the fence
+ * of the code, in which it begins; `after` is the fence that closes code. Neither is part of the offsets.
  */
 export interface Repeats {
   readonly before?: string;
@@ -90,42 +90,42 @@ export interface Repeats {
 export interface Chunking {
   readonly spans: readonly Span[];
   /**
-   * One unit vector a span, or none at all where the tier uses none or no model is there. Undefined for a span that has
-   * had its vector in the version before: the store keeps it.
+   * One unit vector per span; undefined if the tier uses none or no model is available. An undefined item is a span whose
+   * vector the store keeps from the previous version.
    */
   readonly vectors: readonly (Float32Array | undefined)[] | undefined;
-  /** Fingerprint of the embedder that made the vectors. */
+  /** Fingerprint of the model of the vectors. */
   readonly fingerprint: string | undefined;
-  /** The vectors of the sentences of each span, by the same embedder, where the tier uses them and they are made already. */
+  /** Vectors of the sentences of each span, by the same model; set if the tier uses them and they exist already. */
   readonly sentences?: readonly (readonly Float32Array[] | undefined)[] | undefined;
-  /** Where it is not the strategy of the settings. */
+  /** Set if it is not the strategy of the settings. */
   readonly strategyUsed?: Strategy;
-  /** What of the document its text does not hold, in words. */
+  /** Describes what is missing from the text of the document. */
   readonly warning?: string;
 }
 
-/** Fields to change; a missing one stays. `content` and `settings` come only together with a chunking. */
+/** Fields to change; a missing field stays as it is. `content` and `settings` require a chunking. */
 export interface ResourceChange extends ResourceKey, Expected {
   readonly title?: string;
   readonly description?: string;
   readonly url?: string;
   readonly content?: string;
   readonly settings?: Settings;
-  /** Replaces what was there. */
+  /** Replaces all metadata. */
   readonly metadata?: Metadata;
   readonly fileToken?: string | null;
   /** Becomes `refreshedAt` and `updatedAt`. */
   readonly nowIso: string;
-  /** Ends a create that was answered before: `refreshedAt` stays null. */
+  /** Completes a create that was answered earlier: `refreshedAt` stays null. */
   readonly completesCreate?: boolean;
-  /** The text that is there was found to be right: an earlier `error` is over. A chunking says so by itself. */
+  /** The current text was verified: clears an earlier `error`. A chunking clears it too. */
   readonly clearsError?: boolean;
 }
 
 export interface Resource extends Omit<NewResource, "fileToken"> {
   readonly collectionId: string;
   readonly metadata: Metadata;
-  /** Times chunked, from 1; 0 until the text of a resource created in the background is there. */
+  /** Number of chunkings, from 1; 0 while a resource created in the background has no text. */
   readonly version: number;
   /** Grows with every change of the record. */
   readonly revision: number;
@@ -134,17 +134,17 @@ export interface Resource extends Omit<NewResource, "fileToken"> {
   readonly updatedAt: string;
   readonly isDeleted: boolean;
   readonly status: ResourceStatus;
-  /** Why the last text could not be taken in; null unless the status is `error`. */
+  /** Why the last ingest failed; null unless the status is `error`. */
   readonly statusMessage: string | null;
-  /** The code of that, one of those in docs/API.md; null too where it was before codes were kept. */
+  /** The code of that failure, one of those in docs/API.md; null also for failures from before codes were stored. */
   readonly statusError: string | null;
-  /** How the chunks came about; null where there are none yet. */
+  /** The strategy that made the chunks; null if there are none yet. */
   readonly strategyUsed: Strategy | null;
-  /** What of the document the text that is there does not hold, in words; null: nothing that is known. */
+  /** Describes what is missing from the current text of the document; null: nothing known. */
   readonly warning: string | null;
 }
 
-/** `queued`: a job waits; `error`: the last one failed, and what is searchable is the version before. */
+/** `queued`: a job waits; `error`: the last job failed, and the previous version is searchable. */
 export type ResourceStatus = "queued" | "chunked" | "error";
 
 export interface ListQuery {
@@ -152,23 +152,23 @@ export interface ListQuery {
   readonly collectionId: string;
   readonly ownerId: string;
   readonly afterId: string | undefined;
-  /** The deleted ones, without text, in place of the others. */
+  /** Lists deleted resources, without text, instead of live ones. */
   readonly deleted?: boolean;
   /** 1 – 1000. */
   readonly limit: number;
-  /** The page ends with the resource whose text reaches this many characters, however many were asked for. */
+  /** The page ends with the resource that reaches this many characters, even below `limit`. */
   readonly charsMax: number;
 }
 
 export interface ListPage {
-  /** At least one where there is one. */
+  /** At least one if there is one. */
   readonly resources: readonly Resource[];
-  /** Whether there are resources behind the last one. */
+  /** Whether there are resources after the last one. */
   readonly more: boolean;
 }
 
 export interface ChunksQuery extends ResourceKey {
-  /** Chunks left out at the beginning. Default: none. */
+  /** Number of chunks to skip. Default: 0. */
   readonly offset?: number;
   /** Default: all. */
   readonly limit?: number;
@@ -178,12 +178,12 @@ export interface ChunksQuery extends ResourceKey {
 export interface VersionChunks {
   readonly version: number;
   readonly chunks: readonly Chunk[];
-  /** Whether there are chunks behind the last one. */
+  /** Whether there are chunks after the last one. */
   readonly more: boolean;
 }
 
 export interface Chunk extends Repeats {
-  /** Store-wide row number of the chunk: chunks of one resource version are consecutive. */
+  /** Row number, unique in the store. Chunks of one resource version are consecutive. */
   readonly row: number;
   /** UUID. */
   readonly id: string;
@@ -196,19 +196,19 @@ export interface Chunk extends Repeats {
 
 export interface FoundChunk extends Chunk {
   readonly resourceId: string;
-  /** Of the resource. */
+  /** Title of the resource. */
   readonly title: string;
   readonly collectionId: string;
   readonly ownerId: string;
   readonly version: number;
 }
 
-/** What a search looks through: one resource, or one owner's part of a collection. Part of the index look-up. */
+/** What a search covers: one resource, or one owner's part of a collection. Applied within the index lookup. */
 export type Scope = (
   | { readonly accountId: string; readonly resourceId: string }
   | { readonly accountId: string; readonly collectionId: string; readonly ownerId: string }
 ) & {
-  /** Only resources whose metadata fits. */
+  /** Restricts the search to resources whose metadata matches. */
   readonly filter?: Filter;
 };
 
@@ -223,21 +223,21 @@ export interface LexicalHits {
   /** By descending score, ties by row. */
   readonly hits: readonly LexicalHit[];
   /**
-   * The BM25 a chunk would reach that held every query word as often as saturation allows, words that stand nowhere
-   * included: the sum of weight × (k1 + 1). 0 when no word of the query is known.
+   * BM25 of a chunk that contains every query word as often as saturation allows, including words that occur nowhere: the
+   * sum of weight × (k1 + 1). 0 if no word of the query is known.
    */
   readonly ceiling: number;
 }
 
 export interface LexicalHit {
   readonly row: number;
-  /** By the scope's own statistics: to be compared among the hits of one query only. */
+  /** By the scope's own statistics: comparable only among the hits of one query. */
   readonly bm25: number;
-  /** The same for this chunk and query in every collection. */
+  /** Depends on chunk and query only, not on the collection. */
   readonly match: WordMatch;
 }
 
-/** What a chunk holds of a query's words. */
+/** How a chunk matches the words of a query. */
 export interface RowMatch {
   readonly row: number;
   readonly match: WordMatch;
@@ -254,22 +254,22 @@ export interface EvidenceQuery {
   readonly scope: Scope;
   readonly lexical: Omit<LexicalQuery, "scope">;
   readonly nearest: Omit<NearestQuery, "scope"> | undefined;
-  /** Hits by words, the first ones, whose cosines are told where they are not among the nearest. */
+  /** Number of first hits by words whose cosines are returned if they are not among the nearest. */
   readonly depth: number;
   readonly withChunks: boolean;
 }
 
 export interface Evidence {
   readonly lexical: LexicalHits;
-  /** Chunks of the owner's part of the collection, filtered out or not. */
+  /** Chunks of the owner's part of the collection, including those that the filter excludes. */
   readonly scopeChunks: number;
-  /** Undefined where it was not asked for. */
+  /** Undefined if not requested. */
   readonly nearest: readonly VectorHit[] | undefined;
-  /** Cosines of hits by words that are not among the nearest; one without a vector is left out. */
+  /** Cosines of hits by words that are not among the nearest. Leaves out chunks without a vector. */
   readonly others: readonly VectorHit[];
-  /** Words of the nearest that are not among the hits by words. */
+  /** Word matches of the nearest that are not among the hits by words. */
   readonly nearestMatches: readonly RowMatch[];
-  /** Of every hit, each once, in no order; none where they were not asked for. */
+  /** The chunk of every hit, each once, unordered; empty if not requested. */
   readonly chunks: readonly FoundChunk[];
 }
 
@@ -284,30 +284,30 @@ export interface RowText {
   readonly text: string;
 }
 
-/** A chunk to be embedded, with what stands above it. */
+/** A chunk to be embedded, with its title and headings. */
 export interface RowContext extends RowText {
   readonly title: string;
   readonly headings: readonly string[];
-  /** Set where its document was retitled and no vector of the new title came since: goes to `putVectors` with its vector. */
+  /** Set if its document was retitled and it has no vector of the new title yet. Pass it to `putVectors` with the vector. */
   readonly staleSince?: number;
 }
 
 export interface RowVector {
   readonly row: number;
   readonly vector: Float32Array;
-  /** As it was with the text: the vector is refused where the document was retitled since. */
+  /** The value that came with the text: the vector is ignored if the document was retitled since. */
   readonly staleSince?: number | undefined;
 }
 
 export interface StoredFile {
-  /** 256 random bits in base64url: whoever knows it can read the file. */
+  /** 256 random bits in base64url. Anyone who knows it can read the file. */
   readonly token: string;
   readonly accountId: string;
-  /** As uploaded, made safe for a header. */
+  /** Name as uploaded, made safe for a header. */
   readonly name: string;
-  /** Found from the bytes. */
+  /** Detected from the bytes. */
   readonly mediaType: string;
-  /** What its sender called it, in lower case; how text is read depends on it. Null: nothing was said, or it was long ago. */
+  /** Media type that the sender declared, in lower case; decides how text is read. Null: none declared, or an old file. */
   readonly declaredType?: string | null;
   readonly sizeBytes: number;
   readonly sha256: string;
@@ -322,9 +322,9 @@ export interface ThreadKey {
 
 /** A link of an uploaded file to a thread. */
 export interface ThreadLink extends ThreadKey {
-  /** The agent is a row of the store and can go with its threads: then it must still be there. */
+  /** The agent is a row of the store, which can be removed with its threads: it must still exist. */
   readonly isStoredAgent: boolean;
-  /** Its `createdAt`: one that was made anew under the same id is another one. */
+  /** Its `createdAt`: an agent created again under the same id is another agent. */
   readonly agentCreatedAt?: string | undefined;
   readonly nowIso: string;
 }

@@ -1,19 +1,18 @@
 import type { RowText, Scope } from "./records.ts";
 
 /**
- * What the store tells of single chunks' vectors, and what it keeps of their sentences: vectors, by which the tier `high_accuracy` puts the best hits
- * in order. They come with their chunks or afterwards, and go with them in the same transaction. A chunk has those of one
- * model only.
+ * Vectors of the sentences of chunks, which the tier `high_accuracy` uses to rank the best hits. They are written with
+ * their chunks or later, and removed with them in the same transaction. A chunk has sentence vectors of one model only.
  */
 export interface SentenceStore {
-  /** The best sentence of each of these chunks; one without sentence vectors of that fingerprint is left out. */
+  /** Scores the best sentence of each of these chunks. Leaves out chunks without sentence vectors of that fingerprint. */
   sentenceMatches(query: RowsQuery): Promise<readonly SentenceMatch[]>;
   /**
-   * Chunks in collections of the tier `high_accuracy` behind row `afterRow`, by row, that have no sentence vectors of
-   * this fingerprint; up to `limit`.
+   * Returns up to `limit` chunks of collections of the tier `high_accuracy`, after row `afterRow` and ordered by row, that
+   * have no sentence vectors of this fingerprint.
    */
   chunksWithoutSentences(fingerprint: string, afterRow: number, limit: number): Promise<readonly RowText[]>;
-  /** Replaces what the chunks had; one that is gone meanwhile is left out. */
+  /** Replaces the sentence vectors of these chunks. Ignores chunks that no longer exist. */
   putSentences(fingerprint: string, chunks: readonly RowSentences[]): Promise<void>;
 }
 
@@ -26,12 +25,12 @@ export interface RowsQuery {
 
 export interface SentenceMatch {
   readonly row: number;
-  /** Of the sentence nearest to the vector, [-1, 1]; off by up to 0.02, for the vectors are kept coarsely. */
+  /** Cosine of the sentence nearest to the vector, [-1, 1]; accurate to 0.02, because the vectors are stored coarsely. */
   readonly cosine: number;
 }
 
 export interface RowSentences {
   readonly row: number;
-  /** Unit vectors; none for a chunk without a sentence. */
+  /** Unit vectors; empty for a chunk without a sentence. */
   readonly vectors: readonly Float32Array[];
 }

@@ -39,14 +39,14 @@ import type { SentenceStore } from "./sentences.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 /**
- * Where the service keeps what it knows. Promises (one contract suite, run on every implementation):
+ * The storage of the service. Promises (one contract suite, run on every implementation):
  *
  * - A write is durable when its promise resolves, and visible to every read started afterwards.
- * - A resource is wholly searchable at one version or not at all, through a crash at any byte.
- * - Accounts never meet: every read and write of a resource, file or search names the account and sees only its own.
- * - Two chunks of equal text stay two chunks.
+ * - A resource is searchable at one version completely or not at all, even after a crash at any byte.
+ * - Accounts are isolated: every read and write of a resource, file or search names the account and sees only its data.
+ * - Two chunks of equal text remain two chunks.
  * - Reads never wait for writes.
- * - What a write takes alongside, and the events of a resource, are part of its transaction.
+ * - The events of a resource and the contents of `SameTransaction` are part of the write's transaction.
  */
 export interface Store
   extends
@@ -59,16 +59,16 @@ export interface Store
     SentenceStore,
     ModelStore,
     ChatStore {
-  /** The queue of the work that the store keeps; jobs and what comes of them are written together. */
+  /** The queue in the same store: a job and its result are written in one transaction. */
   readonly queue: Queue;
 
-  /** Makes the account when it is new. The built-in account of the embedded service is `local`. */
+  /** Returns the account of this name; creates it if it does not exist. The embedded service uses the account `local`. */
   ensureAccount(name: string): Promise<Account>;
-  /** Remembers a key by its hash; the same hash again replaces scopes, name and expiry. */
+  /** Stores a key by its hash. A known hash gets the new scopes, name and expiry. */
   putKey(key: KeyRecord): Promise<void>;
   keyByHash(sha256: string): Promise<KeyRecord | undefined>;
 
-  /** The account's three collections with their counts; ids are stable, the collections exist from the first call. */
+  /** The account's three collections with their counts. They exist from the start, and their ids never change. */
   collections(accountId: string): Promise<readonly CollectionRecord[]>;
 
   createResource(
@@ -76,82 +76,82 @@ export interface Store
     chunking: Chunking,
     sameTransaction?: SameTransaction,
   ): Promise<Resource>;
-  /** Makes a resource without text, in the state `queued`, and the job that brings the text. Throws `queue_full`. */
+  /** Creates a resource without text, in the state `queued`, and the job that adds the text. Throws `queue_full`. */
   enqueueCreate(
     resource: NewResource,
     job: ResourceJob,
     sameTransaction?: SameTransaction,
   ): Promise<Resource>;
   /**
-   * Changes fields, and the chunks when `chunking` is given (then `version` grows by 1). Undefined: no such resource.
-   * This, a delete and a queued update throw `precondition_failed` where the resource is not as expected.
+   * Changes fields, and the chunks if `chunking` is given (`version` then grows by 1). Returns undefined if the resource
+   * does not exist. This, a delete and a queued update throw `precondition_failed` if the resource is not as expected.
    */
   updateResource(
     change: ResourceChange,
     chunking: Chunking | undefined,
     sameTransaction?: SameTransaction,
   ): Promise<Resource | undefined>;
-  /** Puts a job behind the others of its resource. Undefined: no such resource. Throws `queue_full`. */
+  /** Queues a job after the others of its resource. Returns undefined if the resource does not exist. Throws `queue_full`. */
   enqueueUpdate(
     at: ResourceKey & Expected & { readonly nowIso: string },
     job: ResourceJob,
     sameTransaction?: SameTransaction,
   ): Promise<Resource | undefined>;
   /**
-   * Ends a job of the queue `ingest` that cannot be done: its resource has the state `error`, and what it was before stays
-   * searchable. Does nothing where the lease was lost.
+   * Ends a job of the queue `ingest` that failed: its resource gets the state `error`, and its previous version stays
+   * searchable. Does nothing if the lease was lost.
    */
   failJob(
     job: Lease,
     failure: { readonly code: string; readonly message: string },
     nowIso: string,
   ): Promise<void>;
-  /** Live resources in the state `error`; of one account, or of all. */
+  /** Counts live resources in the state `error`; of one account, or of all. */
   failedResources(accountId: string | undefined): Promise<number>;
   /**
-   * Soft delete: text, chunks and vectors go at once, only the record without its text stays. The answer still carries
-   * the text. Undefined: no such resource, or deleted already.
+   * Soft delete: removes text, chunks and vectors at once; only the record without its text remains. The returned resource
+   * still has the text. Returns undefined if the resource does not exist or is deleted already.
    */
   deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
-  /** Undefined for a deleted resource as well. */
+  /** Returns undefined for a deleted resource too. */
   resource(at: ResourceKey): Promise<Resource | undefined>;
-  /** The tier that a resource is in, without a look at its text. Undefined: no such resource, or a deleted one. */
+  /** The tier of a resource, without reading its text. Undefined: the resource does not exist or is deleted. */
   tierOf(at: ResourceKey): Promise<Tier | undefined>;
-  /** Resources by id ascending, deleted ones left out. One page; `afterId` continues behind a resource. */
+  /** One page of resources, ascending by id; `afterId` continues after a resource. Lists live or deleted ones. */
   listResources(query: ListQuery): Promise<ListPage>;
-  /** Chunks of a resource in text order, with the version they are of; all unless told. Undefined: no such resource. */
+  /** Chunks of a resource in text order, with their version; by default all. Undefined: the resource does not exist. */
   chunks(query: ChunksQuery): Promise<VersionChunks | undefined>;
 
   /**
-   * Chunks with words of the query, in their text, their headings or the title of their resource, best first, scored by
-   * BM25. The statistics are those of the owner's part of the collection, in the search of one resource too: a chunk has
-   * the same score in both. Where very many chunks hold the words, a few of the best may be missed.
+   * Chunks that contain words of the query in their text, their headings or the title of their resource, best first, by
+   * BM25. The statistics are those of the owner's part of the collection, even in a search of one resource, so a chunk has
+   * the same score in both. May miss a few of the best if very many chunks contain the words.
    */
   lexical(query: LexicalQuery): Promise<LexicalHits>;
   /**
-   * Chunks nearest to a vector by cosine, best first. Only chunks that have a vector of that fingerprint. May miss a few of
-   * the true nearest (recall above 0.99), and a cosine may be off by 0.002.
+   * Chunks nearest to a vector by cosine, best first, among those that have a vector of that fingerprint. May miss a few of
+   * the true nearest (recall above 0.99); cosines are accurate to 0.002.
    */
   nearest(query: NearestQuery): Promise<readonly VectorHit[]>;
   /**
-   * What a search ranks by, of one state and by one call: what `lexical` and `nearest` answer, and the cosines of what only
-   * the words found. Chunks that are read afterwards may have been replaced meanwhile; those of all hits come along where
-   * they are asked for, which costs more, for no answer shows most of them.
+   * Collects what a search ranks by, from one snapshot: the results of `lexical` and `nearest`, and the cosines of hits that
+   * only the words found. Chunks that are read later may have been replaced since. `withChunks` returns the chunks of all
+   * hits from the same snapshot; it costs more, because most of them appear in no answer.
    */
   evidence(query: EvidenceQuery): Promise<Evidence>;
-  /** The chunks of these row ids, in the order asked; one that is gone is left out. */
+  /** The chunks of these rows, in the given order. Leaves out rows that no longer exist. */
   chunksByRow(scope: Scope, rows: readonly number[]): Promise<readonly FoundChunk[]>;
 
-  /** Notes an uploaded file whose bytes lie in the file area under `token`. */
+  /** Records an uploaded file whose bytes are in the file area under `token`. */
   addFile(file: StoredFile, sameTransaction?: SameTransaction): Promise<void>;
   file(token: string): Promise<StoredFile | undefined>;
 
-  /** What the request noted under an idempotency key did; undefined after 24 h. The first note under a key stays. */
+  /** The result of the request noted under an idempotency key; undefined after 24 h. The first note under a key stays. */
   recall(accountId: string, key: string, nowMs: number): Promise<StoredAnswer | undefined>;
 
   /**
-   * Chunks in collections of these tiers that have no vector of this fingerprint, or one of an older title, behind row
-   * `afterRow` (default: all), by row, up to `limit`.
+   * Returns up to `limit` chunks of collections of these tiers, ordered by row, that have no vector of this fingerprint or
+   * one of an older title. Starts after row `afterRow` (default: at the first).
    */
   chunksWithoutVector(
     fingerprint: string,
@@ -159,14 +159,14 @@ export interface Store
     limit: number,
     afterRow?: number,
   ): Promise<readonly RowContext[]>;
-  /** Leaves out vectors of chunks that are gone or whose document was retitled since they were read. */
+  /** Ignores vectors of chunks that no longer exist or whose document was retitled since they were read. */
   putVectors(fingerprint: string, vectors: readonly RowVector[]): Promise<void>;
 
-  /** Why a part of the store does not work at present, though it may by itself in a while; undefined: all do. */
+  /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */
   problem(this: void): KbsyncError | undefined;
-  /** Every write that was begun is answered, done or failed, before this resolves. */
+  /** Resolves after every started write has succeeded or failed. */
   close(): Promise<void>;
 }
 
-/** A job that takes a resource in. Its line is named by `jobKey`, and its name is the resource's id. */
+/** A job that ingests a resource. `jobKey` names its line, and its name is the resource's id. */
 export type ResourceJob = Pick<NewJob, "body" | "fileToken" | "nowMs" | "jobsMax" | "charsMax">;

@@ -3,31 +3,31 @@ import type { Lease } from "../queue/queue.ts";
 /**
  * Registered endpoints and their deliveries, which are jobs of the queue `webhook`. Promises:
  *
- * - An event of a resource is written in the transaction of the change it tells of, once for each endpoint that wants it.
+ * - An event of a resource is written in the transaction of its change, once for each endpoint that subscribes to it.
  * - A delivery stays until it is settled or its endpoint is removed; its `eventId` never changes.
  */
 export interface WebhookStore {
   /** Throws `too_many_endpoints` at `endpointsMax`. */
   addEndpoint(endpoint: NewEndpoint, endpointsMax: number): Promise<Endpoint>;
-  /** Undefined: no such endpoint. */
+  /** Returns undefined if the endpoint does not exist. */
   changeEndpoint(change: EndpointChange): Promise<Endpoint | undefined>;
-  /** With all its deliveries. False: no such endpoint. */
+  /** Removes the endpoint and all its deliveries. Returns false if the endpoint does not exist. */
   removeEndpoint(at: EndpointKey): Promise<boolean>;
   endpoint(at: EndpointKey): Promise<Endpoint | undefined>;
-  /** By age. */
+  /** Oldest first. */
   endpoints(accountId: string): Promise<readonly Endpoint[]>;
 
-  /** Puts a message of whatever kind into the queue: for a registered endpoint, or for an address given with it. */
+  /** Queues a message for a registered endpoint, or for the address given with it. */
   addDelivery(delivery: NewDelivery): Promise<void>;
   /**
-   * Writes what came of an attempt, and ends the lease of its job: together, or neither where the lease was lost.
-   * `endpointState` is that of the endpoint as it was sent to: where the endpoint changed since, a failure says nothing about
-   * it, and the delivery is due again.
+   * Writes the outcome of an attempt and ends the lease of its job, in one transaction; does neither if the lease was lost.
+   * `endpointState` is the state of the endpoint at the attempt: if the endpoint has changed since, a failure says nothing
+   * about the new one, and the delivery is due again.
    */
   settleDelivery(job: Lease, outcome: DeliveryOutcome): Promise<void>;
-  /** Dead letters of an account, newest first, those older than `beforeNumber`. */
+  /** Dead letters of an account that are older than `beforeNumber`, newest first. */
   deadDeliveries(query: DeadQuery): Promise<readonly DeadDelivery[]>;
-  /** Lets dead letters be tried anew: one, those of one endpoint, or all of the account; none of disabled endpoints. */
+  /** Queues dead letters again: one, those of one endpoint, or all of the account; none of disabled endpoints. */
   replayDeliveries(query: ReplayQuery): Promise<Replayed>;
 }
 
@@ -37,18 +37,18 @@ export interface EndpointKey {
   readonly id: string;
 }
 
-/** A signing secret. Kept as it is: signing needs it. */
+/** A signing secret. Stored in plain text, because signing needs it. */
 export interface SigningSecret {
   /** `whsec_` and base64. */
   readonly secret: string;
-  /** Signs no more from then on; null: the one in force. */
+  /** Time from which it no longer signs; null: the current secret. */
   readonly untilMs: number | null;
 }
 
 export interface NewEndpoint extends EndpointKey {
   readonly url: string;
   readonly description: string;
-  /** Types of events it wants; none: all. */
+  /** Event types it subscribes to; empty: all. */
   readonly events: readonly string[];
   readonly secrets: readonly SigningSecret[];
   readonly enabled: boolean;
@@ -58,12 +58,12 @@ export interface NewEndpoint extends EndpointKey {
 export interface Endpoint extends Omit<NewEndpoint, "nowIso"> {
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Deliveries that wait. */
+  /** Number of waiting deliveries. */
   readonly waiting: number;
   readonly dead: number;
-  /** When a delivery last arrived. */
+  /** Time of the last successful delivery. */
   readonly deliveredAt: string | null;
-  /** Why the last attempt failed; null after one that did not. */
+  /** Why the last attempt failed; null after a success. */
   readonly problem: string | null;
 }
 
@@ -76,7 +76,7 @@ export interface EndpointChange extends EndpointKey {
   readonly nowIso: string;
 }
 
-/** Where a message goes that no registered endpoint waits for. */
+/** The destination of a message that goes to no registered endpoint. */
 export interface DeliveryTarget {
   readonly url: string;
   readonly secrets: readonly SigningSecret[];
@@ -88,36 +88,36 @@ export interface NewDelivery {
   /** The `webhook-id`. */
   readonly eventId: string;
   readonly type: string;
-  /** JSON text, sent as it is. */
+  /** JSON text, sent unchanged. */
   readonly body: string;
   readonly to: { readonly endpointId: string } | { readonly target: DeliveryTarget };
   readonly nowMs: number;
 }
 
-/** What a job of the queue `webhook` brings; its line is the id of the endpoint or `ownLine`. */
+/** The body of a job of the queue `webhook`, as JSON. The job's line is the id of the endpoint or `ownLine`. */
 export interface DeliveryBody {
   readonly type: string;
   readonly body: string;
-  /** Undefined where it goes to a registered endpoint. */
+  /** Undefined if it goes to a registered endpoint. */
   readonly target?: DeliveryTarget;
 }
 
-/** The line of messages that an account sends to addresses of their own on one host. */
+/** The line of an account's messages to addresses on one host that are given in requests. */
 export function ownLine(accountId: string, url: string): string {
   return `${accountId} ${URL.parse(url)?.host ?? ""}`;
 }
 
-/** What bounds the attempts of a line: its endpoint, or the host of an address of a message's own, whoever sends to it. */
+/** What the attempts of a line count against: its endpoint, or the host of the address, across all accounts. */
 export function receiverOf(line: string): string {
   return line.slice(line.indexOf(" ") + 1);
 }
 
-/** Another one after every change of the endpoint by its account. */
+/** A value that differs after every change of the endpoint by its account. */
 export function stateOf({ updatedAt, url }: Pick<Endpoint, "updatedAt" | "url">): string {
   return `${updatedAt} ${url}`;
 }
 
-/** What came of an attempt. */
+/** The outcome of an attempt. */
 export type DeliveryOutcome = {
   readonly nowIso: string;
   readonly endpointState?: string | undefined;
@@ -135,7 +135,7 @@ export interface DeadQuery {
 
 export interface DeadDelivery {
   readonly number: number;
-  /** Null where it went to an address of its own. */
+  /** Null if it went to an address given with the message. */
   readonly endpointId: string | null;
   readonly url: string;
   readonly eventId: string;
@@ -147,7 +147,7 @@ export interface DeadDelivery {
 
 export interface ReplayQuery {
   readonly accountId: string;
-  /** By `webhook-id`. */
+  /** The `webhook-id`; undefined: any. */
   readonly eventId: string | undefined;
   readonly endpointId: string | undefined;
   readonly nowMs: number;
@@ -155,6 +155,6 @@ export interface ReplayQuery {
 
 export interface Replayed {
   readonly replayed: number;
-  /** Dead letters that were asked for and stay, for their endpoint is disabled. */
+  /** Matching dead letters that stay because their endpoint is disabled. */
   readonly disabled: number;
 }

@@ -1,7 +1,7 @@
 import type {
   AgentKey,
   PassageKey,
-  PassagePlace,
+  PassagePosition,
   StoredAgent,
   ThreadImage,
   ThreadMemory,
@@ -17,7 +17,7 @@ export interface ChatReads {
   readonly agent: (at: AgentKey) => StoredAgent | undefined;
   readonly agents: (accountId: string) => StoredAgent[];
   readonly thread: (query: ThreadQuery) => ThreadMemory;
-  readonly passage: (at: PassageKey) => PassagePlace | undefined;
+  readonly passage: (at: PassageKey) => PassagePosition | undefined;
 }
 
 interface ResourcePlace {

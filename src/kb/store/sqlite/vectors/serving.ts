@@ -1,5 +1,5 @@
 import type { Tier } from "../../../../wire/primitives.ts";
-import type { EmbeddedChunk, ModelPlace } from "../../models.ts";
+import type { EmbeddedChunk, ModelScope } from "../../models.ts";
 import type { ResourceKey, RowContext } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { readChunk } from "../database/parts.ts";
@@ -22,7 +22,7 @@ interface Step {
 
 /** Reads about models and what they lack, over one connection. */
 export interface ServingReads {
-  readonly servingFingerprint: (place: ModelPlace) => string | undefined;
+  readonly servingFingerprint: (place: ModelScope) => string | undefined;
   readonly servingFingerprints: () => string[];
   /** The scope behind a row that has all vectors, if this step came to its end and found none lacking. */
   readonly completeScope: (argument: {
